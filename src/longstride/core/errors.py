@@ -1,0 +1,37 @@
+"""Typed errors. Each says what was expected, what came, and what to do; the command line prints them without a traceback.
+
+What always holds: a `LongstrideError` is a user's mistake or a known trouble of the world. A bug in Longstride is never
+turned into one: it keeps its traceback.
+"""
+
+
+class LongstrideError(Exception):
+    """Base of all errors that are shown to a person as one message."""
+
+
+class ConfigError(LongstrideError):
+    """A recipe, a TOML file or an override that cannot be built (unknown key, wrong type, value out of range)."""
+
+
+class TaskError(LongstrideError):
+    """A task that cannot be read or built: unknown site or template, malformed line (the line number is named)."""
+
+
+class ModelError(LongstrideError):
+    """A model folder or name that cannot be loaded, or lacks what the policy needs (tokenizer, chat template, EOS)."""
+
+
+class RunError(LongstrideError):
+    """A run folder that is missing, of another recipe, or damaged; a checkpoint that cannot be resumed."""
+
+
+class MissingExtra(LongstrideError):
+    """An optional package is needed and not installed; the message names the command that installs it."""
+
+
+class EnvFailure(LongstrideError):
+    """Infrastructure trouble inside an environment. It makes a trajectory *failed*: never a reward, never a sample."""
+
+
+class EngineFailure(LongstrideError):
+    """Infrastructure trouble inside an engine (a server that does not answer, a full cache)."""

@@ -1,0 +1,141 @@
+"""Trajectories: what was seen, sampled and earned, in token ids.
+
+What always holds: `sampled_ids`, `logprobs` and `versions` of a turn have one entry a token that the policy sampled, and
+nothing else ever enters them; `prompt_ids` is exactly what the policy read; a trajectory on disk is one JSON line from
+which the same object is read back (prompts are kept as what they share with the turn before, and the rest).
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from longstride.core.budget import Budget, StopReason
+from longstride.core.errors import RunError
+from longstride.core.task import Task
+
+
+@dataclass(slots=True)
+class Turn:
+    """One step of an episode: a prompt, what was sampled, what it did."""
+
+    prompt_ids: list[int]
+    sampled_ids: list[int]
+    logprobs: list[float]
+    """Natural log-probabilities of `sampled_ids` under the sampling distribution, one a token."""
+    versions: list[int]
+    """Version of the policy that sampled each token."""
+    observation: str
+    """The text that was seen before acting."""
+    text: str
+    """`sampled_ids`, decoded."""
+    action: str | None = None
+    """The parsed action in canonical form; None when the text could not be parsed."""
+    error: str | None = None
+    """Why the action had no effect, as told to the policy in the next observation."""
+    url: str = ""
+    changed: bool = True
+    """Whether the next observation differs from this one."""
+    reward: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def verb(self) -> str:
+        """First word of the action; `invalid` where it could not be parsed."""
+        return self.action.split(" ", 1)[0] if self.action else "invalid"
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """One episode."""
+
+    task: Task
+    ordinal: int
+    """Position in the stream of started episodes: admission, training and resume go by it."""
+    seed: int
+    budget: Budget
+    turns: list[Turn] = field(default_factory=list)
+    stop: StopReason = StopReason.TURNS
+    answer: str | None = None
+    reward: float = 0.0
+    evidence: dict[str, Any] = field(default_factory=dict)
+    """What the evaluator saw: see `longstride.rewards.Verdict`."""
+    group: int = 0
+    """Episodes of one group share task and seed of the environment."""
+    iteration: int = 0
+    seconds: float = 0.0
+
+    @property
+    def success(self) -> bool:
+        return self.reward > 0
+
+    @property
+    def length(self) -> int:
+        """Environment steps taken."""
+        return len(self.turns)
+
+    @property
+    def sampled_tokens(self) -> int:
+        return sum(len(t.sampled_ids) for t in self.turns)
+
+    def to_json(self) -> str:
+        """One line of JSON, without a newline."""
+        turns, before = [], []
+        for t in self.turns:
+            keep = _common_prefix(before, t.prompt_ids)
+            turns.append(
+                {
+                    "keep": keep, "new": t.prompt_ids[keep:], "ids": t.sampled_ids,
+                    "logprobs": [round(x, 6) for x in t.logprobs], "versions": _squeeze(t.versions),
+                    "obs": t.observation, "text": t.text, "action": t.action, "error": t.error, "url": t.url,
+                    "changed": t.changed, "reward": t.reward, "seconds": round(t.seconds, 6),
+                }
+            )  # fmt: skip
+            before = t.prompt_ids + t.sampled_ids
+        return json.dumps(
+            {
+                "task": self.task.model_dump(exclude_defaults=True), "ordinal": self.ordinal, "seed": self.seed,
+                "budget": self.budget.model_dump(exclude_defaults=True), "stop": self.stop.value, "answer": self.answer,
+                "reward": self.reward, "evidence": self.evidence, "group": self.group, "iteration": self.iteration,
+                "seconds": round(self.seconds, 6), "turns": turns,
+            },
+            separators=(",", ":"),
+        )  # fmt: skip
+
+    @staticmethod
+    def from_json(line: str) -> "Trajectory":
+        """Reads one line.
+
+        Raises:
+            RunError: the line is not a trajectory.
+        """
+        try:
+            d = json.loads(line)
+            turns, before = [], []
+            for t in d.pop("turns"):
+                prompt = before[: t["keep"]] + t["new"]
+                turns.append(
+                    Turn(
+                        prompt, t["ids"], t["logprobs"], _spread(t["versions"], len(t["ids"])), t["obs"], t["text"],
+                        t["action"], t["error"], t["url"], t["changed"], t["reward"], t["seconds"],
+                    )
+                )  # fmt: skip
+                before = prompt + t["ids"]
+            task, budget, stop = Task(**d.pop("task")), Budget(**d.pop("budget")), StopReason(d.pop("stop"))
+            return Trajectory(task=task, budget=budget, stop=stop, turns=turns, **d)
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            raise RunError(f"not a trajectory line: {type(e).__name__}: {str(e)[:200]}") from e
+
+
+def _common_prefix(a: list[int], b: list[int]) -> int:
+    n = min(len(a), len(b))
+    if a[:n] == b[:n]:
+        return n
+    return next(i for i in range(n) if a[i] != b[i])
+
+
+def _squeeze(versions: list[int]) -> int | list[int]:
+    return versions[0] if versions and len(set(versions)) == 1 else versions
+
+
+def _spread(versions: int | list[int], n: int) -> list[int]:
+    return [versions] * n if isinstance(versions, int) else versions

@@ -1,0 +1,65 @@
+"""Environments: Gymnasium's meaning with language types, async.
+
+What always holds: an environment is single-use (one `reset`, then steps until `terminated` or `truncated`); `terminated` means the
+task itself ended, `truncated` that something outside ended it; an action that cannot be parsed or has no effect costs a step
+and is explained in the next observation; infrastructure trouble raises `EnvFailure` and is never a reward.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from longstride.core.task import Task
+
+
+@dataclass(slots=True)
+class Observation:
+    """What the agent sees."""
+
+    text: str
+    url: str = ""
+
+
+@dataclass(slots=True)
+class Step:
+    """What an action did."""
+
+    observation: Observation
+    reward: float = 0.0
+    """Reward of the environment itself (0 where an evaluator judges the episode afterwards)."""
+    terminated: bool = False
+    truncated: bool = False
+    action: str | None = None
+    """The parsed action in canonical form; None when the text could not be parsed."""
+    error: str | None = None
+    """Why the action had no effect; it is part of the next observation's text too."""
+    answer: str | None = None
+    """Set when the action was an answer."""
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+class Env(Protocol):
+    """One episode's world."""
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        """Starts the episode.
+
+        Raises:
+            EnvFailure: the world could not be set up.
+        """
+        ...
+
+    async def step(self, text: str) -> Step:
+        """Acts with the policy's raw text: the environment owns its action grammar.
+
+        Raises:
+            EnvFailure: infrastructure trouble.
+        """
+        ...
+
+    async def final_state(self) -> dict[str, Any]:
+        """The world's state for the evaluator (`{}` where nothing but the answer counts)."""
+        ...
+
+    async def close(self) -> None:
+        """Frees what the episode held. May be called more than once."""
+        ...

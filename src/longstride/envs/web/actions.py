@@ -1,0 +1,74 @@
+"""The grammar of web actions: what a policy's text means.
+
+`Thought: free words Action: click [3]`. The thought may be missing; the last `Action:` counts. Words between a verb and
+its number are a label for the reader (`click amber lantern [3]`) and mean nothing. What always holds: `parse` never raises
+and never executes anything; `str(parse(str(action)))` is `str(action)`.
+
+| action | effect |
+|---|---|
+| `click [3]` | follow the link, press the button, toggle the box |
+| `type [2] words` | put the words into the field and press Enter |
+| `fill [2] words` | put the words into the field |
+| `select [4] option` | choose the option |
+| `scroll down`, `scroll up` | move the window over a long page |
+| `back` | the page before, like the browser's button |
+| `home` | the task's first address |
+| `wait` | nothing |
+| `answer words` | end with this answer; `answer n/a` says that the task cannot be done |
+"""
+
+import re
+from dataclasses import dataclass
+
+MARK = "Action:"
+THOUGHT = "Thought:"
+NEEDS_ELEMENT = {"click": False, "type": True, "fill": True, "select": True}
+"""Verbs that take an element number; True where words must follow it."""
+BARE = ("back", "home", "wait")
+VERBS = (*NEEDS_ELEMENT, "scroll", *BARE, "answer")
+_ELEMENT = re.compile(r"\[(\d{1,6})\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A parsed action."""
+
+    verb: str
+    element: int | None = None
+    text: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.verb]
+        if self.element is not None:
+            parts.append(f"[{self.element}]")
+        if self.text:
+            parts.append(self.text)
+        return " ".join(parts)
+
+
+def thought_of(text: str) -> str:
+    """The words before the last `Action:`, without `Thought:`."""
+    head, mark, _ = text.rpartition(MARK)
+    return " ".join(head.replace(THOUGHT, " ").split()) if mark else ""
+
+
+def parse(text: str) -> Action | str:
+    """The action in a policy's text, or one sentence that says what is wrong with it."""
+    said = " ".join(text.rpartition(MARK)[2].split())
+    verb, _, rest = said.partition(" ")
+    verb = verb.lower()
+    if verb in NEEDS_ELEMENT:
+        number = _ELEMENT.search(rest)
+        if number is None:
+            return f"{verb} needs the number of an element, such as {verb} [1]"
+        words = rest[number.end() :].strip()
+        if NEEDS_ELEMENT[verb] and not words:
+            return f"{verb} needs words after the number"
+        return Action(verb, int(number[1]), words if NEEDS_ELEMENT[verb] else "")
+    if verb in BARE:
+        return Action(verb)
+    if verb == "scroll":
+        return Action(verb, text=rest) if rest in ("up", "down") else "scroll goes up or down"
+    if verb == "answer":
+        return Action(verb, text=rest) if rest else "answer needs words"
+    return f"unknown action {verb[:20]!r}; use one of {', '.join(VERBS)}" if verb else "no action was given"

@@ -1,0 +1,6 @@
+"""Rewards: evaluators with evidence. No torch."""
+
+from longstride.rewards.evaluators import Verdict, judge
+from longstride.rewards.task_reward import Reward, TaskReward
+
+__all__ = ["Reward", "TaskReward", "Verdict", "judge"]

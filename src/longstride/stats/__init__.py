@@ -1,0 +1,19 @@
+"""Statistics: intervals, paired differences, orderings. NumPy, no torch."""
+
+from longstride.stats.bootstrap import Effect, mean_interval, paired_difference, paired_difference_clustered
+from longstride.stats.measures import iqm, pass_at_k, wilson_interval
+from longstride.stats.ordering import Finding, Judgement, Ordering, overall
+
+__all__ = [
+    "Effect",
+    "Finding",
+    "Judgement",
+    "Ordering",
+    "iqm",
+    "mean_interval",
+    "overall",
+    "paired_difference",
+    "paired_difference_clustered",
+    "pass_at_k",
+    "wilson_interval",
+]

@@ -1,0 +1,75 @@
+"""Which tokens are trained with which weight: the two families that every algorithm is made of.
+
+What always holds: a sample has one weight and one behaviour log-probability a sampled token and none for any other,
+so a token that the policy did not sample cannot be trained; an episode that infrastructure ended is admitted by no
+replay. The learner is blind to the algorithm: its loss is the mean over samples of sum_t weights_t * -log
+pi(sampled_t).
+"""
+
+import random
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longstride.core.component import Component
+from longstride.core.trajectory import Trajectory
+
+
+@dataclass(slots=True)
+class Sample:
+    """One prompt and what the policy said to it."""
+
+    prompt_ids: list[int]
+    """Exactly what the policy read."""
+    sampled_ids: list[int]
+    weights: list[float]
+    """Weight of each sampled token in the loss."""
+    logprobs: list[float]
+    """Log-probability of each sampled token under the policy that sampled it."""
+
+    def __post_init__(self) -> None:
+        if not len(self.sampled_ids) == len(self.weights) == len(self.logprobs):
+            raise ValueError(
+                f"one weight and one log-probability a sampled token: {len(self.sampled_ids)} tokens, "
+                f"{len(self.weights)} weights, {len(self.logprobs)} log-probabilities"
+            )
+
+
+class Credit(Component):
+    """Family: turns trajectories into weighted samples."""
+
+    @abstractmethod
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        """The samples of one update, in the order of trajectories and turns."""
+
+
+class Replay(Component):
+    """Family: what of all that was collected is trained on."""
+
+    def admits(self, trajectory: Trajectory) -> bool:
+        """Whether the trajectory may ever be trained on. A failed one never is."""
+        return not trajectory.stop.failed and self._wants(trajectory)
+
+    @abstractmethod
+    def _wants(self, trajectory: Trajectory) -> bool:
+        """The algorithm's own say on a trajectory that did not fail."""
+
+    @abstractmethod
+    def draw(self, kept: Sequence[Trajectory], fresh: int, rng: random.Random) -> list[Trajectory]:
+        """What is trained on now, oldest first.
+
+        Args:
+            kept: all that was admitted so far, oldest first.
+            fresh: how many at the end of `kept` are of this iteration.
+            rng: the draw's own stream.
+        """
+
+
+class OnPolicy(Replay):
+    """Only what this iteration collected, failures of the task included."""
+
+    def _wants(self, trajectory: Trajectory) -> bool:
+        return True
+
+    def draw(self, kept: Sequence[Trajectory], fresh: int, rng: random.Random) -> list[Trajectory]:
+        return list(kept[len(kept) - fresh :])

@@ -1,0 +1,137 @@
+"""Horizon schedules: how many turns an episode may take, as a function of the iteration.
+
+What always holds: a schedule is a pure function of iteration and difficulty, so a resumed run sees the same horizons;
+it returns at least one turn; a growing schedule never shrinks and never passes its `limit`; nothing here knows the
+horizon of the tests, which is a schedule of its own (TTI tests at its training limit, WebGym far beyond it).
+"""
+
+from abc import abstractmethod
+from itertools import pairwise
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from longstride.core.component import Component
+from longstride.core.task import Difficulty
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class HorizonSchedule(Component):
+    """Family: turns by iteration and difficulty."""
+
+    @abstractmethod
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        """The horizon h in environment steps (an answer is a step); `iteration` counts from 1."""
+
+
+class Fixed(HorizonSchedule):
+    """h(i) = limit: the baselines of TTI (arXiv 2506.07976; 10 and 30 in its main tables)."""
+
+    limit: Positive
+    """Turns in every iteration."""
+
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        return self.limit
+
+
+class Growing(HorizonSchedule):
+    """What grows from `start` to `limit` and stays there."""
+
+    start: Positive
+    """Turns at the beginning (each rule says what that means)."""
+    limit: Positive
+    """Turns that are never passed."""
+
+    @model_validator(mode="after")
+    def _grows(self) -> Self:
+        if self.limit < self.start:
+            raise ValueError(f"limit must be at least start ({self.start}), got {self.limit}")
+        return self
+
+
+class Multiplicative(Growing):
+    """h(i) = min(start * i, limit): the rule that TTI chose (arXiv 2506.07976, h_min = 10, h_max = 30)."""
+
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        return min(self.start * iteration, self.limit)
+
+
+class Additive(Growing):
+    """h(i) = min(start + step * i, limit): TTI's ablated rule (step 1). The first iteration has start + step
+    already."""
+
+    step: Positive = 1
+    """Turns added by each iteration."""
+
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        return min(self.start + self.step * iteration, self.limit)
+
+
+class Linear(Growing):
+    """A straight line from `start` in iteration 1 to `limit` in iteration `cap`, climbed in stairs.
+
+    h(i) = limit for i >= cap, else start + floor((limit - start) * q / (cap - 1)) where q = interval * floor((i - 1)
+    / interval): the line is read every `interval` iterations and held in between. AsyncWebRL (arXiv 2606.05597) names
+    such a schedule (linear by step) without a formula; this one is ours.
+    """
+
+    interval: Positive
+    """Iterations for which a value is held."""
+    cap: Annotated[int, Field(ge=2)]
+    """The first iteration with `limit` turns."""
+
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        if iteration >= self.cap:
+            return self.limit
+        climbed = (iteration - 1) // self.interval * self.interval
+        return self.start + (self.limit - self.start) * climbed // (self.cap - 1)
+
+
+class StepList(HorizonSchedule):
+    """h(i) = the turns of the first entry whose last iteration is not before i; after the last entry its turns stay.
+
+    TTI's released scripts: steps = [(1, 10), (3, 20), (4, 30)], that is 10, 20, 20, 30, 30, ...
+    """
+
+    steps: Annotated[tuple[tuple[Positive, Positive], ...], Field(min_length=1)]
+    """(last iteration, turns), ordered by iteration."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if any(a >= b for (a, _), (b, _) in pairwise(self.steps)):
+            raise ValueError("the last iterations of `steps` must ascend")
+        return self
+
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        return next((turns for last, turns in self.steps if iteration <= last), self.steps[-1][1])
+
+
+class Staged(HorizonSchedule):
+    """h(i) = stages[min(floor(i / every), n - 1)]: ScalingInter-RL (arXiv 2509.08755, section 3; WebArena: [8, 12,
+    15] every 80).
+
+    As in its scheduler the division is of the update's own number, so the first stage lasts `every` - 1 updates
+    counted from 1.
+    """
+
+    stages: Annotated[tuple[Positive, ...], Field(min_length=1)]
+    """Turns of each stage."""
+    every: Positive
+    """Updates between two stages."""
+
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        return self.stages[min(iteration // self.every, len(self.stages) - 1)]
+
+
+class PerDifficulty(HorizonSchedule):
+    """A schedule for each difficulty: WebGym (arXiv 2601.02439) trains with 10, 20, 30 turns and tests with 30, 50,
+    70."""
+
+    easy: HorizonSchedule
+    medium: HorizonSchedule
+    hard: HorizonSchedule
+
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        by_name: dict[Difficulty, HorizonSchedule] = {"easy": self.easy, "medium": self.medium, "hard": self.hard}
+        return by_name[difficulty].turns(iteration, difficulty)

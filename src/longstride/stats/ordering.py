@@ -1,0 +1,88 @@
+"""Orderings: what a claim expects of its arms, written down before the run, and what the runs say to it.
+
+What always holds: a verdict follows from the interval alone: *reproduced* when all of it lies above the gap, *not
+reproduced* when none of it does, else *undecided*. Few seeds make the interval wide, and so lead to the last.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import AfterValidator, Field
+
+from longstride.core.component import Component, unknown
+from longstride.core.errors import ConfigError
+from longstride.stats.bootstrap import Effect, paired_difference_clustered
+
+Judgement = Literal["reproduced", "not reproduced", "undecided"]
+_RELATION = re.compile(r"(\S+) > (\S+)(?: by (\d+(?:\.\d+)?))?")
+
+
+def _relation(text: str) -> str:
+    if not _RELATION.fullmatch(text):
+        raise ValueError("a relation is `BETTER > WORSE` or `BETTER > WORSE by GAP`")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the runs say to one relation."""
+
+    relation: str
+    effect: Effect
+    """Mean of better - worse, paired by seed."""
+    gap: float
+    verdict: Judgement
+
+
+class Ordering(Component):
+    """The relations that a claim expects."""
+
+    relations: Annotated[tuple[Annotated[str, AfterValidator(_relation)], ...], Field(min_length=1)]
+    """Such as `multiplicative > fixed_short` or `multiplicative > fixed_long by 0.05`: the arm on the left is better
+    by more than the gap (0 where none is named)."""
+
+    def judge(self, arms: Mapping[str, ArrayLike], seed: int, level: float = 0.95) -> list[Finding]:
+        """Holds every relation against the results, in the order of `relations`.
+
+        Args:
+            arms: results of each arm, (seeds,) or (seeds, tasks), paired between arms entry by entry.
+            seed: of the resampling.
+            level: of the intervals.
+
+        Raises:
+            ConfigError: an arm is missing, or two arms cannot be paired (shapes differ, fewer than two seeds).
+        """
+        findings = []
+        for text in self.relations:
+            match = _RELATION.fullmatch(text)
+            assert match  # validated
+            better, worse, by = match.groups()
+            for name in (better, worse):
+                if name not in arms:
+                    raise ConfigError(f"relation {text!r}: {unknown('arm', name, arms)}")
+            try:
+                effect = paired_difference_clustered(_by_seed(arms[better]), _by_seed(arms[worse]), seed, level)
+            except ValueError as e:
+                raise ConfigError(f"relation {text!r}: {e}; run both arms with the same two or more seeds") from e
+            gap = float(by or 0)
+            verdict = "reproduced" if effect.lo > gap else "not reproduced" if effect.hi <= gap else "undecided"
+            findings.append(Finding(text, effect, gap, verdict))
+        return findings
+
+
+def overall(findings: Sequence[Finding]) -> Judgement:
+    """A claim is reproduced when all its relations are, and not when one of them is not."""
+    verdicts = {f.verdict for f in findings}
+    if "not reproduced" in verdicts:
+        return "not reproduced"
+    return "reproduced" if verdicts == {"reproduced"} else "undecided"
+
+
+def _by_seed(values: ArrayLike) -> np.ndarray:
+    """(seeds,) as (seeds, 1): one result a seed is one task a seed."""
+    array = np.asarray(values, dtype=np.float64)
+    return array[:, None] if array.ndim == 1 else array

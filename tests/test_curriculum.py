@@ -1,0 +1,108 @@
+"""Schedules: the hand-computed vectors, and what holds for any numbers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from longstride.core.component import build
+from longstride.core.errors import ConfigError
+from longstride.curriculum import (
+    Additive,
+    Fixed,
+    HorizonSchedule,
+    Linear,
+    Multiplicative,
+    PerDifficulty,
+    Staged,
+    StepList,
+)
+
+
+def turns(schedule: HorizonSchedule, *iterations: int) -> list[int]:
+    return [schedule.turns(i) for i in iterations]
+
+
+def test_fixed_never_changes():
+    assert turns(Fixed(limit=10), 1, 2, 1000) == [10, 10, 10]
+
+
+def test_multiplicative_gives_the_horizons_of_the_paper():
+    assert turns(Multiplicative(start=10, limit=30), 1, 2, 3, 4, 5) == [10, 20, 30, 30, 30]
+
+
+def test_additive_starts_one_step_up_and_never_reaches_the_limit_in_15_iterations():
+    schedule = Additive(start=10, limit=30)
+    assert turns(schedule, 1, 2, 3, 4, 5) == [11, 12, 13, 14, 15]
+    assert turns(schedule, 15, 19, 20, 21, 100) == [25, 29, 30, 30, 30]
+
+
+def test_additive_with_a_larger_step():
+    assert turns(Additive(start=4, limit=24, step=6), 1, 2, 3, 4) == [10, 16, 22, 24]
+
+
+def test_step_list_gives_the_horizons_of_the_released_scripts():
+    assert turns(StepList(steps=((1, 10), (3, 20), (4, 30))), 1, 2, 3, 4, 5, 99) == [10, 20, 20, 30, 30, 30]
+
+
+def test_staged_changes_with_every_80th_update():
+    assert turns(Staged(stages=(8, 12, 15), every=80), 1, 79, 80, 159, 160, 500) == [8, 8, 12, 12, 15, 15]
+
+
+def test_linear_holds_each_value_for_an_interval_and_reaches_the_limit_at_the_cap():
+    schedule = Linear(start=10, limit=30, interval=5, cap=21)
+    assert turns(schedule, 1, 5, 6, 10, 11, 16, 20, 21, 50) == [10, 10, 15, 15, 20, 25, 25, 30, 30]
+    assert turns(Linear(start=1, limit=4, interval=1, cap=4), 1, 2, 3, 4) == [1, 2, 3, 4]
+
+
+def test_linear_with_a_cap_inside_an_interval_jumps_there():
+    assert turns(Linear(start=10, limit=30, interval=5, cap=8), 7, 8) == [24, 30]
+
+
+def test_each_difficulty_has_a_schedule_of_its_own():
+    schedule = PerDifficulty(easy=Fixed(limit=10), medium=Multiplicative(start=10, limit=20), hard=Fixed(limit=30))
+    assert [schedule.turns(1, "easy"), schedule.turns(1, "medium"), schedule.turns(1, "hard")] == [10, 10, 30]
+    assert schedule.turns(2, "medium") == 20
+
+
+@given(start=st.integers(1, 60), more=st.integers(0, 60), step=st.integers(1, 9), cap=st.integers(2, 40))
+def test_growing_schedules_are_monotonic_bounded_and_reach_their_limit(start: int, more: int, step: int, cap: int):
+    limit = start + more
+    for schedule in (
+        Multiplicative(start=start, limit=limit),
+        Additive(start=start, limit=limit, step=step),
+        Linear(start=start, limit=limit, interval=step, cap=cap),
+    ):
+        horizons = turns(schedule, *range(1, 130))
+        assert horizons == sorted(horizons)
+        assert start <= horizons[0] <= horizons[-1] == limit
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        PerDifficulty(easy=Fixed(limit=4), medium=Additive(start=2, limit=9), hard=Staged(stages=(1, 2), every=3)),
+        StepList(steps=((1, 10), (3, 20))),
+        Linear(start=1, limit=4, interval=1, cap=4),
+    ],
+)
+def test_a_schedule_is_rebuilt_from_its_data(schedule: HorizonSchedule):
+    assert build(HorizonSchedule, schedule.as_data()) == schedule
+
+
+def test_a_limit_below_the_start_is_refused():
+    with pytest.raises(ConfigError, match=r"horizon: limit must be at least start \(10\), got 5"):
+        build(HorizonSchedule, {"type": "multiplicative", "start": 10, "limit": 5}, "horizon")
+
+
+@pytest.mark.parametrize("steps", [[], [(3, 10), (1, 20)], [(1, 0)]])
+def test_a_step_list_that_is_empty_or_out_of_order_or_without_turns_is_refused(steps: list[tuple[int, int]]):
+    with pytest.raises(ConfigError, match="steps"):
+        build(HorizonSchedule, {"type": "step_list", "steps": steps})
+
+
+def test_the_family_itself_is_no_schedule():
+    with pytest.raises(TypeError):
+        HorizonSchedule()  # pyright: ignore[reportAbstractUsage]
+    with pytest.raises(ValidationError):
+        Fixed(limit=0)

@@ -1,0 +1,196 @@
+"""Intervals, measures, orderings: hand-computed values and coverage."""
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longstride.core.component import build
+from longstride.core.errors import ConfigError
+from longstride.stats import (
+    Ordering,
+    iqm,
+    mean_interval,
+    overall,
+    paired_difference,
+    paired_difference_clustered,
+    pass_at_k,
+    wilson_interval,
+)
+from longstride.stats.bootstrap import t_quantile
+
+
+@pytest.mark.parametrize(
+    ("df", "level", "t"), [(1, 0.95, 12.7062), (2, 0.95, 4.3027), (4, 0.95, 2.7764), (7, 0.9, 1.8946), (30, 0.99, 2.75)]
+)
+def test_t_quantiles_are_those_of_the_tables(df: int, level: float, t: float):
+    assert t_quantile(df, level) == pytest.approx(t, abs=1e-4)
+
+
+def test_an_interval_of_many_values_is_the_normal_one():
+    values = [0.0, 1.0] * 200
+    lo, hi = mean_interval(values, seed=0)
+    assert (lo, hi) == pytest.approx((0.5 - 1.96 * 0.025, 0.5 + 1.96 * 0.025), abs=0.003)
+
+
+def test_an_interval_of_few_values_is_nearly_students():
+    values = [0.1, 0.4, 0.5, 0.7, 0.8]  # mean 0.5, standard error 0.1225
+    assert mean_interval(values, seed=0) == pytest.approx((0.5 - 2.776 * 0.1225, 0.5 + 2.776 * 0.1225), abs=0.04)
+
+
+def test_an_interval_is_a_function_of_values_and_seed():
+    values = [0.0, 0.2, 0.9, 0.4]
+    assert mean_interval(values, 1) == mean_interval(values, 1)
+    assert mean_interval(values, 1) != mean_interval(values, 2)
+
+
+def test_a_lower_level_gives_a_narrower_interval():
+    values = list(np.random.default_rng(0).normal(size=40))
+    wide, narrow = mean_interval(values, 0, 0.99), mean_interval(values, 0, 0.5)
+    assert wide[0] < narrow[0] < narrow[1] < wide[1]
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12))
+def test_an_interval_contains_its_mean(values: list[float]):
+    lo, hi = mean_interval(values, 0)
+    assert lo <= np.mean(values) <= hi
+
+
+def test_no_values_and_lone_pairs_are_refused():
+    with pytest.raises(ValueError, match="empty"):
+        mean_interval([], 0)
+    with pytest.raises(ValueError, match="at least two"):
+        paired_difference([1.0], [0.0], 0)
+    with pytest.raises(ValueError, match=r"\(2,\) and \(3,\)"):
+        paired_difference([1.0, 2.0], [0.0, 1.0, 2.0], 0)
+    assert mean_interval([0.3], 0) == (0.3, 0.3)
+
+
+@pytest.mark.parametrize("n", [3, 5, 30])
+def test_intervals_cover_the_true_mean_about_as_often_as_they_say(n: int):
+    rng = np.random.default_rng(n)
+    hits = 0
+    for repeat in range(200):
+        lo, hi = mean_interval(list(rng.normal(0.3, 1.0, size=n)), repeat)
+        hits += lo <= 0.3 <= hi
+    assert 0.9 <= hits / 200 <= 0.99
+
+
+def test_what_pairs_share_cancels():
+    base = np.random.default_rng(0).normal(0, 10, size=8)
+    effect = paired_difference(list(base + 0.5), list(base), 0)
+    assert (effect.mean, effect.lo, effect.hi) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_the_two_level_interval_sees_scatter_between_seeds_and_within():
+    rng = np.random.default_rng(0)
+    zero = np.zeros((6, 50))
+    between = np.repeat([[-1.0], [1.0], [0.5], [-0.5], [0.2], [-0.2]], 50, axis=1)
+    within = np.tile(rng.permutation([1.0, -1.0] * 25), (6, 1))
+    seeds, tasks = (paired_difference_clustered(x, zero, 0) for x in (between, within))
+    assert seeds.mean == pytest.approx(0.0)
+    by_seed = paired_difference(list(between[:, 0]), [0.0] * 6, 0)
+    assert (seeds.lo, seeds.hi) == pytest.approx((by_seed.lo, by_seed.hi), abs=0.05)
+    assert tasks.hi - tasks.lo == pytest.approx(2 * 1.96 / 300**0.5 * 1.437, rel=0.1)  # widened for six seeds
+
+
+def test_two_level_intervals_cover_when_seeds_differ():
+    rng = np.random.default_rng(1)
+    zero, hits = np.zeros((5, 20)), 0
+    for repeat in range(100):
+        effect = paired_difference_clustered(rng.normal(size=(5, 1)) + rng.normal(size=(5, 20)), zero, repeat)
+        hits += effect.lo <= 0 <= effect.hi
+    assert hits >= 90
+
+
+def test_ten_thousand_two_level_resamples_take_less_than_a_second():
+    rng = np.random.default_rng(0)
+    a, b = rng.random((5, 200)), rng.random((5, 200))
+    start = time.process_time()
+    paired_difference_clustered(a, b, 0)
+    assert time.process_time() - start < 1.0
+
+
+def test_iqm_drops_a_quarter_at_each_end():
+    assert iqm([100.0, 1, 2, 3, 4, 5, 60, -100]) == 3.5  # 2, 3, 4, 5
+    assert iqm([9.0, 2, 1, 3, 0]) == 2.0  # floor(5 / 4) = 1 at each end
+    assert iqm([1.0, 2, 6]) == 3.0
+    with pytest.raises(ValueError, match="no values"):
+        iqm([])
+
+
+def test_pass_at_k_counts_subsets():
+    assert pass_at_k(4, 2, 2) == pytest.approx(1 - 1 / 6)
+    assert pass_at_k(5, 1, 1) == pytest.approx(0.2)
+    assert pass_at_k(5, 0, 5) == 0.0
+    assert pass_at_k(5, 3, 3) == 1.0
+    with pytest.raises(ValueError, match="k=6"):
+        pass_at_k(5, 1, 6)
+
+
+def test_wilson_interval_is_that_of_the_formula():
+    assert wilson_interval(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert wilson_interval(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert wilson_interval(10, 10)[1] == 1.0
+    with pytest.raises(ValueError, match="3 of 2"):
+        wilson_interval(3, 2)
+
+
+ARMS = {
+    "growing": [0.60, 0.62, 0.61, 0.63, 0.59],
+    "short": [0.40, 0.42, 0.40, 0.43, 0.41],
+    "noisy": [0.20, 0.95, 0.55, 0.70, 0.35],
+}
+
+
+@pytest.mark.parametrize(
+    ("relation", "verdict"),
+    [
+        ("growing > short", "reproduced"),
+        ("growing > short by 0.1", "reproduced"),
+        ("growing > short by 0.3", "not reproduced"),
+        ("growing > short by 0.2", "undecided"),
+        ("short > growing", "not reproduced"),
+        ("growing > noisy", "undecided"),
+        ("growing > growing", "not reproduced"),
+    ],
+)
+def test_a_verdict_follows_from_the_interval_and_the_gap(relation: str, verdict: str):
+    (finding,) = Ordering(relations=(relation,)).judge(ARMS, seed=0)
+    assert finding.verdict == verdict
+    assert overall([finding]) == verdict
+
+
+def test_an_effect_is_the_mean_difference_in_the_direction_of_the_relation():
+    up, down = Ordering(relations=("growing > short", "short > growing by 0.05")).judge(ARMS, seed=0)
+    assert up.effect.mean == pytest.approx(0.198)
+    assert (down.effect.mean, down.gap) == pytest.approx((-0.198, 0.05))
+    assert overall([up, down]) == "not reproduced"
+
+
+def test_orderings_take_results_by_seed_and_task():
+    rng = np.random.default_rng(0)
+    arms = {"a": rng.random((4, 100)) < 0.8, "b": rng.random((4, 100)) < 0.2}
+    assert Ordering(relations=("a > b by 0.2",)).judge(arms, 0)[0].verdict == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ({"growing": [1, 2], "shrt": [1, 2]}, "unknown arm 'short'; did you mean 'shrt'"),
+        ({"growing": [1, 2], "short": [1, 2, 3]}, "same two or more seeds"),
+        ({"growing": [1], "short": [2]}, "same two or more seeds"),
+    ],
+)
+def test_arms_that_cannot_be_compared_give_one_message(arms: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        Ordering(relations=("growing > short",)).judge(arms, 0)
+
+
+@pytest.mark.parametrize("relation", ["a < b", "a>b", "a > b > c", "a > b by much", ""])
+def test_a_relation_that_cannot_be_read_is_refused(relation: str):
+    with pytest.raises(ConfigError, match="a relation is"):
+        build(Ordering, {"relations": [relation]})

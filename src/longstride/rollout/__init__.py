@@ -1,0 +1,23 @@
+"""Rollout: plans are played to trajectories, and trajectories kept. No torch."""
+
+from longstride.rollout.context import ContextPolicy, KeepAll, KeepLast
+from longstride.rollout.episode import HELD_ANSWER, Episode, Plan, Said
+from longstride.rollout.pool import LanguagePlayer, Player, Pool, ScriptedPlayer
+from longstride.rollout.store import TrajectoryStore
+from longstride.rollout.summary import summarise
+
+__all__ = [
+    "HELD_ANSWER",
+    "ContextPolicy",
+    "Episode",
+    "KeepAll",
+    "KeepLast",
+    "LanguagePlayer",
+    "Plan",
+    "Player",
+    "Pool",
+    "Said",
+    "ScriptedPlayer",
+    "TrajectoryStore",
+    "summarise",
+]

@@ -1,0 +1,7 @@
+"""Strategies: what is done with a policy at test time, and the trivial policies beside it. No torch."""
+
+from longstride.strategies.base import Direct, Strategy
+from longstride.strategies.baselines import BASELINES
+from longstride.strategies.check_again import CheckAgain
+
+__all__ = ["BASELINES", "CheckAgain", "Direct", "Strategy"]

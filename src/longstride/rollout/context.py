@@ -1,0 +1,68 @@
+"""Context policies: how an episode's history becomes the prompt of its next turn.
+
+What always holds: a prompt is the chat format's own pieces and the sampled ids, put one behind the other; nothing is
+decoded or encoded again here (an observation's ids come from the chat format's cache), so a prompt costs one pass
+over its length. Every sampled id stands in every later prompt; under `KeepAll` a prompt continues the one before it
+and what was sampled.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from longstride.core.component import Component
+
+if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
+    from longstride.models.chat import ChatFormat
+
+
+class ContextPolicy(Component):
+    """Family: what the policy still sees of its past."""
+
+    @abstractmethod
+    def seen(self, observations: Sequence[str]) -> Sequence[str]:
+        """The observations (oldest first) as they stand in the next prompt: as many as came."""
+
+    def render(
+        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
+    ) -> list[int]:
+        """The prompt of the next turn: head, observation 1, sampled 1, observation 2, ...
+
+        Args:
+            chat: makes ids of the goal and of observations.
+            goal: the task's goal.
+            observations: texts seen so far, oldest first: one more than `sampled`.
+            sampled: ids sampled in each past turn. A turn without an end token (cut by its length) is closed with
+                `chat.close`.
+        """
+        shown = self.seen(observations)
+        prompt = chat.head(goal) + chat.observation(shown[0], first=True)
+        for ids, text in zip(sampled, shown[1:], strict=True):
+            prompt += ids
+            if not ids or ids[-1] not in chat.end_ids:
+                prompt += chat.close
+            prompt += chat.observation(text)
+        return prompt
+
+
+class KeepAll(ContextPolicy):
+    """Every page stays: the prompt only grows."""
+
+    def seen(self, observations: Sequence[str]) -> Sequence[str]:
+        return observations
+
+
+class KeepLast(ContextPolicy):
+    """Every action stays, and the newest pages; each older page becomes a placeholder (TTI, released code;
+    WebAgent-R1)."""
+
+    pages: Annotated[int, Field(ge=1)] = 1
+    """Newest observations that are kept whole."""
+    placeholder: str = "omitted"
+    """What stands where an older page stood."""
+
+    def seen(self, observations: Sequence[str]) -> Sequence[str]:
+        old = max(0, len(observations) - self.pages)
+        return [self.placeholder] * old + list(observations[old:])

@@ -1,0 +1,58 @@
+"""What a list of trajectories amounts to, as plain numbers.
+
+What always holds: failed episodes are counted in `failed` and in nothing else; a mean or share of nothing is 0.0, and
+the count beside it says so; keys are in one fixed order, so equal lists give equal JSON.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from longstride.core.trajectory import Trajectory
+
+
+def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
+    """The summary that metrics rows carry.
+
+    Returns:
+        `episodes` (not failed), `failed`, `env_steps` and `sampled_tokens` (sums), `success` (share with a positive
+        reward), `length` and `length_success` (mean environment steps of all and of successes), `timeouts` (share
+        that a budget cut), `invalid` (share of turns without a parsed action), `actions` {verb: count}, `stops`
+        {reason: count}, `by_difficulty` and `by_source` {name: {`episodes`, `success`, `length`}}.
+    """
+    given = list(trajectories)
+    played = [t for t in given if not t.stop.failed]
+    steps = sum(t.length for t in played)
+    verbs = Counter(turn.verb for t in played for turn in t.turns)
+    by_difficulty: dict[str, list[Trajectory]] = {"easy": [], "medium": [], "hard": []}
+    by_source: dict[str, list[Trajectory]] = defaultdict(list)
+    for t in played:
+        by_difficulty[t.task.difficulty].append(t)
+        by_source[t.task.source].append(t)
+    return {
+        "episodes": len(played),
+        "failed": len(given) - len(played),
+        "env_steps": steps,
+        "success": _mean([t.success for t in played]),
+        "length": _mean([t.length for t in played]),
+        "length_success": _mean([t.length for t in played if t.success]),
+        "timeouts": _mean([t.stop.truncated for t in played]),
+        "invalid": verbs["invalid"] / steps if steps else 0.0,
+        "sampled_tokens": sum(t.sampled_tokens for t in played),
+        "actions": dict(sorted(verbs.items())),
+        "stops": dict(sorted(Counter(t.stop.value for t in played).items())),
+        "by_difficulty": {name: _brief(part) for name, part in by_difficulty.items() if part},
+        "by_source": {name: _brief(by_source[name]) for name in sorted(by_source)},
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _brief(part: list[Trajectory]) -> dict[str, float]:
+    return {
+        "episodes": len(part),
+        "success": _mean([t.success for t in part]),
+        "length": _mean([t.length for t in part]),
+    }

@@ -1,0 +1,67 @@
+"""Check-again: an answer counts only when it has been given several times (TTI, "Thinking vs. Doing", min_try).
+
+What always holds: an answer that is held back does not reach the environment, costs a turn of the one budget, and is
+not recorded as the episode's answer; the last of `checks` answers is passed on as any other action is. Answers are
+known by the grammar of web actions.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from longstride.core.task import Task
+from longstride.envs.base import Env, Observation, Step
+from longstride.envs.web.actions import Action, parse
+from longstride.rollout.episode import HELD_ANSWER
+from longstride.strategies.base import Strategy
+
+
+class CheckAgain(Strategy):
+    """The page comes back with a paragraph that asks to look again, until the last of `checks` answers."""
+
+    checks: Annotated[int, Field(ge=1)] = 2
+    """Answers until one counts: 1 is `Direct`, 2 to 4 are the paper's double, triple and fourth check."""
+    keep_last_answer: bool = False
+    """Whether an answer that was held back counts when a budget ends the episode before the last one; the paper
+    discards it."""
+    paragraph: str = "check again"
+    """What is put behind the page. Short, for the tiny model knows few words."""
+
+    @property
+    def name(self) -> str:
+        return f"check_again_{self.checks}" + ("_keep" if self.keep_last_answer else "")
+
+    def wrap(self, env: Env) -> Env:
+        return _CheckAgainEnv(env, self)
+
+
+class _CheckAgainEnv:
+    """Holds answers back."""
+
+    def __init__(self, env: Env, strategy: CheckAgain) -> None:
+        self._env = env
+        self._strategy = strategy
+        self._tries = strategy.checks
+        self._page = Observation("")
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        self._page = await self._env.reset(task, seed)
+        return self._page
+
+    async def step(self, text: str) -> Step:
+        action = parse(text)
+        if isinstance(action, Action) and action.verb == "answer":
+            self._tries -= 1
+            if self._tries > 0:
+                info = {HELD_ANSWER: action.text} if self._strategy.keep_last_answer else {}
+                page = Observation(f"{self._page.text}\n{self._strategy.paragraph}", self._page.url)
+                return Step(page, action=str(action), info=info)
+        step = await self._env.step(text)
+        self._page = step.observation
+        return step
+
+    async def final_state(self) -> dict[str, Any]:
+        return await self._env.final_state()
+
+    async def close(self) -> None:
+        await self._env.close()

@@ -1,0 +1,103 @@
+"""Batches: samples become rows of ids with a weight per trained token, and rows become padded micro-batches.
+
+What always holds: a token is trained only where its weight is not zero; padding stands on the right, so that under
+causal attention it touches nothing; how rows are cut and packed into micro-batches changes the loss by rounding
+alone. Where weights come from is not known here (see `longstride.algorithms`).
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+T = TypeVar("T")
+
+
+class Trainable(Protocol):
+    """What a batch is made of: an `algorithms.base.Sample`, or anything that looks like one.
+
+    It may carry `prompt_from`: where in `prompt_ids` the newest observation starts; with a `prompt_weight` above 0 the
+    tokens from there on are trained too (warm start).
+    """
+
+    prompt_ids: list[int]
+    sampled_ids: list[int]
+    weights: list[float]
+
+
+@dataclass(slots=True)
+class Row:
+    """One sequence: `weights[k]` is the weight of predicting `ids[first + k]` from all that stands before it."""
+
+    ids: list[int]
+    first: int
+    weights: list[float]
+
+
+@dataclass(slots=True)
+class MicroBatch:
+    """Rows padded to one length, and the places whose next token is trained (P of them)."""
+
+    ids_B_L: Tensor
+    at_P: Tensor
+    """Index into the flattened B * L positions: the one *before* the trained token."""
+    target_P: Tensor
+    weight_P: Tensor
+
+
+def row_of(sample: Trainable, prompt_weight: float = 0.0) -> Row:
+    """The row of one sample.
+
+    With `prompt_weight` > 0 each prompt token from `sample.prompt_from` on has weight `prompt_weight` / (how many
+    there are), the same length normalisation that a turn's own tokens have in filtered behaviour cloning.
+    """
+    ids, n = sample.prompt_ids + sample.sampled_ids, len(sample.prompt_ids)
+    first = max(getattr(sample, "prompt_from", n), 1) if prompt_weight > 0 else n
+    return Row(ids, first, [prompt_weight / max(n - first, 1)] * (n - first) + list(sample.weights))
+
+
+def split_evenly(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Cuts into the fewest parts of at most `size`, as equal as can be: a small last part would weigh too much."""
+    parts = -(-len(items) // size)
+    return [items[k * len(items) // parts : (k + 1) * len(items) // parts] for k in range(parts)]
+
+
+def shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
+    """A shuffled copy."""
+    return rng.sample(items, len(items))
+
+
+def micro_batches(rows: Sequence[Row], micro_tokens: int, device: torch.device | str = "cpu") -> list[MicroBatch]:
+    """Sorts rows by length and packs them: at most `micro_tokens` padded tokens each; a longer row stands alone.
+
+    Rows in which nothing is trained are left out, and so is what stands after the last trained token of a row.
+    """
+    cut = [(r, r.first + max(k for k, w in enumerate(r.weights) if w) + 1) for r in rows if any(r.weights)]
+    cut.sort(key=lambda pair: pair[1])
+    packs: list[list[Row]] = []
+    for row, length in cut:
+        if not packs or (len(packs[-1]) + 1) * length > micro_tokens:
+            packs.append([])
+        packs[-1].append(Row(row.ids[:length], row.first, row.weights))
+    return [_pad(pack, device) for pack in packs]
+
+
+def _pad(rows: Sequence[Row], device: torch.device | str) -> MicroBatch:
+    length = max(len(r.ids) for r in rows)
+    at, target, weight = [], [], []
+    for b, row in enumerate(rows):
+        for p, w in enumerate(row.weights[: len(row.ids) - row.first], row.first):
+            if w:
+                at.append(b * length + p - 1)
+                target.append(row.ids[p])
+                weight.append(w)
+    ids = torch.tensor([r.ids + [0] * (length - len(r.ids)) for r in rows])
+    return MicroBatch(
+        ids.to(device),
+        torch.tensor(at).to(device),
+        torch.tensor(target).to(device),
+        torch.tensor(weight, dtype=torch.float32).to(device),
+    )

@@ -1,0 +1,105 @@
+"""Checkpoints: `checkpoints/000003/` is a Hugging Face folder plus `trainer.safetensors` and `trainer.json`; no pickle.
+
+What always holds: a checkpoint appears whole or not at all, and `checkpoints/latest.json` names one that is whole,
+whenever the process is killed; the warm start (000000) and the two newest are kept.
+"""
+
+import json
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from longstride.core.errors import RunError
+from longstride.models.load import Policy, save_policy
+
+KEPT = 2
+"""Newest checkpoints that are kept; the first one is kept besides."""
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """What was saved after an iteration."""
+
+    folder: Path
+    """Loads as a policy: `models.load.load_policy(str(folder))`."""
+    numbers: dict[str, Any]
+    """Counters of trainer and learner."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The optimiser's moments.
+
+        Raises:
+            RunError: the file is missing or damaged.
+        """
+        path = self.folder / "trainer.safetensors"
+        try:
+            return load_file(path)
+        except (OSError, SafetensorError) as e:
+            raise RunError(
+                f"cannot read {path}: {e}; the model beside it may still be whole, the optimiser is not"
+            ) from e
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces a file's content: a reader sees the old or the new text, never a part."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+def save_checkpoint(
+    run: Path, iteration: int, policy: Policy, tensors: dict[str, Tensor], numbers: dict[str, Any]
+) -> Checkpoint:
+    """Saves what an exact resume after `iteration` needs, makes it the latest, and drops old ones.
+
+    Raises:
+        ModelError, RunError, OSError: it could not be written; `latest_checkpoint` is still the one before.
+    """
+    home = run / "checkpoints"
+    home.mkdir(parents=True, exist_ok=True)
+    folder, partial = home / f"{iteration:06d}", home / "partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    save_policy(policy, partial)
+    try:
+        save_file({k: t.contiguous() for k, t in tensors.items()}, partial / "trainer.safetensors")
+    except SafetensorError as e:
+        raise RunError(
+            f"cannot write {partial}: {e}; the checkpoint before is whole, see to the disk and resume"
+        ) from e
+    (partial / "trainer.json").write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)  # left by a run that was cut back to an earlier one; `latest` is not it
+    partial.rename(folder)
+    write_atomically(home / "latest.json", json.dumps({"folder": folder.name}))
+    old = sorted(p for p in home.iterdir() if re.fullmatch(r"\d{6}", p.name) and p.name <= folder.name)
+    for path in old[1:-KEPT]:
+        shutil.rmtree(path)
+    return Checkpoint(folder, numbers)
+
+
+def latest_checkpoint(run: Path) -> Checkpoint | None:
+    """The newest whole checkpoint of a run folder; None where none was ever finished.
+
+    Raises:
+        RunError: what is there is damaged.
+    """
+    path = run / "checkpoints" / "latest.json"
+    if not path.exists():
+        return None
+    try:
+        name = json.loads(path.read_text(encoding="utf-8"))["folder"]
+        if not re.fullmatch(r"\d{6}", name):
+            raise ValueError(f"{name!r} is not the name of a checkpoint")
+        folder = path.parent / name
+        numbers = json.loads((folder / "trainer.json").read_text(encoding="utf-8"))
+        if not isinstance(numbers, dict):
+            raise TypeError("trainer.json is not an object")
+    except (OSError, ValueError, TypeError, KeyError) as e:
+        raise RunError(f"the checkpoint that {path} names cannot be read: {e}") from e
+    return Checkpoint(folder, numbers)

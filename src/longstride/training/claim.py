@@ -1,0 +1,272 @@
+"""Claims: a paper's effect at laptop scale, with its expected ordering written down before the run.
+
+What always holds: all arms of a seed start from one warm start and are evaluated on the same held-out tasks with the
+same seeds, so every effect is paired by task and seed; the verdict follows from `stats.Ordering` alone; an
+interrupted claim goes on where it stopped and gives the numbers of one that was not. A null result is a result and is
+written down like any other.
+"""
+
+import importlib.util
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longstride.core.config import resolve
+from longstride.core.errors import ConfigError, RunError
+from longstride.models.load import load_policy
+from longstride.stats import Finding, Judgement, mean_interval, overall, paired_difference
+from longstride.strategies import CheckAgain, Direct
+from longstride.training.checkpoint import write_atomically
+from longstride.training.evaluate import evaluate_policy, load_run
+from longstride.training.recipe import Claim, Recipe, sides_of
+from longstride.training.trainer import Listener, train
+
+CHECKS = (1, 2, 3, 4)
+"""Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""
+
+
+def run_claim(
+    claim: Claim,
+    recipe: Recipe,
+    folder: Path,
+    seeds: Sequence[int] | None = None,
+    listener: Listener | None = None,
+) -> dict[str, Any]:
+    """Runs what of a claim has not been run yet, and judges it.
+
+    Args:
+        claim: what is claimed.
+        recipe: what the arms override.
+        folder: runs stand in `folder/NAME/ARM-SEED`; `folder/NAME.json`, `.md` and `.svg` hold the result.
+        seeds: instead of the claim's own; at least two.
+        listener: told of each run (see `trainer.train`).
+
+    Returns:
+        What `NAME.json` holds: `name`, `paper`, `statement`, `ordering`, `control`, `recipe`, `arms` (overrides,
+        final success and its interval over seeds, success and environment steps by seed, curves), `seeds`, `effects`
+        and `control_effects` (relation, mean, lo, hi, gap, verdict), `matched_env_steps`, `check_again`, `verdict`,
+        `commit`, `command`, `seconds`.
+
+    Raises:
+        ConfigError: fewer than two seeds, or an arm that cannot be built (before anything is run).
+        RunError: see `trainer.train`.
+    """
+    seeds = tuple(claim.seeds if seeds is None else seeds)
+    if len(set(seeds)) < 2:
+        raise ConfigError(f"a claim needs at least two different seeds to say anything, got {list(seeds)}")
+    home = folder / claim.name
+    runs = {
+        (arm, seed): resolve(Recipe, recipe, (*changes, f"seed={seed}"))
+        for seed in seeds
+        for arm, changes in claim.arms.items()
+    }
+    curves: dict[str, list[list[dict[str, Any]]]] = {arm: [] for arm in claim.arms}
+    for (arm, seed), ours in runs.items():
+        train(ours, home / f"{arm}-{seed}", listener, resume=True)
+        curves[arm].append(_curve(home / f"{arm}-{seed}", ours))
+    checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
+
+    final = _paired_outcomes(curves)
+    findings = claim.expected.judge(final, seed=0)
+    controls = claim.control.judge(final, seed=0) if claim.control else []
+    result = {
+        "name": claim.name,
+        "paper": claim.paper,
+        "statement": claim.statement,
+        "verdict": verdict_of(findings, controls),
+        "ordering": list(claim.expected.relations),
+        "control": list(claim.control.relations) if claim.control else [],
+        "recipe": recipe.as_data(),
+        "seeds": list(seeds),
+        "effects": [_effect(f) for f in findings],
+        "control_effects": [_effect(f) for f in controls],
+        "matched_env_steps": [_matched(text, curves) for text in claim.expected.relations],
+        "check_again": checks,
+        "arms": {arm: _arm(claim.arms[arm], curves[arm], final[arm]) for arm in claim.arms},
+        "commit": _commit(),
+        "command": f"longstride claim {claim.name}",
+        "seconds": sum(seed_curve[-1]["seconds"] for arm in curves.values() for seed_curve in arm),
+    }
+    write_atomically(folder / f"{claim.name}.json", json.dumps(result, indent=1) + "\n")
+    drawn = _plot(result, folder / f"{claim.name}.svg")
+    write_atomically(folder / f"{claim.name}.md", _table(result, drawn))
+    return result
+
+
+def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judgement:
+    """All relations must be reproduced, and no control: an effect that stays without its cause has another one."""
+    verdict = overall(findings)
+    against = {f.verdict for f in controls}
+    if "reproduced" in against:
+        return "not reproduced"
+    return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
+
+
+def _curve(run: Path, recipe: Recipe) -> list[dict[str, Any]]:
+    """The policy's evaluations in a finished run, the warm start's first, under the first strategy."""
+    strategy = recipe.evaluation.strategies[0].name
+    try:
+        rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        return [
+            {
+                "iteration": row["iteration"],
+                "episodes": row["total_episodes"],
+                "env_steps": row["total_env_steps"],
+                "seconds": row["seconds"],
+                "success": row["summary"]["success"],
+                "length": row["summary"]["length"],
+                "timeouts": row["summary"]["timeouts"],
+                "outcomes": row["outcomes"],
+            }
+            for row in rows
+            if row["kind"] == "eval" and row["policy"] in ("warm_start", "agent") and row["strategy"] == strategy
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise RunError(
+            f"{run / 'metrics.jsonl'} cannot be read: {type(e).__name__}: {e}; delete {run} to run it anew"
+        ) from e
+
+
+def _paired_outcomes(curves: dict[str, list[list[dict[str, Any]]]]) -> dict[str, np.ndarray]:
+    """Final success (seeds, tasks) by arm. A task that failed anywhere is left out everywhere: pairs stay pairs."""
+    last = {arm: [curve[-1]["outcomes"] for curve in by_seed] for arm, by_seed in curves.items()}
+    n = min(len(outcomes) for by_seed in last.values() for outcomes in by_seed)
+    whole = [k for k in range(n) if all(o[k] is not None for by_seed in last.values() for o in by_seed)]
+    if not whole:
+        raise RunError("every held-out task failed in some run; see `failed` in their metrics.jsonl")
+    return {arm: np.array([[o[k] > 0 for k in whole] for o in by_seed], float) for arm, by_seed in last.items()}
+
+
+def _effect(finding: Finding) -> dict[str, Any]:
+    e = finding.effect
+    interval = {"mean": e.mean, "lo": e.lo, "hi": e.hi}
+    return {"relation": finding.relation, **interval, "gap": finding.gap, "verdict": finding.verdict}
+
+
+def _matched(relation: str, curves: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
+    """The two arms compared where both have spent as many environment steps as the thriftier one in all (curves
+    interpolated).
+
+    An iteration of a long horizon costs more steps than one of a short horizon: equal episodes are not equal work.
+    """
+    better, worse = sides_of(relation)
+    budgets, ours, theirs = [], [], []
+    for a, b in zip(curves[better], curves[worse], strict=True):
+        budgets.append(min(a[-1]["env_steps"], b[-1]["env_steps"]))
+        for curve, out in ((a, ours), (b, theirs)):
+            steps, success = [p["env_steps"] for p in curve], [p["success"] for p in curve]
+            out.append(float(np.interp(budgets[-1], steps, success)))
+    e = paired_difference(ours, theirs, seed=0)
+    return {
+        "relation": relation,
+        "env_steps": budgets,
+        "better": ours,
+        "worse": theirs,
+        "mean": e.mean,
+        "lo": e.lo,
+        "hi": e.hi,
+    }
+
+
+def _arm(changes: Sequence[str], by_seed: list[list[dict[str, Any]]], final: np.ndarray) -> dict[str, Any]:
+    success = [float(v) for v in final.mean(axis=1)]
+    return {
+        "overrides": list(changes),
+        "success": float(final.mean()),
+        "interval": list(mean_interval(success, seed=0)),
+        "success_by_seed": success,
+        "env_steps": [curve[-1]["env_steps"] for curve in by_seed],
+        "curves": [[{k: v for k, v in point.items() if k != "outcomes"} for point in curve] for curve in by_seed],
+    }
+
+
+def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
+    """Success and length of the warm start and of the final policy with 1 to 4 checks; kept in the run folder."""
+    path = run / "check_again.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
+    recipe, agent = load_run(run)
+    policies = {"warm_start": load_policy(str(run / "checkpoints" / "000000")), "agent": agent}
+    result: dict[str, list[dict[str, float]]] = {}
+    for name, policy in policies.items():
+        result[name] = []
+        for checks in CHECKS:
+            strategy = Direct() if checks == 1 else CheckAgain(checks=checks)
+            summary = evaluate_policy(policy, recipe, strategy=strategy).summary
+            result[name].append({"checks": checks, "success": summary["success"], "length": summary["length"]})
+    write_atomically(path, json.dumps(result))
+    return result
+
+
+def _commit() -> str | None:
+    """The commit of the code that ran, where it is a checkout."""
+    try:
+        git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _table(result: dict[str, Any], drawn: bool) -> str:
+    """The result as a page."""
+    lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
+    lines += ["| arm | success | 95 % over seeds | by seed | env steps |", "|---|---|---|---|---|"]
+    for name, arm in result["arms"].items():
+        by_seed = ", ".join(f"{v:.3f}" for v in arm["success_by_seed"])
+        lo, hi = arm["interval"]
+        steps = sum(arm["env_steps"]) / len(arm["env_steps"])
+        lines.append(f"| {name} | {arm['success']:.3f} | {lo:.3f} to {hi:.3f} | {by_seed} | {steps:,.0f} |")
+    lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
+    for e in result["effects"]:
+        lines.append(f"| {e['relation']} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {e['verdict']} |")
+    for e in result["control_effects"]:
+        said = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}[
+            e["verdict"]
+        ]
+        lines.append(f"| control: {e['relation']} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {said} |")
+    for e in result["matched_env_steps"]:
+        relation = f"{e['relation']}, at equal env steps"
+        lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | reported only |")
+    if result["check_again"]:
+        lines += [
+            "",
+            "| policy | " + " | ".join(f"{c} checks" for c in CHECKS) + " |",
+            "|---" * (len(CHECKS) + 1) + "|",
+        ]
+        for name in result["check_again"][0]:
+            columns = zip(*(seed[name] for seed in result["check_again"]), strict=True)
+            means = [sum(p["success"] for p in column) / len(column) for column in columns]
+            lines.append(f"| {name} | " + " | ".join(f"{m:.3f}" for m in means) + " |")
+    lines += ["", f"![success against episodes and environment steps]({result['name']}.svg)"] if drawn else [
+        "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
+    ]  # fmt: skip
+    seeds = ", ".join(map(str, result["seeds"]))
+    lines += ["", f"Seeds {seeds}; commit {result['commit']}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
+    return "\n".join(lines) + "\n"
+
+
+def _plot(result: dict[str, Any], path: Path) -> bool:
+    """Success against episodes and against environment steps: mean of the seeds, band from the lowest to the
+    highest."""
+    if importlib.util.find_spec("matplotlib") is None:
+        return False
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for ax, x, label in zip(
+        figure.subplots(1, 2, sharey=True), ("episodes", "env_steps"), ("episodes", "env steps"), strict=True
+    ):
+        for name, arm in result["arms"].items():
+            x_SI = np.array([[p[x] for p in curve] for curve in arm["curves"]], float)
+            y_SI = np.array([[p["success"] for p in curve] for curve in arm["curves"]])
+            ax.plot(x_SI.mean(0), y_SI.mean(0), label=name)
+            ax.fill_between(x_SI.mean(0), y_SI.min(0), y_SI.max(0), alpha=0.15, linewidth=0)
+        ax.set_xlabel(label)
+    figure.axes[0].set_ylabel("held-out success")
+    figure.axes[0].legend(frameon=False, fontsize="small")
+    figure.savefig(path, metadata={"Date": None})
+    return True

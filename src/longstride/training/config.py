@@ -1,0 +1,36 @@
+"""The learner's numbers, apart from the learner: a recipe is read and printed without torch."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from longstride.core.component import Component
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class LearnerConfig(Component):
+    """The optimiser step. Defaults are for a model of about a million parameters."""
+
+    lr: Annotated[float, Field(gt=0)] = 5e-4
+    """Peak learning rate of AdamW."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    """Decay of AdamW's first and second moment."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    """Decoupled weight decay, on every parameter."""
+    clip: Annotated[float, Field(gt=0)] = 1.0
+    """Largest norm of the gradient of a step."""
+    warmup_steps: Annotated[int, Field(ge=0)] = 20
+    """Optimiser steps of linear warm-up."""
+    decay_steps: Count | None = None
+    """Optimiser step at which the cosine ends; None keeps the rate constant after the warm-up."""
+    min_lr_ratio: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Share of the peak that is left after the cosine."""
+    epochs: Count = 1
+    """Passes over what an iteration trains on."""
+    batch_samples: Count = 128
+    """Samples (turns) per optimiser step, at most."""
+    micro_tokens: Count = 8192
+    """Padded tokens per forward pass: memory, never the result."""
+    dtype: Literal["bfloat16", "float32"] = "bfloat16"
+    """Arithmetic of the forward pass (autocast); weights keep their own type."""

@@ -1,0 +1,128 @@
+"""Evaluation: a player on held-out tasks at the test horizon.
+
+What always holds: task k of an evaluation has the same environment seed and the same sampling seed whatever the
+policy, the iteration or the arm of a claim, so that two evaluations of one recipe seed are paired task by task;
+failed episodes enter no mean.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from longstride.core.config import load_toml
+from longstride.core.errors import RunError
+from longstride.core.seeds import derive
+from longstride.core.task import Difficulty, Task
+from longstride.core.trajectory import Trajectory
+from longstride.curriculum.schedules import HorizonSchedule
+from longstride.engines.local import LocalEngine
+from longstride.models.load import Policy, load_policy
+from longstride.rollout.episode import Plan
+from longstride.rollout.pool import LanguagePlayer, Player, Pool, ScriptedPlayer
+from longstride.rollout.summary import summarise
+from longstride.stats import wilson_interval
+from longstride.strategies import Direct, Strategy
+from longstride.strategies.baselines import BASELINES
+from longstride.training.checkpoint import latest_checkpoint
+from longstride.training.recipe import Recipe
+
+DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
+Progress = Callable[[int, int], None]
+
+
+class Result(NamedTuple):
+    """One evaluation."""
+
+    summary: dict[str, Any]
+    """See `rollout.summary.summarise`."""
+    interval: tuple[float, float]
+    """95 % Wilson interval of the success rate over the episodes that did not fail."""
+    trajectories: list[Trajectory]
+    """One a task, in the order of the tasks."""
+
+    @property
+    def outcomes(self) -> list[float | None]:
+        """Reward of each task, in order; None where the episode failed. What paired comparisons are made of."""
+        return [None if t.stop.failed else t.reward for t in self.trajectories]
+
+
+def turns_by_difficulty(schedule: HorizonSchedule, iteration: int) -> dict[str, int]:
+    """What a schedule allows, as it stands in a metrics row."""
+    return {d: schedule.turns(iteration, d) for d in DIFFICULTIES}
+
+
+def make_plan(
+    recipe: Recipe, task: Task, turns: Mapping[str, int], ordinal: int, seed: int, iteration: int = 0
+) -> Plan:
+    """The plan of one episode, under the horizon of the task's difficulty."""
+    budget = recipe.budget.model_copy(update={"turns": turns[task.difficulty]})
+    return Plan(task=task, ordinal=ordinal, seed=seed, budget=budget, group=ordinal, iteration=iteration)
+
+
+def evaluate_player(
+    player: Player,
+    recipe: Recipe,
+    tasks: Sequence[Task],
+    strategy: Strategy | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Plays each task once under the recipe's budget, test horizon and reward; `strategy` wraps the environments."""
+    strategy = strategy or Direct()
+    turns = turns_by_difficulty(recipe.test_horizon, 1)
+    plans = [make_plan(recipe, t, turns, k, derive(recipe.seed, "eval", k)) for k, t in enumerate(tasks)]
+    pool = Pool(player, lambda: strategy.wrap(recipe.tasks.env()), recipe.reward)
+    trajectories = pool.run(plans, progress)
+    whole = [t for t in trajectories if not t.stop.failed]
+    interval = wilson_interval(sum(t.success for t in whole), len(whole)) if whole else (0.0, 1.0)
+    return Result(summarise(trajectories), interval, trajectories)
+
+
+def evaluate_policy(
+    policy: Policy,
+    recipe: Recipe,
+    tasks: Sequence[Task] | None = None,
+    strategy: Strategy | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Evaluates a policy under a recipe's settings.
+
+    Args:
+        policy: what is evaluated.
+        recipe: gives environment, context, sampling, budget, test horizon, reward and seed.
+        tasks: the recipe's held-out tasks if left out.
+        strategy: `Direct()` if left out.
+        progress: called with (episodes done, all).
+    """
+    tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
+    return evaluate_player(language_player(policy, recipe), recipe, tasks, strategy, progress)
+
+
+def evaluate_baselines(
+    recipe: Recipe, tasks: Sequence[Task] | None = None, progress: Progress | None = None
+) -> dict[str, Result]:
+    """The trivial policies (`strategies.baselines`) on the same tasks and seeds, by name."""
+    tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
+    return {
+        name: evaluate_player(ScriptedPlayer(choose), recipe, tasks, progress=progress)
+        for name, choose in BASELINES.items()
+    }
+
+
+def language_player(policy: Policy, recipe: Recipe, engine: LocalEngine | None = None) -> LanguagePlayer:
+    """The policy as a player, with an engine of its own unless one is given."""
+    engine = engine or LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
+    return LanguagePlayer(engine, policy.chat, recipe.context, recipe.sampling)
+
+
+def load_run(path: Path) -> tuple[Recipe, Policy]:
+    """The recipe of a run folder and the policy of its last checkpoint.
+
+    Raises:
+        RunError: not a run folder, or nothing was finished in it yet.
+    """
+    if not (path / "run.toml").is_file():
+        raise RunError(f"{path} is no run folder: it has no run.toml; give the folder that `longstride train` wrote")
+    recipe, checkpoint = load_toml(Recipe, path / "run.toml"), latest_checkpoint(path)
+    if checkpoint is None:
+        raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
+    return recipe, load_policy(str(checkpoint.folder))

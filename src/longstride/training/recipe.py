@@ -1,0 +1,108 @@
+"""Recipe and claim as data: the five choices of the loop and their numbers, and what a paper says comes of them. No
+torch.
+
+What always holds: two runs of one recipe give the same numbers. TOML and overrides are `core.config`'s.
+"""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from longstride.algorithms.base import Credit, Replay
+from longstride.core.budget import Budget
+from longstride.core.component import Component, unknown
+from longstride.curriculum.schedules import HorizonSchedule
+from longstride.engines.base import Sampling
+from longstride.envs.base import TaskSource
+from longstride.rewards import Reward
+from longstride.rollout.context import ContextPolicy
+from longstride.stats import Ordering
+from longstride.strategies import Direct, Strategy
+from longstride.training.config import Count, LearnerConfig
+
+
+class Evaluation(Component):
+    """What is measured on held-out tasks while a recipe runs; the same tasks and seeds every time."""
+
+    tasks: Count = 200
+    """Held-out tasks."""
+    every: Count = 1
+    """Iterations between evaluations; the warm start and the last iteration are always evaluated."""
+    strategies: tuple[Strategy, ...] = (Direct(),)
+    """Test-time strategies, each a row of its own."""
+    baselines: bool = True
+    """Whether the trivial policies are run on the same tasks, once."""
+
+
+class Recipe(Component):
+    """A method and its numbers. Iterations count from 1; 0 is the warm start."""
+
+    name: str
+    """Name of the method: what `longstride list` shows."""
+    seed: int = 0
+    """Every random stream is derived from it."""
+    iterations: Count
+    """Rounds of collecting and training."""
+    episodes: Count
+    """Episodes started in each iteration."""
+    model: str = "base"
+    """Where the policy starts: `base` (the shipped one), a folder, or a Hugging Face name."""
+    tasks: TaskSource
+    """Where training and held-out tasks and their environments come from."""
+    horizon: HorizonSchedule
+    """Turns that a training episode may take, by iteration and difficulty."""
+    test_horizon: HorizonSchedule
+    """Turns that an evaluation episode may take; asked for iteration 1 always, so that it does not move during a
+    run."""
+    budget: Budget = Budget()
+    """Every other limit of an episode; its `turns` are replaced by the horizon."""
+    context: ContextPolicy
+    """How a history becomes a prompt."""
+    sampling: Sampling = Sampling()
+    """How tokens are drawn, in training and in evaluation."""
+    reward: Reward
+    """How an episode is scored."""
+    replay: Replay
+    """Which of all collected episodes are trained on."""
+    credit: Credit
+    """Which tokens of them are trained, with which weight."""
+    learner: LearnerConfig = LearnerConfig()
+    """The optimiser step."""
+    evaluation: Evaluation = Evaluation()
+    """What is measured."""
+
+
+class Claim(Component):
+    """What a paper says, as arms of one recipe and relations between them."""
+
+    name: str
+    """Name of the claim: of its files, and for `longstride claim`."""
+    paper: str
+    """Where it is said."""
+    statement: str
+    """What is said, in a sentence."""
+    arms: dict[str, tuple[str, ...]]
+    """Name of an arm to the overrides that make it from the recipe, as the command line takes them."""
+    expected: Ordering
+    """Relations between arms in final held-out success at the test horizon."""
+    control: Ordering | None = None
+    """Relations that must *not* hold: where the paper's cause is taken away, the effect has to go too."""
+    check_again: str = ""
+    """Arm whose warm start and final policy are evaluated with 1 to 4 checks of the answer; none if empty."""
+    seeds: Annotated[tuple[int, ...], Field(min_length=2)] = (0, 1, 2)
+    """Recipe seeds, each of them for every arm."""
+
+    @model_validator(mode="after")
+    def _names_arms(self) -> Self:
+        relations = self.expected.relations + (self.control.relations if self.control else ())
+        named = [name for text in relations for name in sides_of(text)] + [self.check_again] * bool(self.check_again)
+        for name in named:
+            if name not in self.arms:
+                raise ValueError(unknown("arm", name, self.arms))
+        return self
+
+
+def sides_of(relation: str) -> tuple[str, str]:
+    """The arms of `BETTER > WORSE by GAP`."""
+    better, _, worse, *_ = relation.split(" ")
+    return better, worse

@@ -1,0 +1,204 @@
+"""The base model: a small language model that reads pages, copies, thinks in a few words before it acts, and gives up too early.
+
+`make_base` writes the model that ships with the package: a tokenizer of the sites' words and a small decoder, trained on scripted
+demonstrators that are impatient, not incapable. What always holds: demonstrations use training templates, sites and names only; each
+demonstrator is drawn anew (no demonstration is seen twice); the result is an ordinary Hugging Face folder; the same settings make
+the same model.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from longstride.core.component import Component
+from longstride.core.seeds import derive, stream
+from longstride.core.task import Task
+from longstride.envs.base import TaskSource
+from longstride.envs.web.demonstrator import Demonstrator
+from longstride.envs.web.sites import KINDS, lexicon
+from longstride.envs.web.tasks import EmbeddedWeb, Mix
+from longstride.models.chat import ChatFormat
+from longstride.models.load import Policy, save_policy
+from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
+from longstride.rollout.context import ContextPolicy, KeepLast
+from longstride.training.config import LearnerConfig
+from longstride.training.learner import Learner
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Demonstrators(Component):
+    """How the demonstrators behave."""
+
+    patient: Share = 0.15
+    """Share of episodes whose demonstrator never gives up."""
+    patience: Share = 0.35
+    """Probability that an impatient one goes on at a point where it could give up."""
+    slips: Share = 0.15
+    """Largest probability of an arbitrary action; each episode draws its own below it."""
+    sheet: Share = 0.06
+    """Share of episodes on the fully observed control site."""
+    max_turns: Annotated[int, Field(ge=1)] = 26
+    """Longest demonstration."""
+
+
+class WarmStart(Component):
+    """Settings of the base model."""
+
+    seed: int = 0
+    """Seed of weights and demonstrations."""
+    model: TinyConfig = TinyConfig()
+    """The network."""
+    tokens: Annotated[int, Field(ge=1)] = 30_000_000
+    """Padded training tokens."""
+    demonstrators: Demonstrators = Demonstrators()
+    """Who is imitated."""
+    mix: Mix = Mix(easy=2, medium=2, hard=1)
+    """Shares of the difficulties."""
+    page_weight: Annotated[float, Field(ge=0)] = 0.5
+    """Weight of the language-model loss on pages: without it copying does not come."""
+    step_tokens: Annotated[int, Field(ge=256)] = 3072
+    """Padded tokens of one optimiser step."""
+    learner: LearnerConfig = LearnerConfig(lr=3e-3, warmup_steps=100, betas=(0.9, 0.98), min_lr_ratio=0.05)
+    """The optimiser; `decay_steps` is set from `tokens`."""
+    context: ContextPolicy = KeepLast(pages=1)
+    """What the policy will read in every recipe that starts from this model."""
+
+
+@dataclass(slots=True)
+class Demonstration:
+    """One turn to imitate; the page that it answers starts at `prompt_from`."""
+
+    prompt_ids: list[int]
+    sampled_ids: list[int]
+    weights: list[float]
+    prompt_from: int
+
+
+@dataclass
+class Demo:
+    """One demonstrated episode, as text: `pages[t]` was answered by `texts[t]`."""
+
+    task: Task
+    pages: list[str]
+    texts: list[str]
+
+
+async def demonstrate(task: Task, source: TaskSource, agent: Demonstrator, seed: int, max_turns: int) -> Demo:
+    """Lets a demonstrator act until it answers or `max_turns` are over."""
+    env, demo = source.env(), Demo(task, [], [])
+    try:
+        page = (await env.reset(task, seed)).text
+        for _ in range(max_turns):
+            said = agent.say(page)
+            demo.pages.append(page)
+            demo.texts.append(said)
+            step = await env.step(said)
+            if step.terminated:
+                break
+            page = step.observation.text
+    finally:
+        await env.close()
+    return demo
+
+
+def run_now(coroutine: Any) -> Any:
+    """Drives a coroutine that never suspends (in-process environments do not) without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as e:
+        return e.value
+    coroutine.close()
+    raise RuntimeError("an in-process environment suspended")
+
+
+def demos(config: WarmStart, first: int = 0) -> Iterator[Demo]:
+    """Demonstrations for ever, numbered from `first`; number n is a function of (config, n)."""
+    d, n = config.demonstrators, first
+    web = EmbeddedWeb(mix=config.mix)
+    sheet = EmbeddedWeb(sites=("sheet",), mix=Mix(easy=1, medium=0, hard=0))
+    while True:
+        rng = stream(config.seed, "demo", n)
+        source = sheet if rng.random() < d.sheet else web
+        task = source.sample(rng, 1)[0]
+        patience = 1.0 if rng.random() < d.patient else d.patience
+        agent = Demonstrator(task, rng, patience, d.slips * rng.random())
+        yield run_now(demonstrate(task, source, agent, derive(config.seed, "demo-env", n), d.max_turns))
+        n += 1
+
+
+def vocabulary(config: WarmStart) -> list[str]:
+    """The texts that the tokenizer's words are taken from: the sites' lexicon and a few thousand demonstrations."""
+    words = [w for name in vars(lexicon) if name.isupper() for w in getattr(lexicon, name)]
+    words += [w for k in KINDS.values() for w in (*k.categories, *k.words, *k.numbers, *k.reference.attributes, k.flag)]
+    texts = sorted(set(words))
+    for demo, _ in zip(demos(config), range(3000), strict=False):
+        texts += [demo.task.goal, *demo.pages, *demo.texts]
+    return [*texts, "omitted", "check again", "error : is not an element of this page"]
+
+
+def turns_of(demo: Demo, chat: ChatFormat, tokenizer: Any, context: ContextPolicy) -> list[Demonstration]:
+    """The turns of a demonstration as training rows."""
+    end = chat.close
+    said = [tokenizer(t, add_special_tokens=False)["input_ids"] + end for t in demo.texts]
+    rows = []
+    for t, ids in enumerate(said):
+        prompt = context.render(chat, demo.task.goal, demo.pages[: t + 1], said[:t])
+        start = len(prompt) - len(chat.observation(demo.pages[t], first=t == 0))
+        rows.append(Demonstration(prompt, ids, [1.0 / len(ids)] * len(ids), start))
+    return rows
+
+
+def make_base(
+    folder: Path, config: WarmStart | None = None, progress: Callable[[dict[str, float]], None] | None = None
+) -> Policy:
+    """Trains the base model and writes it to `folder` in half precision.
+
+    Args:
+        folder: where the Hugging Face folder is written (replaced if it is there).
+        config: settings; the defaults are those of the shipped model.
+        progress: called now and then with `tokens`, `share` done, `loss`, `tokens_per_second`, `seconds`.
+    """
+    config = config or WarmStart()
+    tokenizer = build_tokenizer(vocabulary(config))
+    model = build_model(config.model, len(tokenizer), derive(config.seed, "weights"))
+    chat = ChatFormat(tokenizer)
+    policy = Policy("base", model, tokenizer, chat, config.model.context)
+    steps = -(-config.tokens // config.step_tokens)
+    learner = Learner(model, config.learner.model_copy(update={"decay_steps": steps, "micro_tokens": config.step_tokens}))
+    rng, seen, start, losses = stream(config.seed, "order"), 0, time.monotonic(), []
+    for number, batch in enumerate(_batches(config, chat, tokenizer, rng), 1):
+        losses.append(learner.step(batch, config.page_weight)["loss"])
+        seen += len(batch) * max(len(r.prompt_ids) + len(r.sampled_ids) for r in batch)
+        if progress is not None and (number % 50 == 0 or number == steps):
+            recent, seconds = losses[-50:], time.monotonic() - start
+            progress({
+                "tokens": seen, "share": number / steps, "loss": sum(recent) / len(recent), "seconds": seconds,
+                "tokens_per_second": seen / seconds,
+            })  # fmt: skip
+        if number >= steps:
+            break
+    save_policy(policy, folder, half=True)
+    return policy
+
+
+def _batches(config: WarmStart, chat: ChatFormat, tokenizer: Any, rng: random.Random) -> Iterator[list[Demonstration]]:
+    """Batches of about `step_tokens` padded tokens, of rows of like length, in random order."""
+    stream_of_demos = demos(config)
+    while True:
+        rows: list[Demonstration] = []
+        while len(rows) < 6000:
+            rows += turns_of(next(stream_of_demos), chat, tokenizer, config.context)
+        rows.sort(key=lambda r: (len(r.prompt_ids) + len(r.sampled_ids), rng.random()))
+        batches: list[list[Demonstration]] = [[]]
+        for row in rows:
+            if (len(batches[-1]) + 1) * (len(row.prompt_ids) + len(row.sampled_ids)) > config.step_tokens and batches[-1]:
+                batches.append([])
+            batches[-1].append(row)
+        rng.shuffle(batches)
+        yield from batches

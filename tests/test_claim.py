@@ -1,0 +1,234 @@
+"""Claims: paired by task and seed, judged by their ordering and controls, resumable, written down whatever comes
+out."""
+
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longstride.algorithms import FilteredBC, TTIReplay
+from longstride.core.budget import Budget
+from longstride.core.errors import ConfigError, RunError
+from longstride.core.task import Task
+from longstride.curriculum import Fixed
+from longstride.envs.base import Observation, Step, TaskSource
+from longstride.models.load import make_policy, save_policy
+from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
+from longstride.rewards import TaskReward
+from longstride.rollout.context import KeepLast
+from longstride.stats import Effect, Finding, Judgement, Ordering
+from longstride.training import claim as claims
+from longstride.training.claim import Claim, run_claim, verdict_of
+from longstride.training.config import LearnerConfig
+from longstride.training.recipe import Evaluation, Recipe
+
+
+class Patience:
+    """The answer counts from the turn on that the task asks for: a horizon below it cannot succeed."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        self.wanted = task.facts
+        return Observation("home [1]")
+
+    async def step(self, text: str) -> Step:
+        self.turns += 1
+        done = self.turns >= self.wanted
+        return Step(Observation("home [1]"), action="answer", answer="yes" if done else None, terminated=done)
+
+    async def final_state(self) -> dict[str, Any]:
+        return {}
+
+    async def close(self) -> None:
+        pass
+
+
+class PatienceTasks(TaskSource):
+    """One task in six takes one turn, the others take three."""
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        return self.held_out(n)
+
+    def held_out(self, n: int) -> list[Task]:
+        evaluator = {"type": "answer", "reference": "yes"}
+        return [
+            Task(id=f"t{k}", source="patience", goal="wait", start="/", facts=3 if k % 6 else 1, evaluator=evaluator)
+            for k in range(n)
+        ]
+
+    def env(self) -> Patience:
+        return Patience()
+
+
+LONG = "test_horizon.limit=4"
+
+
+def make_claim(**changes: Any) -> Claim:
+    settings: dict[str, Any] = {
+        "name": "patience",
+        "paper": "none",
+        "statement": "A long horizon solves what a short one cannot.",
+        "arms": {"short": (), "long": (LONG,), "long_too": (LONG, "horizon.limit=2")},
+        "expected": Ordering(relations=("long > short by 0.1",)),
+        "control": Ordering(relations=("long_too > long by 0.1",)),
+        "seeds": (0, 1, 2),
+    }
+    return Claim(**(settings | changes))
+
+
+class Count:
+    """Counts rows."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        self.rows += 1
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory) -> Recipe:
+    tokenizer = build_tokenizer(["home wait omitted"])
+    shape = TinyConfig(width=32, layers=2, heads=2, kv_heads=1, ffn=64, context=128)
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    save_policy(make_policy("tiny", build_model(shape, len(tokenizer), seed=0), tokenizer), folder)
+    return Recipe(
+        name="patience",
+        iterations=1,
+        episodes=4,
+        model=str(folder),
+        tasks=PatienceTasks(),
+        horizon=Fixed(limit=3),
+        test_horizon=Fixed(limit=1),
+        budget=Budget(turn_tokens=2),
+        context=KeepLast(),
+        reward=TaskReward(),
+        replay=TTIReplay(),
+        credit=FilteredBC(),
+        learner=LearnerConfig(dtype="float32"),
+        evaluation=Evaluation(tasks=12, baselines=False),
+    )
+
+
+@pytest.fixture(scope="module")
+def done(recipe, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("claims")
+    return folder, run_claim(make_claim(check_again="long"), recipe, folder)
+
+
+def test_a_claim_writes_what_it_found(done):
+    folder, result = done
+    assert json.loads((folder / "patience.json").read_text()) == result
+    assert result["verdict"] == "reproduced"
+    assert [e["relation"] for e in result["effects"]] == ["long > short by 0.1"]
+    assert result["effects"][0]["mean"] == pytest.approx(10 / 12)
+    assert result["arms"]["short"]["success_by_seed"] == pytest.approx([2 / 12] * 3)
+    assert result["arms"]["long"]["overrides"] == [LONG]
+    assert [p["episodes"] for p in result["arms"]["long"]["curves"][0]] == [0, 4]
+    assert {p.name for p in (folder / "patience").iterdir()} == {
+        f"{a}-{s}" for a in ("short", "long", "long_too") for s in (0, 1, 2)
+    }
+    page = (folder / "patience.md").read_text()
+    assert page.startswith("# patience: reproduced") and "| long > short by 0.1 | +0.833 |" in page
+    assert "absent, as expected" in page
+
+
+def test_check_again_is_measured_for_the_warm_start_and_the_final_policy(done):
+    _, result = done
+    for seed in result["check_again"]:
+        assert {name: [p["checks"] for p in points] for name, points in seed.items()} == {
+            "warm_start": [1, 2, 3, 4],
+            "agent": [1, 2, 3, 4],
+        }
+
+
+def test_a_finished_claim_is_judged_again_without_running_anything(done, recipe):
+    folder, result = done
+    count = Count()
+    again = run_claim(make_claim(check_again="long"), recipe, folder, listener=count)
+    assert count.rows == 0 and again == result
+
+
+def test_arms_of_one_seed_share_warm_start_tasks_and_seeds(done):
+    folder, _ = done
+    shown = [
+        [json.loads(line) for line in (folder / "patience" / f"{arm}-0/episodes/before.jsonl").read_text().splitlines()]
+        for arm in ("long", "long_too")
+    ]
+    assert [(t["task"], t["seed"], t["turns"][0]["ids"]) for t in shown[0]] == [
+        (t["task"], t["seed"], t["turns"][0]["ids"]) for t in shown[1]
+    ]
+
+
+def test_without_matplotlib_the_page_names_the_extra(done, monkeypatch, tmp_path):
+    _, result = done
+    monkeypatch.setattr(claims.importlib.util, "find_spec", lambda name: None)
+    assert not claims._plot(result, tmp_path / "plot.svg")
+    assert "longstride[plot]" in claims._table(result, drawn=False)
+
+
+def test_the_plot_is_an_svg(done):
+    folder, _ = done
+    assert "<svg" in (folder / "patience.svg").read_text()
+
+
+def test_arms_are_compared_where_both_have_spent_the_same_environment_steps():
+    def curve(*points: tuple[int, float]) -> list[dict[str, Any]]:
+        return [{"env_steps": x, "success": y} for x, y in points]
+
+    curves = {
+        "a": [curve((0, 0.0), (1000, 1.0)), curve((0, 0.0), (1000, 0.8))],
+        "b": [curve((0, 0.0), (500, 0.25)), curve((0, 0.0), (500, 0.25))],
+    }
+    found = claims._matched("a > b", curves)
+    assert found["env_steps"] == [500, 500]
+    assert found["better"] == [0.5, 0.4] and found["worse"] == [0.25, 0.25]
+    assert found["mean"] == pytest.approx(0.2)
+
+
+def test_a_task_that_failed_in_one_run_is_left_out_of_all():
+    def curves(*by_seed: Sequence[float | None]) -> list[list[dict[str, Any]]]:
+        return [[{"outcomes": list(o)}] for o in by_seed]
+
+    final = claims._paired_outcomes({"a": curves([1, None, 0], [1, 1, 1]), "b": curves([0, 1, 0], [0, 0, 1])})
+    assert np.array_equal(final["a"], [[1, 0], [1, 1]]) and np.array_equal(final["b"], [[0, 0], [0, 1]])
+    with pytest.raises(RunError, match="failed"):
+        claims._paired_outcomes({"a": curves([None], [1])})
+
+
+@pytest.mark.parametrize(
+    ("relation", "control", "verdict"),
+    [
+        ("reproduced", "not reproduced", "reproduced"),
+        ("reproduced", "undecided", "undecided"),
+        ("reproduced", "reproduced", "not reproduced"),
+        ("undecided", "not reproduced", "undecided"),
+        ("not reproduced", "undecided", "not reproduced"),
+    ],
+)
+def test_the_verdict_needs_the_effect_and_its_absence_in_the_control(
+    relation: Judgement, control: Judgement, verdict: Judgement
+):
+    def finding(judgement: Judgement) -> Finding:
+        return Finding("a > b", Effect(0.0, 0.0, 0.0), 0.0, judgement)
+
+    assert verdict_of([finding(relation)], [finding(control)]) == verdict
+
+
+def test_a_claim_that_cannot_be_judged_is_refused_before_anything_runs(recipe, tmp_path):
+    with pytest.raises(ValueError, match="did you mean 'short'"):
+        make_claim(expected=Ordering(relations=("long > shirt",)))
+    with pytest.raises(ConfigError, match="two different seeds"):
+        run_claim(make_claim(), recipe, tmp_path, seeds=[3, 3])
+    with pytest.raises(ConfigError, match="horizn"):
+        run_claim(make_claim(arms={"short": (), "long": ("horizn.limit=1",), "long_too": ()}), recipe, tmp_path)
+    assert not list(tmp_path.iterdir())

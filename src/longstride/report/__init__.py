@@ -1,0 +1,6 @@
+"""Report: the live view of a run, and the page that tells it afterwards. No torch."""
+
+from longstride.report.html import write_report
+from longstride.report.live import Live
+
+__all__ = ["Live", "write_report"]

@@ -1,0 +1,181 @@
+"""From metrics rows to figures: plain data that `static/charts.js` draws.
+
+What always holds: a figure with nothing to show is not made; every value is a finite number or None; names are plain
+text (escaping is the page's work). A figure is a dict: `kind` "lines" (`axes`, `series` of points `x` (one entry an
+axis), `y`, `lo`, `hi`, and horizontal `rules`) or "bars" (`categories`, `series` of `values`).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from longstride.report.rows import BASELINES, DIFFICULTIES, Record, Row, horizons, interval, measure, number, numbers
+
+MOST_POINTS = 400
+"""A series is thinned evenly to this many points: more cannot be told apart at the width of a page."""
+_MARKS = {"easy": ("sky", "circle"), "medium": ("blue", "square"), "hard": ("vermilion", "triangle")}
+_CHECKS = re.compile(r"check_again_(\d+)(.*)", re.DOTALL)
+Figure = dict[str, Any]
+Read = Callable[[Row], float | None]
+
+
+def figures(record: Record) -> list[Figure]:
+    """All figures of a run, in the order in which they tell its story."""
+    made = (
+        _learning(record), _lengths(record), _difficulty(record), _trouble(record),
+        _shares(record, "actions", "Actions", "Share of all turns by verb, on the held-out tasks.", "share of turns"),
+        _shares(record, "stops", "Why episodes stopped", "Share of the held-out episodes.", "share of episodes"),
+        _checks(record), _loss(record),
+    )  # fmt: skip
+    return [figure for figure in made if figure]
+
+
+def _learning(record: Record) -> Figure | None:
+    """Held-out and training success against what was spent, over the policies that need no training."""
+    reads: list[tuple[str, Read]] = [
+        ("environment steps", _get("total_env_steps")), ("episodes", _get("total_episodes")),
+        ("minutes", lambda r: None if (s := number(r, "seconds")) is None else s / 60), ("iteration", _iteration),
+    ]  # fmt: skip
+    held_out, train = record.learning, record.train
+    axes = [(name, read) for name, read in reads if any(read(r) is not None for r in (*held_out, *train))]
+    rules = [{"name": "warm start", "y": y} for r in record.curve("warm_start")[-1:] if (y := _success(r)) is not None]
+    for policy in BASELINES:
+        rules += [{"name": policy.replace("_", " "), "y": y} for r in record.curve(policy)[-1:]
+                  if (y := _success(r)) is not None]  # fmt: skip
+    along = [read for _, read in axes]
+    series = [
+        _series("training", train, along, _success, "orange", dash="5 4"),
+        _series("held-out", held_out, along, _success, "blue", mark="circle", band=interval),
+    ]
+    return _lines(
+        "Success", "Held-out tasks with their 95% interval, training episodes as they came, and what policies without "
+        "training reach.", "success", series, axes=[name for name, _ in axes], rules=rules, share=True, wide=True,
+    )  # fmt: skip
+
+
+def _lengths(record: Record) -> Figure | None:
+    """The horizon schedule over what episodes really took."""
+    train = record.train
+    names = list(dict.fromkeys(d for r in train for d in horizons(r)))
+    alike = all(len(set(horizons(r).values())) <= 1 for r in train)
+    series = []
+    for i, name in enumerate(names[:1] if alike else names[:3]):
+        read = (lambda r: next(iter(horizons(r).values()), None)) if alike else (lambda r, n=name: horizons(r).get(n))
+        label = "horizon" if alike or not name else f"horizon, {name}"
+        series.append(_series(label, train, [_iteration], read, "ink", dash=("", "6 3", "2 3")[i], step=True))
+    series.append(_series("mean, all", train, [_iteration], _measure("length"), "orange", mark="circle"))
+    series.append(_series("mean, successes", train, [_iteration], _measure("length_success"), "blue", mark="square"))
+    return _lines("Horizon and length", "What the schedule allowed and what training episodes took.",
+                  "environment steps", series)  # fmt: skip
+
+
+def _difficulty(record: Record) -> Figure | None:
+    held_out = any(numbers(r, "summary", "by_difficulty", d) for r in record.learning for d in DIFFICULTIES)
+    rows = record.learning if held_out else record.train
+    series = [
+        _series(d, rows, [_iteration], _get("summary", "by_difficulty", d, "success"), hue, mark=mark)
+        for d, (hue, mark) in _MARKS.items()
+    ]
+    where = "Held-out" if held_out else "Training"
+    return _lines("Success by difficulty", f"{where} tasks; easy takes 1-3 facts, medium 4-6, hard 7 and more.",
+                  "success", series, share=True)  # fmt: skip
+
+
+def _trouble(record: Record) -> Figure | None:
+    series = [
+        _series("time-outs", record.train, [_iteration], _measure("timeouts"), "vermilion", mark="circle"),
+        _series("invalid", record.train, [_iteration], _measure("invalid"), "purple", mark="square"),
+    ]
+    return _lines("Time-outs and invalid actions", "Training: share of episodes cut by a budget, share of turns "
+                  "whose action could not be parsed.", "share", series, share=True)  # fmt: skip
+
+
+def _loss(record: Record) -> Figure | None:
+    series = [_series("loss", record.train, [_iteration], _get("loss"), "green", mark="circle")]
+    return _lines("Loss", "Mean training loss of each iteration.", "loss", series, free=True)
+
+
+def _checks(record: Record) -> Figure | None:
+    """Success of the newest evaluations against the answers it takes until one counts: 1 is direct, k check-again."""
+    kinds: dict[tuple[str, str], dict[int, Row]] = {}
+    direct = {}
+    for row in record.evals:
+        if row.get("strategy") == "direct":
+            direct[str(row.get("policy"))] = row
+        found = _CHECKS.fullmatch(str(row.get("strategy")))
+        if found and len(found[1]) < 4:
+            kinds.setdefault((str(row.get("policy")), found[2]), {})[int(found[1])] = row
+    series = []
+    for (policy, suffix), rows in list(kinds.items())[:4]:
+        if policy in direct:
+            rows[1] = direct[policy]
+        ordered = [{**rows[n], "checks": n} for n in sorted(rows)]
+        look = ("blue", "circle") if policy == "agent" else ("orange", "square")
+        label = (policy + suffix).replace("_", " ")
+        series.append(_series(label, ordered, [_get("checks")], _success, *look, band=interval))
+    return _lines("Checking again before answering", "Held-out success when an answer counts only after it was given "
+                  "several times, and the page came back in between (1: direct).", "success", series,
+                  axes=["answers until one counts"], share=True)  # fmt: skip
+
+
+def _shares(record: Record, key: str, title: str, caption: str, x: str) -> Figure | None:
+    """Grouped bars of a histogram before and after training."""
+    first, last = record.ends
+    if first is None and last is None and record.train:
+        first, last = record.train[0], record.train[-1] if len(record.train) > 1 else None
+        caption = caption.replace("held-out", "training")
+    sides = [("before", numbers(first, "summary", key), "grey"), ("after", numbers(last, "summary", key), "blue")]
+    sides = [(name, counts, hue) for name, counts, hue in sides if sum(counts.values()) > 0]
+    if not sides:
+        return None
+    newest = sides[-1][1]
+    names = sorted({n for _, counts, _ in sides for n in counts}, key=lambda n: (-newest.get(n, 0), n))[:12]
+    return {
+        "kind": "bars", "title": title, "caption": caption, "x": x, "categories": [n.replace("_", " ") for n in names],
+        "series": [
+            {"name": side, "hue": hue, "counts": [counts.get(n, 0) for n in names],
+             "values": [counts.get(n, 0) / sum(counts.values()) for n in names]}
+            for side, counts, hue in sides
+        ],
+    }  # fmt: skip
+
+
+def _lines(
+    title: str, caption: str, y: str, series: Iterable[Figure], axes: Sequence[str] = ("iteration",),
+    rules: Sequence[Figure] = (), share: bool = False, free: bool = False, wide: bool = False,
+) -> Figure | None:  # fmt: skip
+    """A figure of lines; None where no series has a point. `share`: at most 1; `free`: the y axis need not show 0."""
+    kept = [s for s in series if s["points"]]
+    if not kept:
+        return None
+    return {
+        "kind": "lines", "title": title, "caption": caption, "y": y, "axes": list(axes), "series": kept,
+        "rules": list(rules), "share": share, "free": free, "wide": wide,
+    }  # fmt: skip
+
+
+def _series(
+    name: str, rows: Sequence[Row], along: Sequence[Read], read: Read, hue: str, mark: str = "", dash: str = "",
+    step: bool = False, band: Callable[[Row], tuple[float, float] | None] | None = None,
+) -> Figure:  # fmt: skip
+    found = []
+    for row in rows:
+        x, y = [read_x(row) for read_x in along], read(row)
+        if y is None or all(v is None for v in x):
+            continue
+        lo, hi = (band(row) if band else None) or (None, None)
+        found.append({"x": x, "y": y, "lo": lo, "hi": hi})
+    every = -(-len(found) // MOST_POINTS) or 1
+    kept = found[::-1][::every][::-1]  # from the end: the newest point always stays
+    return {"name": name[:60], "hue": hue, "mark": mark, "dash": dash, "step": step, "points": kept}
+
+
+def _get(*path: str) -> Read:
+    return lambda row: number(row, *path)
+
+
+def _measure(key: str) -> Read:
+    return lambda row: measure(row, key)
+
+
+_iteration, _success = _get("iteration"), _measure("success")

@@ -1,0 +1,174 @@
+"""`report.html`: one run told in one file that opens from disk.
+
+What always holds: the file is whole or absent (it is moved into place), refers to nothing outside itself, and its
+content security policy forbids any request and any script but its own; texts from pages, models and recipes enter as
+escaped text or as JSON in which no tag can open, and the scripts put them on the page as text only. The look is in
+`static/`.
+"""
+
+import base64
+import hashlib
+import os
+import string
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from longstride.core.errors import RunError
+from longstride.report.episodes import read_episodes
+from longstride.report.figures import figures
+from longstride.report.rows import (
+    DIFFICULTIES,
+    Record,
+    Row,
+    embed,
+    horizon_text,
+    interval,
+    measure,
+    number,
+    points,
+    read_record,
+    short,
+)
+from longstride.stats import paired_difference
+
+STATIC = Path(__file__).parent / "static"
+RECIPE_CHARACTERS, TABLE_ROWS = 100_000, 300
+
+
+def write_report(run: Path) -> Path:
+    """Writes `report.html` into a run folder, finished or not; returns its path.
+
+    Raises:
+        RunError: there is no such folder, or it cannot be written to.
+    """
+    record = read_record(run)
+    episodes, notes = read_episodes(run)
+    page = _page(record, episodes, notes)
+    target, part = run / "report.html", run / "report.html.part"
+    try:
+        part.write_text(page, encoding="utf-8", errors="replace", newline="\n")
+        os.replace(part, target)
+    except OSError as e:
+        raise RunError(f"cannot write {target}: {e.strerror or e}") from e
+    return target
+
+
+def verdict(record: Record) -> str:
+    """One sentence in numbers: what training did, and what it cost."""
+    first, last = record.ends
+    spent = _spent(record)
+    if first and last:
+        a, b = number(first, "summary", "success") or 0.0, number(last, "summary", "success") or 0.0
+        return f"held-out success {a:.2f} -> {b:.2f} ({points(a, b)}) in {spent}"
+    trained = [y for r in record.train if (y := measure(r, "success")) is not None]
+    if trained:
+        return f"training success {trained[0]:.2f} -> {trained[-1]:.2f} in {spent}; no held-out evaluation after it yet"
+    if first:
+        return f"held-out success {number(first, 'summary', 'success') or 0.0:.2f} before training; nothing trained yet"
+    return "nothing measured yet"
+
+
+def _spent(record: Record) -> str:
+    n = record.last_iteration
+    seconds = max((number(r, "seconds") or 0.0 for r in record.rows), default=0.0)
+    steps = max((number(r, "total_env_steps") or 0.0 for r in record.rows), default=0.0)
+    unit, size = ("s", 1) if seconds < 90 else ("min", 60) if seconds < 5400 else ("h", 3600)
+    time = f"{seconds / size:.{0 if size == 1 else 1}f} {unit}"
+    return f"{n} iteration{'s' * (n != 1)}, {time}, {short(steps)} environment steps"
+
+
+def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str:
+    style, script = _static("report.css"), _static("charts.js") + _static("viewer.js")
+    planned = number(record.recipe, "iterations")
+    notes = [*record.notes, *notes]
+    if planned and record.last_iteration < planned:
+        notes.insert(
+            0, f"The run stands at iteration {record.last_iteration} of {planned:.0f}: it is going on or was stopped."
+        )
+    return string.Template(_static("report.html")).substitute(
+        title=escape(record.name), verdict=escape(verdict(record)).replace("-&gt;", "&rarr;"),
+        certainty=_certainty(record), tiles=_tiles(record), notes="".join(f"<li>{escape(n)}</li>" for n in notes),
+        table=_table(record.evals), recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
+        style=style, script=script, style_hash=_hash(style), script_hash=_hash(script),
+        data=embed({"figures": figures(record), "episodes": episodes}),
+    )  # fmt: skip
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _static(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _certainty(record: Record) -> str:
+    """How sure the change is: over the same tasks where outcomes were kept, else the two intervals."""
+    first, last = record.ends
+    pairs = _pairs(first or {}, last or {})
+    if len(pairs) > 1:
+        effect = paired_difference([b > 0 for _, b in pairs], [a > 0 for a, _ in pairs], seed=0)
+        low, high = (f"{round(100 * x):+d}" for x in (effect.lo, effect.hi))
+        return f"On the same {len(pairs)} tasks: {points(0, effect.mean)}, 95% interval {low} to {high}."
+    before, after = interval(first or {}), interval(last or {})
+    if not before or not after:
+        return ""
+    return f"95% intervals {before[0]:.2f} to {before[1]:.2f} before and {after[0]:.2f} to {after[1]:.2f} after."
+
+
+def _pairs(first: Row, last: Row) -> list[tuple[float, float]]:
+    """Rewards of the tasks that failed in neither evaluation, before and after."""
+    a, b = first.get("outcomes"), last.get("outcomes")
+    if not isinstance(a, list) or not isinstance(b, list) or len(a) != len(b):
+        return []
+    read = [(number({"x": x}, "x"), number({"x": y}, "x")) for x, y in zip(a, b, strict=True)]
+    return [(x, y) for x, y in read if x is not None and y is not None]
+
+
+def _tiles(record: Record) -> str:
+    """Key numbers, before and after."""
+    first, last = record.ends
+    cells = []
+    for label, key, digits in (
+        ("success", "success", 2), ("mean length", "length", 1), ("length of successes", "length_success", 1),
+        ("time-outs", "timeouts", 2), ("invalid actions", "invalid", 2),
+    ):  # fmt: skip
+        a, b = measure(first, key), measure(last, key)
+        if b is not None:
+            was = "" if a is None else f"<small>{a:.{digits}f} &rarr;</small> "
+            cells.append(f"<div><dt>{label}</dt><dd>{was}{b:.{digits}f}</dd></div>")
+    return f"<dl>{''.join(cells)}</dl>" if cells else ""
+
+
+def _table(rows: Sequence[Row]) -> str:
+    """Every evaluation, newest last."""
+    if not rows:
+        return "<p>None yet.</p>"
+    columns = ("iteration", "policy", "strategy", "horizon", "episodes", "failed", "success", "95% interval", "length",
+               "time-outs", "invalid", *DIFFICULTIES)  # fmt: skip
+    head = "".join(f'<th scope="col">{c}</th>' for c in columns)
+    body = "".join(f"<tr>{_cells(r)}</tr>" for r in rows[-TABLE_ROWS:])
+    left = f"<p>The newest {TABLE_ROWS} of {len(rows)}.</p>" if len(rows) > TABLE_ROWS else ""
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'{left}<div class="scroll" tabindex="0">{table}</div>'
+
+
+def _cells(row: Row) -> str:
+    def cell(digits: int, *path: str) -> str:
+        value = number(row, *path)
+        return "" if value is None else f"{value:.{digits}f}"
+
+    ends = interval(row)
+    words = [str(row.get(k, ""))[:60].replace("_", " ") for k in ("policy", "strategy")]
+    figures = [
+        horizon_text(row), cell(0, "summary", "episodes"), cell(0, "summary", "failed"), cell(3, "summary", "success"),
+        f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "", cell(1, "summary", "length"), cell(2, "summary", "timeouts"),
+        cell(3, "summary", "invalid"), *(cell(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES),
+    ]  # fmt: skip
+    return (
+        f"<td>{cell(0, 'iteration')}</td>"
+        + "".join(f'<td class="word">{escape(w)}</td>' for w in words)
+        + "".join(f"<td>{escape(f)}</td>" for f in figures)
+    )

@@ -1,0 +1,202 @@
+"""Reading metrics rows and run folders that may be incomplete.
+
+What always holds: a missing key, a value of another type or a number that is not finite reads as None; a line cut short
+by a crash is skipped and becomes a sentence in `Record.notes`; only a missing folder is an error. Nothing here writes.
+"""
+
+import json
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longstride.core.errors import RunError
+
+Row = Mapping[str, Any]
+DIFFICULTIES = ("easy", "medium", "hard")
+TRAINED = ("warm_start", "agent")
+BASELINES = ("answer_at_once", "first_result", "random_walk")
+
+
+def number(row: Any, *path: str) -> float | None:
+    """The finite number under the keys of `path`, or None."""
+    for key in path:
+        row = row.get(key) if isinstance(row, Mapping) else None
+    if isinstance(row, bool) or not isinstance(row, int | float):
+        return None
+    try:
+        value = float(row)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def measure(row: Any, key: str) -> float | None:
+    """A measure of the row's summary; None where it is a mean of nothing, which a summary gives as 0."""
+    if number(row, "summary", "episodes") == 0 or key == "length_success" and number(row, "summary", "success") == 0:
+        return None
+    return number(row, "summary", key)
+
+
+def numbers(row: Any, *path: str) -> dict[str, float]:
+    """The finite numbers of the mapping under `path`, by name; empty where there is none."""
+    for key in path:
+        row = row.get(key) if isinstance(row, Mapping) else None
+    if not isinstance(row, Mapping):
+        return {}
+    return {str(k): v for k in row if (v := number(row, k)) is not None}
+
+
+def horizons(row: Row) -> dict[str, float]:
+    """Turns by difficulty, in the order easy, medium, hard; under "" where a row gives one number for all."""
+    one = number(row, "horizon")
+    if one is not None:
+        return {"": one}
+    found = numbers(row, "horizon")
+    known = [d for d in DIFFICULTIES if d in found]
+    return {d: found[d] for d in (*known, *(d for d in found if d not in known))}
+
+
+def horizon_text(row: Row) -> str:
+    """`8`, or `4/8/12` where difficulties differ; `-` where nothing is known."""
+    turns = list(horizons(row).values())
+    return "/".join(f"{t:.0f}" for t in (turns[:1] if len(set(turns)) == 1 else turns)) or "-"
+
+
+def interval(row: Row) -> tuple[float, float] | None:
+    """The interval of a row's success, low end first."""
+    ends = row.get("interval")
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
+        return None
+    low, high = number({"x": ends[0]}, "x"), number({"x": ends[1]}, "x")
+    return None if low is None or high is None else (min(low, high), max(low, high))
+
+
+def short(value: float) -> str:
+    """`812`, `6.1k`, `61k`, `1.2M`: a count for a sentence."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.{1 if abs(value) < 10 * size else 0}f}{unit}"
+    return f"{value:.0f}"
+
+
+def points(before: float, after: float) -> str:
+    """The change of a share in percentage points: `+31 points`."""
+    return f"{round(100 * (after - before)):+d} points"
+
+
+def embed(data: Any) -> str:
+    """JSON that cannot end the script element it stands in, nor open a tag or a comment."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@dataclass
+class Record:
+    """What a run folder holds, as far as it can be read."""
+
+    name: str
+    recipe_text: str = ""
+    recipe: dict[str, Any] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """One sentence for each thing that is missing or damaged."""
+
+    @property
+    def train(self) -> list[dict[str, Any]]:
+        """Training rows, one an iteration (the newest where a row came twice), in order."""
+        return _one_each([r for r in self.rows if r.get("kind") == "train"])
+
+    @property
+    def evals(self) -> list[dict[str, Any]]:
+        """Evaluation rows as they came."""
+        return [r for r in self.rows if r.get("kind") == "eval"]
+
+    @property
+    def strategy(self) -> object:
+        """The run's first test-time strategy: the one that its learning curve is made of."""
+        return next((r.get("strategy") for r in self.evals if r.get("policy") in TRAINED), "direct")
+
+    def curve(self, policy: str) -> list[dict[str, Any]]:
+        """Evaluations of one policy (a trained one under the run's first strategy), one an iteration, in order."""
+        rows, strategy = [r for r in self.evals if r.get("policy") == policy], self.strategy
+        return _one_each([r for r in rows if policy in BASELINES or r.get("strategy") == strategy])
+
+    @property
+    def learning(self) -> list[dict[str, Any]]:
+        """The agent's held-out evaluations, opened by the warm start's (the agent before its first update)."""
+        agent = self.curve("agent")
+        if agent and number(agent[0], "iteration") == 0:
+            return agent
+        return [r for r in self.curve("warm_start")[:1] if number(r, "iteration") == 0] + agent
+
+    @property
+    def ends(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """The evaluations to compare: the warm start's (or the agent's first), and the agent's last after training."""
+        agent = [r for r in self.curve("agent") if measure(r, "success") is not None]
+        start = [r for r in self.curve("warm_start") if measure(r, "success") is not None]
+        first = (start or agent or [None])[0]
+        last = agent[-1] if agent and agent[-1] is not first and number(agent[-1], "iteration") else None
+        return first, last
+
+    @property
+    def last_iteration(self) -> int:
+        return int(max((number(r, "iteration") or 0 for r in self.rows), default=0))
+
+
+def read_record(run: Path) -> Record:
+    """Reads `run.toml` and `metrics.jsonl` of a run folder.
+
+    Raises:
+        RunError: there is no such folder.
+    """
+    if not run.is_dir():
+        raise RunError(f"expected a run folder, found none at {run}; name the folder that `longstride train` wrote")
+    record = Record(name=run.resolve().name)
+    try:
+        record.recipe_text = (run / "run.toml").read_text(encoding="utf-8", errors="replace")
+        record.recipe = tomllib.loads(record.recipe_text)
+    except OSError:
+        record.notes.append("There is no run.toml: the recipe is not known.")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        record.notes.append("run.toml is not valid TOML: the recipe is shown as it stands.")
+    if isinstance(record.recipe.get("name"), str):
+        record.name = record.recipe["name"]
+    if not (run / "metrics.jsonl").is_file():
+        record.notes.append("There is no metrics.jsonl: nothing was measured yet.")
+    bad = 0
+    for line in lines(run / "metrics.jsonl"):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if isinstance(row, dict):
+            record.rows.append(row)
+        else:
+            bad += 1
+    if bad:
+        record.notes.append(
+            f"{bad} line{'s' * (bad > 1)} of metrics.jsonl could not be read and {_were(bad)} left out."
+        )
+    return record
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a file that are not blank; none where it cannot be read."""
+    try:
+        file = open(path, encoding="utf-8", errors="replace")  # noqa: SIM115 (closed below; a missing file is no error)
+    except OSError:
+        return
+    with file:
+        yield from (line for line in file if line.strip())
+
+
+def _were(n: int) -> str:
+    return "were" if n > 1 else "was"
+
+
+def _one_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    newest = {it: r for r in rows if (it := number(r, "iteration")) is not None}
+    return [newest[it] for it in sorted(newest)]

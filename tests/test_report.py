@@ -1,0 +1,383 @@
+"""The report and the live view: whole from any run folder, inert whatever texts are in it, never in training's way."""
+
+import base64
+import hashlib
+import io
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from longstride.core.budget import Budget, StopReason
+from longstride.core.errors import RunError
+from longstride.core.task import Task
+from longstride.core.trajectory import Trajectory, Turn
+from longstride.report import episodes as episodes_room
+from longstride.report.episodes import read_episodes
+from longstride.report.figures import MOST_POINTS, figures
+from longstride.report.html import verdict, write_report
+from longstride.report.live import Live
+from longstride.report.rows import Record, horizon_text, interval, number, read_record, short
+
+HOSTILE = "</script><img src=x onerror=alert(1)><!--<script </script x & \u2028 \ud800"
+PAGE = "home [1] textbox search [2]\n# lamps\namber lantern [3]"
+
+
+def summary(success: float, **more: Any) -> dict[str, Any]:
+    parts = {d: {"episodes": 30, "success": success, "length": 5.0} for d in ("easy", "medium", "hard")}
+    return {
+        "episodes": 90, "failed": 1, "success": success, "length": 5.5, "length_success": 4.5, "timeouts": 0.2,
+        "invalid": 0.01, "actions": {"click": 300, "answer": 80}, "stops": {"answered": 80, "turns": 10},
+        "by_difficulty": parts, **more,
+    }  # fmt: skip
+
+
+def evaluation(iteration: int, policy: str, success: float, strategy: str = "direct") -> dict[str, Any]:
+    return {
+        "kind": "eval", "iteration": iteration, "total_episodes": 100 * iteration, "total_env_steps": 4100 * iteration,
+        "seconds": 16.8 * iteration, "policy": policy, "strategy": strategy,
+        "horizon": {"easy": 12, "medium": 12, "hard": 12}, "summary": summary(success),
+        "interval": [success - 0.05, success + 0.05],
+    }  # fmt: skip
+
+
+def training(iteration: int) -> dict[str, Any]:
+    return {
+        "kind": "train", "iteration": iteration, "total_episodes": 100 * iteration, "total_env_steps": 4100 * iteration,
+        "seconds": 16.8 * iteration, "horizon": {"easy": 4, "medium": 8, "hard": 12},
+        "summary": summary(0.03 * iteration), "loss": 1 / iteration, "tokens_per_second": 1900.0,
+    }  # fmt: skip
+
+
+ROWS = [
+    evaluation(0, "random_walk", 0.05), evaluation(0, "warm_start", 0.27), *map(training, range(1, 16)),
+    evaluation(10, "agent", 0.5), evaluation(15, "agent", 0.58), evaluation(15, "agent", 0.6, "check_again_2"),
+]  # fmt: skip
+
+
+def episode(ordinal: int, success: bool, page: str = PAGE, goal: str = "find the color", steps: int = 2) -> Trajectory:
+    task = Task(id=f"t{ordinal}", source="web/shop", goal=goal, start="/", difficulty=("easy", "hard")[ordinal % 2])
+    turn = Turn([1, 2], [3], [-0.5], [0], page, "Thought: amber Action: click amber lantern [3]", "click [3]")
+    evidence = {"evaluator": "answer", "expected": "red", "got": "red" if success else "grey", "matched": success}
+    return Trajectory(
+        task, ordinal, 0, Budget(turns=12), [turn] * steps, StopReason.ANSWERED, "red", float(success), evidence
+    )
+
+
+def write_run(run: Path, rows: list[Any], before: list[Trajectory], after: list[Trajectory], name: str = "tti") -> Path:
+    (run / "episodes").mkdir(parents=True)
+    (run / "run.toml").write_text(f"name = {json.dumps(name)}\niterations = 15\n", encoding="utf-8")
+    (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    for side, trajectories in (("before", before), ("after", after)):
+        (run / "episodes" / f"{side}.jsonl").write_text("".join(t.to_json() + "\n" for t in trajectories))
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_run(
+        tmp_path / "run", ROWS, [episode(i, i == 0) for i in range(4)], [episode(i, True) for i in range(4)]
+    )
+
+
+class Page(HTMLParser):
+    """All start tags with their attributes, and the text of each script."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.lasttag == "script" and self.cdata_elem:
+            self.scripts[-1] += data
+
+
+def data_of(report: Path) -> dict[str, Any]:
+    return json.loads(Page(report.read_text(encoding="utf-8")).scripts[0])
+
+
+def test_report_tells_the_run_in_one_sentence_of_numbers(run: Path) -> None:
+    sentence = "held-out success 0.27 -> 0.58 (+31 points) in 15 iterations, 4.2 min, 62k environment steps"
+    assert verdict(read_record(run)) == sentence
+    assert sentence.replace("->", "&rarr;") in write_report(run).read_text()
+
+
+def test_report_draws_every_figure_that_the_rows_allow(run: Path) -> None:
+    made = {f["title"]: f for f in data_of(write_report(run))["figures"]}
+    assert list(made) == [
+        "Success", "Horizon and length", "Success by difficulty", "Time-outs and invalid actions", "Actions",
+        "Why episodes stopped", "Checking again before answering", "Loss",
+    ]  # fmt: skip
+    learning = made["Success"]
+    assert learning["axes"] == ["environment steps", "episodes", "minutes", "iteration"]
+    assert learning["rules"] == [{"name": "warm start", "y": 0.27}, {"name": "random walk", "y": 0.05}]
+    held_out = next(s for s in learning["series"] if s["name"] == "held-out")
+    assert [(p["x"][0], p["y"]) for p in held_out["points"]] == [(0, 0.27), (41000, 0.5), (61500, 0.58)]
+    assert [s["name"] for s in made["Horizon and length"]["series"]][:3] == [
+        f"horizon, {d}" for d in ("easy", "medium", "hard")
+    ]
+    assert [p["x"] for p in made["Checking again before answering"]["series"][0]["points"]] == [[1], [2]]
+    assert sum(made["Actions"]["series"][1]["values"]) == pytest.approx(1)
+
+
+def test_certainty_is_paired_over_tasks_and_leaves_failed_ones_out(tmp_path: Path) -> None:
+    first = {**evaluation(0, "warm_start", 0.27), "outcomes": [0.0] * 20 + [1.0] * 10 + [None]}
+    last = {**evaluation(15, "agent", 0.58), "outcomes": [0.0] * 10 + [1.0] * 20 + [1.0]}
+    text = write_report(write_run(tmp_path / "a", [first, last], [], [])).read_text()
+    found = re.search(r"On the same 30 tasks: \+33 points, 95% interval \+(\d+) to \+(\d+)\.", text)
+    assert found and 5 < int(found[1]) < 33 < int(found[2]) < 65
+    unpaired = write_report(write_run(tmp_path / "b", [first, {**last, "outcomes": [1.0]}], [], [])).read_text()
+    assert "95% intervals 0.22 to 0.32 before and 0.53 to 0.63 after." in unpaired
+
+
+def test_the_first_strategy_of_the_run_makes_its_learning_curve() -> None:
+    rows = [evaluation(i, p, y, s) for i, p in ((0, "warm_start"), (5, "agent"))
+            for y, s in ((0.4 + i / 50, "check_again_2"), (0.1, "direct"))]  # fmt: skip
+    assert verdict(Record("x", rows=rows)).startswith("held-out success 0.40 -> 0.50 (+10 points)")
+    console = pipe()
+    with Live("x", 5, console) as live:
+        for row in rows:
+            live(row)
+    assert "+10 points against the warm start" in written(console).splitlines()[2]
+
+
+def test_a_mean_of_nothing_is_not_drawn_as_zero() -> None:
+    row = {**training(2), "summary": summary(0.0, length_success=0.0)}
+    names = [s["name"] for s in _figure([row], "Horizon and length")["series"]]
+    assert "mean, all" in names and "mean, successes" not in names
+    assert not figures(
+        Record("x", rows=[{"kind": "train", "iteration": 1, "summary": {"episodes": 0, "success": 0.0}}])
+    )
+
+
+def test_equal_horizons_are_one_step_line(run: Path) -> None:
+    rows = [{**training(i), "horizon": {"easy": 4 * i, "hard": 4 * i}} for i in (1, 2)]
+    steps = [s for s in _figure(rows, "Horizon and length")["series"] if s["step"]]
+    assert [s["name"] for s in steps] == ["horizon"]
+    assert [p["y"] for p in steps[0]["points"]] == [4, 8]
+
+
+def test_a_long_run_is_thinned_and_keeps_its_newest_point() -> None:
+    points = _figure([training(i) for i in range(1, 3 * MOST_POINTS)], "Loss")["series"][0]["points"]
+    assert len(points) <= MOST_POINTS
+    assert points[-1]["x"] == [3 * MOST_POINTS - 1]
+
+
+def _figure(rows: list[dict[str, Any]], title: str) -> dict[str, Any]:
+    return next(f for f in figures(Record("x", rows=rows)) if f["title"] == title)
+
+
+def test_episodes_of_one_task_stand_side_by_side_with_their_evidence(run: Path) -> None:
+    task = data_of(write_report(run))["episodes"]["tasks"][1]
+    assert (task["outcome"], task["difficulty"]) == ("gained", "hard")
+    assert (task["before"]["expected"], task["before"]["given"]) == ("red", "grey")
+    assert task["before"]["evidence"] == [["evaluator", "answer"], ["matched", "false"]]
+    turn = task["after"]["turns"][0]
+    assert (turn["thought"], turn["said"], turn["element"]) == ("amber", "click amber lantern [3]", 3)
+
+
+def test_evidence_in_parts_shows_what_each_part_expected(tmp_path: Path) -> None:
+    one = episode(0, False)
+    one.evidence = {"evaluator": "all", "matched": False, "parts": [
+        {"expected": "red", "got": "red", "matched": True},
+        {"expected": {"cart": 1}, "got": {}, "note": "state.cart: missing"},
+    ]}  # fmt: skip
+    shown = read_episodes(write_run(tmp_path / "run", [], [one], []))[0]["tasks"][0]["before"]
+    assert (shown["expected"], shown["given"]) == ('["red", {"cart": 1}]', '["red", {}]')
+    assert ("part 2", "state.cart: missing") in shown["evidence"]
+
+
+def test_the_viewer_takes_few_episodes_of_every_outcome_and_each_page_once(tmp_path: Path) -> None:
+    before = [episode(i, False) for i in range(100)]
+    run = write_run(tmp_path / "run", [], before, [episode(i, i == 99) for i in range(100)])
+    chosen, notes = read_episodes(run)
+    assert len(chosen["tasks"]) == episodes_room.MOST_TASKS and chosen["of"] == 100
+    assert chosen["tasks"][-1]["outcome"] == "gained"
+    assert chosen["pages"] == [PAGE] and notes == []
+
+
+def test_a_report_of_huge_pages_stays_below_three_megabytes(tmp_path: Path) -> None:
+    wild = [episode(i, True, steps=0) for i in range(24)]
+    for i, t in enumerate(wild):
+        text = "<\u00e9" * 5000
+        t.turns = [Turn([], [], [], [], f"{i} {k}\n{text}", text, None, url=text) for k in range(8)]
+    report = write_report(write_run(tmp_path / "run", ROWS, wild, wild))
+    assert report.stat().st_size < 3_000_000
+    shown = data_of(report)["episodes"]
+    assert 0 < len(shown["tasks"]) < 24
+    assert shown["tasks"][0]["before"]["turns"][0]["cut"]
+
+
+def test_a_run_that_has_just_started_has_a_report_with_notes(tmp_path: Path) -> None:
+    report = write_report(tmp_path)
+    text = report.read_text()
+    assert "nothing measured yet" in text
+    assert "There is no run.toml" in text and "There is no metrics.jsonl" in text
+    assert data_of(report) == {"figures": [], "episodes": {"pages": [], "tasks": [], "of": 0}}
+
+
+def test_lines_cut_short_by_a_crash_are_left_out_and_noted(run: Path) -> None:
+    for name in ("metrics.jsonl", "episodes/after.jsonl"):
+        path = run / name
+        path.write_text(path.read_text()[:-40])
+    text = write_report(run).read_text()
+    assert "1 line of metrics.jsonl could not be read and was left out." in text
+    assert "1 line of episodes/after.jsonl could not be read." in text
+    assert "0.27 &rarr; 0.58" in text
+
+
+@pytest.mark.parametrize("row", [
+    {}, {"kind": "train"}, {"kind": "eval", "policy": "agent", "iteration": 3}, {"kind": ["train"], "iteration": "x"},
+    {"kind": "train", "iteration": 2, "summary": None, "horizon": "long", "loss": float("nan")},
+    {"kind": "eval", "policy": {"a": 1}, "strategy": 7,
+     "iteration": 1, "summary": {"success": 10**400}, "interval": []},
+    {"kind": "eval", "policy": "agent", "iteration": 1,
+     "summary": {"success": 1, "actions": {"click": None}, "stops": 3}},
+    {"kind": "eval", "policy": "agent", "strategy": "check_again_1", "iteration": 1, "summary": {"success": 0.5}},
+    ["not", "a", "mapping"],
+])  # fmt: skip
+def test_rows_with_missing_or_wrong_keys_still_give_a_report(tmp_path: Path, row: Any) -> None:
+    for i, rows in enumerate(([row], [training(1), row, evaluation(1, "agent", 0.5)])):
+        assert data_of(write_report(write_run(tmp_path / str(i), rows, [], [])))["figures"] is not None
+
+
+def test_hostile_texts_are_inert(tmp_path: Path) -> None:
+    bad = episode(0, False, page=HOSTILE, goal=HOSTILE)
+    bad.turns[0].text = bad.turns[0].url = bad.turns[0].error = bad.answer = HOSTILE
+    bad.evidence = {HOSTILE: HOSTILE, "expected": HOSTILE}
+    rows = [*ROWS, {**evaluation(15, "agent", 0.6, HOSTILE), "horizon": {HOSTILE: 3}}, evaluation(15, HOSTILE, 0.1)]
+    hostile = write_report(write_run(tmp_path / "a", rows, [bad], [bad], name=HOSTILE[:-1]))
+    tame = write_report(write_run(tmp_path / "b", [*ROWS, *ROWS[-2:]], [episode(0, False)], [episode(0, False)]))
+    page, clean = (Page(p.read_text(encoding="utf-8")) for p in (hostile, tame))
+    assert [t for t, _ in page.tags] == [t for t, _ in clean.tags]
+    assert len(page.scripts) == 2
+    assert "<" not in page.scripts[0]  # browsers end a script at `</script x` too
+    shown = data_of(hostile)["episodes"]
+    assert shown["tasks"][0]["goal"] == HOSTILE
+    assert "<img src=x" in shown["pages"][0]
+
+
+def test_the_report_refers_to_nothing_outside_itself(run: Path) -> None:
+    text = write_report(run).read_text()
+    assert not re.search(r"(https?:)?//[a-z]", re.sub(r"^\s*//.*|\s// .*", "", text, flags=re.MULTILINE))
+    assert not [
+        tag for tag, attributes in Page(text).tags if attributes.keys() & {"src", "href", "style"} or tag == "link"
+    ]
+    assert "default-src 'none'" in text and "url(" not in text and "@import" not in text
+
+
+def test_scripts_put_texts_on_the_page_as_text_only(run: Path) -> None:
+    script = Page(write_report(run).read_text()).scripts[1]
+    assert len(script) > 1000
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|DOMParser", script
+    )
+
+
+def test_the_policy_of_the_page_admits_exactly_its_own_script_and_style(run: Path) -> None:
+    text = write_report(run).read_text()
+    policy = next(a["content"] for t, a in Page(text).tags if t == "meta" and "http-equiv" in a) or ""
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert style
+    for part in (style[1], Page(text).scripts[1]):
+        assert f"'sha256-{base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()}'" in policy
+    assert "unsafe" not in policy
+
+
+def test_a_missing_run_folder_is_one_message(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="expected a run folder, found none at"):
+        write_report(tmp_path / "nowhere")
+
+
+def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
+    text = write_report(write_run(tmp_path / "run", [training(1), training(2)], [], [])).read_text()
+    assert "The run stands at iteration 2 of 15" in text
+    assert "no held-out evaluation after it yet" in text
+
+
+def test_numbers_are_read_with_care() -> None:
+    row = {"a": {"b": 2, "c": True, "d": float("inf"), "e": 10**400}, "interval": [0.6, 0.4]}
+    assert number(row, "a", "b") == 2.0
+    assert [number(row, "a", k) for k in "cdex"] == [None] * 4 and number(row, "a", "b", "c") is None
+    assert interval(row) == (0.4, 0.6)
+    assert [short(v) for v in (812, 6100, 61000, 1.2e6)] == ["812", "6.1k", "61k", "1.2M"]
+    assert horizon_text({"horizon": {"hard": 12, "easy": 4}}) == "4/12" and horizon_text({"horizon": 8}) == "8"
+
+
+def pipe() -> Console:
+    return Console(file=io.StringIO(), force_terminal=False, width=60)
+
+
+def written(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_live_without_a_terminal_prints_one_ascii_line_a_row() -> None:
+    console = pipe()
+    with Live("tti [red]\nx", 15, console) as live:
+        for row in [*ROWS, {}, {"kind": "train", "horizon": None, "summary": 3}]:
+            live.progress("rollout", 3, 10)
+            live(row)
+    lines = written(console).splitlines()
+    assert len(lines) == len(ROWS) + 2
+    assert written(console).isascii()
+    assert all(line.startswith("tti [red] x ") for line in lines)
+    assert "eval  agent direct  horizon 12  success 0.58 [0.53, 0.63]" in lines[-4] and "+31 points" in lines[-4]
+    assert "check_again_2" in lines[-3] and "points" not in lines[-3]
+    assert "train  horizon 4/8/12  success 0.45" in lines[16] and "1.9k tok/s" in lines[16]
+
+
+def test_live_estimates_the_time_left_from_the_newest_iterations() -> None:
+    console = pipe()
+    with Live("tti", 10, console) as live:
+        for iteration, seconds in ((1, 100), (2, 101), (3, 102), (4, 112), (5, 122), (6, 132)):
+            live({"kind": "train", "iteration": iteration, "seconds": seconds})
+    assert written(console).splitlines()[-1].endswith("2:12 spent  0:40 left")
+
+
+@pytest.mark.parametrize("rows", [[], [{}], [{"kind": "train"}, {"kind": "eval"}], ROWS])
+def test_live_draws_whatever_the_rows_hold(rows: list[dict[str, Any]]) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=90, height=30, color_system=None)
+    with Live("tti", 15, console) as live:
+        live.progress("eval", 0, 0)
+        for row in rows:
+            live(row)
+        live.progress("rollout", 40, 100)
+    text = written(console)
+    assert "rollout" in text and "40/100" in text
+    if rows is ROWS:
+        assert all(
+            part in text for part in ("iteration 15/15", "+31 points", "easy 0.58", "[0.53, 0.63]", "1.9k tokens/s")
+        )
+
+
+def test_live_draws_on_its_own_thread_however_often_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    view = Live._view
+    monkeypatch.setattr(Live, "_view", lambda self: drawn.append(1) or view(self))
+    with Live("tti", 15, Console(file=io.StringIO(), force_terminal=True)) as live:
+        for i in range(20_000):
+            live.progress("rollout", i, 20_000)
+    assert len(drawn) < 20
+
+
+def test_importing_the_report_room_loads_no_torch() -> None:
+    code = (
+        "import sys, longstride.report; print([m for m in ('torch', 'transformers', 'starlette') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -5,9 +5,11 @@ task itself ended, `truncated` that something outside ended it; an action that c
 and is explained in the next observation; infrastructure trouble raises `EnvFailure` and is never a reward.
 """
 
+import random
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from longstride.core.component import Component
 from longstride.core.task import Task
 
 
@@ -63,3 +65,19 @@ class Env(Protocol):
     async def close(self) -> None:
         """Frees what the episode held. May be called more than once."""
         ...
+
+
+class TaskSource(Component):
+    """Family: where tasks come from, and the world they are done in."""
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        """`n` training tasks, drawn with replacement."""
+        raise TypeError(f"{type(self).__name__} has no training tasks")
+
+    def held_out(self, n: int) -> list[Task]:
+        """The first `n` of a fixed stream of evaluation tasks, disjoint from training in template, site and names."""
+        raise TypeError(f"{type(self).__name__} has no held-out tasks")
+
+    def env(self) -> Env:
+        """A new single-use environment for one task of this source."""
+        raise TypeError(f"{type(self).__name__} has no environment")

@@ -1,0 +1,142 @@
+"""Tasks on the embedded sites: no leak between the splits, optimal lengths as promised, judged by what the sites show."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from longstride.core.component import build
+from longstride.core.errors import ConfigError, TaskError
+from longstride.core.task import Task, difficulty_of, read_tasks, save_tasks
+from longstride.envs.base import TaskSource
+from longstride.envs.web.demonstrator import Demonstrator
+from longstride.envs.web.sites import HELD_OUT, KINDS, make_world
+from longstride.envs.web.tasks import DIFFICULTIES, EmbeddedWeb, Mix, TaskFile, templates
+from longstride.rewards import judge
+from longstride.training.warmstart import run_now
+
+EVERYWHERE = EmbeddedWeb(sites=tuple(KINDS))
+
+
+async def play(task: Task, agent: Demonstrator, limit: int = 60) -> tuple[float, int, str | None]:
+    env = EVERYWHERE.env()
+    page, steps, answer = (await env.reset(task, 0)).text, 0, None
+    while answer is None and steps < limit:
+        step = await env.step(agent.say(page))
+        page, answer, steps = step.observation.text, step.answer, steps + 1
+    state = await env.final_state()
+    await env.close()
+    return judge(task, answer, state).reward, steps, answer
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_patient_solver_solves_every_template_in_exactly_the_optimal_length(kind: str) -> None:
+    seen = 0
+    for template in templates(kind):
+        for difficulty in template.difficulties:
+            made = (template.make(site + HELD_OUT * template.held_out, site, difficulty) for site in range(12))
+            for task in [t for t in made if t][:3]:
+                reward, steps, answer = run_now(play(task, Demonstrator(task, random.Random(0))))
+                assert (reward, steps) == (1.0, task.optimal), (task.id, task.goal, answer)
+                seen += 1
+    assert seen >= len(templates(kind))
+
+
+def test_a_solver_that_gives_up_at_once_is_shorter_and_rarely_right() -> None:
+    tasks = EmbeddedWeb().sample(random.Random(1), 200)
+    played = [run_now(play(t, Demonstrator(t, random.Random(i), patience=0.0))) for i, t in enumerate(tasks)]
+    assert sum(r for r, _, _ in played) / 200 < 0.5
+    assert sum(s for _, s, _ in played) < 0.6 * sum(t.optimal or 0 for t in tasks)
+
+
+def test_a_solver_that_slips_still_ends_and_mostly_succeeds() -> None:
+    tasks = EmbeddedWeb().sample(random.Random(2), 200)
+    played = [run_now(play(t, Demonstrator(t, random.Random(i), slips=0.2))) for i, t in enumerate(tasks)]
+    assert sum(r for r, _, _ in played) / 200 > 0.7
+
+
+def test_training_and_evaluation_share_no_template_site_or_name() -> None:
+    source, rng = EmbeddedWeb(), random.Random(0)
+    train, test = source.sample(rng, 3000), source.held_out(600)
+    assert {t.split for t in train} == {"train"} and {t.split for t in test} == {"test"}
+    assert not {t.template_id for t in train} & {t.template_id for t in test}
+    assert not {t.start for t in train} & {t.start for t in test}
+
+    def names(tasks: list[Task]) -> set[str]:
+        worlds = [make_world(*_site(t)) for t in tasks]
+        return {i.name for w in worlds for i in w.items}
+
+    assert not names(train) & names(test)
+
+
+def _site(task: Task) -> tuple[str, int]:
+    _, kind, seed, _ = task.start.split("/")
+    return kind, int(seed)
+
+
+def test_every_word_of_an_evaluation_goal_occurs_in_training_goals() -> None:
+    source = EmbeddedWeb(sites=tuple(KINDS))
+    train = {w for t in source.sample(random.Random(0), 20_000) for w in t.goal.split()}
+    assert {w for t in source.held_out(900) for w in t.goal.split()} <= train
+
+
+def test_there_are_thousands_of_tasks_on_every_kind_of_site() -> None:
+    for kind in ("shop", "stays", "forum", "encyclopedia"):
+        goals = {(t.start, t.goal) for t in EmbeddedWeb(sites=(kind,)).sample(random.Random(0), 3000)}
+        assert len(goals) > 2500
+
+
+def test_evaluation_is_fixed_and_balanced_over_difficulties() -> None:
+    tasks = EmbeddedWeb().held_out(300)
+    assert tasks[:100] == EmbeddedWeb(mix=Mix(easy=9)).held_out(100)
+    assert Counter(t.difficulty for t in tasks) == {d: 100 for d in DIFFICULTIES}
+    assert all(difficulty_of(t.facts) == t.difficulty for t in tasks)
+
+
+def test_the_mix_sets_the_shares_of_the_difficulties() -> None:
+    counts = Counter(t.difficulty for t in EmbeddedWeb(mix=Mix(easy=0, medium=1, hard=3)).sample(random.Random(0), 400))
+    assert counts["easy"] == 0 and 240 < counts["hard"] < 360
+
+
+def test_the_control_site_shows_the_answer_on_its_first_page() -> None:
+    source = EmbeddedWeb(sites=("sheet",))
+    for task in source.sample(random.Random(0), 60):
+        page = run_now(source.env().reset(task, 0)).text
+        assert task.optimal == 1 and task.difficulty == "easy"
+        assert task.evaluator["reference"] in page
+
+
+def test_on_the_other_sites_no_value_is_shown_on_the_first_page() -> None:
+    for task in EmbeddedWeb(families=("find", "hop")).sample(random.Random(0), 60):
+        page = run_now(EVERYWHERE.env().reset(task, 0)).text
+        assert task.evaluator["reference"] not in page.split() or task.source == "web/stays"
+
+
+def test_a_task_file_round_trips_and_serves_as_a_source(tmp_path) -> None:
+    tasks = EmbeddedWeb().sample(random.Random(3), 20) + EmbeddedWeb().held_out(9)
+    path = tmp_path / "tasks.jsonl"
+    assert save_tasks(tasks, path) == 29
+    assert list(read_tasks(path)) == tasks
+    source = build(TaskSource, {"type": "task_file", "path": str(path)})
+    assert isinstance(source, TaskFile)
+    assert source.held_out(100) == tasks[20:]
+    assert set(t.id for t in source.sample(random.Random(0), 50)) <= {t.id for t in tasks[:20]}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"sites": ["shopp"]}, "did you mean 'shop'"),
+        ({"families": ["hops"]}, "did you mean 'hop'"),
+        ({"sites": []}, "at least one site"),
+        ({"mix": {"eazy": 1}}, "did you mean 'easy'"),
+    ],
+)
+def test_unknown_sites_families_and_keys_are_refused_with_the_nearest(data: dict, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        build(TaskSource, {"type": "embedded_web", **data})
+
+
+def test_an_unknown_kind_of_site_is_a_task_error() -> None:
+    with pytest.raises(TaskError, match="did you mean 'forum'"):
+        make_world("forun", 1)

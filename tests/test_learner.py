@@ -12,7 +12,7 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from longstride.core.errors import RunError
-from longstride.training.batching import micro_batches, row_of, split_evenly
+from longstride.training.batching import chains, micro_batches, row_of, steps_of
 from longstride.training.config import LearnerConfig
 from longstride.training.learner import PATIENCE, Learner, log_likelihood, split_head
 
@@ -109,7 +109,7 @@ def test_a_sample_without_weight_trains_nothing_and_still_counts_in_the_mean():
 
 def test_logits_of_gathered_places_agree_with_a_model_that_only_gives_all_logits():
     samples, model = make_samples(6), tiny_model()
-    (batch,) = micro_batches([row_of(s) for s in samples], 10_000)
+    (batch,) = micro_batches([row_of([s]) for s in samples], 10_000)
     with torch.no_grad():
         split = split_head(model)
         assert split and split_head(Bare(model)) is None
@@ -127,26 +127,50 @@ def test_a_model_that_changes_its_logits_behind_the_head_is_not_split():
 
 
 def test_a_micro_batch_holds_at_most_the_tokens_asked_for_unless_one_row_is_longer():
-    batches = micro_batches([row_of(s) for s in make_samples(50)], 64)
+    batches = micro_batches([row_of([s]) for s in make_samples(50)], 64)
     assert all(b.ids_B_L.numel() <= 64 or len(b.ids_B_L) == 1 for b in batches)
     assert len(batches) < 50
 
 
 def test_what_stands_after_the_last_trained_token_is_not_computed():
-    (batch,) = micro_batches([row_of(Sample([1, 2], [3, 4, 5, 6], [1.0, 0.0, 0.0, 0.0]))], 100)
+    (batch,) = micro_batches([row_of([Sample([1, 2], [3, 4, 5, 6], [1.0, 0.0, 0.0, 0.0])])], 100)
     assert batch.ids_B_L.tolist() == [[1, 2, 3]] and batch.target_P.tolist() == [3]
 
 
 def test_prompt_weight_trains_the_newest_observation_with_the_mean_of_its_tokens():
-    row = row_of(Sample([9, 8, 7, 6], [1, 2], prompt_from=2), prompt_weight=0.5)
+    row = row_of([Sample([9, 8, 7, 6], [1, 2], prompt_from=2)], prompt_weight=0.5)
     assert (row.first, row.weights) == (2, [0.25, 0.25, 0.5, 0.5])
-    assert row_of(Sample([9, 8], [1], prompt_from=0), prompt_weight=1.0).first == 1  # nothing predicts the first token
-    assert row_of(Sample([9, 8, 7, 6], [1, 2], prompt_from=2)).first == 4
+    assert row_of([Sample([9, 8], [1], prompt_from=0)], prompt_weight=1.0).first == 1  # nothing predicts the first token
+    assert row_of([Sample([9, 8, 7, 6], [1, 2], prompt_from=2)]).first == 4
 
 
-def test_steps_are_cut_evenly():
-    assert [len(part) for part in split_evenly(range(10), 4)] == [3, 3, 4]
-    assert split_evenly([], 4) == []
+def growing(turns: int) -> list[Sample]:
+    """An episode whose context only grows: each prompt goes on where the turn before ended."""
+    ids, out = [1, 2, 3], []
+    for t in range(turns):
+        said = [4 + t, 5]
+        out.append(Sample(list(ids), said, [0.5, 0.5], prompt_from=len(ids) - 2))
+        ids = ids + said + [6, 7 + t]
+    return out
+
+
+@pytest.mark.parametrize("prompt_weight", [0.0, 0.5])
+def test_turns_that_share_a_growing_prompt_are_one_row_with_the_gradient_of_single_rows(prompt_weight):
+    episode = growing(4)
+    assert [len(c) for c in chains(episode + growing(3))] == [4, 3]
+    assert [len(c) for c in chains(episode[::-1])] == [1, 1, 1, 1]
+    together = gradients(episode, prompt_weight=prompt_weight)
+    apart = gradients(episode[::-1], prompt_weight=prompt_weight)
+    assert together[0] == pytest.approx(apart[0], abs=1e-6)
+    assert_same(together[1], apart[1])
+    rows = [row_of(c) for c in chains(episode)]
+    assert len(rows) == 1 and sum(map(bool, rows[0].weights)) == 8
+
+
+def test_steps_are_cut_evenly_and_never_through_a_chain():
+    assert [len(part) for part in steps_of([[k] for k in range(10)], 4)] == [3, 4, 3]
+    assert steps_of([[1, 2, 3], [4, 5, 6], [7]], 4) == [[1, 2, 3], [4, 5, 6, 7]]
+    assert steps_of([], 4) == []
 
 
 def test_an_update_learns_what_it_is_given():

@@ -83,7 +83,7 @@ def build(cls: type[C], data: Mapping[str, Any], where: str = "") -> C:
     members = cls.members()
     if name is None and len(members) > 1:
         raise ConfigError(f"{where or cls.type_name()}: `type` is missing; one of {', '.join(sorted(members))}")
-    if name is not None and name not in members:
+    if name is not None and str(name) not in members:
         raise ConfigError(f"{where or cls.type_name()}: {unknown('type', str(name), members)}")
     member = members[name] if name is not None else next(iter(members.values()))
     values = {}

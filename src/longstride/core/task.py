@@ -85,6 +85,8 @@ def read_tasks(path: Path) -> Iterator[Task]:
                 raise TaskError(f"{path}, line {number}: not a JSON object ({e.msg} at column {e.colno})") from e
             except (ValidationError, RecursionError) as e:
                 raise TaskError(f"{path}, line {number}: {_first_problem(e)}") from e
+            except ValueError as e:  # a number of thousands of digits
+                raise TaskError(f"{path}, line {number}: {e}") from e
             if task.id in seen:
                 raise TaskError(f"{path}, line {number}: the id {task.id!r} was used in line {seen[task.id]} already")
             seen[task.id] = number

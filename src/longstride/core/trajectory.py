@@ -122,7 +122,7 @@ class Trajectory:
                 before = prompt + t["ids"]
             task, budget, stop = Task(**d.pop("task")), Budget(**d.pop("budget")), StopReason(d.pop("stop"))
             return Trajectory(task=task, budget=budget, stop=stop, turns=turns, **d)
-        except (ValueError, KeyError, TypeError, AttributeError) as e:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
             raise RunError(f"not a trajectory line: {type(e).__name__}: {str(e)[:200]}") from e
 
 

@@ -26,7 +26,7 @@ from longstride.curriculum import Fixed, Multiplicative
 from longstride.engines.base import Sampling
 from longstride.envs.web.tasks import EmbeddedWeb
 from longstride.rewards import TaskReward
-from longstride.rollout.context import KeepLast
+from longstride.rollout.context import KeepAll
 from longstride.stats import Ordering
 from longstride.training.config import LearnerConfig
 from longstride.training.recipe import Claim, Recipe
@@ -41,7 +41,7 @@ RECIPE = Recipe(
     tasks=EmbeddedWeb(),
     horizon=Multiplicative(start=SHORT, limit=LONG),
     test_horizon=Fixed(limit=LONG),
-    context=KeepLast(pages=1),
+    context=KeepAll(),
     sampling=Sampling(temperature=1.0, top_p=0.95),
     reward=TaskReward(),
     replay=TTIReplay(keep=512, mix=0.5),

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 T = TypeVar("T")
+S = TypeVar("S", bound="Trainable")
 
 
 class Trainable(Protocol):
@@ -48,21 +49,51 @@ class MicroBatch:
     weight_P: Tensor
 
 
-def row_of(sample: Trainable, prompt_weight: float = 0.0) -> Row:
-    """The row of one sample.
+def chains(samples: Sequence[S]) -> list[list[S]]:
+    """Cuts into runs of neighbours in which each prompt goes on where the sample before it ended, token for token.
 
-    With `prompt_weight` > 0 each prompt token from `sample.prompt_from` on has weight `prompt_weight` / (how many
-    there are), the same length normalisation that a turn's own tokens have in filtered behaviour cloning.
+    The turns of an episode whose context only grows are one chain, and one row: T turns cost what they are long, not T
+    times their history. Where the context is rebuilt every turn each sample is a chain of its own.
     """
-    ids, n = sample.prompt_ids + sample.sampled_ids, len(sample.prompt_ids)
-    first = max(getattr(sample, "prompt_from", n), 1) if prompt_weight > 0 else n
-    return Row(ids, first, [prompt_weight / max(n - first, 1)] * (n - first) + list(sample.weights))
+    out: list[list[S]] = []
+    end: list[int] = []
+    for s in samples:
+        if out and len(s.prompt_ids) >= len(end) and s.prompt_ids[: len(end)] == end:
+            out[-1].append(s)
+        else:
+            out.append([s])
+        end = s.prompt_ids + s.sampled_ids
+    return out
 
 
-def split_evenly(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Cuts into the fewest parts of at most `size`, as equal as can be: a small last part would weigh too much."""
-    parts = -(-len(items) // size)
-    return [items[k * len(items) // parts : (k + 1) * len(items) // parts] for k in range(parts)]
+def row_of(chain: Sequence[Trainable], prompt_weight: float = 0.0) -> Row:
+    """The row of a chain of samples.
+
+    With `prompt_weight` > 0 each prompt token from `sample.prompt_from` on has weight `prompt_weight` / (how many there
+    are), the same length normalisation that a turn's own tokens have in filtered behaviour cloning.
+    """
+    ids = chain[-1].prompt_ids + chain[-1].sampled_ids
+    weights = [0.0] * len(ids)
+    for s in chain:
+        n = len(s.prompt_ids)
+        weights[n : n + len(s.sampled_ids)] = s.weights
+        first = max(getattr(s, "prompt_from", n), 1)
+        if prompt_weight > 0 and first < n:
+            weights[first:n] = [prompt_weight / (n - first)] * (n - first)
+    first = next((k for k, w in enumerate(weights) if w), len(ids))
+    return Row(ids, first, weights[first:])
+
+
+def steps_of(chained: Sequence[Sequence[S]], size: int) -> list[list[S]]:
+    """Cuts chains, unbroken, into the fewest optimiser steps of about `size` samples, as equal as can be: no small last
+    part with a large share of the update."""
+    total = sum(map(len, chained))
+    parts: list[list[S]] = [[] for _ in range(-(-total // size))]
+    seen = 0
+    for chain in chained:
+        parts[(2 * seen + len(chain)) * len(parts) // (2 * total)] += chain  # by the middle of the chain
+        seen += len(chain)
+    return [p for p in parts if p]
 
 
 def shuffled(items: Sequence[T], rng: random.Random) -> list[T]:

@@ -8,12 +8,16 @@ written down like any other.
 
 import importlib.util
 import json
+import os
 import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError, RunError
@@ -23,7 +27,7 @@ from longstride.strategies import CheckAgain, Direct
 from longstride.training.checkpoint import write_atomically
 from longstride.training.evaluate import evaluate_policy, load_run
 from longstride.training.recipe import Claim, Recipe, sides_of
-from longstride.training.trainer import Listener, train
+from longstride.training.trainer import Listener, Silent, train
 
 CHECKS = (1, 2, 3, 4)
 """Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""
@@ -35,6 +39,7 @@ def run_claim(
     folder: Path,
     seeds: Sequence[int] | None = None,
     listener: Listener | None = None,
+    jobs: int = 1,
 ) -> dict[str, Any]:
     """Runs what of a claim has not been run yet, and judges it.
 
@@ -43,7 +48,8 @@ def run_claim(
         recipe: what the arms override.
         folder: runs stand in `folder/NAME/ARM-SEED`; `folder/NAME.json`, `.md` and `.svg` hold the result.
         seeds: instead of the claim's own; at least two.
-        listener: told of each run (see `trainer.train`).
+        listener: told of each run (see `trainer.train`); with several jobs, of each run's rows when it has ended.
+        jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:
         What `NAME.json` holds: `name`, `paper`, `statement`, `ordering`, `control`, `recipe`, `arms` (overrides,
@@ -65,8 +71,8 @@ def run_claim(
         for arm, changes in claim.arms.items()
     }
     curves: dict[str, list[list[dict[str, Any]]]] = {arm: [] for arm in claim.arms}
+    _train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
     for (arm, seed), ours in runs.items():
-        train(ours, home / f"{arm}-{seed}", listener, resume=True)
         curves[arm].append(_curve(home / f"{arm}-{seed}", ours))
     checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
 
@@ -95,6 +101,26 @@ def run_claim(
     drawn = _plot(result, folder / f"{claim.name}.svg")
     write_atomically(folder / f"{claim.name}.md", _table(result, drawn))
     return result
+
+
+def _train_all(runs: dict[Path, Recipe], listener: Listener, jobs: int) -> None:
+    """Trains what has not been trained yet, `jobs` runs at a time."""
+    if jobs == 1:
+        for folder, recipe in runs.items():
+            train(recipe, folder, listener, resume=True)
+        return
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
+        waiting = {pool.submit(train, recipe, folder, None, True): folder for folder, recipe in runs.items()}
+        try:
+            for done, future in enumerate(as_completed(waiting), 1):
+                future.result()
+                for line in (waiting[future] / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
+                    listener(json.loads(line))
+                listener.progress("runs", done, len(runs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judgement:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from longstride.core.errors import RunError
-from longstride.training.batching import MicroBatch, Trainable, micro_batches, row_of, shuffled, split_evenly
+from longstride.training.batching import MicroBatch, Trainable, chains, micro_batches, row_of, shuffled, steps_of
 from longstride.training.config import LearnerConfig
 
 EAGER_LENGTH = 512
@@ -98,12 +98,12 @@ class Learner:
     def accumulate(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> tuple[float, int]:
         """Sets the gradients of one optimiser step's loss; returns the loss and the number of trained tokens."""
         self.optimiser.zero_grad()
-        rows = [row_of(s, prompt_weight) for s in samples]
+        rows = [row_of(chain, prompt_weight) for chain in chains(samples)]
         loss, tokens = 0.0, 0
         for batch in micro_batches(rows, self.config.micro_tokens, self.device):
             self._choose_attention(batch.ids_B_L.shape[1])
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.dtype == "bfloat16"):
-                part = -(batch.weight_P * log_likelihood(self.model, batch, self._split)).sum() / len(rows)
+                part = -(batch.weight_P * log_likelihood(self.model, batch, self._split)).sum() / len(samples)
             part.backward()
             loss, tokens = loss + part.item(), tokens + len(batch.target_P)
         return loss, tokens
@@ -163,7 +163,8 @@ class Learner:
             `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`.
         """
         c = self.config
-        batches = [b for _ in range(c.epochs) for b in split_evenly(shuffled(samples, rng), c.batch_samples)]
+        chained = chains(samples)
+        batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(chained, rng), c.batch_samples)]
         done: list[dict[str, float]] = []
         for n, batch in enumerate(batches, 1):
             done.append(self.step(batch))

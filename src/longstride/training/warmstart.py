@@ -8,7 +8,7 @@ the same model.
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,10 +25,14 @@ from longstride.envs.web.tasks import EmbeddedWeb, Mix
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
-from longstride.rollout.context import ContextPolicy, KeepLast
+from longstride.rollout.context import ContextPolicy, KeepAll
 from longstride.training.config import LearnerConfig
 from longstride.training.learner import Learner
 
+RECITED = 64
+"""Rows of a recital."""
+ROUND = 1500
+"""Demonstrations that are made, sorted by length and trained on together."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -60,13 +64,16 @@ class WarmStart(Component):
     """Who is imitated."""
     mix: Mix = Mix(easy=2, medium=2, hard=1)
     """Shares of the difficulties."""
+    recitals: Annotated[int, Field(ge=0)] = 600
+    """Steps before the demonstrations in which rows of random words are recited. Copying, which everything else rests on, comes in
+    them within a minute; pages alone had not taught it after ten million tokens."""
     page_weight: Annotated[float, Field(ge=0)] = 0.5
-    """Weight of the language-model loss on pages: without it copying does not come."""
+    """Weight of the language-model loss on pages."""
     step_tokens: Annotated[int, Field(ge=256)] = 3072
     """Padded tokens of one optimiser step."""
-    learner: LearnerConfig = LearnerConfig(lr=3e-3, warmup_steps=100, betas=(0.9, 0.98), min_lr_ratio=0.05)
+    learner: LearnerConfig = LearnerConfig(lr=5e-3, warmup_steps=100, betas=(0.9, 0.98), min_lr_ratio=0.02)
     """The optimiser; `decay_steps` is set from `tokens`."""
-    context: ContextPolicy = KeepLast(pages=1)
+    context: ContextPolicy = KeepAll()
     """What the policy will read in every recipe that starts from this model."""
 
 
@@ -169,12 +176,14 @@ def make_base(
     model = build_model(config.model, len(tokenizer), derive(config.seed, "weights"))
     chat = ChatFormat(tokenizer)
     policy = Policy("base", model, tokenizer, chat, config.model.context)
-    steps = -(-config.tokens // config.step_tokens)
+    steps = config.recitals + -(-config.tokens // config.step_tokens)
     learner = Learner(model, config.learner.model_copy(update={"decay_steps": steps, "micro_tokens": config.step_tokens}))
     rng, seen, start, losses = stream(config.seed, "order"), 0, time.monotonic(), []
     for number, batch in enumerate(_batches(config, chat, tokenizer, rng), 1):
-        losses.append(learner.step(batch, config.page_weight)["loss"])
-        seen += len(batch) * max(len(r.prompt_ids) + len(r.sampled_ids) for r in batch)
+        losses.append(learner.step(
+            [turn for episode in batch for turn in episode], config.page_weight if number > config.recitals else 0.0
+        )["loss"])
+        seen += len(batch) * max(map(_length, batch))
         if progress is not None and (number % 50 == 0 or number == steps):
             recent, seconds = losses[-50:], time.monotonic() - start
             progress({
@@ -187,18 +196,36 @@ def make_base(
     return policy
 
 
-def _batches(config: WarmStart, chat: ChatFormat, tokenizer: Any, rng: random.Random) -> Iterator[list[Demonstration]]:
-    """Batches of about `step_tokens` padded tokens, of rows of like length, in random order."""
+def _recital(words: Sequence[int], chat: ChatFormat, rng: random.Random) -> list[list[Demonstration]]:
+    """A batch of one-turn episodes in which 12 to 48 random words are said again."""
+    rows = []
+    for _ in range(RECITED):
+        row = rng.choices(words, k=rng.randint(12, 48))
+        said = row + chat.close
+        rows.append([Demonstration(chat.observation("", first=True) + row, said, [1 / len(said)] * len(said), len(row))])
+    return rows
+
+
+def _length(episode: list[Demonstration]) -> int:
+    """Tokens of an episode's row (under a context that only grows)."""
+    return len(episode[-1].prompt_ids) + len(episode[-1].sampled_ids)
+
+
+def _batches(
+    config: WarmStart, chat: ChatFormat, tokenizer: Any, rng: random.Random
+) -> Iterator[list[list[Demonstration]]]:
+    """Batches of episodes of like length, of about `step_tokens` padded tokens, in random order."""
+    special = set(tokenizer.all_special_ids)
+    words = [i for i in range(len(tokenizer)) if i not in special]
+    for _ in range(config.recitals):
+        yield _recital(words, chat, rng)
     stream_of_demos = demos(config)
     while True:
-        rows: list[Demonstration] = []
-        while len(rows) < 6000:
-            rows += turns_of(next(stream_of_demos), chat, tokenizer, config.context)
-        rows.sort(key=lambda r: (len(r.prompt_ids) + len(r.sampled_ids), rng.random()))
-        batches: list[list[Demonstration]] = [[]]
-        for row in rows:
-            if (len(batches[-1]) + 1) * (len(row.prompt_ids) + len(row.sampled_ids)) > config.step_tokens and batches[-1]:
+        episodes = [turns_of(next(stream_of_demos), chat, tokenizer, config.context) for _ in range(ROUND)]
+        batches: list[list[list[Demonstration]]] = [[]]
+        for episode in sorted(episodes, key=_length):
+            if batches[-1] and (len(batches[-1]) + 1) * _length(episode) > config.step_tokens:
                 batches.append([])
-            batches[-1].append(row)
+            batches[-1].append(episode)
         rng.shuffle(batches)
         yield from batches

@@ -247,7 +247,7 @@ class TextBrowser:
         elif kind not in ("", "text/html", "application/xhtml+xml"):
             body = f"<p>a file of type {html.escape(kind)}, {len(response.body)} bytes"
         page = Page(body, url, f"status {response.status}" if response.status >= 400 else "")
-        if self._kept and url != self.page.url:
+        if self._kept and not (kept and url == self.page.url):  # the same address again takes its place
             self._history.append((self.page, self.offset))
             del self._history[:-MAX_HISTORY]
         self.page, self.offset, self.status, self._kept = page, 0, response.status, kept

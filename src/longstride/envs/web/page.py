@@ -76,8 +76,7 @@ class Element:
             words += [f"= {chosen}" if chosen else "", "(", self.choices(), ")"]
         elif state:
             words.append(f"= {_short(state)}")
-        words.append(self.note)
-        return " ".join([w for w in words if w])
+        return " ".join([w for w in (*words, self.note) if w])
 
     def choices(self) -> str:
         """The labels of a select's options."""
@@ -189,14 +188,15 @@ class _Walk:
         if depth > MAX_DEPTH and child is not None:
             self.cut["nested too deeply"] = child = None
         while child is not None:
-            tag = child.tag or ""
-            if tag == "-text":
-                self.parts.append(child.text_content or "")
+            if (tag := child.tag) == "-text":
+                text = child.text_content or ""
+                if self.parts or not text.isspace():
+                    self.parts.append(text)
             elif self.look_for_hidden and ("hidden" in (a := child.attributes) or _lower(a, "aria-hidden") == "true"):
                 for n in child.traverse():  # hidden fields count wherever they are
                     if n.tag == "input" and _lower(n.attributes, "type") == "hidden":
                         self.input(n, depth)
-            elif handler := _HANDLERS.get(tag, _Walk.children):
+            elif handler := _HANDLERS.get(tag or "", _Walk.children):
                 handler(self, child, depth + 1)
             child = child.next
 

@@ -1,0 +1,59 @@
+# make train   sets up, then trains a web agent with TTI
+# make test    sets up, then linters, types and tests
+# make claim   sets up, then checks the claim of TTI (hours)
+# make setup   only sets up: .venv with pinned packages and the CPU build of torch; uv is used where it is there
+#
+# PYTHON=python3.12 names the interpreter. TORCH_BUILD=cu130 takes another build of torch, TORCH_INDEX=... another index for it.
+
+PYTHON ?= python3
+TORCH_BUILD ?= cpu
+TORCH_INDEX ?= https://download.pytorch.org/whl/$(TORCH_BUILD)
+TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup train test claim
+setup: $(READY)
+
+train: setup
+	$(BIN)/longstride train tti
+
+claim: setup
+	$(BIN)/longstride claim tti
+
+test: setup
+	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/pytest
+
+# uv does not read pip's settings: what pip is told of indexes, wheels and certificates, `tell` tells uv.
+# torch comes from what is known already (a mirror or a wheel of one's own), else from torch's index, else as the plain
+# build, which is the CPU's on macOS, where no other exists.
+$(READY): pyproject.toml constraints.txt
+	@set -eu; begin=$$(date +%s); \
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is needed; name one by make PYTHON=python3.12" >&2; exit 2; }; \
+	tell() { \
+	  value=$$(printenv $$2 || $(PYTHON) -m pip config get global.$$3 2>/dev/null || true); \
+	  if [ -n "$$value" ] && ! printenv $$1 >/dev/null; then export "$$1=$$(echo $$value | tr ' ' "$$4")"; fi; \
+	}; \
+	if command -v uv >/dev/null; then \
+	  tell UV_FIND_LINKS PIP_FIND_LINKS find-links ,; \
+	  tell UV_DEFAULT_INDEX PIP_INDEX_URL index-url ' '; \
+	  tell UV_INDEX PIP_EXTRA_INDEX_URL extra-index-url ' '; \
+	  tell SSL_CERT_FILE PIP_CERT cert ' '; \
+	  test -x $(BIN)/python || uv venv --quiet --python $(PYTHON) .venv; \
+	  add="uv pip install --quiet --python $(BIN)/python --index-strategy unsafe-best-match -c constraints.txt"; \
+	else \
+	  test -x $(BIN)/pip || $(PYTHON) -m venv .venv; \
+	  add="$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt"; \
+	fi; \
+	echo "installing $(TORCH) ($(TORCH_BUILD))"; \
+	$$add "$(TORCH)+$(TORCH_BUILD)" >/dev/null 2>&1 || \
+	$$add "$(TORCH)+$(TORCH_BUILD)" --extra-index-url $(TORCH_INDEX) >/dev/null 2>&1 || \
+	  { echo "no such build in $(TORCH_INDEX); taking the plain one"; $$add "$(TORCH)"; }; \
+	echo "installing longstride and its tools"; \
+	$$add -e '.[dev]'; \
+	touch $(READY); \
+	echo "set up in $$(($$(date +%s) - begin)) seconds"

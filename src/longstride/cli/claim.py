@@ -1,0 +1,61 @@
+"""`longstride claim`: runs a paper's effect at laptop scale and judges it; the result is kept under claims/."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from longstride.cli.common import print_json, program
+from longstride.core.errors import ConfigError
+from longstride.recipes import catalogue, load, load_claim
+
+FOLDER = Path("claims")
+
+
+def add(commands: Any) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("claim", help="check a paper's claim", description=__doc__, allow_abbrev=False)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a claim from `longstride list`")
+    parser.add_argument("--all", action="store_true", help="every claim")
+    parser.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1 for each arm (default: the claim's own)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time (default: 1)")
+    parser.add_argument("--json", action="store_true", help="one JSON object; progress goes to stderr")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs what has not been run yet; whatever the verdict, the exit code is 0."""
+    if args.all == (args.name is not None):
+        raise ConfigError("give the NAME of one claim from `longstride list`, or --all")
+    if args.jobs < 1:
+        raise ConfigError(f"--jobs is the number of runs at a time, at least 1; got {args.jobs}")
+    names = [n for n, page in catalogue().items() if page.claim] if args.all else [args.name]
+    pairs = [(load_claim(name), load(name)) for name in names]
+
+    from rich.console import Console
+
+    from longstride.report.live import Live
+    from longstride.training.claim import run_claim
+
+    seeds = None if args.seeds is None else range(args.seeds)
+    results = []
+    for claim, recipe in pairs:
+        # an arm after the other: a line a row, since a screen could show one run only
+        lines = Live(claim.name, recipe.iterations, Console(stderr=True, force_terminal=False))
+        try:
+            results.append(run_claim(claim, recipe, FOLDER, seeds, lines, args.jobs))
+        except KeyboardInterrupt:
+            again = " ".join(["--all"] if args.all else [args.name])
+            count = "" if args.seeds is None else f" --seeds {args.seeds}"
+            jobs = "" if args.jobs == 1 else f" --jobs {args.jobs}"
+            print(f"\nstopped; go on with:\n  {program()} claim {again}{count}{jobs}", file=sys.stderr)
+            return 130
+    if args.json:
+        print_json({"claims": results} if args.all else results[0])
+        return 0
+    for result in results:
+        print(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
+        for e in [*result["effects"], *result["control_effects"]]:
+            print(f"  {e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {e['verdict']}")
+        print(f"  kept in {FOLDER / result['name']}.md")
+    return 0

@@ -1,0 +1,69 @@
+"""What several commands share."""
+
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longstride.core.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    from longstride.training.recipe import Recipe
+
+RUN_FILE = "run.toml"
+
+
+def print_json(value: Any) -> None:
+    """Prints one JSON object."""
+    print(json.dumps(value, indent=1))
+
+
+def recipe_from(target: str) -> "Recipe":
+    """The recipe that a word on the command line means: a name from `longstride list`, or a TOML file.
+
+    Raises:
+        ConfigError: there is none of that name, or the file is not a recipe.
+    """
+    from longstride import recipes
+    from longstride.core.config import load_toml
+    from longstride.envs.web import tasks  # noqa: F401 (a TOML file may name its components)
+    from longstride.training.recipe import Recipe
+
+    if target in recipes.catalogue():
+        return recipes.load(target)
+    if target.endswith(".toml") or Path(target).is_file():
+        return load_toml(Recipe, Path(target))
+    if "=" in target:
+        raise ConfigError(f"{target!r} stands where a recipe belongs; expected `train RECIPE key=value ...`")
+    return recipes.load(target)
+
+
+def free_folder(path: Path) -> Path:
+    """`path`, where something new may be written.
+
+    Raises:
+        RunError: it is a file, or a folder with something in it.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        what = "is not empty" if path.is_dir() else "is a file"
+        hint = f"; go on with it by {resume_command(path)}" if (path / RUN_FILE).exists() else ""
+        raise RunError(f"{path} {what}{hint}; or choose another place with --out")
+    return path
+
+
+def resume_command(run: Path) -> str:
+    """The command that goes on with a run, as it can be typed here."""
+    return f"{program()} train --resume {shlex.quote(str(run))}"
+
+
+def program() -> str:
+    """How this program was called: `longstride` where the shell finds it under that name."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{shlex.quote(sys.executable)} -m longstride"
+    found = shutil.which("longstride")
+    if called.name == "longstride" and not (found and Path(found).samefile(called)):
+        return shlex.quote(sys.argv[0])
+    return "longstride"

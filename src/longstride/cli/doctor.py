@@ -1,0 +1,145 @@
+"""`longstride doctor`: what is installed, what is missing and the command that installs it, and a short self-test."""
+
+import argparse
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import random
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from longstride import __version__
+from longstride.cli.common import print_json
+from longstride.core.errors import LongstrideError
+
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "track": ("wandb", "trackio", "tensorboard"),
+    "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright", "jaxtyping", "beartype"),
+}
+"""Optional packages by extra, as in pyproject.toml."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@dataclass
+class Check:
+    """One line of the diagnosis."""
+
+    name: str
+    ok: bool
+    found: str
+    fix: str = ""
+    """The command that installs what is missing."""
+    needed: bool = True
+    """Whether Longstride cannot do its main job without."""
+
+
+def add(commands: Any) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("doctor", help="look at this installation", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a line a check; 1 where something that is needed does not work."""
+    checks = []
+    for check in diagnose():
+        checks.append(check)
+        if not args.json:
+            mark = "ok  " if check.ok else "FAIL" if check.needed else "-   "
+            print(
+                f"{mark} {check.name:22} {check.found}" + (f"\n     {'':22} {check.fix}" if check.fix else ""),
+                flush=True,
+            )
+    healthy = all(check.ok for check in checks if check.needed)
+    if args.json:
+        print_json({"ok": healthy, "checks": [asdict(check) for check in checks]})
+    return 0 if healthy else 1
+
+
+def diagnose() -> Iterator[Check]:
+    """The checks, in the order in which they make sense."""
+    yield Check("longstride", True, __version__)
+    yield Check("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}")
+    yield Check(
+        "cores", True, str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+    )
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+        yield Check("memory", gib >= 3, f"{gib:.1f} GiB (training the base model needs 3)")
+    yield _torch()
+    yield Check("transformers", True, importlib.metadata.version("transformers"))
+    for extra, packages in EXTRAS.items():
+        missing = [p for p in packages if importlib.util.find_spec(p.replace("-", "_")) is None]
+        found = f"missing: {', '.join(missing)}" if missing else ", ".join(packages)
+        yield Check(
+            f"extra {extra}", not missing, found, f"pip install 'longstride[{extra}]'" if missing else "", needed=False
+        )
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    fix = "" if browser else "apt install chromium, or a browser of your own, to look at `longstride serve sites`"
+    yield Check("chromium", browser is not None, browser or "not found", fix, needed=False)
+    yield _tried("self-test: web", _web_episode)
+    yield _tried("self-test: base model", _generation)
+
+
+def _torch() -> Check:
+    import torch
+
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
+    return Check("torch", True, f"{torch.__version__}, {device}")
+
+
+def _tried(name: str, test: Callable[[], str]) -> Check:
+    """A self-test; whatever it raises is its finding."""
+    start = time.perf_counter()
+    try:
+        found = test()
+    except LongstrideError as e:
+        return Check(name, False, str(e))
+    return Check(name, True, f"{found}, {time.perf_counter() - start:.1f} s")
+
+
+def _web_episode() -> str:
+    """The scripted solver on one embedded task, through browser, pool and judge."""
+    from longstride.core.budget import Budget
+    from longstride.core.errors import EnvFailure
+    from longstride.core.seeds import stream
+    from longstride.envs.web.demonstrator import Demonstrator
+    from longstride.envs.web.tasks import EmbeddedWeb
+    from longstride.rewards import TaskReward
+    from longstride.rollout.episode import Plan
+    from longstride.rollout.pool import Pool, ScriptedPlayer
+
+    source = EmbeddedWeb()
+    task = source.sample(stream(0, "doctor"), 1)[0]
+    solver = Demonstrator(task, random.Random(0))
+    player = ScriptedPlayer(lambda episode: solver.say(episode.observations[-1]))
+    plan = Plan(task=task, ordinal=0, seed=0, budget=Budget(turns=60))
+    episode = Pool(player, source.env, TaskReward()).run([plan])[0]
+    if not episode.success:
+        raise EnvFailure(
+            f"the solver did not solve {task.goal!r}: it stopped ({episode.stop}) after {episode.length} steps"
+        )
+    return f"{task.source} solved in {episode.length} steps"
+
+
+def _generation() -> str:
+    """A few tokens from the shipped model."""
+    from longstride.core.errors import EngineFailure
+    from longstride.engines.base import Request
+    from longstride.engines.local import LocalEngine
+    from longstride.models.load import load_policy
+
+    policy = load_policy("base")
+    engine = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
+    prompt = policy.chat.head("find the color") + policy.chat.observation("home [1]", first=True)
+    completion = engine.generate([Request(prompt=prompt, max_new=16, seed=0)])[0]
+    if not completion.ids:
+        raise EngineFailure("the base model said nothing")
+    return f"said {policy.chat.decode(completion.ids)!r}"

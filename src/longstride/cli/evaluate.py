@@ -1,0 +1,118 @@
+"""`longstride eval`: a run or a model on held-out tasks, beside the warm start and the trivial policies."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from longstride.cli.common import RUN_FILE, print_json, recipe_from
+
+if TYPE_CHECKING:
+    from longstride.core.task import Task
+    from longstride.strategies import Strategy
+    from longstride.training.recipe import Recipe
+
+MODEL_RECIPE = "tti"
+"""Gives tasks, horizon and context where a model is evaluated and no run says which."""
+
+
+def add(commands: Any) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("eval", help="evaluate a run or a model", description=__doc__, allow_abbrev=False)
+    parser.add_argument(
+        "target", metavar="RUN_OR_MODEL", help="a run folder, `base`, a model folder or a Hugging Face name"
+    )
+    parser.add_argument(
+        "--strategy", choices=("direct", "check-again"), default="direct", help="what is done at test time"
+    )
+    parser.add_argument(
+        "--checks", type=_span, default=range(2, 3), metavar="N|A..B", help="answers needed by check-again (1..4)"
+    )
+    parser.add_argument("--tasks", type=int, metavar="N", help="held-out tasks (default: as in the recipe)")
+    parser.add_argument(
+        "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test horizon)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+
+
+def _span(text: str) -> range:
+    match = re.fullmatch(r"([1-4])(?:\.\.([1-4]))?", text)
+    if not match or int(match[2] or match[1]) < int(match[1]):
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to 4 or a span such as 1..4, got {text!r}")
+    return range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints a row for each policy and strategy."""
+    from longstride.core.config import resolve
+    from longstride.strategies import CheckAgain, Direct
+    from longstride.training.recipe import Recipe
+
+    toml = Path(args.target) / RUN_FILE
+    overrides = [f"evaluation.tasks={args.tasks}"] if args.tasks is not None else []
+    if args.horizon is not None:
+        overrides.append(f"test_horizon={{type='fixed', limit={args.horizon}}}")
+    recipe = resolve(Recipe, recipe_from(str(toml) if toml.is_file() else MODEL_RECIPE), overrides)
+    tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
+    strategies = [CheckAgain(checks=n) for n in args.checks] if args.strategy == "check-again" else [Direct()]
+    rows = _rows(args.target, recipe, tasks, strategies)
+    if args.json:
+        print_json({"target": args.target, "tasks": len(tasks), "seed": recipe.seed, "rows": rows})
+    else:
+        _print_table(rows, len(tasks))
+    return 0
+
+
+def _rows(
+    target: str, recipe: "Recipe", tasks: "Sequence[Task]", strategies: "Sequence[Strategy]"
+) -> list[dict[str, Any]]:
+    """Rows with the keys of an evaluation in `metrics.jsonl`."""
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from longstride.models.load import load_policy
+    from longstride.training.evaluate import evaluate_baselines, evaluate_policy, load_run, turns_by_difficulty
+
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+
+        def watch(name: str) -> Any:
+            bar = bars.add_task(name, total=len(tasks))
+            return lambda done, total: bars.update(bar, completed=done, total=total)
+
+        path = Path(target)
+        agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target)
+        start = load_policy(recipe.model) if target != recipe.model else None
+        results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
+        if start is not None:
+            results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
+        baselines = evaluate_baselines(recipe, tasks, watch("baselines"))
+        results += [(name, "direct", result) for name, result in baselines.items()]
+    horizon = turns_by_difficulty(recipe.test_horizon, 1)
+    return [
+        {"policy": p, "strategy": s, "horizon": horizon, "summary": r.summary, "interval": list(r.interval)}
+        for p, s, r in results
+    ]
+
+
+def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
+    horizon = rows[0]["horizon"]
+    turns = " / ".join(map(str, horizon.values())) if len(set(horizon.values())) > 1 else horizon["easy"]
+    print(f"{tasks} held-out tasks, horizon {turns}, 95 % intervals")
+    print(
+        f"{'policy':15}{'strategy':15}{'success':21}{'easy':6}{'medium':8}{'hard':6}{'length':8}{'timeouts':10}invalid"
+    )
+    for row in rows:
+        s, (low, high) = row["summary"], row["interval"]
+        easy, medium, hard = (
+            f"{s['by_difficulty'][d]['success']:.2f}" if d in s["by_difficulty"] else "-" for d in horizon
+        )
+        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]"
+        print(
+            f"{row['policy']:15}{row['strategy']:15}{success:21}{easy:6}{medium:8}{hard:6}"
+            f"{s['length']:<8.1f}{s['timeouts']:<10.2f}{s['invalid']:.2f}"
+        )
+    if failed := sum(row["summary"]["failed"] for row in rows):
+        print(f"{failed} episodes failed for reasons of infrastructure; they are in no figure above")

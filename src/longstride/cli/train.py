@@ -1,0 +1,98 @@
+"""`longstride train`: runs a recipe in a run folder, or goes on with a run."""
+
+import argparse
+import errno
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from longstride.cli.common import RUN_FILE, free_folder, program, recipe_from, resume_command
+from longstride.core.errors import ConfigError, LongstrideError, RunError
+
+
+def add(commands: Any) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "train",
+        help="run a recipe",
+        description=__doc__,
+        epilog="example: longstride train tti iterations=5 horizon.type=fixed horizon.limit=24",
+        allow_abbrev=False,
+    )
+    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="a name from `longstride list`, or a TOML file")
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a field of the recipe")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/RECIPE-N)")
+    parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in DIR, with its own recipe")
+    parser.add_argument("--dry-run", action="store_true", help="print the resolved recipe as TOML and stop")
+    parser.add_argument("--seed", type=int, metavar="N", help="short for seed=N")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trains; 130 when interrupted."""
+    recipe = _recipe(args)
+    if args.dry_run:
+        from longstride.core.config import dump_toml
+
+        print(dump_toml(recipe), end="")
+        return 0
+    folder = args.resume or free_folder(args.out or _next_folder(recipe.name))
+
+    from longstride.report.html import write_report
+    from longstride.report.live import Live
+    from longstride.training.trainer import train
+
+    print(f"run folder: {folder}", flush=True)
+    try:
+        with Live(recipe.name, recipe.iterations) as live:
+            train(recipe, folder, live, resume=args.resume is not None)
+        report = write_report(folder)
+    except KeyboardInterrupt:
+        print(
+            f"\nstopped; {folder} keeps all finished iterations. Go on with:\n  {resume_command(folder)}",
+            file=sys.stderr,
+        )
+        return 130
+    except (LongstrideError, OSError) as e:
+        if _disk_full(e):
+            e.add_note(
+                f"{folder} keeps all finished iterations; with room on the disk go on with:\n  {resume_command(folder)}"
+            )
+        raise
+    print(f"report: {report}\nmore:   {program()} eval {folder} --strategy check-again --checks 1..4")
+    return 0
+
+
+def _recipe(args: argparse.Namespace) -> Any:
+    from longstride.core.config import resolve
+    from longstride.training.recipe import Recipe
+
+    overrides = list(args.overrides)
+    if args.resume is not None:
+        if args.out is not None:
+            raise ConfigError("--resume goes on in the run's own folder; leave out --out")
+        if args.recipe is not None and "=" not in args.recipe:
+            raise ConfigError(f"--resume reads the recipe from {args.resume / RUN_FILE}; leave out {args.recipe!r}")
+        overrides[:0] = [args.recipe] if args.recipe else []
+        if not (args.resume / RUN_FILE).is_file():
+            raise RunError(f"{args.resume} is no run folder: it has no {RUN_FILE}")
+        base = recipe_from(str(args.resume / RUN_FILE))
+    elif args.recipe is None:
+        raise ConfigError(
+            "which recipe? Give a name from `longstride list` or a TOML file, such as `longstride train tti`"
+        )
+    else:
+        base = recipe_from(args.recipe)
+    return resolve(Recipe, base, overrides + ([f"seed={args.seed}"] if args.seed is not None else []))
+
+
+def _next_folder(name: str) -> Path:
+    stem, home = re.sub(r"[^\w-]", "-", name), Path("runs")
+    taken = [int(m[1]) for p in home.glob("*") if (m := re.fullmatch(re.escape(stem) + r"-(\d+)", p.name))]
+    return home / f"{stem}-{max(taken, default=0) + 1}"
+
+
+def _disk_full(error: BaseException) -> bool:
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(cause, OSError) and cause.errno == errno.ENOSPC

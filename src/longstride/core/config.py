@@ -1,0 +1,122 @@
+"""Configuration: TOML files and dotted overrides, built into components.
+
+What always holds: reading what `dump_toml` made of a component gives an equal one; a message names the file and, where
+the text itself is broken, the line; an unknown key is refused with the nearest one. Building is `core.component.build`.
+
+An override is `key=value`: the key is dotted; the value is read as TOML (`3e-4`, `[1, 2]`, `{type = "fixed"}`) and as
+plain text where it is none (`horizon.type=fixed`). A list or table replaces the old one whole. A new `type` keeps the
+fields that the old and the new type share and drops the others.
+"""
+
+import datetime
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tomli_w
+
+from longstride.core.component import Component, build
+from longstride.core.errors import ConfigError
+
+C = TypeVar("C", bound=Component)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The data of a TOML file.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not TOML (the line is named).
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise ConfigError(f"cannot read {path}: {e.strerror or e}") from e
+    except UnicodeDecodeError as e:
+        raise ConfigError(f"{path}: not UTF-8 text; expected a TOML file") from e
+    except (ValueError, RecursionError) as e:  # TOMLDecodeError is a ValueError; so is a number of 5,000 digits
+        raise ConfigError(f"{path}: not TOML: {e}") from e
+
+
+def load_toml(cls: type[C], path: Path) -> C:
+    """The component of class or family `cls` that a TOML file describes.
+
+    Raises:
+        ConfigError: as `read_toml`; or a key, type or value that does not fit (the file and the dotted key are named).
+    """
+    data = read_toml(path)
+    try:
+        return build(cls, data)
+    except ConfigError as e:
+        raise ConfigError("\n".join(f"{path}: {line}" for line in str(e).splitlines())) from e
+
+
+def dump_toml(component: Component) -> str:
+    """The TOML text that describes a component, all fields written out."""
+    return tomli_w.dumps(component.as_data())
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """`learner.lr=3e-4` -> ("learner.lr", 0.0003).
+
+    Raises:
+        ConfigError: there is no `=`, or nothing in front of it, or an empty part between dots.
+    """
+    key, mark, value = text.partition("=")
+    key = key.strip()
+    if not mark:
+        raise ConfigError(f"{text!r} is not an override; expected key=value, such as horizon.limit=24")
+    if not all(key.split(".")):
+        raise ConfigError(f"{text!r} does not name a field; expected key=value, such as learner.lr=3e-4")
+    return key, _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    try:
+        data = tomllib.loads(f"v = {text}")
+    except (ValueError, RecursionError):
+        return text
+    value = data["v"]
+    # a second line would be a second key, and no field is a date
+    return text if len(data) > 1 or isinstance(value, datetime.date | datetime.time) else value
+
+
+def resolve(cls: type[C], base: C, overrides: Sequence[str]) -> C:
+    """`base`, a component of class or family `cls`, with overrides as they stand on a command line.
+
+    Their order does not matter, but of two for one key the last one counts.
+
+    Raises:
+        ConfigError: not key=value, an unknown key or type (the nearest one is named), or a value that does not fit.
+    """
+    changes = dict(map(parse_override, overrides))
+    data = base.as_data()
+    # a table before the fields in it, a type before the fields that only it has
+    for key in sorted(changes, key=lambda k: (k.count("."), k.rpartition(".")[2] != "type")):
+        *path, last = key.split(".")
+        place = data
+        for depth, name in enumerate(path, 1):
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                raise ConfigError(f"{key}: {'.'.join(path[:depth])} is {place!r} and has no fields; set it whole")
+        if last == "type":
+            _keep_shared(place, _at(base, path), changes[key])
+        place[last] = changes[key]
+    return build(cls, data)
+
+
+def _at(component: Any, path: Sequence[str]) -> Any:
+    """What stands at a dotted path below a component; None where nothing does."""
+    for name in path:
+        component = component.get(name) if isinstance(component, Mapping) else getattr(component, name, None)
+    return component
+
+
+def _keep_shared(data: dict[str, Any], old: Any, new: Any) -> None:
+    """Drops from `data`, which describes `old`, the fields that type `new` of the same family does not have."""
+    if not isinstance(old, Component):
+        return
+    family = next(c for c in type(old).__mro__ if Component in c.__bases__)
+    member = family.members().get(str(new))
+    for name in [k for k in data if member is not None and k not in member.model_fields]:
+        del data[name]

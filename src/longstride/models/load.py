@@ -1,0 +1,151 @@
+"""Loading and saving policies: a model, its tokenizer and its chat format, as a Hugging Face folder.
+
+What always holds: weights come from safetensors only and no code of a checkpoint is ever run; a checkpoint that lacks a
+weight is refused, never completed with random numbers; a folder is saved whole or not at all.
+"""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from torch import nn
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
+
+from longstride.core.errors import ModelError
+from longstride.models.chat import ChatFormat
+
+BASE = Path(__file__).parent / "base"
+"""The shipped model: stored in half precision, which halves the package."""
+_TROUBLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)
+"""What the library raises for missing, damaged, foreign or unreachable checkpoints."""
+
+logging.disable_progress_bar()  # a bar for each checkpoint would run through the live display
+
+
+@dataclass
+class Policy:
+    """A language model that acts."""
+
+    name: str
+    model: nn.Module
+    tokenizer: Any
+    chat: ChatFormat
+    max_context: int
+    """Tokens of prompt and answer together."""
+
+
+def load_policy(name: str, system: str = "") -> Policy:
+    """Loads a policy in float32, in evaluation mode.
+
+    Args:
+        name: `base` for the shipped model, a folder, or a name on the Hugging Face hub.
+        system: system text of the chat format.
+
+    Raises:
+        ModelError: what is missing or damaged and what to do about it.
+    """
+    place = str(_folder(name) or name)
+    try:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            place, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
+        )
+    except _TROUBLE as e:
+        raise ModelError(
+            f"{name!r} cannot be loaded as a causal language model ({_brief(e)}); expected are config.json of a known "
+            "architecture and whole safetensors files"
+        ) from e
+    model, report = loaded
+    lacking = sorted([*report["missing_keys"], *(entry[0] for entry in report["mismatched_keys"])])
+    if lacking:
+        raise ModelError(f"{name!r} lacks {len(lacking)} weights (such as {lacking[0]}); save or download it again")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    except _TROUBLE as e:
+        raise ModelError(
+            f"{name!r} has no tokenizer that can be loaded ({_brief(e)}); put tokenizer.json and tokenizer_config.json "
+            "of the model into its folder"
+        ) from e
+    return make_policy(name, model, tokenizer, system)
+
+
+def make_policy(name: str, model: Any, tokenizer: Any, system: str = "") -> Policy:
+    """A policy of a model and a tokenizer in memory.
+
+    Raises:
+        ModelError: they do not fit each other, the context is unknown, or the chat template cannot be used.
+    """
+    text = model.config.get_text_config()
+    context = getattr(text, "max_position_embeddings", None)
+    if not isinstance(context, int):
+        raise ModelError(f"{name!r}: config.json lacks max_position_embeddings; set it to the tokens the model can see")
+    rows = model.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) > rows:
+        raise ModelError(
+            f"{name!r}: the tokenizer has {len(tokenizer)} tokens, the model {rows} embeddings; use the tokenizer that "
+            "belongs to the model"
+        )
+    return Policy(name, model.eval(), tokenizer, ChatFormat(tokenizer, system), context)
+
+
+def save_policy(policy: Policy, folder: Path, half: bool = False) -> None:
+    """Saves model and tokenizer as a Hugging Face folder, in place of one that is there.
+
+    It is written beside its place, flushed to the disk and renamed: at `folder` there is never a part of a policy.
+
+    Args:
+        half: store the weights in float16, as the shipped model is.
+
+    Raises:
+        ModelError: it cannot be written.
+    """
+    model: Any = policy.model
+    state = model.state_dict(keep_vars=True)
+    if half:  # once a parameter, so that tied ones stay tied
+        halves = {id(v): v.detach().half() if v.is_floating_point() else v.detach() for v in state.values()}
+        state = {k: halves[id(v)] for k, v in state.items()}
+    folder = folder.absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
+            new, old = Path(beside, "new"), Path(beside, "old")
+            model.save_pretrained(new, state_dict=state, safe_serialization=True)
+            policy.tokenizer.save_pretrained(new)
+            for path in [*new.iterdir(), new]:
+                _flush(path)
+            if folder.exists():
+                os.rename(folder, old)
+            os.rename(new, folder)
+            _flush(folder.parent)
+    except OSError as e:
+        raise ModelError(f"{folder}: the model cannot be saved ({_brief(e)}); look after space and permissions") from e
+
+
+def _folder(name: str) -> Path | None:
+    """The folder that `name` means, or None for a name on the hub."""
+    folder = BASE if name == "base" else Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ModelError(f"{folder} has no config.json; expected is a Hugging Face model folder")
+        return folder
+    if name == "base":
+        raise ModelError("the shipped model is missing from this installation; install longstride again")
+    if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1 or folder.parent.is_dir():
+        raise ModelError(f"no model folder {name!r}; give base, a folder, or a hub name such as Qwen/Qwen3-0.6B")
+    return None
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _brief(e: BaseException) -> str:
+    return f"{type(e).__name__}: {' '.join(str(e).split())[:200]}"

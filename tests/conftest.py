@@ -1,0 +1,12 @@
+"""Settings of all tests: one thread, and property tests that draw the same examples every time."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from hypothesis import HealthCheck, settings  # noqa: E402 (threads are counted when torch is imported)
+
+settings.register_profile(
+    "repeatable", max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("repeatable")

@@ -1,0 +1,355 @@
+"""The command line. Heavy rooms are replaced by fakes where only the command is tested."""
+
+import errno
+import json
+import shlex
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from longstride import recipes
+from longstride.cli import doctor
+from longstride.cli.main import main
+from longstride.core.config import load_toml
+from longstride.core.errors import ConfigError, RunError
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class FakeTrainer:
+    """In place of `training.trainer.train`: keeps its calls, writes a run.toml, raises what it is told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, Path, bool]] = []
+        self.error: BaseException | None = None
+
+    def train(self, recipe: Any, folder: Path, listener: Any, resume: bool) -> None:
+        from longstride.core.config import dump_toml
+
+        self.calls.append((recipe, folder, resume))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.toml").write_text(dump_toml(recipe))
+        if self.error:
+            raise self.error
+
+
+@pytest.fixture
+def trainer(desk: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTrainer:
+    fake = FakeTrainer()
+    report = SimpleNamespace(write_report=lambda run: run / "report.html")
+    monkeypatch.setitem(sys.modules, "longstride.training.trainer", fake)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setitem(sys.modules, "longstride.report.html", report)  # pyright: ignore[reportArgumentType]
+    return fake
+
+
+def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    """The message of a command that is refused."""
+    assert main(argv) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and "Traceback" not in err
+    return err
+
+
+# start
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["list"], ["train", "--help"], ["doctor", "--help"]])
+def test_help_and_list_import_nothing_heavy(argv: list[str]) -> None:
+    code = (
+        "import sys\nfrom longstride.cli.main import main\n"
+        f"try:\n    main({argv})\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'torch', 'transformers', 'numpy', 'pydantic', 'starlette', 'rich'} & set(sys.modules)))"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT / "src"
+    ).stdout
+    assert out.splitlines()[-1] == "[]"
+
+
+def test_the_module_runs_like_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "longstride", "train", "tti", "--out"], capture_output=True, text=True, cwd=ROOT / "src"
+    )
+    assert done.returncode == 2
+    assert "longstride train: error: argument --out: expected one argument" in done.stderr
+
+
+def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "COMMAND" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "argv", [["trian"], ["list", "extra"], ["train", "tti", "--sede", "1"], ["train", "tti", "--dry", "x=1"]]
+)
+def test_a_command_line_that_cannot_be_read_ends_with_usage(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(argv)
+    assert caught.value.code == 2
+    assert "usage: longstride" in capsys.readouterr().err
+
+
+# recipes and list
+
+
+def test_list_shows_every_recipe_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    text = capsys.readouterr().out
+    assert main(["list", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["recipes"]
+    assert {"tti"} <= {r["name"] for r in shown}
+    for entry in shown:
+        assert entry["summary"] and entry["summary"] in text
+        assert entry["name"] == recipes.load(entry["name"]).name
+
+
+def test_every_claim_that_is_listed_loads() -> None:
+    for name, page in recipes.catalogue().items():
+        if page.claim:
+            assert recipes.load_claim(name).name == name
+
+
+@pytest.mark.parametrize("load", [recipes.load, recipes.load_claim])
+def test_an_unknown_recipe_or_claim_is_refused_with_the_nearest_name(load: Any) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'tti'"):
+        load("tt1")
+
+
+# train
+
+
+def test_dry_run_prints_toml_from_which_the_same_recipe_is_read(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "tti", "--dry-run"]) == 0
+    printed = capsys.readouterr().out
+    assert tomllib.loads(printed)["name"] == "tti"
+    Path("mine.toml").write_text(printed)
+    assert main(["train", "mine.toml", "--dry-run"]) == 0
+    assert capsys.readouterr().out == printed
+    assert load_toml(type(recipes.load("tti")), Path("mine.toml")) == recipes.load("tti")
+    assert not Path("runs").exists()
+
+
+def test_overrides_may_stand_before_and_behind_options(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = [
+        "train",
+        "tti",
+        "iterations=2",
+        "--seed",
+        "3",
+        "horizon.type=fixed",
+        "--dry-run",
+        "horizon.limit=7",
+        "learner.lr=3e-4",
+    ]
+    assert main(argv) == 0
+    data = tomllib.loads(capsys.readouterr().out)
+    assert (data["iterations"], data["seed"], data["learner"]["lr"]) == (2, 3, 3e-4)
+    assert data["horizon"] == {"type": "fixed", "limit": 7}
+
+
+@pytest.mark.parametrize(
+    ("argv", "part"),
+    [
+        (["tt1"], "did you mean 'tti'"),
+        (["none.toml"], "cannot read none.toml"),
+        ([], "which recipe?"),
+        (["iterations=3"], "stands where a recipe belongs"),
+        (["tti", "iterations", "3"], "'iterations' is not an override; expected key=value"),
+        (["tti", "--dry-run", "more"], "'more' is not an override"),
+        (["tti", "lerner.lr=3"], "did you mean 'learner'"),
+        (["tti", "horizon.type=fixd"], "did you mean 'fixed'"),
+        (["tti", "iterations=0"], "iterations: Input should be greater than or equal to 1 (got 0)"),
+        (["tti", "--resume", "runs/x"], "leave out 'tti'"),
+        (["--resume", "runs/x"], "runs/x is no run folder"),
+        (["--resume", "runs/x", "--out", "y"], "leave out --out"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_one_message(
+    trainer: FakeTrainer, capsys: pytest.CaptureFixture[str], argv: list[str], part: str
+) -> None:
+    assert part in refused(capsys, "train", *argv)
+    assert not trainer.calls
+
+
+def test_runs_are_numbered(trainer: FakeTrainer, desk: Path) -> None:
+    (desk / "runs" / "tti-7").mkdir(parents=True)
+    (desk / "runs" / "tti-x").mkdir()
+    assert main(["train", "tti"]) == 0
+    assert main(["train", "tti"]) == 0
+    assert [folder for _, folder, _ in trainer.calls] == [Path("runs/tti-8"), Path("runs/tti-9")]
+    assert not any(resume for _, _, resume in trainer.calls)
+
+
+def test_a_folder_with_something_in_it_is_refused_and_an_empty_one_taken(
+    trainer: FakeTrainer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("empty").mkdir()
+    assert main(["train", "tti", "--out", "empty"]) == 0
+    capsys.readouterr()
+    message = refused(capsys, "train", "tti", "--out", "empty")  # it holds a run now
+    assert "empty is not empty" in message and "train --resume empty" in message and "--out" in message
+    Path("file").touch()
+    assert "file is a file" in refused(capsys, "train", "tti", "--out", "file")
+    assert len(trainer.calls) == 1
+
+
+def test_resume_reads_the_recipe_of_the_run(trainer: FakeTrainer) -> None:
+    assert main(["train", "tti", "--out", "a", "--seed", "5"]) == 0
+    assert main(["train", "--resume", "a"]) == 0
+    assert main(["train", "iterations=99", "--resume", "a"]) == 0
+    (first, _, _), (second, folder, resume), (third, _, _) = trainer.calls
+    assert (second, folder, resume) == (first, Path("a"), True)
+    assert second.seed == 5
+    assert third == first.model_copy(update={"iterations": 99})
+
+
+def test_ctrl_c_prints_the_command_that_resumes(trainer: FakeTrainer, capsys: pytest.CaptureFixture[str]) -> None:
+    trainer.error = KeyboardInterrupt()
+    assert main(["train", "tti", "--out", "my runs"]) == 130
+    command = shlex.split(capsys.readouterr().err.splitlines()[-1])
+    trainer.error = None
+    assert main(command[command.index("train") :]) == 0
+    assert trainer.calls[1][1:] == (Path("my runs"), True)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_full_disk_says_what_is_kept_and_how_to_go_on(
+    trainer: FakeTrainer, capsys: pytest.CaptureFixture[str], wrapped: bool
+) -> None:
+    trainer.error = OSError(errno.ENOSPC, "No space left on device", "a/metrics.jsonl")
+    if wrapped:
+        cause, trainer.error = trainer.error, RunError("the disk is full: a/metrics.jsonl")
+        trainer.error.__cause__ = cause
+    message = refused(capsys, "train", "tti", "--out", "a")
+    for part in ["disk is full", "a/metrics.jsonl", "keeps all finished iterations", "train --resume a"]:
+        assert part in message
+
+
+def test_trouble_of_another_kind_is_one_message_without_advice_about_the_disk(
+    trainer: FakeTrainer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainer.error = RunError("the checkpoint is damaged")
+    assert refused(capsys, "train", "tti", "--out", "a") == "error: the checkpoint is damaged\n"
+
+
+def test_a_bug_keeps_its_traceback(trainer: FakeTrainer) -> None:
+    trainer.error = ZeroDivisionError()
+    with pytest.raises(ZeroDivisionError):
+        main(["train", "tti", "--out", "a"])
+
+
+# other commands
+
+
+@pytest.mark.parametrize(("text", "expected"), [("2", [2]), ("1..4", [1, 2, 3, 4]), ("3..3", [3])])
+def test_checks_are_a_number_or_a_span(text: str, expected: list[int]) -> None:
+    from longstride.cli.evaluate import _span
+
+    assert list(_span(text)) == expected
+
+
+@pytest.mark.parametrize("text", ["0", "5", "4..1", "1..9", "x", ""])
+def test_checks_outside_1_to_4_are_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["eval", "base", "--checks", text])
+    assert "1..4" in capsys.readouterr().err
+
+
+def test_eval_prints_a_line_for_each_row_and_names_failures(capsys: pytest.CaptureFixture[str]) -> None:
+    from longstride.cli.evaluate import _print_table
+
+    summary: dict[str, Any] = {"success": 0.5, "length": 3.25, "timeouts": 0.1, "invalid": 0.0, "failed": 2}
+    summary["by_difficulty"] = {"easy": {"success": 0.75}, "hard": {"success": 0.25}}
+    horizon = {"easy": 8, "medium": 8, "hard": 24}
+    row = {
+        "policy": "answer_at_once",
+        "strategy": "check_again_2",
+        "horizon": horizon,
+        "summary": summary,
+        "interval": [0.4, 0.6],
+    }
+    _print_table([row], 9)
+    first, _, line, last = capsys.readouterr().out.splitlines()
+    assert first == "9 held-out tasks, horizon 8 / 8 / 24, 95 % intervals"
+    assert line.split() == "answer_at_once check_again_2 0.50 [0.40, 0.60] 0.75 - 0.25 3.2 0.10 0.00".split()
+    assert last.startswith("2 episodes failed")
+
+
+def test_a_claim_needs_a_known_name_or_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean 'tti'" in refused(capsys, "claim", "tt1")
+    assert "or --all" in refused(capsys, "claim")
+    assert "or --all" in refused(capsys, "claim", "tti", "--all")
+
+
+def test_a_port_that_is_taken_is_one_message(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"cannot listen on 127.0.0.1:{port}" in refused(capsys, "serve", "sites", "--port", str(port))
+    assert "cannot listen" in refused(capsys, "serve", "sites", "--port", "70000")
+
+
+def test_view_of_a_missing_run_is_one_message(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "none" in refused(capsys, "view", "none")
+
+
+# doctor
+
+
+def test_the_extras_of_doctor_are_those_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {
+        extra: tuple(p.partition("[")[0] for p in packages if not p.startswith("longstride["))
+        for extra, packages in project["optional-dependencies"].items()
+    }
+    assert declared == doctor.EXTRAS
+
+
+def test_everything_that_the_package_needs_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pins = {
+        line.partition("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+    }
+    wanted = [*project["dependencies"], *(p for e in doctor.EXTRAS.values() for p in e)]
+    assert {w.partition(">")[0].lower() for w in wanted} <= pins
+
+
+def test_doctor_names_what_is_missing_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "EXTRAS", {"track": ("no-such-package",)})
+    monkeypatch.setattr(doctor, "_generation", lambda: "said 'x'")
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    checks = {c["name"]: c for c in found["checks"]}
+    assert found["ok"]
+    assert checks["extra track"]["found"] == "missing: no-such-package"
+    assert checks["extra track"]["fix"] == "pip install 'longstride[track]'"
+    assert "solved in" in checks["self-test: web"]["found"]
+
+
+def test_doctor_fails_where_a_self_test_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> str:
+        raise RunError("the shipped model is missing")
+
+    monkeypatch.setattr(doctor, "_generation", broken)
+    monkeypatch.setattr(doctor, "_web_episode", lambda: "solved")
+    assert main(["doctor"]) == 1
+    assert "FAIL self-test: base model  the shipped model is missing" in capsys.readouterr().out

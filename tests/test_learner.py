@@ -140,7 +140,7 @@ def test_what_stands_after_the_last_trained_token_is_not_computed():
 def test_prompt_weight_trains_the_newest_observation_with_the_mean_of_its_tokens():
     row = row_of([Sample([9, 8, 7, 6], [1, 2], prompt_from=2)], prompt_weight=0.5)
     assert (row.first, row.weights) == (2, [0.25, 0.25, 0.5, 0.5])
-    assert row_of([Sample([9, 8], [1], prompt_from=0)], prompt_weight=1.0).first == 1  # nothing predicts the first token
+    assert row_of([Sample([9, 8], [1], prompt_from=0)], prompt_weight=1.0).first == 1  # none predicts the first token
     assert row_of([Sample([9, 8, 7, 6], [1, 2], prompt_from=2)]).first == 4
 
 

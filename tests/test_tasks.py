@@ -1,4 +1,5 @@
-"""Tasks on the embedded sites: no leak between the splits, optimal lengths as promised, judged by what the sites show."""
+"""Tasks on the embedded sites: no leak between the splits, optimal lengths as promised, judged by what the sites
+show."""
 
 import random
 from collections import Counter
@@ -89,7 +90,7 @@ def test_there_are_thousands_of_tasks_on_every_kind_of_site() -> None:
 def test_evaluation_is_fixed_and_balanced_over_difficulties() -> None:
     tasks = EmbeddedWeb().held_out(300)
     assert tasks[:100] == EmbeddedWeb(mix=Mix(easy=9)).held_out(100)
-    assert Counter(t.difficulty for t in tasks) == {d: 100 for d in DIFFICULTIES}
+    assert Counter(t.difficulty for t in tasks) == dict.fromkeys(DIFFICULTIES, 100)
     assert all(difficulty_of(t.facts) == t.difficulty for t in tasks)
 
 
@@ -120,7 +121,7 @@ def test_a_task_file_round_trips_and_serves_as_a_source(tmp_path) -> None:
     source = build(TaskSource, {"type": "task_file", "path": str(path)})
     assert isinstance(source, TaskFile)
     assert source.held_out(100) == tasks[20:]
-    assert set(t.id for t in source.sample(random.Random(0), 50)) <= {t.id for t in tasks[:20]}
+    assert {t.id for t in source.sample(random.Random(0), 50)} <= {t.id for t in tasks[:20]}
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """What an episode may spend, and why it stopped.
 
-What always holds: whatever ran out *is* the stop reason; every stop reason is exactly one of *terminated* (the task ended:
-a value estimate does not bootstrap), *truncated* (a budget ended it: it does) or *failed* (infrastructure: never a sample,
-never a reward of zero).
+What always holds: whatever ran out *is* the stop reason; every stop reason is exactly one of *terminated* (the task
+ended: a value estimate does not bootstrap), *truncated* (a budget ended it: it does) or *failed* (infrastructure:
+never a sample, never a reward of zero).
 """
 
 from enum import StrEnum

@@ -1,4 +1,5 @@
-"""Typed errors. Each says what was expected, what came, and what to do; the command line prints them without a traceback.
+"""Typed errors. Each says what was expected, what came, and what to do; the command line prints them without a
+traceback.
 
 What always holds: a `LongstrideError` is a user's mistake or a known trouble of the world. A bug in Longstride is never
 turned into one: it keeps its traceback.

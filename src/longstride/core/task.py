@@ -1,7 +1,7 @@
 """Tasks: what an agent is asked to do, and how it is judged. One JSON object a line on disk.
 
-What always holds: a task is immutable and self-contained (its evaluator is data, not code); a file either loads whole or
-raises with the number of the first bad line; `split_of` never puts two tasks of one template in different splits.
+What always holds: a task is immutable and self-contained (its evaluator is data, not code); a file either loads whole
+or raises with the number of the first bad line; `split_of` never puts two tasks of one template in different splits.
 """
 
 import json

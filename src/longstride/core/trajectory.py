@@ -1,8 +1,8 @@
 """Trajectories: what was seen, sampled and earned, in token ids.
 
-What always holds: `sampled_ids`, `logprobs` and `versions` of a turn have one entry a token that the policy sampled, and
-nothing else ever enters them; `prompt_ids` is exactly what the policy read; a trajectory on disk is one JSON line from
-which the same object is read back (prompts are kept as what they share with the turn before, and the rest).
+What always holds: `sampled_ids`, `logprobs` and `versions` of a turn have one entry a token that the policy sampled,
+and nothing else ever enters them; `prompt_ids` is exactly what the policy read; a trajectory on disk is one JSON line
+from which the same object is read back (prompts are kept as what they share with the turn before, and the rest).
 """
 
 import json

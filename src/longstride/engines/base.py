@@ -1,8 +1,9 @@
 """Token generation: ids in, ids out.
 
-What always holds: an engine knows token ids only, never text; every completion carries the log-probability of each sampled
-token under the very distribution it was sampled from, the version of the weights that sampled it, and why it ended; a sample
-depends on its request (prompt, seed, sampling) alone, never on what else is in the batch (up to rounding of the arithmetic).
+What always holds: an engine knows token ids only, never text; every completion carries the log-probability of each
+sampled token under the very distribution it was sampled from, the version of the weights that sampled it, and why it
+ended; a sample depends on its request (prompt, seed, sampling) alone, never on what else is in the batch (up to
+rounding of the arithmetic).
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
 """Environments: Gymnasium's meaning with language types, async.
 
-What always holds: an environment is single-use (one `reset`, then steps until `terminated` or `truncated`); `terminated` means the
-task itself ended, `truncated` that something outside ended it; an action that cannot be parsed or has no effect costs a step
-and is explained in the next observation; infrastructure trouble raises `EnvFailure` and is never a reward.
+What always holds: an environment is single-use (one `reset`, then steps until `terminated` or `truncated`);
+`terminated` means the task itself ended, `truncated` that something outside ended it; an action that cannot be parsed
+or has no effect costs a step and is explained in the next observation; infrastructure trouble raises `EnvFailure` and
+is never a reward.
 """
 
 import random

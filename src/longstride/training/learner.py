@@ -20,8 +20,8 @@ from longstride.training.batching import MicroBatch, Trainable, chains, micro_ba
 from longstride.training.config import LearnerConfig
 
 EAGER_LENGTH = 512
-"""Rows up to this length use plain attention on a CPU, whose fused backward pass is slow: 30,000 tokens a second against
-17,000 at 84 tokens a row (0.4M parameters, 2 cores, bfloat16). Longer rows need the fused one's memory."""
+"""Rows up to this length use plain attention on a CPU, whose fused backward pass is slow: 30,000 tokens a second
+against 17,000 at 84 tokens a row (0.4M parameters, 2 cores, bfloat16). Longer rows need the fused one's memory."""
 PATIENCE = 10
 """Steps in a row without a finite gradient after which training is given up."""
 

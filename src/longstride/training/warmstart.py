@@ -1,9 +1,10 @@
-"""The base model: a small language model that reads pages, copies, thinks in a few words before it acts, and gives up too early.
+"""The base model: a small language model that reads pages, copies, thinks in a few words before it acts, and gives up
+too early.
 
-`make_base` writes the model that ships with the package: a tokenizer of the sites' words and a small decoder, trained on scripted
-demonstrators that are impatient, not incapable. What always holds: demonstrations use training templates, sites and names only; each
-demonstrator is drawn anew (no demonstration is seen twice); the result is an ordinary Hugging Face folder; the same settings make
-the same model.
+`make_base` writes the model that ships with the package: a tokenizer of the sites' words and a small decoder, trained
+on scripted demonstrators that are impatient, not incapable. What always holds: demonstrations use training templates,
+sites and names only; each demonstrator is drawn anew (no demonstration is seen twice); the result is an ordinary
+Hugging Face folder; the same settings make the same model.
 """
 
 import random
@@ -65,8 +66,8 @@ class WarmStart(Component):
     mix: Mix = Mix(easy=2, medium=2, hard=1)
     """Shares of the difficulties."""
     recitals: Annotated[int, Field(ge=0)] = 600
-    """Steps before the demonstrations in which rows of random words are recited. Copying, which everything else rests on, comes in
-    them within a minute; pages alone had not taught it after ten million tokens."""
+    """Steps before the demonstrations in which rows of random words are recited. Copying, which everything else rests
+    on, comes in them within a minute; pages alone had not taught it after ten million tokens."""
     page_weight: Annotated[float, Field(ge=0)] = 0.5
     """Weight of the language-model loss on pages."""
     step_tokens: Annotated[int, Field(ge=256)] = 3072
@@ -177,12 +178,12 @@ def make_base(
     chat = ChatFormat(tokenizer)
     policy = Policy("base", model, tokenizer, chat, config.model.context)
     steps = config.recitals + -(-config.tokens // config.step_tokens)
-    learner = Learner(model, config.learner.model_copy(update={"decay_steps": steps, "micro_tokens": config.step_tokens}))
+    numbers = config.learner.model_copy(update={"decay_steps": steps, "micro_tokens": config.step_tokens})
+    learner = Learner(model, numbers)
     rng, seen, start, losses = stream(config.seed, "order"), 0, time.monotonic(), []
     for number, batch in enumerate(_batches(config, chat, tokenizer, rng), 1):
-        losses.append(learner.step(
-            [turn for episode in batch for turn in episode], config.page_weight if number > config.recitals else 0.0
-        )["loss"])
+        turns = [turn for episode in batch for turn in episode]
+        losses.append(learner.step(turns, config.page_weight if number > config.recitals else 0.0)["loss"])
         seen += len(batch) * max(map(_length, batch))
         if progress is not None and (number % 50 == 0 or number == steps):
             recent, seconds = losses[-50:], time.monotonic() - start
@@ -202,7 +203,9 @@ def _recital(words: Sequence[int], chat: ChatFormat, rng: random.Random) -> list
     for _ in range(RECITED):
         row = rng.choices(words, k=rng.randint(12, 48))
         said = row + chat.close
-        rows.append([Demonstration(chat.observation("", first=True) + row, said, [1 / len(said)] * len(said), len(row))])
+        rows.append(
+            [Demonstration(chat.observation("", first=True) + row, said, [1 / len(said)] * len(said), len(row))]
+        )
     return rows
 
 

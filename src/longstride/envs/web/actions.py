@@ -1,8 +1,8 @@
 """The grammar of web actions: what a policy's text means.
 
 `Thought: free words Action: click [3]`. The thought may be missing; the last `Action:` counts. Words between a verb and
-its number are a label for the reader (`click amber lantern [3]`) and mean nothing. What always holds: `parse` never raises
-and never executes anything; `str(parse(str(action)))` is `str(action)`.
+its number are a label for the reader (`click amber lantern [3]`) and mean nothing. What always holds: `parse` never
+raises and never executes anything; `str(parse(str(action)))` is `str(action)`.
 
 | action | effect |
 |---|---|

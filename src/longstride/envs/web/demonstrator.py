@@ -1,12 +1,13 @@
-"""A scripted agent for the embedded sites: the solver that knows the optimal length, and the demonstrator of the warm start.
+"""A scripted agent for the embedded sites: the solver that knows the optimal length, and the demonstrator of the warm
+start.
 
-It reads only what a policy reads (the goal's plan, page texts) and remembers what it did. It thinks in a few words before it acts: on a
-page that may matter it restates what it sees right beside what it wants and says yes or no, and it carries what it must remember (the best
-so far) in its words, because older pages are not kept in the context.
+It reads only what a policy reads (the goal's plan, page texts) and remembers what it did. It thinks in a few words
+before it acts: on a page that may matter it restates what it sees right beside what it wants and says yes or no, and
+it carries what it must remember (the best so far) in its words, because older pages are not kept in the context.
 
-What always holds: with `patience` 1 and `slips` 0 it solves every task of every template in exactly `task.optimal` steps; its only
-faults are giving up too early (each time that it would go on looking it answers instead with probability 1 - patience) and slips
-(arbitrary but valid actions).
+What always holds: with `patience` 1 and `slips` 0 it solves every task of every template in exactly `task.optimal`
+steps; its only faults are giving up too early (each time that it would go on looking it answers instead with
+probability 1 - patience) and slips (arbitrary but valid actions).
 """
 
 import random
@@ -69,8 +70,8 @@ class Demonstrator:
         self.done = 0
         self.ordered = False
         self._moves: dict[str, Callable[[Page], tuple[str, str]]] = {
-            "find": self._find, "search": self._search, "compare": self._compare, "survey": self._survey, "hop": self._hop,
-            "act": self._act,
+            "find": self._find, "search": self._search, "compare": self._compare, "survey": self._survey, "hop":
+            self._hop, "act": self._act,
         }  # fmt: skip
 
     def say(self, text: str) -> str:
@@ -222,9 +223,9 @@ class Demonstrator:
 
     def _act(self, page: Page) -> tuple[str, str]:
         items, verb = self.plan["items"], self.plan["verb"]
-        if self.done and self.done < len(items) and not self._is_item(page) and page.title != "results":
-            if self._gives_up():
-                return "", "answer done"
+        between = 0 < self.done < len(items) and not self._is_item(page) and page.title != "results"
+        if between and self._gives_up():
+            return "", "answer done"
         if self.done == len(items):
             if verb != "order" or self.ordered or self._gives_up():
                 return "", "answer done"

@@ -1,9 +1,10 @@
 """Families of tasks on the embedded sites: how a goal is worded, what it needs, how it is judged.
 
-Each family is a function of a world, its parameters, a random stream and the difficulty wanted; it returns a `Draft`, or None where this
-world has no such task. What always holds: the goal names everything that is needed to do the task and to judge it; `facts` counts the pages
-whose facts are needed (an item's place and a change of state count as one each); `optimal` is the length of the scripted demonstrator of
-`longstride.envs.web.demonstrator` without slips, the answer included; every draft has an answer that the site's own pages show.
+Each family is a function of a world, its parameters, a random stream and the difficulty wanted; it returns a `Draft`,
+or None where this world has no such task. What always holds: the goal names everything that is needed to do the task
+and to judge it; `facts` counts the pages whose facts are needed (an item's place and a change of state count as one
+each); `optimal` is the length of the scripted demonstrator of `longstride.envs.web.demonstrator` without slips, the
+answer included; every draft has an answer that the site's own pages show.
 """
 
 import random

@@ -1,7 +1,7 @@
 """Tasks on the embedded sites: templates, their split, and the source that recipes draw from.
 
-What always holds: training and evaluation share no template, no site seed and no name, while every word of an evaluation task occurs
-in training; a source draws from the random stream that it is given and from nothing else.
+What always holds: training and evaluation share no template, no site seed and no name, while every word of an
+evaluation task occurs in training; a source draws from the random stream that it is given and from nothing else.
 """
 
 import functools
@@ -48,9 +48,9 @@ class Template:
         if draft is None or difficulty_of(draft.facts) != difficulty:
             return None
         return Task(
-            id=f"{self.id}/{site}/{seed}", source=f"web/{self.kind}", split="test" if self.held_out else "train", goal=draft.goal,
-            start=f"/{self.kind}/{site}/", difficulty=difficulty, facts=draft.facts, template_id=self.id, evaluator=draft.evaluator,
-            optimal=draft.optimal, meta=draft.plan,
+            id=f"{self.id}/{site}/{seed}", source=f"web/{self.kind}", split="test" if self.held_out else "train",
+            goal=draft.goal, start=f"/{self.kind}/{site}/", difficulty=difficulty, facts=draft.facts,
+            template_id=self.id, evaluator=draft.evaluator, optimal=draft.optimal, meta=draft.plan,
         )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ class TaskFile(TaskSource):
     def _of(self, split: Literal["train", "test"]) -> list[Task]:
         tasks = [t for t in _load(self.path) if t.split == split]
         if not tasks:
-            raise TaskError(f"{self.path} has no tasks of the split {split!r}; add lines with \"split\": \"{split}\"")
+            raise TaskError(f'{self.path} has no tasks of the split {split!r}; add lines with "split": "{split}"')
         return tasks
 
 

@@ -1,8 +1,9 @@
 """The embedded sites as one web application: `/{kind}/{seed}/...`.
 
-What always holds: pages are rendered on the server from the world of (kind, seed) and the visitor's session; a session is known by
-the cookie `sid`, belongs to one site, and nothing that a visitor does is seen by another; only a POST changes state; whatever comes in a
-form or an address is untrusted. The same application is called in process by the text browser and served on loopback for a real one.
+What always holds: pages are rendered on the server from the world of (kind, seed) and the visitor's session; a session
+is known by the cookie `sid`, belongs to one site, and nothing that a visitor does is seen by another; only a POST changes
+state; whatever comes in a form or an address is untrusted. The same application is called in process by the text browser
+and served on loopback for a real one.
 """
 
 import html
@@ -232,7 +233,7 @@ def build_application() -> Starlette:
 
     async def index(request: Request) -> Response:
         links = "".join(f'<li><a href="/{kind}/1/">{kind}</a></li>' for kind in KINDS)
-        return HTMLResponse(f"<h1>sites</h1><p>Each kind has a site for every seed: /shop/1/, /shop/2/ ...</p><ul>{links}</ul>")
+        return HTMLResponse(f"<h1>sites</h1><p>Every seed makes a site: /shop/1/, /shop/2/ ...</p><ul>{links}</ul>")
 
     base = "/{kind}/{seed:int}/"
     routes = [Route(base + path, visit(h), methods=["GET"]) for path, h in PAGES.items()]

@@ -1,21 +1,27 @@
 """The words of the embedded sites.
 
-What always holds: every word is one token of the shipped tokenizer; an entity's name is an adjective and a noun, and the pairs are
-cut into names for training sites and names for held-out sites, so that no name is ever seen in both while every word is.
+What always holds: every word is one token of the shipped tokenizer; an entity's name is an adjective and a noun, and
+the pairs are cut into names for training sites and names for held-out sites, so that no name is ever seen in both while
+every word is.
 """
 
 import functools
 import zlib
 
 ADJECTIVES = (
-    "amber ancient arctic autumn bitter bold brave bright calm clever cosmic crisp curly dapper daring dusty eager early "
-    "fancy fresh gentle giant golden grand happy hidden hollow humble icy jolly lively lone lucky lunar mellow misty noble "
+    "amber ancient arctic autumn bitter bold brave bright calm clever cosmic crisp curly dapper daring "
+    "dusty eager early "
+    "fancy fresh gentle giant golden grand happy hidden hollow humble icy jolly lively lone lucky lunar "
+    "mellow misty noble "
     "polar proud quiet rapid royal rustic silent sleepy stormy sunny tiny velvet wild"
 ).split()
 NOUNS = (
-    "anchor arrow badger beacon bridge candle canyon castle cloud comet compass copper cottage desert dragon eagle ember "
-    "falcon feather forest garden glacier globe hammer harbor island lantern maple meadow meteor mirror mountain ocean "
-    "orchid otter palace panda pebble phoenix pillar planet raven river rocket saddle shadow sparrow temple thunder "
+    "anchor arrow badger beacon bridge candle canyon castle cloud comet compass copper cottage desert "
+    "dragon eagle ember "
+    "falcon feather forest garden glacier globe hammer harbor island lantern maple meadow meteor mirror "
+    "mountain ocean "
+    "orchid otter palace panda pebble phoenix pillar planet raven river rocket saddle shadow sparrow "
+    "temple thunder "
     "tiger tower tulip turtle valley violin walnut willow window"
 ).split()
 COLORS = "red blue green white black yellow purple orange".split()
@@ -32,10 +38,13 @@ LANGUAGES = "french arabic spanish hindi japanese norse english german".split()
 ROLES = "farmer doctor teacher pilot painter baker sailor judge".split()
 FIELDS = "biology physics history music poetry geometry".split()
 PEOPLE = (
-    "maria ahmed chen olga pedro aisha lars nina omar yuki ravi elena tomas greta hugo zara ivan leila paul rosa felix "
+    "maria ahmed chen olga pedro aisha lars nina omar yuki ravi elena tomas greta hugo zara ivan leila "
+    "paul rosa felix "
     "marta simon clara"
 ).split()
-FIRMS = "northwind bluepeak redfox ironoak sunmill clearbay highfield stonegate whitepine oldport greenway starlane".split()
+FIRMS = (
+    "northwind bluepeak redfox ironoak sunmill clearbay highfield stonegate whitepine oldport greenway starlane"
+).split()
 REPLIES = "thanks welcome agreed sorry congratulations hello".split()
 
 

@@ -1,8 +1,8 @@
 """The facts behind an embedded site, made from a kind and a seed.
 
-What always holds: a world is immutable and a pure function of (kind, seed); seeds from `HELD_OUT` on are held-out sites with names of
-their own; within a category every value of an attribute is unique where the attribute is a number, and within a page of a list each
-item has its own values, so that "which one has ..." has one answer.
+What always holds: a world is immutable and a pure function of (kind, seed); seeds from `HELD_OUT` on are held-out
+sites with names of their own; within a category every value of an attribute is unique where the attribute is a number,
+and within a page of a list each item has its own values, so that "which one has ..." has one answer.
 """
 
 import functools
@@ -116,7 +116,8 @@ class World:
         raise KeyError(name)
 
     def search(self, query: str) -> list[Item]:
-        """At most PAGE items: those that share a word with the query, and some others of their category, in the site's order."""
+        """At most PAGE items: those that share a word with the query, and some others of their category, in the site's
+        order."""
         wanted = set(query.lower().split())
         hits = [i for i in self.items if wanted & set(i.name.split())][:PAGE]
         others = [i for i in self.items if i not in hits and i.category in {h.category for h in hits}]

@@ -131,6 +131,7 @@ class Demonstrator:
             if not same:
                 return thought, self._seek(page, wanted)
             self.reference = page.facts[hops[0]]
+            thought = f"{thought} {hops[0]} {self.reference}"
             if self._gives_up():
                 return thought, f"answer {self.reference}"
             return thought, self._click(page, self.reference)
@@ -245,7 +246,8 @@ class Demonstrator:
             return thought, self._click(page, "login")
         box = {"book": "nights", "reply": "reply"}.get(verb, "quantity")
         self.done += 1
-        return thought, self._type(page, box, self.plan["texts"][self.done - 1])
+        words = self.plan["texts"][self.done - 1]
+        return f"{thought} {verb} {words}", self._type(page, box, words)
 
     def _sheet(self, page: Page) -> tuple[str, str]:
         """The fully observed control: everything is read off the one page."""

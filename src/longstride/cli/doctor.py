@@ -19,8 +19,7 @@ from longstride.core.errors import LongstrideError
 
 EXTRAS = {
     "plot": ("matplotlib",),
-    "track": ("wandb", "trackio", "tensorboard"),
-    "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright", "jaxtyping", "beartype"),
+    "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")

@@ -52,7 +52,8 @@ def run_claim(
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:
-        What `NAME.json` holds: `name`, `paper`, `statement`, `ordering`, `control`, `recipe`, `arms` (overrides,
+        What `NAME.json` holds: `name`, `paper`, `statement`, `ordering`, `control`, `recipe`,
+        `scale`, `arms` (overrides,
         final success and its interval over seeds, success and environment steps by seed, curves), `seeds`, `effects`
         and `control_effects` (relation, mean, lo, hi, gap, verdict), `matched_env_steps`, `check_again`, `verdict`,
         `commit`, `command`, `seconds`.
@@ -66,7 +67,7 @@ def run_claim(
         raise ConfigError(f"a claim needs at least two different seeds to say anything, got {list(seeds)}")
     home = folder / claim.name
     runs = {
-        (arm, seed): resolve(Recipe, recipe, (*changes, f"seed={seed}"))
+        (arm, seed): resolve(Recipe, recipe, (*claim.scale, *changes, f"seed={seed}"))
         for seed in seeds
         for arm, changes in claim.arms.items()
     }
@@ -87,6 +88,7 @@ def run_claim(
         "ordering": list(claim.expected.relations),
         "control": list(claim.control.relations) if claim.control else [],
         "recipe": recipe.as_data(),
+        "scale": list(claim.scale),
         "seeds": list(seeds),
         "effects": [_effect(f) for f in findings],
         "control_effects": [_effect(f) for f in controls],

@@ -17,6 +17,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.curriculum.schedules import HorizonSchedule
 from longstride.engines.local import LocalEngine
 from longstride.models.load import Policy, load_policy
+from longstride.rewards import TaskReward
 from longstride.rollout.episode import Plan
 from longstride.rollout.pool import LanguagePlayer, Player, Pool, ScriptedPlayer
 from longstride.rollout.summary import summarise
@@ -66,11 +67,14 @@ def evaluate_player(
     strategy: Strategy | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Plays each task once under the recipe's budget, test horizon and reward; `strategy` wraps the environments."""
+    """Plays each task once under the recipe's budget and test horizon; `strategy` wraps the environments.
+
+    What counts is the verdict of the task's own evaluator, whatever reward is trained on.
+    """
     strategy = strategy or Direct()
     turns = turns_by_difficulty(recipe.test_horizon, 1)
     plans = [make_plan(recipe, t, turns, k, derive(recipe.seed, "eval", k)) for k, t in enumerate(tasks)]
-    pool = Pool(player, lambda: strategy.wrap(recipe.tasks.env()), recipe.reward)
+    pool = Pool(player, lambda: strategy.wrap(recipe.tasks.env()), TaskReward())
     trajectories = pool.run(plans, progress)
     whole = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in whole), len(whole)) if whole else (0.0, 1.0)
@@ -94,7 +98,7 @@ def evaluate_policy(
         progress: called with (episodes done, all).
     """
     tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
-    return evaluate_player(language_player(policy, recipe), recipe, tasks, strategy, progress)
+    return evaluate_player(language_player(policy, recipe, testing=True), recipe, tasks, strategy, progress)
 
 
 def evaluate_baselines(
@@ -108,10 +112,13 @@ def evaluate_baselines(
     }
 
 
-def language_player(policy: Policy, recipe: Recipe, engine: LocalEngine | None = None) -> LanguagePlayer:
-    """The policy as a player, with an engine of its own unless one is given."""
+def language_player(
+    policy: Policy, recipe: Recipe, engine: LocalEngine | None = None, testing: bool = False
+) -> LanguagePlayer:
+    """The policy as a player, with an engine of its own unless one is given; `testing` says which sampling is meant."""
     engine = engine or LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
-    return LanguagePlayer(engine, policy.chat, recipe.context, recipe.sampling)
+    sampling = (recipe.evaluation.sampling if testing else None) or recipe.sampling
+    return LanguagePlayer(engine, policy.chat, recipe.context, sampling)
 
 
 def load_run(path: Path) -> tuple[Recipe, Policy]:

@@ -28,6 +28,8 @@ class Evaluation(Component):
     """Held-out tasks."""
     every: Count = 1
     """Iterations between evaluations; the warm start and the last iteration are always evaluated."""
+    sampling: Sampling | None = None
+    """How tokens are drawn; as in training if left out."""
     strategies: tuple[Strategy, ...] = (Direct(),)
     """Test-time strategies, each a row of its own."""
     baselines: bool = True
@@ -59,9 +61,9 @@ class Recipe(Component):
     context: ContextPolicy
     """How a history becomes a prompt."""
     sampling: Sampling = Sampling()
-    """How tokens are drawn, in training and in evaluation."""
+    """How tokens are drawn."""
     reward: Reward
-    """How an episode is scored."""
+    """How an episode is scored in training; evaluation takes the tasks' own evaluators."""
     replay: Replay
     """Which of all collected episodes are trained on."""
     credit: Credit
@@ -83,6 +85,8 @@ class Claim(Component):
     """What is said, in a sentence."""
     arms: dict[str, tuple[str, ...]]
     """Name of an arm to the overrides that make it from the recipe, as the command line takes them."""
+    scale: tuple[str, ...] = ()
+    """Overrides of every arm, before its own: how long the runs of a claim are."""
     expected: Ordering
     """Relations between arms in final held-out success at the test horizon."""
     control: Ordering | None = None

@@ -88,9 +88,10 @@ def _loop(recipe: Recipe, run: "Run") -> None:
     engine = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context, version=run.iteration)
     learner = Learner(policy.model, recipe.learner)
     player = language_player(policy, recipe, engine)
+    tested = language_player(policy, recipe, engine, testing=True)
     pool = Pool(player, recipe.tasks.env, recipe.reward)
     if run.checkpoint is None:
-        evaluate(recipe, run, player)
+        evaluate(recipe, run, tested)
         run.checkpoint = save_checkpoint(run.folder, 0, policy, *run.state(learner))
     else:
         learner.load_state(run.checkpoint.tensors(), run.checkpoint.numbers)
@@ -118,7 +119,7 @@ def _loop(recipe: Recipe, run: "Run") -> None:
             train_seconds=time.perf_counter() - started,
         )
         if i % recipe.evaluation.every == 0 or i == recipe.iterations:
-            evaluate(recipe, run, player)
+            evaluate(recipe, run, tested)
         save_checkpoint(run.folder, i, policy, *run.state(learner))
         run.saved = f"iteration {i}"
 

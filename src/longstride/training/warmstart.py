@@ -59,7 +59,7 @@ class WarmStart(Component):
     """Seed of weights and demonstrations."""
     model: TinyConfig = TinyConfig()
     """The network."""
-    tokens: Annotated[int, Field(ge=1)] = 30_000_000
+    tokens: Annotated[int, Field(ge=1)] = 14_000_000
     """Padded training tokens."""
     demonstrators: Demonstrators = Demonstrators()
     """Who is imitated."""

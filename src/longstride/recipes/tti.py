@@ -8,7 +8,7 @@ growing it gives both.
 |---|---|---|---|
 | plan | tasks uniform with replacement | 15 iterations of 512 episodes | the same |
 | plan | `Multiplicative` | h = clip(10 i, 30), released as 10, 20, 20, 30; tests at 30 | clip(8 i, 24); tests at 24 |
-| roll out | `KeepLast` | placeholder for older pages, 3 screenshots kept | placeholder, newest page kept |
+| roll out | `KeepAll` | placeholder for older pages, 3 screenshots kept | all pages stay: 24 of them fit |
 | roll out | sampling | temperature 1.0, top-p 0.95 | the same |
 | score | `TaskReward` | prompted judge, 88.9 % agreement with people | programmatic, exact |
 | credit | `TTIReplay`, `FilteredBC` | 512 successes, half recency and half site balance; 1/|a| per token | the same |
@@ -46,7 +46,7 @@ RECIPE = Recipe(
     reward=TaskReward(),
     replay=TTIReplay(keep=512, mix=0.5),
     credit=FilteredBC(),
-    learner=LearnerConfig(lr=5e-4, warmup_steps=20, decay_steps=2000),
+    learner=LearnerConfig(lr=5e-4, warmup_steps=20, decay_steps=2000, batch_samples=64),
 )
 
 SCALE = ("iterations=10", "episodes=256", "replay.keep=256", "evaluation.every=2", "evaluation.baselines=false")

@@ -83,9 +83,15 @@ def lists(kind: str, seed: int) -> list[list]:
     return [world.in_category(c) for c in world.categories]
 
 
-@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "x" * 5000, "%00", "' or 1=1", "\u202e[3]", "99999999999"])
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "x" * 5000, "%00", "' or 1=1", "\u202e[3]", "99999999999"]
+)
 async def test_hostile_words_in_fields_are_text_at_most(app, text: str) -> None:
-    for path, field in (("/shop/1/i/0", "quantity"), ("/stays/1/i/0", "nights"), ("/forum/1/login?next=//evil.test", "name")):
+    for path, field in (
+        ("/shop/1/i/0", "quantity"),
+        ("/stays/1/i/0", "nights"),
+        ("/forum/1/login?next=//evil.test", "name"),
+    ):
         browser = await visitor(app, path)
         assert await browser.type(number(browser, field), text) is None
         assert browser.status == 200 and browser.url.startswith("http://sites.test/")

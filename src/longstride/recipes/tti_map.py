@@ -18,7 +18,7 @@ from longstride.recipes import tti
 from longstride.stats import Ordering
 from longstride.training.recipe import Claim
 
-RECIPE = tti.RECIPE
+RECIPE = tti.RECIPE.model_copy(update={"name": "tti_map"})
 EARLY = 4
 
 REGIMES = {

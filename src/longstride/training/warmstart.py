@@ -145,7 +145,7 @@ def vocabulary(config: WarmStart) -> list[str]:
     words = [w for name in vars(lexicon) if name.isupper() for w in getattr(lexicon, name)]
     words += [w for k in KINDS.values() for w in (*k.categories, *k.words, *k.numbers, *k.reference.attributes, k.flag)]
     texts = sorted(set(words))
-    for demo, _ in zip(demos(config), range(3000), strict=False):
+    for demo, _ in zip(demos(config), range(1500), strict=False):
         texts += [demo.task.goal, *demo.pages, *demo.texts]
     return [*texts, "omitted", "check again", "error : is not an element of this page"]
 
@@ -222,9 +222,10 @@ def _batches(
     words = [i for i in range(len(tokenizer)) if i not in special]
     for _ in range(config.recitals):
         yield _recital(words, chat, rng)
+    count = min(ROUND, config.tokens // 100 + 1)  # a small model needs no full round
     stream_of_demos = demos(config)
     while True:
-        episodes = [turns_of(next(stream_of_demos), chat, tokenizer, config.context) for _ in range(ROUND)]
+        episodes = [turns_of(next(stream_of_demos), chat, tokenizer, config.context) for _ in range(count)]
         batches: list[list[list[Demonstration]]] = [[]]
         for episode in sorted(episodes, key=_length):
             if batches[-1] and (len(batches[-1]) + 1) * _length(episode) > config.step_tokens:

@@ -1,9 +1,9 @@
 """The embedded sites as one web application: `/{kind}/{seed}/...`.
 
-What always holds: pages are rendered on the server from the world of (kind, seed) and the session of a visitor; it
-is known by the cookie `sid`, belongs to one site, and nothing that a visitor does is seen by another; only a POST changes
-state; whatever comes in a form or an address is untrusted. The same application is called in process by the text browser
-and served on loopback for a real one.
+What always holds: pages are rendered on the server from the world of (kind, seed) and the session of a visitor; it is
+known by the cookie `sid`, belongs to one site, and nothing that a visitor does is seen by another; only a POST changes
+state; whatever comes in a form or an address is untrusted. The same application is called in process by the text
+browser and served on loopback for a real one.
 """
 
 import html

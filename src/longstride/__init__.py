@@ -5,6 +5,6 @@ import os
 
 __version__ = "0.1.0"
 
-# oneDNN keeps a compiled primitive for every shape of a matrix product, 1024 of them if it is left alone. Batches of text
+# oneDNN keeps a compiled primitive for every shape of a matrix product, 1024 of them if left alone. Batches of text
 # have ever new shapes, so on a CPU the memory of a run grew by gigabytes for no speed. It is read when torch is loaded.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")

@@ -84,11 +84,11 @@ def row_of(chain: Sequence[Trainable], prompt_weight: float = 0.0) -> Row:
     return Row(ids, first, weights[first:])
 
 
-def steps_of(chained: Sequence[Sequence[S]], size: int) -> list[list[S]]:
+def steps_of(chained: Sequence[Sequence[T]], size: int) -> list[list[T]]:
     """Cuts chains, unbroken, into the fewest optimiser steps of about `size` samples, as equal as can be: no small last
     part with a large share of the update."""
     total = sum(map(len, chained))
-    parts: list[list[S]] = [[] for _ in range(-(-total // size))]
+    parts: list[list[T]] = [[] for _ in range(-(-total // size))]
     seen = 0
     for chain in chained:
         parts[(2 * seen + len(chain)) * len(parts) // (2 * total)] += chain  # by the middle of the chain

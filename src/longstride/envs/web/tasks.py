@@ -171,10 +171,10 @@ class EmbeddedWeb(TaskSource):
     def _nearest(self, difficulty: Difficulty, held_out: bool) -> Difficulty:
         if any(self._fitting(k, difficulty, held_out) for k in self.sites):
             return difficulty
-        there = [d for d in DIFFICULTIES if any(self._fitting(k, d, held_out) for k in self.sites)]
+        there: list[Difficulty] = [d for d in DIFFICULTIES if any(self._fitting(k, d, held_out) for k in self.sites)]
         if not there:
             raise TaskError(f"no tasks of the families {', '.join(self.families)} on the sites {', '.join(self.sites)}")
-        below = [d for d in there if DIFFICULTIES.index(d) < DIFFICULTIES.index(difficulty)]
+        below: list[Difficulty] = [d for d in there if DIFFICULTIES.index(d) < DIFFICULTIES.index(difficulty)]
         return below[-1] if below else there[0]
 
 

@@ -8,44 +8,44 @@ every word is.
 import functools
 import zlib
 
-ADJECTIVES = (
-    "amber ancient arctic autumn bitter bold brave bright calm clever cosmic crisp curly dapper daring "
-    "dusty eager early "
-    "fancy fresh gentle giant golden grand happy hidden hollow humble icy jolly lively lone lucky lunar "
-    "mellow misty noble "
-    "polar proud quiet rapid royal rustic silent sleepy stormy sunny tiny velvet wild"
-).split()
-NOUNS = (
-    "anchor arrow badger beacon bridge candle canyon castle cloud comet compass copper cottage desert "
-    "dragon eagle ember "
-    "falcon feather forest garden glacier globe hammer harbor island lantern maple meadow meteor mirror "
-    "mountain ocean "
-    "orchid otter palace panda pebble phoenix pillar planet raven river rocket saddle shadow sparrow "
-    "temple thunder "
-    "tiger tower tulip turtle valley violin walnut willow window"
-).split()
-COLORS = "red blue green white black yellow purple orange".split()
-MATERIALS = "wood steel glass cotton leather stone paper rubber".split()
-VIEWS = "sea lake park street roof square".split()
-MEALS = "breakfast dinner brunch picnic buffet none".split()
-TOPICS = "advice news story question joke review".split()
-MOODS = "cheerful angry puzzled thankful worried excited".split()
-SYMBOLS = "star crown lion rose wave sword leaf bell".split()
-ERAS = "bronze iron feudal modern classic gothic".split()
-CITIES = "oslo paris cairo lima delhi tokyo quito accra turin boston dublin vienna".split()
-COUNTRIES = "norway france egypt peru india japan ecuador ghana italy america ireland austria".split()
-LANGUAGES = "french arabic spanish hindi japanese norse english german".split()
-ROLES = "farmer doctor teacher pilot painter baker sailor judge".split()
-FIELDS = "biology physics history music poetry geometry".split()
-PEOPLE = (
-    "maria ahmed chen olga pedro aisha lars nina omar yuki ravi elena tomas greta hugo zara ivan leila "
-    "paul rosa felix "
-    "marta simon clara"
-).split()
-FIRMS = (
+
+def words(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
+
+
+ADJECTIVES = words(
+    "amber ancient arctic autumn bitter bold brave bright calm clever cosmic crisp curly dapper daring dusty "
+    "eager early fancy fresh gentle giant golden grand happy hidden hollow humble icy jolly lively lone lucky "
+    "lunar mellow misty noble polar proud quiet rapid royal rustic silent sleepy stormy sunny tiny velvet wild"
+)
+NOUNS = words(
+    "anchor arrow badger beacon bridge candle canyon castle cloud comet compass copper cottage desert dragon "
+    "eagle ember falcon feather forest garden glacier globe hammer harbor island lantern maple meadow meteor "
+    "mirror mountain ocean orchid otter palace panda pebble phoenix pillar planet raven river rocket saddle "
+    "shadow sparrow temple thunder tiger tower tulip turtle valley violin walnut willow window"
+)
+COLORS = words("red blue green white black yellow purple orange")
+MATERIALS = words("wood steel glass cotton leather stone paper rubber")
+VIEWS = words("sea lake park street roof square")
+MEALS = words("breakfast dinner brunch picnic buffet none")
+TOPICS = words("advice news story question joke review")
+MOODS = words("cheerful angry puzzled thankful worried excited")
+SYMBOLS = words("star crown lion rose wave sword leaf bell")
+ERAS = words("bronze iron feudal modern classic gothic")
+CITIES = words("oslo paris cairo lima delhi tokyo quito accra turin boston dublin vienna")
+COUNTRIES = words("norway france egypt peru india japan ecuador ghana italy america ireland austria")
+LANGUAGES = words("french arabic spanish hindi japanese norse english german")
+ROLES = words("farmer doctor teacher pilot painter baker sailor judge")
+FIELDS = words("biology physics history music poetry geometry")
+PEOPLE = words(
+    "maria ahmed chen olga pedro aisha lars nina omar yuki ravi elena tomas greta hugo zara ivan leila paul rosa "
+    "felix marta simon clara"
+)
+FIRMS = words(
     "northwind bluepeak redfox ironoak sunmill clearbay highfield stonegate whitepine oldport greenway starlane"
-).split()
-REPLIES = "thanks welcome agreed sorry congratulations hello".split()
+)
+REPLIES = words("thanks welcome agreed sorry congratulations hello")
 
 
 @functools.cache

@@ -48,20 +48,20 @@ class Kind:
 
 KINDS = {
     "shop": Kind(
-        "shop", "lamps chairs mugs shoes coats toys".split(), {"color": lex.COLORS, "material": lex.MATERIALS},
+        "shop", lex.words("lamps chairs mugs shoes coats toys"), {"color": lex.COLORS, "material": lex.MATERIALS},
         ["price", "weight"], Reference("maker", tuple(lex.FIRMS), {"size": ["small", "large", "medium", "huge"]}),
         flag="sale", verb="put",
     ),
     "stays": Kind(
-        "stays", "oslo paris cairo lima delhi tokyo".split(), {"view": lex.VIEWS, "meal": lex.MEALS},
+        "stays", lex.words("oslo paris cairo lima delhi tokyo"), {"view": lex.VIEWS, "meal": lex.MEALS},
         ["cost", "rating"], Reference("host", tuple(lex.PEOPLE), {"language": lex.LANGUAGES}), flag="pets", verb="book",
     ),
     "forum": Kind(
-        "forum", "cooking travel sports gardening movies health".split(), {"topic": lex.TOPICS, "mood": lex.MOODS},
+        "forum", lex.words("cooking travel sports gardening movies health"), {"topic": lex.TOPICS, "mood": lex.MOODS},
         ["votes", "views"], Reference("author", tuple(lex.PEOPLE), {"job": lex.ROLES}), verb="reply",
     ),
     "encyclopedia": Kind(
-        "encyclopedia", "rivers birds cities planets kings tools".split(), {"symbol": lex.SYMBOLS, "era": lex.ERAS},
+        "encyclopedia", lex.words("rivers birds cities planets kings tools"), {"symbol": lex.SYMBOLS, "era": lex.ERAS},
         ["age", "height"], Reference("finder", tuple(lex.PEOPLE), {"science": lex.FIELDS}),
     ),
     "sheet": Kind(

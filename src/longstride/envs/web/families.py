@@ -88,18 +88,18 @@ def _walk(world: World, categories: Sequence[str], target: Item) -> int:
 def compare(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficulty) -> Draft:
     """The lowest or highest of several named items, by a number that only their own pages show."""
     items, a, way = rng.sample(world.items, p["items"]), p["attribute"], p["way"]
-    best = (min if way == "lowest" else max)(items, key=lambda i: int(i.values[a]))
-    names = [i.name for i in items]
-    values = {int(i.values[a]) for i in items}
-    while len(values) < len(items):  # numbers are unique within a category only
+    while len({i.values[a] for i in items}) < len(items):  # numbers are unique within a category only
         items = rng.sample(world.items, p["items"])
-        values = {int(i.values[a]) for i in items}
-        best = (min if way == "lowest" else max)(items, key=lambda i: int(i.values[a]))
-        names = [i.name for i in items]
+    best = _best(items, a, way)
+    names = [i.name for i in items]
     plan = {"family": "compare", "items": names, "attribute": a, "way": way}
     sheet = world.kind == "sheet"
     facts, optimal = (1, 1) if sheet else (len(names), 2 * len(names) + 1)
     return Draft(f"which has the {way} {a} : {' or '.join(names)}", facts, optimal, _answer(best.name), plan)
+
+
+def _best(items: Sequence[Item], attribute: str, way: str) -> Item:
+    return (min if way == "lowest" else max)(items, key=lambda i: int(i.values[attribute]))
 
 
 def survey(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficulty) -> Draft | None:

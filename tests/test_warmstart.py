@@ -41,7 +41,7 @@ def test_turns_of_a_demonstration_are_one_row_and_each_page_is_found_again() -> 
     for turn, page, text in zip(turns, demo.pages, demo.texts, strict=True):
         assert chat.decode(turn.prompt_ids[turn.prompt_from :]) == " ".join(page.split())
         assert chat.decode(turn.sampled_ids) == text
-        assert sum(turn.weights) == pytest.approx(1)
+        assert sum(turn.weights) in (pytest.approx(1), pytest.approx(SMALL.demonstrators.example))
 
 
 def test_the_same_settings_make_the_same_model(tmp_path) -> None:

@@ -10,7 +10,7 @@ Hugging Face folder; the same settings make the same model.
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,14 +19,15 @@ from pydantic import Field
 from longstride.core.component import Component
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
-from longstride.envs.base import TaskSource
-from longstride.envs.web.demonstrator import Demonstrator
+from longstride.envs.base import Env
+from longstride.envs.web.demonstrator import CHECK, Demonstrator
 from longstride.envs.web.sites import KINDS, lexicon
 from longstride.envs.web.tasks import EmbeddedWeb, Mix
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.rollout.context import ContextPolicy, KeepAll
+from longstride.strategies import CheckAgain
 from longstride.training.config import LearnerConfig
 from longstride.training.learner import Learner
 
@@ -40,14 +41,19 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Demonstrators(Component):
     """How the demonstrators behave."""
 
-    patient: Share = 0.15
-    """Share of episodes whose demonstrator never gives up."""
+    patient: Share = 0.45
+    """Share of episodes whose demonstrator never gives up: what is done late in an episode is learned from them."""
+    example: Share = 0.2
+    """Weight of a patient demonstrator's turns at which others would give up; small, so that what is to be done later
+    is learned, and patience is not."""
     patience: Share = 0.35
     """Probability that an impatient one goes on at a point where it could give up."""
     slips: Share = 0.15
     """Largest probability of an arbitrary action; each episode draws its own below it."""
-    sheet: Share = 0.06
+    sheet: Share = 0.1
     """Share of episodes on the fully observed control site."""
+    checked: Share = 0.15
+    """Share of episodes whose first answer is held back with the request to check again."""
     max_turns: Annotated[int, Field(ge=1)] = 26
     """Longest demonstration."""
 
@@ -59,11 +65,11 @@ class WarmStart(Component):
     """Seed of weights and demonstrations."""
     model: TinyConfig = TinyConfig()
     """The network."""
-    tokens: Annotated[int, Field(ge=1)] = 14_000_000
+    tokens: Annotated[int, Field(ge=1)] = 20_000_000
     """Padded training tokens."""
     demonstrators: Demonstrators = Demonstrators()
     """Who is imitated."""
-    mix: Mix = Mix(easy=2, medium=2, hard=1)
+    mix: Mix = Mix()
     """Shares of the difficulties."""
     recitals: Annotated[int, Field(ge=0)] = 600
     """Steps before the demonstrations in which rows of random words are recited. Copying, which everything else rests
@@ -90,22 +96,24 @@ class Demonstration:
 
 @dataclass
 class Demo:
-    """One demonstrated episode, as text: `pages[t]` was answered by `texts[t]`."""
+    """One demonstrated episode, as text: `pages[t]` was answered by `texts[t]`, which counts `weights[t]`."""
 
     task: Task
-    pages: list[str]
-    texts: list[str]
+    pages: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
 
 
-async def demonstrate(task: Task, source: TaskSource, agent: Demonstrator, seed: int, max_turns: int) -> Demo:
-    """Lets a demonstrator act until it answers or `max_turns` are over."""
-    env, demo = source.env(), Demo(task, [], [])
+async def demonstrate(task: Task, env: Env, agent: Demonstrator, seed: int, max_turns: int, example: float) -> Demo:
+    """Lets a demonstrator act until it answers or `max_turns` are over; `example`: see `Demonstrators`."""
+    demo = Demo(task)
     try:
         page = (await env.reset(task, seed)).text
         for _ in range(max_turns):
             said = agent.say(page)
             demo.pages.append(page)
             demo.texts.append(said)
+            demo.weights.append(example if agent.patience == 1 and agent.hesitated else 1.0)
             step = await env.step(said)
             if step.terminated:
                 break
@@ -136,7 +144,8 @@ def demos(config: WarmStart, first: int = 0) -> Iterator[Demo]:
         task = source.sample(rng, 1)[0]
         patience = 1.0 if rng.random() < d.patient else d.patience
         agent = Demonstrator(task, rng, patience, d.slips * rng.random())
-        yield run_now(demonstrate(task, source, agent, derive(config.seed, "demo-env", n), d.max_turns))
+        env = CheckAgain(paragraph=CHECK, checks=2 if rng.random() < d.checked else 1).wrap(source.env())
+        yield run_now(demonstrate(task, env, agent, derive(config.seed, "demo-env", n), d.max_turns, d.example))
         n += 1
 
 
@@ -147,7 +156,7 @@ def vocabulary(config: WarmStart) -> list[str]:
     texts = sorted(set(words))
     for demo, _ in zip(demos(config), range(1500), strict=False):
         texts += [demo.task.goal, *demo.pages, *demo.texts]
-    return [*texts, "omitted", "check again", "error : is not an element of this page"]
+    return [*texts, "omitted", CHECK, "error : is not an element of this page"]
 
 
 def turns_of(demo: Demo, chat: ChatFormat, tokenizer: Any, context: ContextPolicy) -> list[Demonstration]:
@@ -158,7 +167,7 @@ def turns_of(demo: Demo, chat: ChatFormat, tokenizer: Any, context: ContextPolic
     for t, ids in enumerate(said):
         prompt = context.render(chat, demo.task.goal, demo.pages[: t + 1], said[:t])
         start = len(prompt) - len(chat.observation(demo.pages[t], first=t == 0))
-        rows.append(Demonstration(prompt, ids, [1.0 / len(ids)] * len(ids), start))
+        rows.append(Demonstration(prompt, ids, [demo.weights[t] / len(ids)] * len(ids), start))
     return rows
 
 

@@ -7,7 +7,7 @@ it carries what it must remember (the best so far) in its words, because older p
 
 What always holds: with `patience` 1 and `slips` 0 it solves every task of every template in exactly `task.optimal`
 steps; its only faults are giving up too early (each time that it would go on looking it answers instead with
-probability 1 - patience) and slips (arbitrary but valid actions).
+probability 1 - patience) and slips (arbitrary but valid actions). Told to check again, it goes on.
 """
 
 import random
@@ -21,6 +21,8 @@ from longstride.envs.web.sites import KINDS
 
 _LINK = re.compile(r"(?:^| )((?:[a-z]+ )+)\[(\d+)\]")
 _FIELDS = ("textbox ", "button ", "checkbox ", "select ")
+CHECK = "check again"
+"""What a page ends with when an answer was held back (`strategies.CheckAgain`)."""
 
 
 @dataclass
@@ -69,6 +71,9 @@ class Demonstrator:
         self.exhausted: set[str] = set()
         self.done = 0
         self.ordered = False
+        self.hesitated = False
+        """Whether it could have given up at the last page."""
+        self._told = False
         self._moves: dict[str, Callable[[Page], tuple[str, str]]] = {
             "find": self._find, "search": self._search, "compare": self._compare, "survey": self._survey, "hop":
             self._hop, "act": self._act,
@@ -76,7 +81,8 @@ class Demonstrator:
 
     def say(self, text: str) -> str:
         """The response to a page: `Thought: ... Action: ...` (the thought is left out where there is none)."""
-        page = Page(text)
+        self.hesitated, self._told = False, text.endswith(CHECK)
+        page = Page(text.removesuffix(CHECK).rstrip())
         move = self._sheet if self.sheet else self._moves[self.plan["family"]]
         before = (self.done, self.ordered)
         thought, action = move(page)
@@ -91,7 +97,8 @@ class Demonstrator:
         return self.rng.choice(choice)
 
     def _gives_up(self) -> bool:
-        return self.patience < 1 and self.rng.random() >= self.patience
+        self.hesitated = True
+        return not self._told and self.patience < 1 and self.rng.random() >= self.patience
 
     def _click(self, page: Page, name: str) -> str:
         n = page.number(name)

@@ -32,5 +32,6 @@ class LearnerConfig(Component):
     """Samples (turns) per optimiser step, at most."""
     micro_tokens: Count = 8192
     """Padded tokens per forward pass: memory, never the result."""
-    dtype: Literal["bfloat16", "float32"] = "bfloat16"
-    """Arithmetic of the forward pass (autocast); weights keep their own type."""
+    dtype: Literal["auto", "bfloat16", "float32"] = "auto"
+    """Arithmetic of the forward pass (autocast); weights keep their own type. `auto` is bfloat16 where the device has
+    instructions for it and float32 where it would only be imitated, at half the speed."""

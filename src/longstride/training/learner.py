@@ -32,7 +32,7 @@ def native_bfloat16(device: torch.device) -> bool:
     if device.type != "cpu":
         return True
     can = torch.cpu.get_capabilities()
-    return any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "arm_bf16"))
+    return any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
 
 
 def split_head(model: nn.Module) -> tuple[Any, Any] | None:

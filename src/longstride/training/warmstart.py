@@ -65,13 +65,13 @@ class WarmStart(Component):
     """Seed of weights and demonstrations."""
     model: TinyConfig = TinyConfig()
     """The network."""
-    tokens: Annotated[int, Field(ge=1)] = 20_000_000
+    tokens: Annotated[int, Field(ge=1)] = 14_000_000
     """Padded training tokens."""
     demonstrators: Demonstrators = Demonstrators()
     """Who is imitated."""
     mix: Mix = Mix()
     """Shares of the difficulties."""
-    recitals: Annotated[int, Field(ge=0)] = 600
+    recitals: Annotated[int, Field(ge=0)] = 400
     """Steps before the demonstrations in which rows of random words are recited. Copying, which everything else rests
     on, comes in them within a minute; pages alone had not taught it after ten million tokens."""
     page_weight: Annotated[float, Field(ge=0)] = 0.5

@@ -31,6 +31,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(now: dict[str, float]) -> None:
-    left = now["seconds"] * (1 / now["share"] - 1)
-    words = f"{now['share']:4.0%}  {now['tokens'] / 1e6:.2f}M tokens  loss {now['loss']:.3f}"
-    print(f"{words}  {now['tokens_per_second']:,.0f} tokens/s  {left / 60:.0f} min left", file=sys.stderr)
+    words = f"{now['tokens'] / 1e6:.2f}M tokens  loss {now['loss']:.3f}  {now['tokens_per_second']:,.0f} tokens/s"
+    if now["share"] == 0:
+        print(f"recites  {words}", file=sys.stderr)
+    else:
+        left = now["seconds"] * (1 / now["share"] - 1)
+        print(f"{now['share']:4.0%}  {words}  {left / 60:.0f} min left", file=sys.stderr)

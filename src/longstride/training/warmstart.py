@@ -33,6 +33,8 @@ from longstride.training.learner import Learner
 
 RECITED = 64
 """Rows of a recital."""
+RECITES = 0.3
+"""Loss of a word, over 20 steps, at which a model recites."""
 ROUND = 1500
 """Demonstrations that are made, sorted by length and trained on together."""
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -65,21 +67,22 @@ class WarmStart(Component):
     """Seed of weights and demonstrations."""
     model: TinyConfig = TinyConfig()
     """The network."""
-    tokens: Annotated[int, Field(ge=1)] = 14_000_000
-    """Padded training tokens."""
+    tokens: Annotated[int, Field(ge=1)] = 11_000_000
+    """Padded training tokens of demonstrations."""
     demonstrators: Demonstrators = Demonstrators()
     """Who is imitated."""
     mix: Mix = Mix()
     """Shares of the difficulties."""
-    recitals: Annotated[int, Field(ge=0)] = 400
-    """Steps before the demonstrations in which rows of random words are recited. Copying, which everything else rests
-    on, comes in them within a minute; pages alone had not taught it after ten million tokens."""
+    recitals: Annotated[int, Field(ge=0)] = 3000
+    """Most steps before the demonstrations in which rows of random words are recited, until the model can. Copying, which
+    everything else rests on, comes in them all at once after some 500 steps; pages alone had not taught it after ten
+    million tokens, nor after recitals that ended just before."""
     page_weight: Annotated[float, Field(ge=0)] = 0.5
     """Weight of the language-model loss on pages."""
     step_tokens: Annotated[int, Field(ge=256)] = 3072
     """Padded tokens of one optimiser step."""
     learner: LearnerConfig = LearnerConfig(lr=5e-3, warmup_steps=100, betas=(0.9, 0.98), min_lr_ratio=0.02)
-    """The optimiser; `decay_steps` is set from `tokens`."""
+    """The optimiser; `decay_steps` is set from `tokens`, and the rate stays at its peak while the model recites."""
     context: ContextPolicy = KeepAll()
     """What the policy will read in every recipe that starts from this model."""
 
@@ -179,29 +182,40 @@ def make_base(
     Args:
         folder: where the Hugging Face folder is written (replaced if it is there).
         config: settings; the defaults are those of the shipped model.
-        progress: called now and then with `tokens`, `share` done, `loss`, `tokens_per_second`, `seconds`.
+        progress: called now and then with `tokens`, `share` of the demonstrations done (0 while it recites), `loss`,
+            `tokens_per_second`, `seconds`.
     """
     config = config or WarmStart()
     tokenizer = build_tokenizer(vocabulary(config))
     model = build_model(config.model, len(tokenizer), derive(config.seed, "weights"))
     chat = ChatFormat(tokenizer)
     policy = Policy("base", model, tokenizer, chat, config.model.context)
-    steps = config.recitals + -(-config.tokens // config.step_tokens)
-    numbers = config.learner.model_copy(update={"decay_steps": steps, "micro_tokens": config.step_tokens})
-    learner = Learner(model, numbers)
-    rng, seen, start, losses = stream(config.seed, "order"), 0, time.monotonic(), []
-    for number, batch in enumerate(_batches(config, chat, tokenizer, rng), 1):
-        turns = [turn for episode in batch for turn in episode]
-        losses.append(learner.step(turns, config.page_weight if number > config.recitals else 0.0)["loss"])
-        seen += len(batch) * max(map(_length, batch))
-        if progress is not None and (number % 50 == 0 or number == steps):
+    learner = Learner(model, config.learner.model_copy(update={"micro_tokens": config.step_tokens}))
+    rng, start, seen, losses = stream(config.seed, "order"), time.monotonic(), 0, []
+    demonstrated = -(-config.tokens // config.step_tokens)
+
+    def tell(share: float) -> None:
+        if progress is not None and (len(losses) % 50 == 0 or share == 1):
             recent, seconds = losses[-50:], time.monotonic() - start
             progress({
-                "tokens": seen, "share": number / steps, "loss": sum(recent) / len(recent), "seconds": seconds,
+                "tokens": seen, "share": share, "loss": sum(recent) / len(recent), "seconds": seconds,
                 "tokens_per_second": seen / seconds,
             })  # fmt: skip
-        if number >= steps:
-            break
+
+    def train(batch: list[list[Demonstration]], page_weight: float) -> None:
+        nonlocal seen
+        losses.append(learner.step([turn for episode in batch for turn in episode], page_weight)["loss"])
+        seen += len(batch) * max(map(_length, batch))
+
+    special = set(tokenizer.all_special_ids)
+    words = [i for i in range(len(tokenizer)) if i not in special]
+    while len(losses) < config.recitals and (len(losses) < 20 or sum(losses[-20:]) > 20 * RECITES):
+        train(_recital(words, chat, rng), 0.0)
+        tell(0.0)
+    learner.config = learner.config.model_copy(update={"decay_steps": len(losses) + demonstrated})
+    for number, batch in zip(range(1, demonstrated + 1), _batches(config, chat, tokenizer, rng), strict=False):
+        train(batch, config.page_weight)
+        tell(number / demonstrated)
     save_policy(policy, folder, half=True)
     return policy
 
@@ -227,10 +241,6 @@ def _batches(
     config: WarmStart, chat: ChatFormat, tokenizer: Any, rng: random.Random
 ) -> Iterator[list[list[Demonstration]]]:
     """Batches of episodes of like length, of about `step_tokens` padded tokens, in random order."""
-    special = set(tokenizer.all_special_ids)
-    words = [i for i in range(len(tokenizer)) if i not in special]
-    for _ in range(config.recitals):
-        yield _recital(words, chat, rng)
     count = min(ROUND, config.tokens // 100 + 1)  # a small model needs no full round
     stream_of_demos = demos(config)
     while True:

@@ -313,7 +313,7 @@ async def test_a_form_without_action_goes_to_its_own_page_and_replaces_the_query
     [
         (("click", 11), "there is no element [11]; this page has 1 to 10"),
         (("click", 0), "there is no element [0]; this page has 1 to 10"),
-        (("click", 3), "textbox [3] does nothing when clicked"),
+        (("click", 3), "textbox [3] takes words: type [3] words"),
         (("click", 5), "select [5] is set with: select [5] option"),
         (("fill", 1, "x"), "[1] is a link, not a textbox"),
         (("type", 5, "x"), "[5] is a select, not a textbox"),

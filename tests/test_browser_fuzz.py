@@ -158,12 +158,12 @@ async def test_ten_thousand_random_outputs_each_cost_a_step_and_never_raise():
     rng, env = stream(0, "fuzz"), await environment()
     done, failed = set(), set()
     for i in range(10_000):
-        step = await env.step((near_grammar if i % 4 else anything)(rng))
+        step = await env.step("select [8] f" if i == 5000 else (near_grammar if i % 4 else anything)(rng))
         check(step)
         verb = step.action.split(" ")[0] if step.action else "invalid"
         (failed if step.error else done).add(verb)
-    assert done == set(VERBS)
-    assert failed == {"invalid", "click", "type", "fill", "select", "scroll", "back"}
+    assert done == set(VERBS) - {"hover", "tab"}  # there is no mouse, and one tab
+    assert failed == {"invalid", "click", "type", "fill", "select", "scroll", "back", "goto", "hover", "tab"}
 
 
 @settings(max_examples=100, deadline=None)

@@ -313,7 +313,7 @@ def test_view_of_a_missing_run_is_one_message(desk: Path, capsys: pytest.Capture
 def test_the_extras_of_doctor_are_those_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {
-        extra: tuple(p.partition("[")[0] for p in packages if not p.startswith("longstride["))
+        extra: tuple(p.partition("[")[0].partition(">")[0] for p in packages if not p.startswith("longstride["))
         for extra, packages in project["optional-dependencies"].items()
     }
     assert declared == doctor.EXTRAS
@@ -325,7 +325,9 @@ def test_everything_that_the_package_needs_is_pinned() -> None:
         line.partition("==")[0].lower().replace("_", "-")
         for line in (ROOT / "constraints.txt").read_text().splitlines()
     }
-    wanted = [*project["dependencies"], *(p for e in doctor.EXTRAS.values() for p in e)]
+    # BrowserGym needs an older Playwright than ours: it is used from an environment of its own
+    extras = [p for extra, packages in doctor.EXTRAS.items() if extra != "browsergym" for p in packages]
+    wanted = [*project["dependencies"], *extras]
     assert {w.partition(">")[0].lower() for w in wanted} <= pins
 
 

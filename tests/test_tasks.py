@@ -8,11 +8,11 @@ import pytest
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, TaskError
-from longstride.core.task import Task, difficulty_of, read_tasks, save_tasks
-from longstride.envs.base import TaskSource
+from longstride.core.task import DIFFICULTIES, Task, difficulty_of, read_tasks, save_tasks
+from longstride.envs.base import Mix, TaskSource
 from longstride.envs.web.demonstrator import Demonstrator
 from longstride.envs.web.sites import HELD_OUT, KINDS, make_world
-from longstride.envs.web.tasks import DIFFICULTIES, EmbeddedWeb, Mix, TaskFile, templates
+from longstride.envs.web.tasks import EmbeddedWeb, TaskFile, templates
 from longstride.rewards import judge
 from longstride.training.warmstart import run_now
 

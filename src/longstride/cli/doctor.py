@@ -19,6 +19,11 @@ from longstride.core.errors import LongstrideError
 
 EXTRAS = {
     "plot": ("matplotlib",),
+    "browser": ("playwright",),
+    "miniwob": ("miniwob",),
+    "reasoning-gym": ("reasoning-gym",),
+    "judge-test": ("transformers",),
+    "browsergym": ("browsergym-core", "browsergym-miniwob"),
     "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""

@@ -34,5 +34,10 @@ class EnvFailure(LongstrideError):
     """Infrastructure trouble inside an environment. It makes a trajectory *failed*: never a reward, never a sample."""
 
 
+class JudgeFailure(LongstrideError):
+    """A judge that gave no verdict (unreachable, refusing, unreadable). Like `EnvFailure` it makes a trajectory
+    *failed*: silence is never a reward of 0."""
+
+
 class EngineFailure(LongstrideError):
     """Infrastructure trouble inside an engine (a server that does not answer, a full cache)."""

@@ -7,13 +7,15 @@ or raises with the number of the first bad line; `split_of` never puts two tasks
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from longstride.core.errors import TaskError
+from longstride.core.seeds import stream
 
 Difficulty = Literal["easy", "medium", "hard"]
+DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 
 
 def difficulty_of(facts: int) -> Difficulty:
@@ -46,6 +48,15 @@ class Task(BaseModel):
     optimal: int | None = Field(default=None, ge=1)
     """Steps of the scripted solver, the answer included."""
     meta: dict[str, Any] = Field(default_factory=dict)
+
+
+def split_of(task: Task, test_share: float, seed: int) -> Literal["train", "test"]:
+    """The split of a task when about `test_share` of all templates (0 to 1) are for testing.
+
+    It depends on the task's template and the seed alone (a task without a template is one of its own), so it stays when
+    tasks are added, and tasks that were made from one template are in one split wherever they are.
+    """
+    return "test" if stream(seed, "split", task.template_id or task.id).random() < test_share else "train"
 
 
 def save_tasks(tasks: Iterable[Task], path: Path) -> int:

@@ -8,7 +8,9 @@ is never a reward.
 
 import random
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
+
+from pydantic import Field
 
 from longstride.core.component import Component
 from longstride.core.task import Task
@@ -20,6 +22,10 @@ class Observation:
 
     text: str
     url: str = ""
+    goal: str = ""
+    """In the first observation of a world that makes up its goal itself: what the agent is to do."""
+    image: bytes | None = None
+    """A PNG of the screen, where the environment was asked for one."""
 
 
 @dataclass(slots=True)
@@ -68,6 +74,17 @@ class Env(Protocol):
         ...
 
 
+Weight = Annotated[float, Field(ge=0)]
+
+
+class Mix(Component):
+    """Shares of the difficulties among training tasks (any scale)."""
+
+    easy: Weight = 1.0
+    medium: Weight = 1.0
+    hard: Weight = 1.0
+
+
 class TaskSource(Component):
     """Family: where tasks come from, and the world they are done in."""
 
@@ -78,6 +95,11 @@ class TaskSource(Component):
     def held_out(self, n: int) -> list[Task]:
         """The first `n` of a fixed stream of evaluation tasks, disjoint from training in template, site and names."""
         raise TypeError(f"{type(self).__name__} has no held-out tasks")
+
+    @property
+    def at_once(self) -> int:
+        """Environments that may be live at the same time."""
+        return 512
 
     def env(self) -> Env:
         """A new single-use environment for one task of this source."""

@@ -8,6 +8,8 @@ A task's evaluator is data:
 | `{"type": "answer", "any_of": ["red", "crimson"]}` | the answer is one of them |
 | `{"type": "state", "expected": {...}}` | the expected values are in the final state |
 | `{"type": "all", "of": [...]}` | all of them say 1 (WebArena's product of checkers) |
+| `string_match`, `url_match`, `program_html` | WebArena's checkers say so: see `rewards.webarena` |
+| `rubric`, `judged` | a judge says so: see `rewards.rubric`; `judge` raises, for it asks nobody |
 
 What always holds: `judge` never executes anything and never guesses: a malformed evaluator raises and is not a reward
 of 0; the same episode gets the same verdict; evidence is JSON data that says what was expected and what was got.
@@ -19,6 +21,7 @@ from typing import Any
 from longstride.core.component import unknown
 from longstride.core.errors import TaskError
 from longstride.core.task import Task
+from longstride.rewards.webarena import needs_judge, program_html, string_match, url_match
 
 
 @dataclass(slots=True)
@@ -146,7 +149,14 @@ def _all(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str, 
     return {"evaluator": "all", "matched": all(p["matched"] for p in parts), "parts": parts}
 
 
-EVALUATORS = {"answer": _answer, "state": _state, "all": _all}
+def _unasked(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str, Any]) -> dict[str, Any]:
+    raise needs_judge(task, spec["type"])
+
+
+EVALUATORS = {
+    "answer": _answer, "state": _state, "all": _all, "string_match": string_match, "url_match": url_match,
+    "program_html": program_html, "rubric": _unasked, "judged": _unasked,
+}  # fmt: skip
 
 
 def _keys(spec: dict[str, Any]) -> set[str]:

@@ -4,6 +4,7 @@ What always holds: a reward is a function of task, answer, final state and seed;
 """
 
 from abc import abstractmethod
+from collections.abc import Awaitable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -20,8 +21,11 @@ class Reward(Component):
     """Family: the reward of an episode that infrastructure did not end."""
 
     @abstractmethod
-    def __call__(self, task: Task, answer: str | None, state: dict[str, Any], seed: int) -> Verdict:
-        """Scores an episode.
+    def __call__(
+        self, task: Task, answer: str | None, state: dict[str, Any], seed: int
+    ) -> Verdict | Awaitable[Verdict]:
+        """Scores an episode: at once, or, where that takes waiting, by a coroutine. The episode awaits it beside the
+        steps of all others and under their deadline.
 
         Args:
             task: the task.
@@ -31,6 +35,7 @@ class Reward(Component):
 
         Raises:
             TaskError: the task's evaluator is malformed.
+            JudgeFailure: whoever was to be asked gave no verdict; the trajectory is failed.
         """
 
 

@@ -12,26 +12,27 @@ never after the episode ended.
 | a limit of the budget, the first that ran out | its own | no: 0 (TTI), unless an answer is held (`HELD_ANSWER`) |
 | the environment cut the episode from outside | `turns` | likewise |
 | no room in the model's context (no step is taken) | `context` | likewise |
-| `EnvFailure`, `EngineFailure`, a step past its deadline | `infra_failure` | never: the trajectory is failed |
+| an `EnvFailure`, `EngineFailure`, `JudgeFailure`, a turn past its deadline | `infra_failure` | never: it is failed |
 """
 
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from longstride.core.budget import Budget, StopReason
-from longstride.core.errors import EnvFailure
+from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.base import Env, Observation, Step
 from longstride.rewards import Verdict
 
-Judge = Callable[[Task, str | None, dict[str, Any], int], Verdict]
-"""Task, answer, final state and seed to verdict: a `longstride.rewards.Reward`."""
+Judge = Callable[[Task, str | None, dict[str, Any], int], Verdict | Awaitable[Verdict]]
+"""Task, answer, final state and seed to verdict: a `longstride.rewards.Reward`. One that asks a server returns a
+coroutine: it is awaited as part of the turn, so it holds up no other episode and the turn's deadline bounds it too."""
 
 HELD_ANSWER = "held_answer"
 """Key of `Step.info`: an answer that counts if the episode is cut before another one (see `strategies.CheckAgain`)."""
@@ -66,7 +67,8 @@ class Said:
 
 
 class Episode:
-    """The live state of one episode. Its coroutines never raise `EnvFailure`: that ends the episode as failed."""
+    """The live state of one episode. Its coroutines never raise `EnvFailure` or `JudgeFailure`: they end the episode
+    as failed."""
 
     def __init__(self, plan: Plan, env: Env) -> None:
         turns = min(plan.budget.turns, plan.task.horizon or plan.budget.turns)
@@ -88,7 +90,7 @@ class Episode:
 
     @property
     def goal(self) -> str:
-        return self.plan.task.goal
+        return self.trajectory.task.goal
 
     @property
     def turns(self) -> int:
@@ -115,7 +117,10 @@ class Episode:
         """Resets the environment."""
         self._began = time.monotonic()
         try:
-            self._see(await self.env.reset(self.plan.task, self.plan.seed))
+            first = await self.env.reset(self.plan.task, self.plan.seed)
+            if first.goal:
+                self.trajectory.task = self.plan.task.model_copy(update={"goal": first.goal})
+            self._see(first)
         except EnvFailure as e:
             self.fail(e)
 
@@ -133,7 +138,7 @@ class Episode:
             stop = self._stop(step)
             if stop is not None:
                 await self._end(stop, step.answer, judge)
-        except EnvFailure as e:
+        except (EnvFailure, JudgeFailure) as e:
             self.fail(e)
 
     def fail(self, cause: object, where: str = "") -> None:
@@ -190,9 +195,11 @@ class Episode:
         reward, evidence = sum(turn.reward for turn in trajectory.turns), {}
         if plan.task.evaluator and (stop.terminated or answer is not None):
             state = await self.env.final_state()
+            verdict = judge(plan.task, answer, state, derive(plan.seed, "reward", plan.ordinal))
+            if isinstance(verdict, Awaitable):
+                verdict = await verdict
             if self.ended:
                 return
-            verdict = judge(plan.task, answer, state, derive(plan.seed, "reward", plan.ordinal))
             reward, evidence = reward + verdict.reward, verdict.evidence
         trajectory.stop, trajectory.answer = stop, answer
         trajectory.reward, trajectory.evidence = reward, evidence

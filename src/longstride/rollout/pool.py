@@ -90,7 +90,7 @@ class Pool:
         make_env: makes the environment of one episode.
         reward: judges an episode that ended.
         batch: episodes that are live at once, at least 1.
-        step_deadline: seconds that the environments have for one turn; who is late is named, and failed.
+        step_deadline: seconds that environments and judges have for one turn; who is late is named, and failed.
         retries: how often a failed episode is tried again.
     """
 
@@ -168,7 +168,7 @@ class Pool:
     def _drive(self, driver: Driver, episodes: list[Episode], coroutines: list[Coroutine[Any, Any, None]]) -> None:
         for episode, stuck in zip(episodes, driver.run(coroutines), strict=True):
             if stuck:
-                episode.fail(f"the environment did not finish within {self.step_deadline:g} s", where=stuck)
+                episode.fail(f"environment and judge did not finish within {self.step_deadline:g} s", where=stuck)
 
     def _leave(self, driver: Driver, episodes: list[Episode]) -> None:
         driver.run([e.close() for e in episodes])

@@ -7,17 +7,16 @@ failed episodes enter no mean.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from longstride.core.config import load_toml
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive
-from longstride.core.task import Difficulty, Task
+from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum.schedules import HorizonSchedule
 from longstride.engines.local import LocalEngine
 from longstride.models.load import Policy, load_policy
-from longstride.rewards import TaskReward
 from longstride.rollout.episode import Plan
 from longstride.rollout.pool import LanguagePlayer, Player, Pool, ScriptedPlayer
 from longstride.rollout.summary import summarise
@@ -27,7 +26,6 @@ from longstride.strategies.baselines import BASELINES
 from longstride.training.checkpoint import latest_checkpoint
 from longstride.training.recipe import Recipe
 
-DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 Progress = Callable[[int, int], None]
 
 
@@ -69,12 +67,12 @@ def evaluate_player(
 ) -> Result:
     """Plays each task once under the recipe's budget and test horizon; `strategy` wraps the environments.
 
-    What counts is the verdict of the task's own evaluator, whatever reward is trained on.
+    What counts is the recipe's `evaluation.reward`, whatever is trained on.
     """
     strategy = strategy or Direct()
     turns = turns_by_difficulty(recipe.test_horizon, 1)
     plans = [make_plan(recipe, t, turns, k, derive(recipe.seed, "eval", k)) for k, t in enumerate(tasks)]
-    pool = Pool(player, lambda: strategy.wrap(recipe.tasks.env()), TaskReward())
+    pool = Pool(player, lambda: strategy.wrap(recipe.tasks.env()), recipe.evaluation.reward, batch=recipe.tasks.at_once)
     trajectories = pool.run(plans, progress)
     whole = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in whole), len(whole)) if whole else (0.0, 1.0)

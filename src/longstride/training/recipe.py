@@ -8,13 +8,16 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+import longstride.envs.puzzles
+import longstride.envs.web.miniwob
+import longstride.envs.web.tasks  # noqa: F401 (their members of TaskSource can be named in TOML)
 from longstride.algorithms.base import Credit, Replay
 from longstride.core.budget import Budget
 from longstride.core.component import Component, unknown
 from longstride.curriculum.schedules import HorizonSchedule
 from longstride.engines.base import Sampling
 from longstride.envs.base import TaskSource
-from longstride.rewards import Reward
+from longstride.rewards import Reward, TaskReward
 from longstride.rollout.context import ContextPolicy
 from longstride.stats import Ordering
 from longstride.strategies import Direct, Strategy
@@ -30,6 +33,8 @@ class Evaluation(Component):
     """Iterations between evaluations; the warm start and the last iteration are always evaluated."""
     sampling: Sampling | None = None
     """How tokens are drawn; as in training if left out."""
+    reward: Reward = TaskReward()
+    """What counts as success: the tasks' own evaluators, unless they need a judge."""
     strategies: tuple[Strategy, ...] = (Direct(),)
     """Test-time strategies, each a row of its own."""
     baselines: bool = True
@@ -63,7 +68,7 @@ class Recipe(Component):
     sampling: Sampling = Sampling()
     """How tokens are drawn."""
     reward: Reward
-    """How an episode is scored in training; evaluation takes the tasks' own evaluators."""
+    """How an episode is scored in training."""
     replay: Replay
     """Which of all collected episodes are trained on."""
     credit: Credit

@@ -89,7 +89,7 @@ def _loop(recipe: Recipe, run: "Run") -> None:
     learner = Learner(policy.model, recipe.learner)
     player = language_player(policy, recipe, engine)
     tested = language_player(policy, recipe, engine, testing=True)
-    pool = Pool(player, recipe.tasks.env, recipe.reward)
+    pool = Pool(player, recipe.tasks.env, recipe.reward, batch=recipe.tasks.at_once)
     if run.checkpoint is None:
         evaluate(recipe, run, tested)
         run.checkpoint = save_checkpoint(run.folder, 0, policy, *run.state(learner))

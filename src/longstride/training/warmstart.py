@@ -19,10 +19,10 @@ from pydantic import Field
 from longstride.core.component import Component
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
-from longstride.envs.base import Env
+from longstride.envs.base import Env, Mix
 from longstride.envs.web.demonstrator import CHECK, Demonstrator
 from longstride.envs.web.sites import KINDS, lexicon
-from longstride.envs.web.tasks import EmbeddedWeb, Mix
+from longstride.envs.web.tasks import EmbeddedWeb
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
@@ -74,9 +74,9 @@ class WarmStart(Component):
     mix: Mix = Mix()
     """Shares of the difficulties."""
     recitals: Annotated[int, Field(ge=0)] = 3000
-    """Most steps before the demonstrations in which rows of random words are recited, until the model can. Copying, which
-    everything else rests on, comes in them all at once after some 500 steps; pages alone had not taught it after ten
-    million tokens, nor after recitals that ended just before."""
+    """Most steps before the demonstrations in which rows of random words are recited, until the model can. Copying,
+    which everything else rests on, comes in them all at once after some 500 steps; pages alone had not taught it after
+    ten million tokens, nor after recitals that ended just before."""
     page_weight: Annotated[float, Field(ge=0)] = 0.5
     """Weight of the language-model loss on pages."""
     step_tokens: Annotated[int, Field(ge=256)] = 3072

@@ -11,21 +11,29 @@ raises and never executes anything; `str(parse(str(action)))` is `str(action)`.
 | `fill [2] words` | put the words into the field |
 | `select [4] option` | choose the option |
 | `scroll down`, `scroll up` | move the window over a long page |
+| `hover [3]` | put the mouse over the element |
 | `back` | the page before, like the browser's button |
 | `home` | the task's first address |
+| `goto address` | another address that the task allows |
+| `tab new`, `tab 2` | open the first address in a new tab; bring a tab to the front |
 | `wait` | nothing |
 | `answer words` | end with this answer; `answer n/a` says that the task cannot be done |
+| `infeasible words` | the same as `answer n/a`, with a reason |
+
+What only a browser with a screen can do (`hover`, `tab`) is an error elsewhere.
 """
 
 import re
 from dataclasses import dataclass
 
-MARK = "Action:"
-THOUGHT = "Thought:"
-NEEDS_ELEMENT = {"click": False, "type": True, "fill": True, "select": True}
+from longstride.envs.text import MARK
+
+NEEDS_ELEMENT = {"click": False, "hover": False, "type": True, "fill": True, "select": True}
 """Verbs that take an element number; True where words must follow it."""
 BARE = ("back", "home", "wait")
-VERBS = (*NEEDS_ELEMENT, "scroll", *BARE, "answer")
+VERBS = (*NEEDS_ELEMENT, "scroll", *BARE, "goto", "tab", "answer", "infeasible")
+INFEASIBLE = "n/a"
+"""The answer which says that the task cannot be done."""
 _ELEMENT = re.compile(r"\[(\d{1,6})\]")
 
 
@@ -46,12 +54,6 @@ class Action:
         return " ".join(parts)
 
 
-def thought_of(text: str) -> str:
-    """The words before the last `Action:`, without `Thought:`."""
-    head, mark, _ = text.rpartition(MARK)
-    return " ".join(head.replace(THOUGHT, " ").split()) if mark else ""
-
-
 def parse(text: str) -> Action | str:
     """The action in a policy's text, or one sentence that says what is wrong with it."""
     said = " ".join(text.rpartition(MARK)[2].split())
@@ -69,6 +71,10 @@ def parse(text: str) -> Action | str:
         return Action(verb)
     if verb == "scroll":
         return Action(verb, text=rest) if rest in ("up", "down") else "scroll goes up or down"
-    if verb == "answer":
-        return Action(verb, text=rest) if rest else "answer needs words"
+    if verb == "tab":
+        return Action(verb, text=rest) if rest == "new" or rest.isdecimal() else "tab needs a number, or new"
+    if verb in ("answer", "goto"):
+        return Action(verb, text=rest) if rest else f"{verb} needs {'words' if verb == 'answer' else 'an address'}"
+    if verb == "infeasible":
+        return Action(verb, text=rest)
     return f"unknown action {verb[:20]!r}; use one of {', '.join(VERBS)}" if verb else "no action was given"

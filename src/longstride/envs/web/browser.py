@@ -12,7 +12,7 @@ import html
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
@@ -49,8 +49,15 @@ class Response:
 class TextBrowser:
     """One visitor: cookies, history and the page that is open."""
 
-    def __init__(self, app: Application, origin: str = "http://sites.test", window: int = 60) -> None:
-        """`window`: lines of a page that are seen at once."""
+    def __init__(
+        self,
+        app: Application,
+        origin: str = "http://sites.test",
+        window: int = 60,
+        cookies: Iterable[tuple[str, str, str]] = (),
+    ) -> None:
+        """`window`: lines of a page that are seen at once; `cookies`: path, name and value of those that it begins
+        with."""
         self.app, self.origin, self.window = app, origin.rstrip("/"), window
         parts = urlsplit(self.origin)
         self._host = parts.netloc.lower()
@@ -60,7 +67,7 @@ class TextBrowser:
             "root_path": "",
         }  # fmt: skip
         self._headers = [(b"host", self._host.encode()), (b"accept", b"text/html,*/*")]
-        self._cookies: dict[tuple[str, str], tuple[str, float]] = {}  # (path, name) to value and time of expiry
+        self._cookies = {(path, name): (value, math.inf) for path, name, value in cookies}  # value and time of expiry
         self._history: list[tuple[Page, int]] = []
         self._first: str | None = None
         self._kept = False  # whether `back` may come to the open page again
@@ -79,6 +86,9 @@ class TextBrowser:
         """Goes to an address (full, or a path); `home` comes back to the first one."""
         if self._first is None:
             self._first = url
+        return await self._go(url)
+
+    async def goto(self, url: str) -> str | None:
         return await self._go(url)
 
     async def home(self) -> str | None:
@@ -120,6 +130,8 @@ class TextBrowser:
                 state[number] = element.value
             case "select":
                 return f"select [{number}] is set with: select [{number}] option"
+            case "textbox":
+                return f"textbox [{number}] takes words: type [{number}] words"
             case _:
                 return f"{element.role} [{number}] does nothing when clicked"
         return None
@@ -168,6 +180,18 @@ class TextBrowser:
             self.page.state[number] = found[0]
             return None
         return f"select [{number}] has no option {wanted[:50]!r}; it has {element.choices()}"
+
+    async def wait(self) -> None:
+        """Nothing changes here by itself."""
+
+    async def hover(self, number: int) -> str | None:
+        return "there is no mouse here"
+
+    async def new_tab(self) -> str | None:
+        return "there is only one tab here"
+
+    async def switch_tab(self, number: int) -> str | None:
+        return await self.new_tab()
 
     async def fetch(self, path: str) -> tuple[int, bytes]:
         """Status and body of a GET with the visitor's cookies; the open page and the history stay as they are."""

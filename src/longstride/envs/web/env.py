@@ -1,4 +1,4 @@
-"""One episode on a web site: the text browser behind the interface of an environment.
+"""One episode on a web site: a browser behind the interface of an environment.
 
 What always holds: whatever the policy says is one step; what had no effect is explained in the last line of the next
 observation (`error: ...`); nothing on a page makes a step raise; only trouble of the application is an `EnvFailure`.
@@ -6,14 +6,41 @@ The goal is not repeated in observations.
 """
 
 import json
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
-from longstride.envs.web.actions import Action, parse
+from longstride.envs.web.actions import INFEASIBLE, Action, parse
 from longstride.envs.web.browser import Application, TextBrowser
+
+
+class Browser(Protocol):
+    """One visitor: what a text browser and a real one have in common. An action returns None, or one sentence that says
+    why it did nothing; trouble of the world raises `EnvFailure`."""
+
+    window: int
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def status(self) -> int: ...
+    def text(self) -> str: ...
+    async def open(self, url: str) -> str | None: ...
+    async def goto(self, url: str) -> str | None: ...
+    async def home(self) -> str | None: ...
+    async def back(self) -> str | None: ...
+    async def scroll(self, down: bool) -> str | None: ...
+    async def click(self, number: int) -> str | None: ...
+    async def hover(self, number: int) -> str | None: ...
+    async def fill(self, number: int, words: str) -> str | None: ...
+    async def type(self, number: int, words: str) -> str | None: ...
+    async def select(self, number: int, option: str) -> str | None: ...
+    async def wait(self) -> str | None: ...
+    async def new_tab(self) -> str | None: ...
+    async def switch_tab(self, number: int) -> str | None: ...
+    async def fetch(self, path: str) -> tuple[int, bytes]: ...
 
 
 class WebEnv:
@@ -22,15 +49,19 @@ class WebEnv:
     def __init__(self, app: Application, window: int = 60) -> None:
         """`window`: lines of a page that are seen at once."""
         self.app, self.window = app, window
-        self._browser: TextBrowser | None = None
+        self._browser: Browser | None = None
         self._root = "/"
 
     @property
-    def browser(self) -> TextBrowser:
+    def browser(self) -> Browser:
         """The episode's browser, between `reset` and `close`."""
         if self._browser is None:
             raise RuntimeError("a WebEnv is used between reset and close")
         return self._browser
+
+    def make_browser(self) -> Browser:
+        """A new visitor."""
+        return TextBrowser(self.app, window=self.window)
 
     async def reset(self, task: Task, seed: int) -> Observation:
         """Opens the task's start.
@@ -38,7 +69,7 @@ class WebEnv:
         Raises:
             EnvFailure: the start is outside of the application, is not there, or the application failed.
         """
-        self._browser = TextBrowser(self.app, window=self.window)
+        self._browser = self.make_browser()
         error = await self.browser.open(task.start)
         if error is None and self.browser.status >= 400:
             error = f"status {self.browser.status}"
@@ -53,8 +84,9 @@ class WebEnv:
         action = parse(text)
         if isinstance(action, str):
             return Step(self._observe(action), error=action)
-        if action.verb == "answer":
-            return Step(self._observe(None), terminated=True, action=str(action), answer=action.text)
+        if action.verb in ("answer", "infeasible"):
+            answer = action.text if action.verb == "answer" else INFEASIBLE
+            return Step(self._observe(None), terminated=True, action=str(action), answer=answer)
         try:
             error = await self._perform(action)
         except EnvFailure:
@@ -102,7 +134,13 @@ class WebEnv:
                 return await browser.back()
             case Action("home"):
                 return await browser.home()
-        return None  # wait
+            case Action("hover", int(number)):
+                return await browser.hover(number)
+            case Action("goto"):
+                return await browser.goto(action.text)
+            case Action("tab"):
+                return await (browser.new_tab() if action.text == "new" else browser.switch_tab(int(action.text)))
+        return await browser.wait()
 
     def _observe(self, error: str | None) -> Observation:
         text = self.browser.text()

@@ -8,20 +8,19 @@ import functools
 import random
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from longstride.core.component import Component, unknown
+from longstride.core.component import unknown
 from longstride.core.errors import TaskError
 from longstride.core.seeds import stream
-from longstride.core.task import Difficulty, Task, difficulty_of, read_tasks
-from longstride.envs.base import TaskSource
+from longstride.core.task import DIFFICULTIES, Difficulty, Task, difficulty_of, read_tasks
+from longstride.envs.base import Mix, TaskSource
 from longstride.envs.web.env import WebEnv
 from longstride.envs.web.families import FAMILIES
 from longstride.envs.web.sites import HELD_OUT, KINDS, application, make_world
 
-DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 COMPARED = (2, 3, 4, 5, 6, 7, 8, 10)
 ACTED = (1, 2, 3, 4, 6)
 
@@ -99,17 +98,6 @@ def _difficulties(family: str, p: dict[str, Any], sheet: bool) -> tuple[Difficul
     return tuple(dict.fromkeys(difficulty_of(f) for f in facts))
 
 
-Weight = Annotated[float, Field(ge=0)]
-
-
-class Mix(Component):
-    """Shares of the difficulties among training tasks (any scale)."""
-
-    easy: Weight = 1.0
-    medium: Weight = 1.0
-    hard: Weight = 1.0
-
-
 class EmbeddedWeb(TaskSource):
     """Tasks on the embedded sites, drawn afresh for ever."""
 
@@ -123,6 +111,8 @@ class EmbeddedWeb(TaskSource):
     """Different training sites of each kind."""
     window: Annotated[int, Field(ge=5)] = 60
     """Lines of a page that are seen at once."""
+    browser: Literal["text", "chromium"] = "text"
+    """What the pages are seen with: the text browser, in process, or a real one, with the same text."""
 
     @field_validator("sites")
     @classmethod
@@ -143,8 +133,16 @@ class EmbeddedWeb(TaskSource):
         rng = stream(0, "held-out", *self.sites, *self.families)
         return [self._draw(rng, DIFFICULTIES[i % 3], held_out=True) for i in range(n)]
 
+    @property
+    def at_once(self) -> int:
+        return 512 if self.browser == "text" else 8
+
     def env(self) -> WebEnv:
-        return WebEnv(application(), self.window)
+        if self.browser == "text":
+            return WebEnv(application(), self.window)
+        from longstride.envs.web.chromium.env import ChromiumEnv
+
+        return ChromiumEnv(window=self.window)
 
     def _draw(self, rng: random.Random, difficulty: Difficulty, held_out: bool) -> Task:
         """A task of the difficulty, or of the nearest easier one where these sites have none."""

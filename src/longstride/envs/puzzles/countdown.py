@@ -1,0 +1,178 @@
+"""Countdown: make a target from a few numbers with + - * and /, each number at most once.
+
+`make 14 from 3 4 2` is answered by `answer ( 3 + 4 ) * 2`. What always holds: an answer is checked over exact
+fractions by a parser that knows numbers, four operators and brackets, runs in linear time and executes nothing; a
+generated target needs all of the numbers if every value on the way is a whole number from 1 to 99. The verifier accepts
+any other way there as well.
+"""
+
+import itertools
+import operator
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from longstride.core.task import Difficulty
+from longstride.envs.puzzles.base import SOLVED, Game, OneAnswer, Puzzle, PuzzleSource, answered, at, short
+
+LARGEST = 99
+"""Numbers up to here are tokens of their own in every vocabulary."""
+OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+}  # fmt: skip
+_TOKEN = re.compile(r"[0-9]+|\S")
+
+Number = Annotated[int, Field(ge=1, le=LARGEST)]
+Count = Annotated[int, Field(ge=2, le=5)]
+Way = tuple[int, str, int] | None
+"""How a value is made: left value, operator, right value; None for a number that is given."""
+
+
+def value_of(expression: str, numbers: Sequence[int]) -> Fraction | str:
+    """The exact value of an expression that uses each of the numbers at most once, or what is wrong with it, in words.
+
+    Dijkstra's shunting-yard algorithm: no recursion, so that brackets may nest as deeply as they like.
+    """
+    left = Counter(map(str, numbers))
+    values: list[Fraction] = []
+    waiting: list[str] = []
+
+    def reduce() -> str | None:
+        b, a, sign = values.pop(), values.pop(), waiting.pop()
+        if sign == "/" and not b:
+            return "it divides by 0"
+        values.append(OPERATORS[sign](a, b))
+
+    operand = True
+    for token in _TOKEN.findall(expression):
+        if operand and token == "(":
+            waiting.append(token)
+        elif operand:
+            if not left[token]:
+                return f"{short(token)!r} is no number that is left"
+            left[token] -= 1
+            values.append(Fraction(int(token)))
+            operand = False
+        elif token in OPERATORS:
+            while waiting and waiting[-1] != "(" and not (waiting[-1] in "+-" and token in "*/"):
+                if wrong := reduce():
+                    return wrong
+            waiting.append(token)
+            operand = True
+        elif token == ")":
+            while waiting and waiting[-1] != "(":
+                if wrong := reduce():
+                    return wrong
+            if not waiting:
+                return "a bracket is closed that was not opened"
+            waiting.pop()
+        else:
+            return f"{short(token)!r} is no operator"
+    if operand:
+        return "it ends where a number is expected"
+    while waiting:
+        if waiting[-1] == "(":
+            return "a bracket is not closed"
+        if wrong := reduce():
+            return wrong
+    return values[0]
+
+
+def reachable(numbers: Sequence[int]) -> list[dict[int, tuple[int, Way]]]:
+    """By subset of the numbers (a bit mask), each value that all numbers of the subset make together, and how: the
+    subset of the left part and the `Way`. All values on the way are whole numbers from 1 to 99."""
+    tables: list[dict[int, tuple[int, Way]]] = [{} for _ in range(1 << len(numbers))]
+    for i, number in enumerate(numbers):
+        tables[1 << i][number] = (0, None)
+    for mask in range(1, len(tables)):
+        part = (mask - 1) & mask
+        while part:
+            for a, b in itertools.product(tables[part], tables[mask ^ part]):
+                for sign, c in _results(a, b):
+                    tables[mask].setdefault(c, (part, (a, sign, b)))
+            part = (part - 1) & mask
+    return tables
+
+
+def _results(a: int, b: int) -> list[tuple[str, int]]:
+    found = [("+", a + b), ("*", a * b), ("-", a - b)]
+    if a % b == 0:
+        found.append(("/", a // b))
+    return [(sign, c) for sign, c in found if 1 <= c <= LARGEST]
+
+
+class Numbers(Puzzle):
+    """Numbers and a target."""
+
+    numbers: tuple[Number, ...] = Field(min_length=1, max_length=6)
+    target: Number
+
+    @property
+    def goal(self) -> str:
+        return f"make {self.target} from {' '.join(map(str, self.numbers))}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.target} from {sorted(self.numbers)}"
+
+    def start(self) -> Game:
+        return OneAnswer(self.check)
+
+    def check(self, answer: str) -> str:
+        """The verdict of an answer."""
+        value = value_of(answer, self.numbers)
+        if isinstance(value, str):
+            return value
+        return SOLVED if value == self.target else f"{short(answer)} is {value} , not {self.target}"
+
+    def solution(self) -> tuple[list[str], str]:
+        """The steps (`3 + 4 = 7`) and the expression of a way that uses fewest numbers; no steps and no expression
+        where no whole numbers from 1 to 99 lead there."""
+        tables = reachable(self.numbers)
+        masks = [m for m, table in enumerate(tables) if self.target in table]
+        return _told(tables, min(masks, key=int.bit_count), self.target) if masks else ([], "")
+
+    def steps(self) -> list[str]:
+        return self.solution()[0]
+
+    def demonstration(self) -> list[str]:
+        return [answered(*self.solution())]
+
+
+def _told(tables: list[dict[int, tuple[int, Way]]], mask: int, value: int) -> tuple[list[str], str]:
+    part, way = tables[mask][value]
+    if way is None:
+        return [], str(value)
+    a, sign, b = way
+    (first, left), (second, right) = _told(tables, part, a), _told(tables, mask ^ part, b)
+    left, right = (f"( {x} )" if steps else x for steps, x in ((first, left), (second, right)))
+    return [*first, *second, f"{a} {sign} {b} = {value}"], f"{left} {sign} {right}"
+
+
+class Countdown(PuzzleSource):
+    """Countdown, single-turn."""
+
+    kind: ClassVar[type[Puzzle]] = Numbers
+    numbers: tuple[Count, Count, Count] = (2, 3, 4)
+    """How many numbers are given in easy, medium and hard tasks; one less is the length of the solution."""
+    largest: Annotated[int, Field(ge=2, le=LARGEST)] = 20
+    """Numbers are drawn from 1 to this."""
+
+    @model_validator(mode="after")
+    def _grows(self) -> "Countdown":
+        if list(self.numbers) != sorted(self.numbers):
+            raise ValueError("harder tasks must have as many numbers or more")
+        return self
+
+    def make(self, rng: random.Random, difficulty: Difficulty) -> Numbers:
+        while True:
+            numbers = tuple(rng.randint(1, self.largest) for _ in range(at(self.numbers, difficulty)))
+            *fewer, all_of_them = reachable(numbers)
+            targets = sorted(set(all_of_them).difference(*fewer))
+            if targets:
+                return Numbers(numbers=numbers, target=rng.choice(targets))

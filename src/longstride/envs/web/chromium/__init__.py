@@ -1,0 +1,1 @@
+"""Chromium as an environment; needs the extra `browser` and a Chromium of the system."""

@@ -1,0 +1,347 @@
+"""Chromium: the same observations as the text browser, nothing reached but what a task allows, nothing left behind."""
+
+import asyncio
+import os
+import random
+import shutil
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("playwright", reason="needs the extra `browser`")
+if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
+    pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from longstride.core.errors import EnvFailure
+from longstride.core.task import Task
+from longstride.envs.web.chromium.env import ChromiumEnv
+from longstride.envs.web.chromium.gateway import Gateway
+from longstride.envs.web.chromium.host import Reach, host
+from longstride.envs.web.demonstrator import Demonstrator
+from longstride.envs.web.env import WebEnv
+from longstride.envs.web.sites import KINDS, application
+from longstride.envs.web.tasks import EmbeddedWeb
+
+START = Task(id="t", source="x", goal="look", start="/")
+
+
+def app_of(pages: dict[str, Any]) -> Reach:
+    """What reaches only an application with these pages at `app.test`."""
+
+    def endpoint(page: Any) -> Any:
+        async def answer(request: Request) -> Response:
+            return page if isinstance(page, Response) else HTMLResponse(page)
+
+        return answer
+
+    routes = [Route(path, endpoint(page), methods=["GET", "POST"]) for path, page in pages.items()]
+    return Reach(Gateway({"app.test": Starlette(routes=routes)}))
+
+
+def env_of(html: str, **pages: Any) -> ChromiumEnv:
+    return ChromiumEnv(app_of({"/": html} | {f"/{k}": v for k, v in pages.items()}), "http://app.test")
+
+
+async def walk(env: ChromiumEnv, *said: str) -> list[str]:
+    """The observations of an episode."""
+    try:
+        seen = [(await env.reset(START, 0)).text]
+        for text in said:
+            seen.append((await env.step(f"Action: {text}")).observation.text)
+        return seen
+    finally:
+        await env.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_chromium_and_the_text_browser_show_the_same(kind: str) -> None:
+    """Scripted walks with slips, then arbitrary actions, wrong ones among them."""
+    web = EmbeddedWeb(sites=(kind,))
+    for k, task in enumerate(web.sample(random.Random(7), 3)):
+        rng, text, real = random.Random(k), WebEnv(application()), ChromiumEnv()
+        agent = Demonstrator(task, rng, slips=0.3)
+        try:
+            a, b = await text.reset(task, 0), await real.reset(task, 0)
+            for n in range(16):
+                assert (a.text, a.url) == (b.text, b.url)
+                said = agent.say(a.text) if k < 2 else f"Action: {arbitrary(rng, a.text)}"
+                one, two = await text.step(said), await real.step(said)
+                assert (one.action, one.error, one.terminated, one.answer) == (
+                    two.action, two.error, two.terminated, two.answer,
+                ), (n, said)  # fmt: skip
+                a, b = one.observation, two.observation
+                if one.terminated:
+                    break
+            assert await text.final_state() == await real.final_state()
+        finally:
+            await real.close()
+
+
+def arbitrary(rng: random.Random, page: str) -> str:
+    n = rng.randint(0, page.count("[") + 1)
+    return rng.choice(
+        [f"click [{n}]", f"click [{n}]", f"click [{n}]", f"type [{n}] 3", f"fill [{n}] mug", f"select [{n}] red"]
+        + ["back", "home", "wait", "scroll down", "scroll up", "goto /nowhere", "nonsense"]
+    )
+
+
+async def test_an_observation_says_what_only_a_real_browser_knows() -> None:
+    page = """<p style="display:none">hidden</p><div onclick="this.textContent='done'">press me</div>
+        <script>document.write('<p>written</p>'); setTimeout(() => 0, 1e6)</script>
+        <details><summary>more</summary><p>inside</p></details><p style="visibility:hidden">unseen</p>"""
+    seen = await walk(env_of(page), "click [1]", "click [2]")
+    assert seen[0] == "button press me [1]\nwritten\nbutton more [2]"
+    assert seen[1] == "button done [1]\nwritten\nbutton more [2]"
+    assert seen[2] == "button done [1]\nwritten\nbutton more [2]\ninside"
+
+
+async def test_an_observation_waits_for_what_an_action_set_off() -> None:
+    page = """<button onclick="fetch('/late').then(r => r.text()).then(t => document.body.append(t))">get</button>
+        <button onclick="let n = 0, f = () => { this.style.width = n++ + 'px'; n < 9 ? requestAnimationFrame(f) : this.after('grown') }; f()">grow</button>
+        <button onclick="setTimeout(() => location.href = '/late', 0)">go</button>"""
+    seen = await walk(env_of(page, late=PlainTextResponse("came late")), "click [1]", "click [2]", "click [3]")
+    assert "came late" in seen[1]
+    assert "grown" in seen[2]
+    assert seen[3] == "came late"
+
+
+async def test_keys_and_mouse_are_real_events() -> None:
+    page = """<input aria-label=a onkeydown="log.textContent += event.isTrusted + event.key">
+        <button onclick="log.textContent += event.isTrusted" onmouseover="log.textContent += 'over'">b</button><p id=log></p>"""
+    seen = await walk(env_of(page), "fill [1] xy", "hover [2]", "click [2]")
+    assert seen[1].endswith("truextruey")
+    assert seen[2].endswith("over")
+    assert seen[3].endswith("overtrue")
+
+
+async def test_every_action_has_its_effect_or_its_explanation() -> None:
+    page = """<input type=date aria-label=d><select aria-label=s><option>one<option>two</select><textarea aria-label=t></textarea>
+        <button disabled>off</button><input type=file aria-label=f><a href="/next" target=_blank>tab</a>
+        <div style="position:fixed;inset:0 0 auto 0;height:0"></div>"""
+    env = env_of(page, next="<h1>next</h1>")
+    seen = await walk(
+        env, "fill [1] 2026-01-31", "fill [1] soon", "select [2] two", "select [2] six", "type [3] a b", "click [4]",
+        "click [5]", "click [9]", "click [6]", "tab 1", "tab new", "tab 9", "goto http://elsewhere.test/", "hover [99]",
+    )  # fmt: skip
+    assert "textbox d [1] = 2026-01-31" in seen[1]
+    assert "does not take" in seen[2]
+    assert "select s [2] = two ( one | two )" in seen[3]
+    assert "has no option 'six'; it has one | two" in seen[4]
+    assert "textbox t [3] = a b" in seen[5]
+    assert "error: button [4] is disabled" in seen[6]
+    assert "error: file [5] does nothing when clicked" in seen[7]
+    assert "error: there is no element [9]; this page has 1 to 6" in seen[8]
+    assert seen[9] == "tab 2 of 2\n# next"
+    assert seen[10].startswith("tab 1 of 2\ntextbox d [1]")
+    assert seen[11].startswith("tab 3 of 3")
+    assert "error: there is no tab 9; there are 3" in seen[12]
+    assert "error: this address is outside of the site" in seen[13]
+
+
+async def test_a_dialog_is_answered_and_told() -> None:
+    seen = await walk(env_of("<button onclick=\"alert('mind the gap')\">a</button>"), "click [1]")
+    assert seen[1] == "button a [1]\nalert: mind the gap"
+
+
+async def test_the_accessibility_tree_can_be_read_and_acted_on() -> None:
+    env = ChromiumEnv(
+        app_of({"/": "<h1>t</h1><p>some <a href=/>link</a></p><input aria-label=name>"}),
+        "http://app.test",
+        view="axtree",
+    )
+    seen = await walk(env, "fill [2] ann", "click [9]")
+    assert 'heading "t"' in seen[0] and 'link "link" [1]' in seen[0]
+    assert 'textbox "name" [2] = ann' in seen[1]
+    assert "there is no element [9]; this page has 1 to 2" in seen[2]
+
+
+async def test_a_screenshot_has_the_numbers_and_leaves_no_trace() -> None:
+    env = ChromiumEnv(app_of({"/": "<button>b</button>"}), "http://app.test", screenshot=True)
+    try:
+        first = await env.reset(START, 0)
+        marked, plain = first.image, await host().run(env.browser.screenshot(marks=False))
+        assert marked is not None and marked.startswith(b"\x89PNG") and marked != plain
+        assert (
+            await host().run(env.browser.evaluate("document.documentElement.outerHTML.includes('longstride')")) is False
+        )
+    finally:
+        await env.close()
+
+
+async def test_an_episode_leaves_nothing_to_the_next_one() -> None:
+    page = """<script>
+        const old = [document.cookie, localStorage.x, sessionStorage.x, window.name, history.length].join();
+        document.cookie = 'c=1'; localStorage.x = sessionStorage.x = window.name = 'kept';
+        document.write(old)</script>"""
+    reach = app_of({"/": page})
+    first, second = [await walk(ChromiumEnv(reach, "http://app.test")) for _ in range(2)]
+    assert first == second
+
+
+class Listener:
+    """A server outside of what a task allows; counts what comes."""
+
+    def __init__(self) -> None:
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
+        self.calls: list[bytes] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 7\r\n\r\noutside"
+        with connection:
+            if said := connection.recv(1000):
+                self.calls.append(said)
+                connection.sendall(head)
+
+
+@pytest.fixture
+def outside() -> Iterator[Listener]:
+    listener = Listener()
+    yield listener
+    listener.socket.close()
+
+
+async def test_a_page_reaches_only_what_its_task_allows(outside: Listener) -> None:
+    o = f"http://{outside.address}"
+    page = f"""<a href="{o}/link">link</a><a href="/redirect">redirect</a><a href="/file" download>file</a>
+        <button onclick="window.open('{o}/popup')">popup</button><form method=post action="{o}/form"><button>form</button></form>
+        <button onclick="location='file:///etc/passwd'">read</button>
+        <a href="https://{outside.address}/tls">tls</a><a href="{o}/blank" target=_blank>blank</a>
+        <img src="{o}/img"><iframe src="{o}/frame"></iframe><link rel=prefetch href="{o}/prefetch"><link rel=stylesheet href="{o}/css">
+        <p id=log></p><script>
+        const note = t => log.textContent += t + ' ';
+        fetch('{o}/fetch', {{mode: 'no-cors'}}).then(r => note(r.type + r.status), () => note('fetch refused'));
+        fetch('file:///etc/passwd').then(() => note('READ'), () => note('file refused'));
+        new WebSocket('ws://{outside.address}/ws').onerror = () => note('ws refused');
+        navigator.sendBeacon('{o}/beacon', 'x');
+        (navigator.serviceWorker ? navigator.serviceWorker.register('/worker.js') : Promise.reject()).then(() => note('WORKER'), () => note('worker refused'));
+        new Worker('/thread.js').onmessage = m => note(m.data);
+        new RTCPeerConnection({{iceServers: [{{urls: 'stun:{outside.address}'}}]}}).createDataChannel('x');
+        </script>"""
+    script = f"fetch('{o}/thread', {{mode: 'no-cors'}}).then(() => postMessage('thread ' + 'done'), () => postMessage('thread refused'))"
+    reach = app_of(
+        {
+            "/": page,
+            "/redirect": RedirectResponse(f"{o}/redirected"),
+            "/file": PlainTextResponse("x", headers={"content-disposition": "attachment"}),
+            "/worker.js": Response("", media_type="text/javascript"),
+            "/thread.js": Response(script, media_type="text/javascript"),
+        }  # fmt: skip
+    )
+    env = ChromiumEnv(reach, "http://app.test")
+    steps = [
+        "wait",
+        "wait",
+        *(f"click [{n}]" for n in range(1, 9)),
+        f"goto {o}/goto",
+        "goto file:///etc/passwd",
+        "goto chrome://version",
+        "wait",
+    ]
+    seen = await walk(env, *steps)
+    assert "fetch refused" in seen[2] or "opaque403" in seen[2].replace("opaque0", "opaque403")
+    assert "file refused" in seen[2] and "ws refused" in seen[2] and "WORKER" not in seen[2]
+    assert not any("root:" in text or "outside" in text.replace("outside of the site", "") for text in seen)
+    assert "error: this address is outside of the site" in seen[3]
+    assert outside.calls == []
+    assert outside.address in reach.gateway.refused
+    await walk(ChromiumEnv(Reach(reach.gateway, frozenset({outside.address})), "http://app.test"), "click [1]")
+    assert outside.calls  # the same page reaches it where the task allows it
+
+
+async def test_a_redirect_to_elsewhere_leaves_the_visitor_where_it_was(outside: Listener) -> None:
+    page = HTMLResponse("<a href=/away>away</a>")
+    reach = app_of({"/": page, "/away": RedirectResponse(f"http://{outside.address}/")})
+    seen = await walk(ChromiumEnv(reach, "http://app.test"), "click [1]", "back")
+    assert seen[1].startswith("link away [1]".removeprefix("link "))
+    assert outside.calls == []
+
+
+async def test_a_tab_or_a_browser_that_crashes_fails_its_episodes_and_no_later_one() -> None:
+    env = env_of("<p>here</p>")
+    await env.reset(START, 0)
+    with pytest.raises(EnvFailure):
+        with_crash = env.browser.tab.cdp
+        await asyncio.gather(host().run(crash(with_crash)), env.step("Action: wait"))
+        await env.step("Action: wait")
+    await env.close()
+    assert (await walk(env_of("<p>here</p>"), "wait"))[1] == "here"
+
+    env, before = env_of("<p>here</p>"), host().launches
+    await env.reset(START, 0)
+    os.kill(browser_pid(), signal.SIGKILL)
+    with pytest.raises(EnvFailure):
+        for _ in range(20):
+            await env.step("Action: wait")
+    await env.close()
+    assert (await walk(env_of("<p>here</p>"), "wait"))[1] == "here"
+    assert host().launches == before + 1
+
+
+async def crash(cdp: Any) -> None:
+    await asyncio.wait([asyncio.ensure_future(cdp.send("Page.crash"))], timeout=2)
+
+
+def browser_pid() -> int:
+    """The browser's main process: a descendant of this one called chromium whose parent is not."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            name, rest = stat.read_text().partition("(")[2].rsplit(")", 1)
+            parents[int(stat.parent.name)] = (int(rest.split()[1]), name)
+
+    def ours(pid: int) -> bool:
+        return pid == os.getpid() or (pid in parents and ours(parents[pid][0]))
+
+    browsers = {p: up for p, (up, name) in parents.items() if name.startswith("chrom") and ours(p)}
+    return next(p for p, up in browsers.items() if up not in browsers)
+
+
+async def test_a_page_that_hangs_fails_its_episode_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longstride.envs.web.chromium.host.ANSWER", 1.0)
+    env = env_of('<button onclick="while (true) {}">hang</button>')
+    await env.reset(START, 0)
+    with pytest.raises(EnvFailure):
+        await env.step("Action: click [1]")
+    await env.close()
+    assert (await walk(env_of("<p>here</p>")))[0] == "here"
+
+
+async def test_a_document_that_never_arrives_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longstride.envs.web.chromium.tab.ARRIVE", 1.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        reach = Reach(app_of({"/": f'<a href="http://{address}/">away</a><p>here</p>'}).gateway, frozenset({address}))
+        seen = await walk(ChromiumEnv(reach, "http://app.test"), "click [1]", "wait")
+    assert seen == ["away [1]\nhere"] * 3
+
+
+async def test_a_hostile_page_is_read_within_bounds() -> None:
+    page = (
+        "<div>" * 3000
+        + "deep"
+        + "<p>x</p>" * 3000
+        + "<script>document.body.innerHTML += '<a href=/>l</a>'.repeat(4000); Array.prototype.push = () => { throw 1 }; document.querySelector = null</script>"
+    )
+    seen = await walk(env_of(page), "click [7]")
+    assert "cut here" in seen[0] or "scroll down" in seen[0]

@@ -23,13 +23,18 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "target", metavar="RUN_OR_MODEL", help="a run folder, `base`, a model folder or a Hugging Face name"
     )
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
         "--strategy", choices=("direct", "check-again"), default="direct", help="what is done at test time"
     )
     parser.add_argument(
         "--checks", type=_span, default=range(2, 3), metavar="N|A..B", help="answers needed by check-again (1..4)"
     )
-    parser.add_argument("--tasks", type=int, metavar="N", help="held-out tasks (default: as in the recipe)")
+    parser.add_argument(
+        "--tasks", action="append", default=[], metavar="N|SOURCE",
+        help="how many held-out tasks, or where they come from, such as miniwob (default: as in the recipe)",
+    )  # fmt: skip
+    parser.add_argument("--browser", choices=("text", "chromium"), help="what the embedded sites are seen with")
     parser.add_argument(
         "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test horizon)"
     )
@@ -51,9 +56,12 @@ def run(args: argparse.Namespace) -> int:
     from longstride.training.recipe import Recipe
 
     toml = Path(args.target) / RUN_FILE
-    overrides = [f"evaluation.tasks={args.tasks}"] if args.tasks is not None else []
+    overrides = [f"evaluation.tasks={t}" if t.lstrip("-").isdecimal() else f"tasks.type={t}" for t in args.tasks]
+    if args.browser:
+        overrides.append(f"tasks.browser={args.browser}")
     if args.horizon is not None:
         overrides.append(f"test_horizon={{type='fixed', limit={args.horizon}}}")
+    overrides += args.overrides
     recipe = resolve(Recipe, recipe_from(str(toml) if toml.is_file() else MODEL_RECIPE), overrides)
     tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
     strategies = [CheckAgain(checks=n) for n in args.checks] if args.strategy == "check-again" else [Direct()]

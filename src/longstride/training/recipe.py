@@ -9,6 +9,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 import longstride.envs.puzzles
+import longstride.envs.web.benchmarks.source
+import longstride.envs.web.browsergym
 import longstride.envs.web.miniwob
 import longstride.envs.web.tasks  # noqa: F401 (their members of TaskSource can be named in TOML)
 from longstride.algorithms.base import Credit, Replay

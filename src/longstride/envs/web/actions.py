@@ -72,7 +72,7 @@ def parse(text: str) -> Action | str:
     if verb == "scroll":
         return Action(verb, text=rest) if rest in ("up", "down") else "scroll goes up or down"
     if verb == "tab":
-        return Action(verb, text=rest) if rest == "new" or rest.isdecimal() else "tab needs a number, or new"
+        return Action(verb, text=rest) if re.fullmatch(r"new|[0-9]{1,3}", rest) else "tab needs a number, or new"
     if verb in ("answer", "goto"):
         return Action(verb, text=rest) if rest else f"{verb} needs {'words' if verb == 'answer' else 'an address'}"
     if verb == "infeasible":

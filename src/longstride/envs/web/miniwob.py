@@ -57,6 +57,15 @@ async ([seed, mode]) => {
   core.countdownTimer = () => {};
   core.setDataMode(mode);
   if (core.EP_TIMER !== null) { clearTimeout(core.EP_TIMER); core.EP_TIMER = null; }
+  if (!core.told) {
+    core.told = core.endEpisode;
+    core.endEpisode = (...given) => {
+      core.told(...given);
+      const told = JSON.stringify([WOB_RAW_REWARD_GLOBAL, WOB_REWARD_REASON]);
+      if (WOB_DONE_GLOBAL) document.documentElement.dataset.note = told;
+    };
+  }
+  delete document.documentElement.dataset.note;
   Math.seedrandom(seed);
   if (!document.getElementById("reward-display")) core.startEpisode();
   core.startEpisodeReal();
@@ -65,7 +74,6 @@ async ([seed, mode]) => {
   return core.getUtterance();
 }
 """
-STATE = "() => [WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL, WOB_REWARD_REASON]"
 
 
 @cache
@@ -179,13 +187,9 @@ class MiniWobEnv(ChromiumEnv):
 
     async def _act(self, text: str) -> Step:
         step = await WebEnv.step(self, text)
-        try:
-            done, reward, reason = await self.browser.evaluate(STATE)
-        except EnvFailure:
-            if self.browser.url.startswith(self.origin):
-                raise
-            done, reward, reason = True, -1.0, "left the task's page"
-        if done:
+        note = '[-1, "left the task\'s page"]' if not self.browser.url.startswith(self.origin) else self.browser.note
+        if note:
+            reward, reason = json.loads(note)
             step.terminated, step.reward = True, float(reward > 0)
             step.info |= {"raw_reward": reward, "reason": reason}
         return step

@@ -7,7 +7,8 @@ an action; only the hosts of its `Reach` are contacted. Files cannot be uploaded
 
 import asyncio
 import json
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
@@ -15,7 +16,7 @@ from longstride.core.errors import EnvFailure
 from longstride.envs.web.browser import OUTSIDE, TextBrowser
 from longstride.envs.web.chromium.axtree import Tree
 from longstride.envs.web.chromium.host import Host, Reach, trouble
-from longstride.envs.web.chromium.tab import Tab
+from longstride.envs.web.chromium.tab import ARRIVE, Tab
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
@@ -70,6 +71,11 @@ class ChromiumBrowser:
     @property
     def title(self) -> str:
         return self.tab.seen["title"]
+
+    @property
+    def note(self) -> str:
+        """What the page notes for whoever trusts it: the attribute `data-note` of its root."""
+        return self.tab.seen.get("note", "")
 
     @property
     def lines(self) -> list[str]:
@@ -143,31 +149,18 @@ class ChromiumBrowser:
 
     async def fill(self, number: int, words: str) -> str | None:
         """Types words into a text field, in place of what is in it."""
-        at = await self._on(number, "fill", words)
-        if isinstance(at, str):
-            return at or await self._look()
-        async with trouble("typing"):
-            await self.tab.page.mouse.click(at["x"], at["y"])
-            full = await self._call("clear", number)
-            if full and not words:
-                await self.tab.page.keyboard.press("Delete")
-            await self.tab.page.keyboard.type(words)
-        return await self._look()
+        error = await self._put(number, words)
+        return error or await self._look()
 
     async def type(self, number: int, words: str) -> str | None:
         """Types words into a text field and presses Enter."""
-        at = await self._on(number, "fill", words)
-        if isinstance(at, str) and at:
-            return at
-        async with trouble("typing"):
-            if isinstance(at, dict):
-                await self.tab.page.mouse.click(at["x"], at["y"])
-                await self._call("clear", number)
-                await self.tab.page.keyboard.type(words)
-            if await self._call("multiline", number):
-                return await self._look()  # Enter is a line break there
-            idle = await self._call("enter", number)
-            before = self._state()
+        if error := await self._put(number, words):
+            return error
+        if await self._call("multiline", number):
+            return await self._look()  # Enter is a line break there
+        idle = await self._call("enter", number)
+        before = self._state()
+        async with trouble("Enter was not taken"):
             await self.tab.page.keyboard.press("Enter")
         return await self._look() or (idle if idle and self._state() == before else None)
 
@@ -179,12 +172,12 @@ class ChromiumBrowser:
         """Looks again."""
         return await self._look()
 
-    async def new_tab(self) -> str | None:
-        """Opens the first address in a new tab."""
+    async def new_tab(self, url: str = "") -> str | None:
+        """Opens an address, the first one if it is left out, in a new tab."""
         if len(self._tabs) >= MAX_TABS:
             return f"{MAX_TABS} tabs are open, and no more can be"
         await self._add_tab()
-        return await self.home()
+        return await (self.goto(url) if url else self.home())
 
     async def switch_tab(self, number: int) -> str | None:
         """Brings tab `number` (from 1) to the front."""
@@ -210,6 +203,46 @@ class ChromiumBrowser:
         """The value of an expression among the page's own scripts: for pages that are trusted, and for evaluators."""
         async with trouble("the page's program failed"):
             return await self.tab.page.evaluate(expression)
+
+    @asynccontextmanager
+    async def aside(self, url: str = "") -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        """Runs an evaluator's JavaScript on the page in front or, for an address, on a page of its own. What is run
+        gives None where it raises."""
+        from playwright.async_api import Error
+
+        if self._context is None:
+            raise EnvFailure("nothing is open")
+        page = self.tab.page
+        async with trouble(f"{url} could not be opened"):
+            if url:
+                page = await self._context.new_page()
+                await self._opened.get()
+                await page.goto(url, wait_until="load", timeout=1000 * ARRIVE)
+
+        async def run(function: str, *argument: Any) -> Any:
+            with suppress(Error, TimeoutError):
+                async with asyncio.timeout(ARRIVE):
+                    return await page.evaluate(function, *argument)
+
+        try:
+            yield run
+        finally:
+            if url:
+                await page.close()
+
+    async def call(self, method: str, url: str, data: Any, headers: dict[str, str]) -> bytes:
+        """Body of the answer to a request from outside of any page, with the visitor's cookies.
+
+        Raises:
+            EnvFailure: no answer, or one with an error status.
+        """
+        if self._context is None:
+            raise EnvFailure("nothing is open")
+        async with trouble(f"{url} could not be called"):
+            answer = await self._context.request.fetch(url, method=method, data=data, headers=headers)
+            if not answer.ok:
+                raise EnvFailure(f"{method} {url} was answered with status {answer.status}")
+            return await answer.body()
 
     async def fetch(self, path: str) -> tuple[int, bytes]:
         """Status and body of a GET with the visitor's cookies; the open page and the history stay as they are."""
@@ -286,13 +319,29 @@ class ChromiumBrowser:
             await self.tab.adopt(nodes[number - 1], number)
         return await self._call(name, number, *arguments)
 
+    async def _put(self, number: int, words: str) -> str:
+        """Types words over what is in a field; what is wrong with it, or ""."""
+        at = await self._on(number, "fill", words)
+        if isinstance(at, str):  # wrong, or done: some kinds of field have no text that keys could be typed into
+            return at
+        page = self.tab.page
+        async with trouble("the keys were not taken"):
+            await self.tab.press(at["x"], at["y"])
+            if await self._call("clear", number) and not words:
+                await page.keyboard.press("Delete")
+            await page.keyboard.type(words)
+        return ""
+
     async def _point(self, what: Literal["click", "hover"], number: int) -> str | None:
         at = await self._on(number, what)
         if isinstance(at, str):
             return at
-        mouse, before = self.tab.page.mouse, self._state()
-        async with trouble(f"the {what} failed"):
-            await (mouse.click(at["x"], at["y"]) if what == "click" else mouse.move(at["x"], at["y"]))
+        before = self._state()
+        if what == "click":
+            await self.tab.press(at["x"], at["y"])
+        else:
+            async with trouble("the mouse was not taken"):
+                await self.tab.page.mouse.move(at["x"], at["y"])
         refused = await self._look()
         if refused is None and at.get("takes_words") and what == "click" and self._state() == before:
             return f"textbox [{number}] takes words: type [{number}] words"

@@ -79,6 +79,8 @@ class Reach:
 
     gateway: Gateway
     network: frozenset[str] = frozenset()
+    login: str = ""
+    """File of cookies and storage (Playwright's storage state) that an episode begins with."""
 
     @property
     def hosts(self) -> list[str]:
@@ -126,6 +128,7 @@ class Host:
                 service_workers="block",
                 locale="en-US",
                 timezone_id="UTC",
+                storage_state=reach.login or None,
             )
 
     async def give_back(self, reach: Reach, context: "BrowserContext", whole: bool) -> None:
@@ -134,7 +137,7 @@ class Host:
 
         try:
             async with asyncio.timeout(CLOSING):
-                if whole and len(self._idle) < IDLE and context.browser is self._browser:
+                if whole and not reach.login and len(self._idle) < IDLE and context.browser is self._browser:
                     await self._empty(reach, context)
                     self._idle.append((reach, context))
                 else:

@@ -193,8 +193,9 @@
   let leaving = false, refused = "", changes = 0, moves = 0, seenMoves = 0, allowed = null;
   const watch = () => new MutationObserver(records => {
     changes += 1;
-    if (records.some(r => r.attributeName === "style")) moves += 1;
-  }).observe(document, {subtree: true, childList: true, attributes: true, characterData: true});
+    if (records.some(r => r.attributeName === "style" && placed(r.oldValue) !== placed(r.target.getAttribute("style")))) moves += 1;
+  }).observe(document, {subtree: true, childList: true, attributes: true, attributeOldValue: true, characterData: true});
+  const placed = style => (style || "").split(";").filter(d => /height|width|top|left|right|bottom|opacity|margin|padding|transform/.test(d)).join();
   if (document.documentElement) watch(); else document.addEventListener("readystatechange", watch, {once: true});
   globalThis.navigation?.addEventListener("navigate", event => {
     const to = new URL(event.destination.url);
@@ -204,8 +205,8 @@
   const tick = () => new Promise(done => { const c = new MessageChannel(); c.port1.onmessage = done; c.port2.postMessage(0); });
   const loaded = () => new Promise(done => document.addEventListener("DOMContentLoaded", done, {once: true}));
   const frame = () => Promise.race([new Promise(requestAnimationFrame), new Promise(done => setTimeout(done, 50))]);
-  // Two turns of the event loop without a change; where styles were written, which is how scripts move things, a frame without
-  // more of it; the end of style sheets' own animations, unless they are endless.
+  // Two turns of the event loop without a change; where a script moved something, a frame without more of it; the end of
+  // style sheets' own animations, unless they are endless.
   const still = async limit => {
     const end = performance.now() + limit, more = () => performance.now() < end && !leaving;
     for (let calm = 0, before = changes; calm < 2 && more();) {
@@ -223,10 +224,13 @@
     for (let n = top; n; n = n.parentNode || n.host) if (n === e) return true;
     return top && e.labels && [...e.labels].some(l => l.contains(top)) || top === null;
   };
-  const middle = e => {   // of its first box, where a click would reach it
+  const middle = e => {   // of its first box, or a place nearer to a corner, where a click would reach it
     const r = [...e.getClientRects()].find(r => r.width && r.height) || e.getBoundingClientRect();
-    const x = r.left + r.width / 2, y = r.top + r.height / 2;
-    return x >= 0 && y >= 0 && x < innerWidth && y < innerHeight && hit(e, x, y) ? {x, y} : null;
+    for (const [u, v] of [[0.5, 0.5], [0.2, 0.2], [0.8, 0.2], [0.2, 0.8], [0.8, 0.8]]) {
+      const x = r.left + u * r.width, y = r.top + v * r.height;
+      if (x >= 0 && y >= 0 && x < innerWidth && y < innerHeight && hit(e, x, y)) return {x, y};
+    }
+    return null;
   };
   const where = item => {
     let at = middle(item.element);
@@ -245,14 +249,15 @@
   };
 
   globalThis.longstride = {
-    // Answers {lines, title, url, status, entry, leaving, refused, calm}.
+    // Answers what is known of the document; `note` is what a page that is trusted wants to be told with it.
     async look(hosts, limit) {
       allowed = hosts;
       if (document.readyState === "loading") await Promise.race([loaded(), new Promise(d => setTimeout(d, limit))]);
       await still(limit);
       const timing = performance.getEntriesByType("navigation")[0];
       const told = {leaving, refused, title: document.title, url: location.href, status: timing?.responseStatus || 0,
-        entry: globalThis.navigation?.currentEntry?.key || "", lines: leaving ? [] : read(), changes};
+        entry: globalThis.navigation?.currentEntry?.key || "", lines: leaving ? [] : read(), changes,
+        note: document.documentElement.getAttribute("data-note") || ""};
       refused = "";
       return told;
     },

@@ -1,0 +1,44 @@
+"""`longstride bench`: Longstride and a peer, measured in turn on the same work; kept under benchmarks/."""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from longstride.bench import NAMES
+from longstride.cli.common import print_json
+from longstride.core.errors import ConfigError
+
+FOLDER = Path("benchmarks")
+
+
+def add(commands: Any) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("bench", help="measure against a peer", description=__doc__, allow_abbrev=False)
+    parser.add_argument("name", choices=NAMES, help="the benchmark")
+    parser.add_argument("--peer", metavar="PYTHON", help="Python of an environment with the peer; left out, ours alone")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds of all sides (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="one JSON object; progress goes to stderr")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures, prints the table and keeps it; whether goals are met or not, the exit code is 0.
+
+    Raises:
+        ConfigError: fewer than two rounds, which say nothing about scatter.
+    """
+    if args.rounds < 2:
+        raise ConfigError(f"--rounds is at least 2, for one says nothing about scatter; got {args.rounds}")
+    from longstride.bench.base import run_benchmark, table
+
+    page = importlib.import_module(f"longstride.bench.{args.name}").PAGE
+    if args.peer is None:
+        print(f"ours alone; to compare, make the peer's environment:\n{page.how_to_make_peer}", file=sys.stderr)
+    result = run_benchmark(page, FOLDER, args.peer, args.rounds, lambda words: print(words, file=sys.stderr))
+    if args.json:
+        print_json(result)
+    else:
+        print(table(result) + f"\nkept in {FOLDER / page.name}.md")
+    return 0

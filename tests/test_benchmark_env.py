@@ -1,4 +1,4 @@
-"""Episodes of other people's benchmarks in Chromium: what evaluators need is read, logins are used, hosts are kept to."""
+"""Other people's benchmarks in Chromium: evaluators get what they read, logins are used, hosts are kept to."""
 
 import json
 import os
@@ -92,7 +92,8 @@ def test_programs_read_the_page_in_front_and_others(shop: str, tmp_path: Path) -
     right = [
         program("last", "document.querySelector('#total').outerText", "12.50"),
         program(f"{shop}/other", "", "for nobody"),
-        program("last", "document.querySelector('#none').outerText |OR|", "x") | {"required_contents": {"exact_match": ""}},
+        program("last", "document.querySelector('#none').outerText |OR|", "x")
+        | {"required_contents": {"exact_match": ""}},
     ]
     wrong = [program("last", "document.querySelector('#total').outerText", "13")]
     gone = [program("http://127.0.0.1:9/", "", "shop")]
@@ -112,7 +113,16 @@ def test_the_address_and_the_answer_are_checked_together(shop: str, tmp_path: Pa
 
 def test_a_login_is_taken_from_its_folder_and_from_nowhere_else(shop: str, tmp_path: Path) -> None:
     host = shop.removeprefix("http://").partition(":")[0]
-    cookie = {"name": "user", "value": "ann", "domain": host, "path": "/", "expires": -1, "httpOnly": False, "secure": False, "sameSite": "Lax"}
+    cookie = {
+        "name": "user",
+        "value": "ann",
+        "domain": host,
+        "path": "/",
+        "expires": -1,
+        "httpOnly": False,
+        "secure": False,
+        "sameSite": "Lax",
+    }
     (tmp_path / "ann.json").write_text(json.dumps({"cookies": [cookie], "origins": []}))
     seen = config(shop, 1, program_html=[program("last", "document.body.outerText", "for ann")])
     seen["storage_state"] = "./.auth/ann.json"
@@ -151,12 +161,17 @@ def test_the_post_of_an_address() -> None:
 
 
 def test_a_file_without_a_training_split_says_how_to_make_one(shop: str, tmp_path: Path) -> None:
-    (tmp_path / "tasks.json").write_text(json.dumps([config(shop, n, program_html=[program("last", "", "x")]) for n in range(40)]))
+    (tmp_path / "tasks.json").write_text(
+        json.dumps([config(shop, n, program_html=[program("last", "", "x")]) for n in range(40)])
+    )
     source = WebBenchmark(path=tmp_path / "tasks.json", format="webarena")
     import random
 
     with pytest.raises(TaskError, match="test_share"):
         source.sample(random.Random(0), 1)
     source = WebBenchmark(path=tmp_path / "tasks.json", format="webarena", test_share=0.25)
-    train, test = {t.template_id for t in source.sample(random.Random(0), 200)}, {t.template_id for t in source.held_out(99)}
+    train, test = (
+        {t.template_id for t in source.sample(random.Random(0), 200)},
+        {t.template_id for t in source.held_out(99)},
+    )
     assert train and test and not train & test

@@ -31,7 +31,7 @@ CLAIM = Claim(
     name="tti_map",
     paper="arXiv 2506.07976, section 5: why a fixed long horizon loses",
     statement="Growing the horizon beats a fixed long one in every regime, and growing from 4 beats staying there.",
-    scale=(*tti.SCALE, "iterations=8", "evaluation.sampling={temperature=1.0, top_p=0.95}"),
+    scale=(*tti.SCALE, "iterations=8", "evaluation.every=8", "evaluation.sampling={temperature=1.0, top_p=0.95}"),
     arms={f"{regime}_growing": changes for regime, changes in REGIMES.items()}
     | {f"{regime}_long": (tti.fixed(tti.LONG), *changes) for regime, changes in REGIMES.items()}
     | {"early_growing": (tti.growing(EARLY),), "early_fixed": (tti.fixed(EARLY),)},

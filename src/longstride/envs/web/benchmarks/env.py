@@ -136,12 +136,15 @@ class BenchmarkEnv(ChromiumEnv):
             raise ConfigError(f"a task asks the shop's administrator; give the account: {SHOP_ADMIN}=user:password")
         rest = f"{_origin(browser.url)}/rest"
         account = {"username": user, "password": password}
-        token = await browser.call("POST", f"{rest}/default/V1/integration/admin/token", account, {})
-        answer = await browser.call("GET", f"{rest}/V1/{path}", None, {"Authorization": f"Bearer {json.loads(token)}"})
+        _, token = await browser.call("POST", f"{rest}/default/V1/integration/admin/token", account)
         try:
-            return json.loads(answer)
+            header = {"Authorization": f"Bearer {json.loads(token)}"}
+            status, answer = await browser.call("GET", f"{rest}/V1/{path}", headers=header)
+            if status == 200:
+                return json.loads(answer)
         except ValueError as e:
-            raise EnvFailure(f"the shop answered {answer[:60]!r}, which is not JSON") from e
+            raise EnvFailure(f"the shop's answer is not JSON: {e}") from e
+        raise EnvFailure(f"the shop refused its administrator: status {status}")
 
 
 def post_url(url: str) -> str:

@@ -7,7 +7,7 @@ an action; only the hosts of its `Reach` are contacted. Files cannot be uploaded
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
@@ -230,29 +230,36 @@ class ChromiumBrowser:
             if url:
                 await page.close()
 
-    async def call(self, method: str, url: str, data: Any, headers: dict[str, str]) -> bytes:
-        """Body of the answer to a request from outside of any page, with the visitor's cookies.
+    async def call(self, method: str, url: str, data: Any = None, headers: Mapping[str, str] = {}) -> tuple[int, bytes]:
+        """Status and body of the answer to a request from outside of any page, with the visitor's cookies. It goes past
+        the browser, whose own requests would go through its proxy.
 
         Raises:
-            EnvFailure: no answer, or one with an error status.
+            EnvFailure: the address is outside of what may be contacted, or there was no answer.
         """
+        import httpx2
+
         if self._context is None:
             raise EnvFailure("nothing is open")
-        async with trouble(f"{url} could not be called"):
-            answer = await self._context.request.fetch(url, method=method, data=data, headers=headers)
-            if not answer.ok:
-                raise EnvFailure(f"{method} {url} was answered with status {answer.status}")
-            return await answer.body()
+        if urlsplit(url).netloc.lower() not in self.reach.network:
+            raise EnvFailure(f"{url} could not be called: {OUTSIDE}")
+        async with trouble(f"the cookies of {url} could not be read"):
+            cookies = {c["name"]: c["value"] for c in await self._context.cookies(url)}  # pyright: ignore
+        try:
+            async with httpx2.AsyncClient(trust_env=False, timeout=ARRIVE, cookies=cookies) as client:
+                answer = await client.request(method, url, json=data, headers=dict(headers))
+        except httpx2.HTTPError as e:
+            raise EnvFailure(f"{url} could not be called: {type(e).__name__} {e}") from e
+        return answer.status_code, answer.content
 
     async def fetch(self, path: str) -> tuple[int, bytes]:
         """Status and body of a GET with the visitor's cookies; the open page and the history stay as they are."""
+        url = urljoin(f"{self.origin}/", path)
+        if (app := self.reach.gateway.apps.get(urlsplit(url).netloc)) is None:
+            return await self.call("GET", url)
         if self._context is None:
             raise EnvFailure("nothing is open")
-        url = urljoin(f"{self.origin}/", path)
         async with trouble(f"{path} could not be fetched"):
-            if (app := self.reach.gateway.apps.get(urlsplit(url).netloc)) is None:
-                answer = await self._context.request.get(url, max_redirects=0, timeout=10_000)
-                return answer.status, await answer.body()
             cookies = [(c["path"], c["name"], c["value"]) for c in await self._context.cookies(url)]  # pyright: ignore
         return await TextBrowser(app, self.origin, cookies=cookies).fetch(path)
 

@@ -1,0 +1,76 @@
+"""Many episodes in Chromium, with a tab and then the whole browser crashing on the way: nothing is left behind.
+
+LONGSTRIDE_SOAK=500 makes it the long form (2 to 4 minutes); by default it is 120 episodes."""
+
+import asyncio
+import os
+import shutil
+import signal
+
+import pytest
+
+pytest.importorskip("playwright", reason="needs the extra `browser`")
+if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
+    pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
+
+from test_chromium import START, browser_pid, crash, env_of
+
+from longstride.bench.processes import memory, tree
+from longstride.core.errors import EnvFailure
+from longstride.envs.web.chromium.host import host
+
+EPISODES = int(os.environ.get("LONGSTRIDE_SOAK", 120))
+PAGE = "<h1>t</h1><input aria-label=a><button onclick=\"document.body.append('x'.repeat(99999))\">b</button>"
+
+
+async def play(env, disturb=None) -> bool:
+    """One short episode; whether it came to its end."""
+    try:
+        await env.reset(START, 0)
+        if disturb is not None:
+            await disturb(env)
+        for said in ("fill [1] word", "click [2]"):
+            await env.step(f"Action: {said}")
+        return True
+    except EnvFailure:
+        return False
+    finally:
+        await env.close()
+
+
+async def kill_tab(env) -> None:
+    await host().run(crash(env.browser.tab.cdp))
+
+
+async def kill_browser(env) -> None:
+    os.kill(browser_pid(), signal.SIGKILL)
+
+
+async def test_episodes_with_crashes_leave_nothing_behind() -> None:
+    template = env_of(PAGE)
+
+    def env():
+        return type(template)(template.reach, template.origin)
+
+    async def many(n: int) -> int:
+        done = 0
+        for _ in range(n // 4):
+            done += sum(await asyncio.gather(*[play(env()) for _ in range(4)]))
+        return done
+
+    async def settled() -> tuple[int, float]:
+        await asyncio.sleep(1)  # processes of closed tabs take a moment
+        pid = browser_pid()
+        return len(tree(pid)), memory(pid)
+
+    await many(20)
+    processes, megabytes = await settled()
+    done = await many(EPISODES // 4)
+    assert not await play(env(), kill_tab)
+    done += await many(EPISODES // 4)
+    assert not await play(env(), kill_browser)
+    done += await many(EPISODES // 2)
+    processes_after, megabytes_after = await settled()
+    assert done == 4 * (EPISODES // 16) * 2 + 4 * (EPISODES // 8)
+    assert processes_after <= processes + 1
+    assert megabytes_after < megabytes + 60

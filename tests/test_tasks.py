@@ -14,7 +14,7 @@ from longstride.envs.web.demonstrator import Demonstrator
 from longstride.envs.web.sites import HELD_OUT, KINDS, make_world
 from longstride.envs.web.tasks import EmbeddedWeb, TaskFile, templates
 from longstride.rewards import judge
-from longstride.training.warmstart import run_now
+from longstride.training.demonstrators import run_now
 
 EVERYWHERE = EmbeddedWeb(sites=tuple(KINDS))
 

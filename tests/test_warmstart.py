@@ -6,14 +6,16 @@ import pytest
 
 from longstride.core.trajectory import Trajectory
 from longstride.envs.web.tasks import EmbeddedWeb
+from longstride.models.chat import ChatFormat
 from longstride.models.load import BASE, load_policy
 from longstride.models.tiny import TinyConfig, build_tokenizer
 from longstride.recipes.tti import RECIPE
 from longstride.rollout.context import KeepAll
 from longstride.training.batching import chains
 from longstride.training.config import LearnerConfig
+from longstride.training.demonstrators import Sites
 from longstride.training.evaluate import Result, evaluate_policy
-from longstride.training.warmstart import ChatFormat, WarmStart, demos, make_base, turns_of
+from longstride.training.warmstart import WarmStart, make_base, turns_of
 
 SMALL = WarmStart(
     model=TinyConfig(width=16, layers=1, heads=2, kv_heads=1, ffn=16),
@@ -25,15 +27,15 @@ SMALL = WarmStart(
 
 
 def test_demonstrations_are_a_function_of_their_number_and_use_training_material_only() -> None:
-    some = list(islice(demos(SMALL), 40))
-    again = next(demos(SMALL, first=17))
+    some = list(islice(Sites().demos(0), 40))
+    again = next(Sites().demos(0, first=17))
     assert (again.task, again.pages, again.texts) == (some[17].task, some[17].pages, some[17].texts)
     assert {d.task.split for d in some} == {"train"}
-    assert any(d.task.source == "web/sheet" for d in islice(demos(SMALL), 100))
+    assert any(d.task.source == "web/sheet" for d in islice(Sites().demos(0), 100))
 
 
 def test_turns_of_a_demonstration_are_one_row_and_each_page_is_found_again() -> None:
-    demo = next(d for d in demos(SMALL) if len(d.pages) > 3)
+    demo = next(d for d in Sites().demos(0) if len(d.pages) > 3)
     tokenizer = build_tokenizer([demo.task.goal, *demo.pages, *demo.texts])
     chat = ChatFormat(tokenizer)
     turns = turns_of(demo, chat, tokenizer, KeepAll())

@@ -8,7 +8,6 @@ whole 95 % interval says so, and `undecided` otherwise; a row that was not measu
 import json
 import os
 import platform
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longstride import __version__
+from longstride.core.provenance import commit
 from longstride.stats import mean_interval, paired_difference, paired_difference_clustered
 
 Judgement = Literal["met", "missed", "undecided", ""]
@@ -144,7 +144,7 @@ def run_benchmark(page: Page, folder: Path, peer: str | None, rounds: int, progr
         "versions": {"longstride": __version__, "python": platform.python_version()} | versions,
         "machine": f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}, {platform.system()}",
         "rounds": rounds,
-        "commit": _commit(),
+        "commit": commit(),
         "command": f"longstride bench {page.name} --rounds {rounds}" + (" --peer PYTHON" if peer else ""),
         "seconds": round(time.monotonic() - began, 1),
     }
@@ -173,12 +173,3 @@ def table(result: Mapping[str, Any]) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _commit() -> str | None:
-    """The commit of the code that ran, where it is a checkout."""
-    try:
-        git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None

@@ -26,7 +26,7 @@ from longstride.core.task import Task
 from longstride.envs.web.browsergym.loopback import loopback
 from longstride.envs.web.chromium.browser import ChromiumBrowser
 from longstride.envs.web.chromium.host import FLAGS, Host, find_chromium
-from longstride.envs.web.miniwob import HOST, MiniWobEnv, html_folder, reach
+from longstride.envs.web.miniwob import HOST, MiniwobEnv, html_folder, reach
 
 Action = tuple[str, str, int, str]
 """Verb, role of the element, its place among those of the role, words."""
@@ -123,7 +123,7 @@ async def _episode(name: str, seed: int) -> tuple[float, list[float]]:
     Raises:
         RunError: an action took no effect.
     """
-    env, steps = MiniWobEnv(), []
+    env, steps = MiniwobEnv(), []
     task = Task(id=name, source="miniwob", goal=name, start=f"/miniwob/{name}.html", meta={"seed": seed})
     try:
         began = time.perf_counter()

@@ -9,7 +9,6 @@ written down like any other.
 import importlib.util
 import json
 import os
-import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -21,6 +20,7 @@ import torch
 
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.provenance import commit
 from longstride.models.load import load_policy
 from longstride.stats import Finding, Judgement, mean_interval, overall, paired_difference
 from longstride.strategies import CheckAgain, Direct
@@ -95,7 +95,7 @@ def run_claim(
         "matched_env_steps": [_matched(text, curves) for text in claim.expected.relations],
         "check_again": checks,
         "arms": {arm: _arm(claim.arms[arm], curves[arm], final[arm]) for arm in claim.arms},
-        "commit": _commit(),
+        "commit": commit(),
         "command": f"longstride claim {claim.name}",
         "seconds": sum(seed_curve[-1]["seconds"] for arm in curves.values() for seed_curve in arm),
     }
@@ -228,15 +228,6 @@ def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
             result[name].append({"checks": checks, "success": summary["success"], "length": summary["length"]})
     write_atomically(path, json.dumps(result))
     return result
-
-
-def _commit() -> str | None:
-    """The commit of the code that ran, where it is a checkout."""
-    try:
-        git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
 
 
 def _table(result: dict[str, Any], drawn: bool) -> str:

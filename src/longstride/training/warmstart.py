@@ -2,15 +2,15 @@
 too early.
 
 `make_base` writes the model that ships with the package: a tokenizer of the sites' words and a small decoder, trained
-on scripted demonstrators that are impatient, not incapable. What always holds: demonstrations use training templates,
-sites and names only; each demonstrator is drawn anew (no demonstration is seen twice); the result is an ordinary
-Hugging Face folder; the same settings make the same model.
+on scripted demonstrators that are impatient, not incapable. What always holds: the result is an ordinary Hugging Face
+folder; the same settings make the same model on the same machine.
 """
 
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,17 +18,12 @@ from pydantic import Field
 
 from longstride.core.component import Component
 from longstride.core.seeds import derive, stream
-from longstride.core.task import Task
-from longstride.envs.base import Env, Mix
-from longstride.envs.web.demonstrator import CHECK, Demonstrator
-from longstride.envs.web.sites import KINDS, lexicon
-from longstride.envs.web.tasks import EmbeddedWeb
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.rollout.context import ContextPolicy, KeepAll
-from longstride.strategies import CheckAgain
 from longstride.training.config import LearnerConfig
+from longstride.training.demonstrators import Demo, Demonstrators, Sites
 from longstride.training.learner import Learner
 
 RECITED = 64
@@ -37,27 +32,6 @@ RECITES = 0.3
 """Loss of a word, over 20 steps, at which a model recites."""
 ROUND = 1500
 """Demonstrations that are made, sorted by length and trained on together."""
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Demonstrators(Component):
-    """How the demonstrators behave."""
-
-    patient: Share = 0.45
-    """Share of episodes whose demonstrator never gives up: what is done late in an episode is learned from them."""
-    example: Share = 0.2
-    """Weight of a patient demonstrator's turns at which others would give up; small, so that what is to be done later
-    is learned, and patience is not."""
-    patience: Share = 0.35
-    """Probability that an impatient one goes on at a point where it could give up."""
-    slips: Share = 0.15
-    """Largest probability of an arbitrary action; each episode draws its own below it."""
-    sheet: Share = 0.1
-    """Share of episodes on the fully observed control site."""
-    checked: Share = 0.15
-    """Share of episodes whose first answer is held back with the request to check again."""
-    max_turns: Annotated[int, Field(ge=1)] = 26
-    """Longest demonstration."""
 
 
 class WarmStart(Component):
@@ -69,10 +43,8 @@ class WarmStart(Component):
     """The network."""
     tokens: Annotated[int, Field(ge=1)] = 11_000_000
     """Padded training tokens of demonstrations."""
-    demonstrators: Demonstrators = Demonstrators()
+    demonstrators: Demonstrators = Sites()
     """Who is imitated."""
-    mix: Mix = Mix()
-    """Shares of the difficulties."""
     recitals: Annotated[int, Field(ge=0)] = 3000
     """Most steps before the demonstrations in which rows of random words are recited, until the model can. Copying,
     which everything else rests on, comes in them all at once after some 500 steps; pages alone had not taught it after
@@ -97,69 +69,12 @@ class Demonstration:
     prompt_from: int
 
 
-@dataclass
-class Demo:
-    """One demonstrated episode, as text: `pages[t]` was answered by `texts[t]`, which counts `weights[t]`."""
-
-    task: Task
-    pages: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    weights: list[float] = field(default_factory=list)
-
-
-async def demonstrate(task: Task, env: Env, agent: Demonstrator, seed: int, max_turns: int, example: float) -> Demo:
-    """Lets a demonstrator act until it answers or `max_turns` are over; `example`: see `Demonstrators`."""
-    demo = Demo(task)
-    try:
-        page = (await env.reset(task, seed)).text
-        for _ in range(max_turns):
-            said = agent.say(page)
-            demo.pages.append(page)
-            demo.texts.append(said)
-            demo.weights.append(example if agent.patience == 1 and agent.hesitated else 1.0)
-            step = await env.step(said)
-            if step.terminated:
-                break
-            page = step.observation.text
-    finally:
-        await env.close()
-    return demo
-
-
-def run_now(coroutine: Any) -> Any:
-    """Drives a coroutine that never suspends (in-process environments do not) without an event loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration as e:
-        return e.value
-    coroutine.close()
-    raise RuntimeError("an in-process environment suspended")
-
-
-def demos(config: WarmStart, first: int = 0) -> Iterator[Demo]:
-    """Demonstrations for ever, numbered from `first`; number n is a function of (config, n)."""
-    d, n = config.demonstrators, first
-    web = EmbeddedWeb(mix=config.mix)
-    sheet = EmbeddedWeb(sites=("sheet",), mix=Mix(easy=1, medium=0, hard=0))
-    while True:
-        rng = stream(config.seed, "demo", n)
-        source = sheet if rng.random() < d.sheet else web
-        task = source.sample(rng, 1)[0]
-        patience = 1.0 if rng.random() < d.patient else d.patience
-        agent = Demonstrator(task, rng, patience, d.slips * rng.random())
-        env = CheckAgain(paragraph=CHECK, checks=2 if rng.random() < d.checked else 1).wrap(source.env())
-        yield run_now(demonstrate(task, env, agent, derive(config.seed, "demo-env", n), d.max_turns, d.example))
-        n += 1
-
-
 def vocabulary(config: WarmStart) -> list[str]:
-    """The texts that the tokenizer's words are taken from: the sites' lexicon and a few thousand demonstrations."""
-    words = [w for name in vars(lexicon) if name.isupper() for w in getattr(lexicon, name)]
-    words += [w for k in KINDS.values() for w in (*k.categories, *k.words, *k.numbers, *k.reference.attributes, k.flag)]
-    texts = sorted(set(words))
-    for demo, _ in zip(demos(config), range(1500), strict=False):
+    """The texts that the tokenizer's words are taken from: `ROUND` demonstrations, and what else has to be known."""
+    texts = config.demonstrators.words()
+    for demo in islice(config.demonstrators.demos(config.seed), ROUND):
         texts += [demo.task.goal, *demo.pages, *demo.texts]
-    return [*texts, "omitted", CHECK, "error : is not an element of this page"]
+    return texts
 
 
 def turns_of(demo: Demo, chat: ChatFormat, tokenizer: Any, context: ContextPolicy) -> list[Demonstration]:
@@ -242,7 +157,7 @@ def _batches(
 ) -> Iterator[list[list[Demonstration]]]:
     """Batches of episodes of like length, of about `step_tokens` padded tokens, in random order."""
     count = min(ROUND, config.tokens // 100 + 1)  # a small model needs no full round
-    stream_of_demos = demos(config)
+    stream_of_demos = config.demonstrators.demos(config.seed)
     while True:
         episodes = [turns_of(next(stream_of_demos), chat, tokenizer, config.context) for _ in range(count)]
         batches: list[list[list[Demonstration]]] = [[]]

@@ -101,7 +101,7 @@ def reach() -> Reach:
     return Reach(Gateway({HOST: StaticFiles(directory=html_folder(), html=True)}))
 
 
-class MiniWoB(TaskSource):
+class Miniwob(TaskSource):
     """Tasks of MiniWoB++, drawn afresh for ever."""
 
     names: tuple[str, ...] = (
@@ -131,8 +131,8 @@ class MiniWoB(TaskSource):
         rng = stream(0, "held-out", *self.names)
         return [_task(self.names[i % len(self.names)], SEEDS + rng.randrange(SEEDS), "test") for i in range(n)]
 
-    def env(self) -> "MiniWobEnv":
-        return MiniWobEnv()
+    def env(self) -> "MiniwobEnv":
+        return MiniwobEnv()
 
 
 def _task(name: str, seed: int, split: Any) -> Task:
@@ -145,7 +145,7 @@ def _task(name: str, seed: int, split: Any) -> Task:
 _idle: list[ChromiumBrowser] = []
 
 
-class MiniWobEnv(ChromiumEnv):
+class MiniwobEnv(ChromiumEnv):
     """One episode of one MiniWoB task."""
 
     def __init__(self, window: int = 60, screenshot: bool = False) -> None:

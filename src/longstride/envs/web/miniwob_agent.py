@@ -13,29 +13,31 @@ _ELEMENT = re.compile(r"(button|link|textbox|checkbox|radio|select) ?([^\[\]\n]*
 _QUOTED = re.compile(r'"([^"]*)"')
 
 
-class MiniWobAgent:
+class MiniwobAgent:
     """One episode's agent.
 
     Args:
         name: the task, one of `SOLVED`.
+        goal: what the page asks for.
         rng: the stream of its choices.
         patience: probability of looking on at each point where it could guess.
     """
 
-    def __init__(self, name: str, rng: random.Random, patience: float = 1.0) -> None:
-        self.name, self.rng, self.patience = name, rng, patience
+    def __init__(self, name: str, goal: str, rng: random.Random, patience: float = 1.0) -> None:
+        self.name, self.goal, self.rng, self.patience = name, goal, rng, patience
         self.hesitated = False
         """Whether it could have given up at the last page."""
         self._steps = 0
         self._opened: set[str] = set()
+        self._thought = ""
 
-    def say(self, goal: str, text: str) -> str:
+    def say(self, text: str) -> str:
         """The response to a page."""
-        self.hesitated = False
+        self.hesitated, self._thought = False, ""
         elements = [(role, label.strip(), int(n), on) for role, label, n, on in _ELEMENT.findall(text)]
-        action = _MOVES[self.name](self, goal, text, elements)
+        action = _MOVES[self.name](self, self.goal, text, elements)
         self._steps += 1
-        return f"Action: {action}"
+        return f"Thought: {self._thought} Action: {action}" if self._thought else f"Action: {action}"
 
     def _click(self, elements: list["Seen"], label: str) -> str:
         n = next((n for _, name, n, _ in elements if name.lower() == label.lower()), None)
@@ -95,7 +97,9 @@ class MiniWobAgent:
         wanted = _QUOTED.findall(goal)[0]
         openers = [e for e in elements if re.match(r"(Tab|Section) #", e[1])]
         links = [e for e in elements if e not in openers]
-        if any(label == wanted for _, label, _, _ in links):
+        there = any(label == wanted for _, label, _, _ in links)
+        self._thought = f"want {wanted} {'yes' if there else 'no'}"
+        if there:
             return self._click(links, wanted)
         if not self._opened and openers and openers[0][1].startswith("Tab"):
             self._opened.add(openers[0][1])  # the first tab is open from the start
@@ -115,18 +119,18 @@ class MiniWobAgent:
 
 
 Seen = tuple[str, str, int, str]
-_Move = Callable[[MiniWobAgent, str, str, list[Seen]], str]
+_Move = Callable[[MiniwobAgent, str, str, list[Seen]], str]
 _MOVES: dict[str, _Move] = {
-    "click-test": MiniWobAgent._test, "click-test-2": MiniWobAgent._named, "click-button": MiniWobAgent._named,
-    "click-link": MiniWobAgent._named, "click-button-sequence": MiniWobAgent._named,
-    "click-dialog": MiniWobAgent._dialog, "click-dialog-2": MiniWobAgent._dialog, "click-tab": MiniWobAgent._tab,
-    "click-option": MiniWobAgent._boxes, "click-checkboxes": MiniWobAgent._boxes,
-    "click-checkboxes-transfer": MiniWobAgent._boxes, "click-tab-2": MiniWobAgent._explore,
-    "click-tab-2-easy": MiniWobAgent._explore, "click-tab-2-medium": MiniWobAgent._explore,
-    "click-collapsible-2": MiniWobAgent._explore, "enter-text": MiniWobAgent._fields,
-    "enter-text-dynamic": MiniWobAgent._fields, "enter-password": MiniWobAgent._fields,
-    "login-user": MiniWobAgent._fields, "focus-text": MiniWobAgent._focus, "choose-list": MiniWobAgent._list,
-    "read-table": MiniWobAgent._table, "simple-arithmetic": MiniWobAgent._sum,
+    "click-test": MiniwobAgent._test, "click-test-2": MiniwobAgent._named, "click-button": MiniwobAgent._named,
+    "click-link": MiniwobAgent._named, "click-button-sequence": MiniwobAgent._named,
+    "click-dialog": MiniwobAgent._dialog, "click-dialog-2": MiniwobAgent._dialog, "click-tab": MiniwobAgent._tab,
+    "click-option": MiniwobAgent._boxes, "click-checkboxes": MiniwobAgent._boxes,
+    "click-checkboxes-transfer": MiniwobAgent._boxes, "click-tab-2": MiniwobAgent._explore,
+    "click-tab-2-easy": MiniwobAgent._explore, "click-tab-2-medium": MiniwobAgent._explore,
+    "click-collapsible-2": MiniwobAgent._explore, "enter-text": MiniwobAgent._fields,
+    "enter-text-dynamic": MiniwobAgent._fields, "enter-password": MiniwobAgent._fields,
+    "login-user": MiniwobAgent._fields, "focus-text": MiniwobAgent._focus, "choose-list": MiniwobAgent._list,
+    "read-table": MiniwobAgent._table, "simple-arithmetic": MiniwobAgent._sum,
 }  # fmt: skip
 SOLVED = tuple(sorted(_MOVES))
 """Tasks that it solves."""

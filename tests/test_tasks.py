@@ -3,18 +3,22 @@ show."""
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from longstride.core.component import build
+from longstride.core.config import dump_toml, load_toml
 from longstride.core.errors import ConfigError, TaskError
 from longstride.core.task import DIFFICULTIES, Task, difficulty_of, read_tasks, save_tasks
 from longstride.envs.base import Mix, TaskSource
 from longstride.envs.web.demonstrator import Demonstrator
 from longstride.envs.web.sites import HELD_OUT, KINDS, make_world
 from longstride.envs.web.tasks import EmbeddedWeb, TaskFile, templates
+from longstride.recipes.tti import RECIPE
 from longstride.rewards import judge
 from longstride.training.demonstrators import run_now
+from longstride.training.recipe import Recipe
 
 EVERYWHERE = EmbeddedWeb(sites=tuple(KINDS))
 
@@ -141,3 +145,9 @@ def test_unknown_sites_families_and_keys_are_refused_with_the_nearest(data: dict
 def test_an_unknown_kind_of_site_is_a_task_error() -> None:
     with pytest.raises(TaskError, match="did you mean 'forum'"):
         make_world("forun", 1)
+
+
+def test_a_source_with_a_path_can_be_written_and_read_as_toml(tmp_path: Path) -> None:
+    recipe = RECIPE.model_copy(update={"tasks": TaskFile(path=tmp_path / "tasks.jsonl")})
+    (tmp_path / "recipe.toml").write_text(dump_toml(recipe))
+    assert load_toml(Recipe, tmp_path / "recipe.toml") == recipe

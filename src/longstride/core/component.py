@@ -10,6 +10,7 @@ import difflib
 import re
 import typing
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -57,7 +58,7 @@ def _plain(value: Any) -> Any:
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
-    return value
+    return str(value) if isinstance(value, PurePath) else value
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import platform
 import random
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from typing import Any
 
 from longstride import __version__
 from longstride.cli.common import print_json
-from longstride.core.errors import LongstrideError
+from longstride.core.errors import ConfigError, LongstrideError
 
 EXTRAS = {
     "plot": ("matplotlib",),
@@ -27,7 +26,6 @@ EXTRAS = {
     "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @dataclass
@@ -85,9 +83,7 @@ def diagnose() -> Iterator[Check]:
         yield Check(
             f"extra {extra}", not missing, found, f"pip install 'longstride[{extra}]'" if missing else "", needed=False
         )
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    fix = "" if browser else "apt install chromium, or a browser of your own, to look at `longstride serve sites`"
-    yield Check("chromium", browser is not None, browser or "not found", fix, needed=False)
+    yield _chromium()
     yield _tried("self-test: web", _web_episode)
     yield _tried("self-test: base model", _generation)
 
@@ -97,6 +93,16 @@ def _torch() -> Check:
 
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
     return Check("torch", True, f"{torch.__version__}, {device}")
+
+
+def _chromium() -> Check:
+    from longstride.envs.web.chromium.host import find_chromium
+
+    try:
+        return Check("chromium", True, find_chromium(), needed=False)
+    except ConfigError as e:
+        found, _, fix = str(e).partition("; ")
+        return Check("chromium", False, found, fix, needed=False)
 
 
 def _tried(name: str, test: Callable[[], str]) -> Check:

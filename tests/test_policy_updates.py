@@ -195,9 +195,9 @@ def test_off_policy_an_unclipped_ratio_gives_the_exact_gradient_of_one_token(los
 
 
 def test_off_policy_the_bias_is_what_was_capped_and_without_a_ratio_all_of_it():
-    found, old, pi, score = off_policy(CISPO(cap=0.8))
-    assert (pi > 0.8 * old).any() and (pi < 0.8 * old).any()
-    np.testing.assert_allclose(found, (np.minimum(pi, 0.8 * old) * ARMS) @ score, atol=1e-6)
+    found, old, pi, score = off_policy(CISPO(cap=1.2))
+    assert (pi > 1.2 * old).any() and (pi < 1.2 * old).any()
+    np.testing.assert_allclose(found, (np.minimum(pi, 1.2 * old) * ARMS) @ score, atol=1e-6)
     found, old, pi, score = off_policy(Reinforce())
     np.testing.assert_allclose(found, (old * ARMS) @ score, atol=1e-6)
 

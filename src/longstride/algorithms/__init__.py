@@ -1,6 +1,28 @@
-"""Algorithms: which tokens are trained with which weight. No torch."""
+"""Algorithms: which tokens are trained with which weight, and what the loss makes of it. No torch."""
 
+from longstride.algorithms.advantages import GAE, GroupRelative, StepRelative
+from longstride.algorithms.aggregation import Aggregation, Constant, Mean
 from longstride.algorithms.base import Credit, OnPolicy, Replay, Sample
 from longstride.algorithms.filtered_bc import FilteredBC, TTIReplay
+from longstride.algorithms.losses import CISPO, GSPO, PPO, Correction, Loss, Reinforce
 
-__all__ = ["Credit", "FilteredBC", "OnPolicy", "Replay", "Sample", "TTIReplay"]
+__all__ = [
+    "CISPO",
+    "GAE",
+    "GSPO",
+    "PPO",
+    "Aggregation",
+    "Constant",
+    "Correction",
+    "Credit",
+    "FilteredBC",
+    "GroupRelative",
+    "Loss",
+    "Mean",
+    "OnPolicy",
+    "Reinforce",
+    "Replay",
+    "Sample",
+    "StepRelative",
+    "TTIReplay",
+]

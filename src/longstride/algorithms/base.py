@@ -2,17 +2,17 @@
 
 What always holds: a sample has one weight and one behaviour log-probability a sampled token and none for any other,
 so a token that the policy did not sample cannot be trained; an episode that infrastructure ended is admitted by no
-replay. The learner is blind to the algorithm: its loss is the mean over samples of sum_t weights_t * -log
-pi(sampled_t).
+replay. Credit says how much each token weighs (its advantage), a `losses.Loss` what is done with that, and the learner
+is blind to both.
 """
 
 import random
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from longstride.core.component import Component
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, Turn
 
 
 @dataclass(slots=True)
@@ -23,9 +23,16 @@ class Sample:
     """Exactly what the policy read."""
     sampled_ids: list[int]
     weights: list[float]
-    """Weight of each sampled token in the loss."""
+    """Weight of each sampled token in the loss: its advantage."""
     logprobs: list[float]
     """Log-probability of each sampled token under the policy that sampled it."""
+    episode: int = 0
+    """Ordinal of the trajectory."""
+    group: int = 0
+    """Group of the trajectory."""
+    proximal: list[float] = field(default_factory=list)
+    """Log-probability of each sampled token under the weights at the start of the update; the learner fills it in where
+    the loss asks for it."""
 
     def __post_init__(self) -> None:
         if not len(self.sampled_ids) == len(self.weights) == len(self.logprobs):
@@ -33,6 +40,11 @@ class Sample:
                 f"one weight and one log-probability a sampled token: {len(self.sampled_ids)} tokens, "
                 f"{len(self.weights)} weights, {len(self.logprobs)} log-probabilities"
             )
+
+    @staticmethod
+    def of(trajectory: Trajectory, turn: Turn, weights: list[float]) -> "Sample":
+        """A turn of a trajectory, with a weight for each sampled token."""
+        return Sample(turn.prompt_ids, turn.sampled_ids, weights, turn.logprobs, trajectory.ordinal, trajectory.group)
 
 
 class Credit(Component):

@@ -37,9 +37,7 @@ class FilteredBC(Credit):
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
         return [
-            Sample(
-                turn.prompt_ids, turn.sampled_ids, [1 / len(turn.sampled_ids)] * len(turn.sampled_ids), turn.logprobs
-            )
+            Sample.of(trajectory, turn, [1 / len(turn.sampled_ids)] * len(turn.sampled_ids))
             for trajectory in trajectories
             if trajectory.success and not trajectory.stop.failed
             for turn in trajectory.turns

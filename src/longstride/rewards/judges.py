@@ -15,21 +15,19 @@ import functools
 import hashlib
 import json
 import logging
-import os
 import re
-import ssl
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, JudgeFailure
+from longstride.core.http import Address, key_in, tls
 from longstride.core.seeds import stream
 
 FIRST_WAIT = 1.0
@@ -39,27 +37,13 @@ LONGEST_WAIT = 20.0
 LARGEST_REPLY = 1 << 18
 """Bytes of a response; a thousand tokens of reply are some five thousand."""
 
-_HOST = re.compile(r"[0-9a-f.]*:[0-9a-f:.]*|[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 _log = logging.getLogger(__name__)
-
-
-def _address(url: str) -> str:
-    parts = urlsplit(url)
-    if (
-        parts.scheme not in ("http", "https")
-        or not _HOST.fullmatch(parts.hostname or "")
-        or not re.fullmatch(r"[!-~]+", url)
-        or re.search("[@?#]", url)
-    ):
-        raise ValueError("expected an address such as http://127.0.0.1:8000/v1, without a user, a query or a fragment")
-    _ = parts.port  # raises where it is no port
-    return url.rstrip("/")
 
 
 class OpenAIJudge(Component):
     """A language model that is asked over HTTP (vLLM, SGLang, llama.cpp, `transformers serve`, hosted models)."""
 
-    url: Annotated[str, AfterValidator(_address)]
+    url: Address
     """Where the server's interface begins: `http://127.0.0.1:8000/v1`."""
     model: Annotated[str, Field(min_length=1)]
     """The model's name, as the server knows it."""
@@ -119,7 +103,7 @@ class OpenAIJudge(Component):
 
         jitter = stream(seed, "judge", key)
         places = _traffic().places.setdefault(self, asyncio.Semaphore(self.concurrency))
-        async with httpx2.AsyncClient(verify=_tls(), timeout=None, headers=self._headers()) as client:
+        async with httpx2.AsyncClient(verify=tls(), timeout=None, headers=self._headers()) as client:
             for attempt in range(self.retries + 1):
                 wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * (0.5 + jitter.random() / 2)
                 try:
@@ -182,17 +166,7 @@ class OpenAIJudge(Component):
         return self._hide(reply)  # once more: the text may have it in JSON's escapes
 
     def _key(self) -> str:
-        if self.key_env is None:
-            return ""
-        key = os.environ.get(self.key_env, "").strip()
-        # the library's complaint about a header that cannot be sent would show the key
-        if not re.fullmatch("[!-~]+", key):
-            came = "something that cannot be sent" if key else "nothing"
-            raise ConfigError(
-                f"judge.key_env: the environment variable {self.key_env!r} holds {came}; expected a key of ASCII "
-                "characters without spaces: set it, or leave key_env out for a server that needs none"
-            )
-        return key
+        return key_in(self.key_env, "judge.key_env")
 
     def _headers(self) -> dict[str, str]:
         key = self._key()
@@ -226,14 +200,6 @@ def _traffic() -> _Traffic:
             del _by_loop[old]
         _by_loop[loop] = _Traffic()
     return _by_loop[loop]
-
-
-@functools.cache
-def _tls() -> ssl.SSLContext:
-    """Made once: it takes longer than a request to a near server."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum.schedules import HorizonSchedule
-from longstride.engines.local import LocalEngine
+from longstride.engines.base import Engine
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.pool import LanguagePlayer, Player, Pool, ScriptedPlayer
@@ -51,11 +51,13 @@ def turns_by_difficulty(schedule: HorizonSchedule, iteration: int) -> dict[str, 
 
 
 def make_plan(
-    recipe: Recipe, task: Task, turns: Mapping[str, int], ordinal: int, seed: int, iteration: int = 0
+    recipe: Recipe, task: Task, turns: Mapping[str, int], ordinal: int, seed: int, iteration: int = 0, group: int = 1
 ) -> Plan:
-    """The plan of one episode, under the horizon of the task's difficulty."""
+    """The plan of one episode, under the horizon of the task's difficulty. A group is named by its first ordinal."""
     budget = recipe.budget.model_copy(update={"turns": turns[task.difficulty]})
-    return Plan(task=task, ordinal=ordinal, seed=seed, budget=budget, group=ordinal, iteration=iteration)
+    return Plan(
+        task=task, ordinal=ordinal, seed=seed, budget=budget, group=ordinal - ordinal % group, iteration=iteration
+    )
 
 
 def evaluate_player(
@@ -111,11 +113,11 @@ def evaluate_baselines(
 
 
 def language_player(
-    policy: Policy, recipe: Recipe, engine: LocalEngine | None = None, testing: bool = False
+    policy: Policy, recipe: Recipe, engine: Engine | None = None, testing: bool = False
 ) -> LanguagePlayer:
     """The policy as a player, with an engine of its own unless one is given; `testing` says which sampling is meant."""
-    engine = engine or LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
     sampling = (recipe.evaluation.sampling if testing else None) or recipe.sampling
+    engine = engine or recipe.engine.make(policy, 0, [sampling])
     return LanguagePlayer(engine, policy.chat, recipe.context, sampling)
 
 

@@ -1,22 +1,25 @@
 """The learner: samples with per-token weights become optimiser steps.
 
-The loss of one optimiser step over N samples is `-(1/N) sum_samples sum_tokens w_t log pi(token | before)`. What
-always holds: the gradient does not depend on how a step is cut into micro-batches; logits are computed only where a
-token is trained and their log-softmax in float32; a step whose gradient is not finite changes nothing and is counted.
-The learner is blind to the algorithm. Dropout stays off: what is trained is the distribution that was sampled from.
+What a step minimises is an `algorithms.Loss`; left out, it is `Reinforce`: over N samples `-(1/N) sum_samples
+sum_tokens w_t log pi(token | before)`. What always holds: the gradient does not depend on how a step is cut into
+micro-batches; logits are computed only where a token is trained and their log-softmax in float32; a step whose
+gradient is not finite changes nothing and is counted. The learner is blind to the algorithm. Dropout stays off: what
+is trained is the distribution that was sampled from.
 """
 
 import math
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from longstride.algorithms.losses import Drift, Loss, Reinforce
 from longstride.core.errors import RunError
-from longstride.training.batching import MicroBatch, Trainable, chains, micro_batches, row_of, shuffled, steps_of
+from longstride.training.batching import MicroBatch, Trainable, chains, micro_batches, rows_of, shuffled, steps_of
 from longstride.training.config import LearnerConfig
 
 EAGER_LENGTH = 512
@@ -75,11 +78,13 @@ class Learner:
     Args:
         model: a causal language model; its parameters are changed in place.
         config: the numbers.
+        loss: what is minimised.
     """
 
-    def __init__(self, model: nn.Module, config: LearnerConfig) -> None:
+    def __init__(self, model: nn.Module, config: LearnerConfig, loss: Loss | None = None) -> None:
         self.model: Any = model.eval()
         self.config = config
+        self.loss = loss or Reinforce()
         self._attention = ""
         self._split = split_head(model)
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
@@ -106,18 +111,34 @@ class Learner:
         done = min((step - c.warmup_steps) / max(c.decay_steps - c.warmup_steps, 1), 1.0)
         return c.lr * (c.min_lr_ratio + (1 - c.min_lr_ratio) * (1 + math.cos(math.pi * done)) / 2)
 
-    def accumulate(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> tuple[float, int]:
-        """Sets the gradients of one optimiser step's loss; returns the loss and the number of trained tokens."""
+    def accumulate(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> tuple[float, dict[str, float]]:
+        """Sets the gradients of one optimiser step's loss; returns the loss, and `tokens` (trained) with the metrics
+        of `algorithms.losses.Drift`."""
         self.optimiser.zero_grad()
-        rows = [row_of(chain, prompt_weight) for chain in chains(samples)]
-        loss, tokens = 0.0, 0
-        for batch in micro_batches(rows, self.config.micro_tokens, self.device):
-            self._choose_attention(batch.ids_B_L.shape[1])
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
-                part = -(batch.weight_P * log_likelihood(self.model, batch, self._split)).sum() / len(samples)
+        shares, denominator = self.loss.aggregation(samples)
+        loss, drift = 0.0, Drift()
+        for batch in micro_batches(rows_of(samples, shares, prompt_weight), self.config.micro_tokens, self.device):
+            terms = self.loss(self._log_likelihood(batch), batch)
+            part = terms.loss_P.sum() / denominator
             part.backward()
-            loss, tokens = loss + part.item(), tokens + len(batch.target_P)
-        return loss, tokens
+            drift.add(terms)
+            loss += part.item()
+        return loss, {"tokens": drift.tokens, **drift.metrics()}
+
+    def _log_likelihood(self, batch: MicroBatch) -> Tensor:
+        self._choose_attention(batch.ids_B_L.shape[1])
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
+            return log_likelihood(self.model, batch, self._split)
+
+    @torch.no_grad()
+    def _with_proximal(self, samples: Sequence[Any]) -> list[Any]:
+        """Copies of samples with the log-probabilities of their tokens under the weights as they are now."""
+        whole = [replace(s, weights=[1.0] * len(s.sampled_ids)) for s in samples]  # a weight of 0 would be left out
+        found: list[list[float]] = [[] for _ in samples]
+        for batch in micro_batches(rows_of(whole), self.config.micro_tokens, self.device):
+            for n, logp in zip(batch.sequence_P.tolist(), self._log_likelihood(batch).tolist(), strict=True):
+                found[n].append(logp)
+        return [replace(s, proximal=logps) for s, logps in zip(samples, found, strict=True)]
 
     def _choose_attention(self, length: int) -> None:
         plain = self._bfloat16 and self.device.type == "cpu" and length <= EAGER_LENGTH
@@ -135,13 +156,13 @@ class Learner:
 
         Returns:
             `loss`, `grad_norm` (before clipping), `lr`, `tokens` (trained), `skipped` (1 where the step changed
-            nothing).
+            nothing), and for a loss with a ratio the metrics of `algorithms.losses.Drift`.
 
         Raises:
             RunError: the tenth step in a row without a finite gradient.
         """
         lr = self.lr(self.steps)
-        loss, tokens = self.accumulate(samples, prompt_weight)
+        loss, found = self.accumulate(samples, prompt_weight)
         trained = [p for p in self.parameters.values() if p.grad is not None]
         norm = nn.utils.clip_grad_norm_(trained, self.config.clip).item() if trained else 0.0
         finite = math.isfinite(loss) and math.isfinite(norm)
@@ -160,7 +181,7 @@ class Learner:
                     "is whole: run anew from it with a lower learner.lr or learner.dtype = 'float32'"
                 )
         self.optimiser.zero_grad()
-        return {"loss": loss, "grad_norm": norm, "lr": lr, "tokens": tokens, "skipped": int(not finite)}
+        return {"loss": loss, "grad_norm": norm, "lr": lr, "skipped": int(not finite), **found}
 
     def update(
         self,
@@ -172,10 +193,12 @@ class Learner:
 
         Returns:
             means over the finite steps of `loss` and `grad_norm` (0 without any), the last `lr`, and counts:
-            `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`.
+            `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`. For a loss with
+            a ratio also the metrics of `algorithms.losses.Drift`: means over the finite steps, of `ratio_max` the
+            largest.
         """
         c = self.config
-        chained = chains(samples)
+        chained = chains(self._with_proximal(samples) if self.loss.proximal else samples)
         batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(chained, rng), c.batch_samples)]
         done: list[dict[str, float]] = []
         for n, batch in enumerate(batches, 1):
@@ -191,6 +214,11 @@ class Learner:
             "trained_tokens": sum(int(d["tokens"]) for d in done),
             "steps": len(done),
             "skipped": len(done) - len(finite),
+            **{
+                name: max(values) if name == "ratio_max" else sum(values) / len(values)
+                for name in ("clip_fraction", "approx_kl", "ratio_max")
+                if (values := [d[name] for d in finite if name in d])
+            },
         }
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:

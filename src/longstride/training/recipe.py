@@ -13,11 +13,13 @@ import longstride.envs.web.benchmarks.source
 import longstride.envs.web.browsergym
 import longstride.envs.web.miniwob
 import longstride.envs.web.tasks  # noqa: F401 (their members of TaskSource can be named in TOML)
-from longstride.algorithms.base import Credit, Replay
+from longstride.algorithms import Credit, Loss, Reinforce, Replay
+from longstride.algorithms.losses import RatioLoss
 from longstride.core.budget import Budget
 from longstride.core.component import Component, unknown
 from longstride.curriculum.schedules import HorizonSchedule
 from longstride.engines.base import Sampling
+from longstride.engines.config import EngineConfig, Local
 from longstride.envs.base import TaskSource
 from longstride.rewards import Reward, TaskReward
 from longstride.rollout.context import ContextPolicy
@@ -54,6 +56,8 @@ class Recipe(Component):
     """Rounds of collecting and training."""
     episodes: Count
     """Episodes started in each iteration."""
+    group: Count = 1
+    """Episodes of one task and one start: what group-relative credit compares. A divisor of `episodes`."""
     model: str = "base"
     """Where the policy starts: `base` (the shipped one), a folder, or a Hugging Face name."""
     tasks: TaskSource
@@ -69,16 +73,32 @@ class Recipe(Component):
     """How a history becomes a prompt."""
     sampling: Sampling = Sampling()
     """How tokens are drawn."""
+    engine: EngineConfig = Local()
+    """Where they come from."""
     reward: Reward
     """How an episode is scored in training."""
     replay: Replay
     """Which of all collected episodes are trained on."""
     credit: Credit
     """Which tokens of them are trained, with which weight."""
+    loss: Loss = Reinforce()
+    """What an optimiser step makes of the weights."""
     learner: LearnerConfig = LearnerConfig()
     """The optimiser step."""
     evaluation: Evaluation = Evaluation()
     """What is measured."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.episodes % self.group:
+            raise ValueError(f"episodes ({self.episodes}) must be a multiple of group ({self.group})")
+        drawn = (self.sampling.temperature, self.sampling.top_p)
+        if isinstance(self.loss, RatioLoss) and drawn != (1.0, 1.0):
+            raise ValueError(
+                f"loss {self.loss.type_name()} compares the policy with the distribution that was sampled from: "
+                f"sampling.temperature and sampling.top_p must be 1 and 1, not {drawn[0]} and {drawn[1]}"
+            )
+        return self
 
 
 class Claim(Component):

@@ -16,7 +16,6 @@ from longstride.core.config import dump_toml, load_toml
 from longstride.core.errors import LongstrideError, RunError
 from longstride.core.seeds import derive, stream
 from longstride.core.trajectory import Trajectory
-from longstride.engines.local import LocalEngine
 from longstride.models.load import load_policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.pool import Player, Pool
@@ -85,8 +84,10 @@ def train(recipe: Recipe, folder: Path, listener: Listener | None = None, resume
 
 def _loop(recipe: Recipe, run: "Run") -> None:
     policy = load_policy(str(run.checkpoint.folder) if run.checkpoint else recipe.model)
-    engine = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context, version=run.iteration)
-    learner = Learner(policy.model, recipe.learner)
+    samplings = dict.fromkeys([recipe.sampling, recipe.evaluation.sampling or recipe.sampling])
+    engine = recipe.engine.make(policy, run.iteration, list(samplings))
+    engine.update(policy.model, run.iteration)  # an engine that takes no weights says so now, not after a rollout
+    learner = Learner(policy.model, recipe.learner, recipe.loss)
     player = language_player(policy, recipe, engine)
     tested = language_player(policy, recipe, engine, testing=True)
     pool = Pool(player, recipe.tasks.env, recipe.reward, batch=recipe.tasks.at_once)
@@ -127,11 +128,11 @@ def _loop(recipe: Recipe, run: "Run") -> None:
 def plan(recipe: Recipe, iteration: int) -> list[Plan]:
     """The episodes of an iteration: tasks drawn with replacement, each under the horizon of its difficulty."""
     turns = turns_by_difficulty(recipe.horizon, iteration)
-    tasks = recipe.tasks.sample(stream(recipe.seed, "tasks", iteration), recipe.episodes)
-    first = (iteration - 1) * recipe.episodes
+    tasks = recipe.tasks.sample(stream(recipe.seed, "tasks", iteration), recipe.episodes // recipe.group)
+    first, size = (iteration - 1) * recipe.episodes, recipe.group
     return [
-        make_plan(recipe, task, turns, n, derive(recipe.seed, "episode", n), iteration)
-        for n, task in enumerate(tasks, first)
+        make_plan(recipe, task, turns, n, derive(recipe.seed, "episode", n - n % size), iteration, size)
+        for n, task in enumerate((task for task in tasks for _ in range(size)), first)
     ]
 
 

@@ -1,0 +1,50 @@
+"""Engines in a recipe: as TOML, and through a run whose tokens come from a server."""
+
+import pytest
+from test_http_engine import Server
+from test_trainer import episodes_of, make_recipe, model_folder  # noqa: F401 (a fixture)
+
+from longstride.core.component import build
+from longstride.core.config import resolve
+from longstride.core.errors import ConfigError
+from longstride.engines.config import HTTP, Local
+from longstride.models.load import load_policy
+from longstride.training.recipe import Recipe
+from longstride.training.trainer import train
+
+
+@pytest.fixture
+def server(model_folder, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = Server(load_policy(str(model_folder)))
+    yield server
+    server.stop()
+
+
+def test_an_engine_is_named_on_the_command_line_and_comes_back_from_data(model_folder):  # noqa: F811
+    settings = ["engine.type=http", "engine.url=http://127.0.0.1:8000/v1/", "engine.model=m", "engine.weights=/shared"]
+    recipe = resolve(Recipe, make_recipe(model_folder), settings)
+    assert recipe.engine == HTTP(url="http://127.0.0.1:8000/v1", model="m", weights="/shared")
+    assert build(Recipe, recipe.as_data()) == recipe
+    assert make_recipe(model_folder).engine == Local()
+
+
+def test_a_run_over_http_is_the_run_in_this_process(model_folder, server, tmp_path):  # noqa: F811
+    recipe = make_recipe(model_folder, iterations=2)
+    weights = str(tmp_path / "weights")
+    remote = recipe.model_copy(update={"engine": HTTP(url=f"{server.root}/v1", model="m", weights=weights)})
+    for name, each in (("local", recipe), ("remote", remote)):
+        train(each, tmp_path / name)
+    local, over_http = episodes_of(tmp_path / "local"), episodes_of(tmp_path / "remote")
+    assert len(local) == 20 and {t["versions"] for e in over_http for t in e["turns"]} == {0, 1}
+    for one, other in zip(local, over_http, strict=True):
+        for ours, theirs in zip(one["turns"], other["turns"], strict=True):
+            assert ours.pop("logprobs") == pytest.approx(theirs.pop("logprobs"), abs=1e-4)
+        assert one == other
+
+
+def test_a_server_that_takes_no_weights_is_refused_before_a_rollout(model_folder, server, tmp_path):  # noqa: F811
+    recipe = make_recipe(model_folder, engine=HTTP(url=f"{server.root}/v1", model="m"))
+    with pytest.raises(ConfigError, match="engine.weights"):
+        train(recipe, tmp_path / "run")
+    assert not (tmp_path / "run" / "trajectories.jsonl").exists()

@@ -1,0 +1,400 @@
+"""The HTTP engine and its preflight, against a server on loopback that speaks the completions form on top of the local
+engine and fails as it is told, and against a real one that has no token ids."""
+
+import asyncio
+import importlib.util
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+import pytest
+import torch
+import uvicorn
+from judge_server import cut_off, endless, hang, response
+from starlette.applications import Starlette
+from starlette.requests import Request as Message
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from longstride.core.component import build
+from longstride.core.errors import ConfigError, EngineFailure, ModelError
+from longstride.engines import http
+from longstride.engines.base import Request, Sampling
+from longstride.engines.config import HTTP
+from longstride.engines.http import HTTPEngine, preflight
+from longstride.engines.local import LocalEngine
+from longstride.models.load import BASE, Policy, load_policy, make_policy
+from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
+
+KEY = "sk-test-0123456789abcdef"
+SMALL = TinyConfig(width=32, layers=2, heads=4, kv_heads=2, ffn=32, context=128)
+TEMPERATURE, NUCLEUS = Sampling(temperature=0.6), Sampling(temperature=0.6, top_p=0.7)
+
+
+def tiny(seed: int) -> Policy:
+    tokenizer = build_tokenizer(["amber lantern red want color back click Count to 1 2 3 4 5 6 7 0 ."])
+    return make_policy("tiny", build_model(SMALL, len(tokenizer), seed), tokenizer)
+
+
+class Server:
+    """Answers as vLLM does; does what `script` says first, request by request, and then `always` if there is one."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy, self.engine = policy, LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
+        routes = [Route(f"/{name}", self.answer, methods=["POST"]) for name in ("v1/completions", "reset_prefix_cache")]
+        routes.append(Route("/collective_rpc", self.reload, methods=["POST"]))
+        self._server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="critical"))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.root = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._thread = threading.Thread(target=lambda: self._server.run(sockets=[self._listener]), daemon=True)
+        self.reset()
+        self._thread.start()
+
+    def reset(self) -> None:
+        self.engine.update(self.policy.model, 0)
+        self.script, self.always, self.reading, self.change, self.pause = [], None, lambda asked: asked, {}, 0.0
+        self.noise, self.random, self.context = 0.0, random.Random(0), self.policy.max_context
+        self.bodies, self.headers, self.loaded, self.under_way, self.most_under_way = [], [], [], 0, 0
+
+    async def answer(self, message: Message) -> Any:
+        body = await message.json()
+        self.bodies.append(body)
+        self.headers.append(message.headers)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        await asyncio.sleep(self.pause)
+        self.under_way -= 1
+        odd = self.script.pop(0) if self.script else self.always
+        if len(body.get("prompt", [])) >= self.context:
+            odd = response(f"maximum context length is {self.context}", 400)
+        return odd(message) if odd else JSONResponse(self.completion(body) if "prompt" in body else None)
+
+    async def reload(self, message: Message) -> Any:
+        body = await message.json()
+        self.loaded.append(body)
+        self.engine.update(load_policy(body["kwargs"]["weights_path"]).model, 0)
+        return JSONResponse({"results": [None]})
+
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        asked = Sampling(temperature=body["temperature"], top_p=body["top_p"])
+        request = Request(body["prompt"], body["max_tokens"], body["seed"], sampling=asked)
+        (done,) = self.engine.generate([request])
+        logprobs, given = done.logprobs, self.reading(asked)
+        if given != asked:
+            logits = http._logits(self.policy, request, done)
+            logprobs = http.logprobs_under(logits, torch.tensor(done.ids), given).tolist()
+        if self.noise:
+            logprobs = [min(p + self.random.gauss(0, self.noise), 0.0) for p in logprobs]
+        choice = {
+            "index": 0,
+            "token_ids": done.ids,
+            "prompt_token_ids": request.prompt,
+            "logprobs": {"token_logprobs": logprobs, "tokens": ["not read"] * len(done.ids)},
+            "finish_reason": "stop" if done.finish == "stop" else "length",
+        }
+        return {"object": "text_completion", "choices": [choice | self.change]}
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(5)
+        self._listener.close()
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return tiny(1)
+
+
+@pytest.fixture(scope="module")
+def _server(policy):
+    server = Server(policy)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def server(_server, monkeypatch):
+    for name, value in {"FIRST_WAIT": 0.001, "PROBE_TOKENS": 16}.items():
+        monkeypatch.setattr(http, name, value)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    _server.reset()
+    return _server
+
+
+def config_of(server: Server, **settings: Any) -> HTTP:
+    return build(HTTP, {"url": f"{server.root}/v1", "model": "m", "timeout": 5.0} | settings)
+
+
+def engine_of(server: Server, **settings: Any) -> HTTPEngine:
+    return HTTPEngine(config_of(server, **settings), server.policy, version=7)
+
+
+def batch(policy: Policy, n: int = 12, max_new: int = 20, **sampling: float) -> list[Request]:
+    prompts = [policy.chat.head("amber lantern") + policy.chat.observation("red " * k, first=True) for k in range(n)]
+    return [Request(p, max_new, 100 + k, k, Sampling(**sampling)) for k, p in enumerate(prompts)]
+
+
+def failure(server: Server, **settings: Any) -> str:
+    with pytest.raises(EngineFailure) as caught:
+        engine_of(server, **settings).generate(batch(server.policy, 1))
+    return str(caught.value)
+
+
+class TestCompletion:
+    @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.6, "top_p": 0.7}, {"temperature": 0.0}])
+    def test_it_is_the_local_engine_behind_it_token_for_token(self, server, policy, sampling):
+        requests = batch(policy, **sampling)
+        local = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context).generate(requests)
+        engine = engine_of(server, concurrency=4)
+        remote = engine.generate(requests)
+        assert [(c.ids, c.finish) for c in remote] == [(c.ids, c.finish) for c in local]
+        assert [c.versions for c in remote] == [[7] * len(c.ids) for c in local]
+        for ours, theirs in zip(remote, local, strict=True):
+            assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-5)
+        assert engine.tokens_in == sum(len(r.prompt) for r in requests)
+        assert engine.tokens_out == sum(len(c.ids) for c in local)
+
+    def test_the_context_ends_a_turn_that_it_cuts_and_a_prompt_that_fills_it_is_not_sent(self, server, policy):
+        requests = [Request([5] * (policy.max_context - room), 8, seed=1) for room in (3, 0)]
+        local = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context).generate(requests)
+        remote = engine_of(server).generate(requests)
+        assert [(c.ids, c.finish) for c in remote] == [(c.ids, c.finish) for c in local]
+        assert remote[1].finish == "context" and [b["max_tokens"] for b in server.bodies] == [3]
+
+    @pytest.mark.parametrize(("reason", "finish"), [("length", "context"), ("stop", "length")])
+    def test_a_server_that_stops_early_ran_out_of_context_or_met_an_end_token_of_its_own(self, server, reason, finish):
+        server.change = {"token_ids": [5, 6], "logprobs": {"token_logprobs": [-1.0, -1.0]}, "finish_reason": reason}
+        assert engine_of(server).generate(batch(server.policy, 1))[0].finish == finish
+
+    def test_ids_and_every_setting_of_the_distribution_are_sent(self, server, policy):
+        (request,) = batch(policy, 1, temperature=0.5, top_p=0.9)
+        engine_of(server).generate([request])
+        assert server.bodies == [
+            {
+                "model": "m", "prompt": request.prompt, "max_tokens": 20, "seed": 100, "temperature": 0.5, "top_p": 0.9,
+                "top_k": -1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0,
+                "stop_token_ids": sorted(policy.chat.end_ids), "logprobs": 0, "return_token_ids": True,
+            }
+        ]  # fmt: skip
+
+    def test_no_more_requests_are_under_way_than_allowed(self, server, policy):
+        server.pause = 0.02
+        engine_of(server, concurrency=3).generate(batch(policy))
+        assert server.most_under_way == 3
+
+    def test_the_key_is_sent_and_taken_out_of_what_is_raised(self, server, policy, monkeypatch):
+        monkeypatch.setenv("ENGINE_KEY", f" {KEY}\n")
+        server.script = [response(f"{KEY} is no key of ours", 401)]
+        said = failure(server, key_env="ENGINE_KEY")
+        assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+        assert "status 401 with '[key] is no key of ours'" in said and KEY not in said
+        monkeypatch.delenv("ENGINE_KEY")
+        with pytest.raises(ConfigError, match="ENGINE_KEY"):
+            engine_of(server, key_env="ENGINE_KEY").generate(batch(policy, 1))
+
+
+class TestFailure:
+    @pytest.mark.parametrize("odd", [response("", 500), response("", 503), response("", 429), cut_off, hang])
+    def test_what_was_not_answered_is_sent_again_as_it_was(self, server, policy, odd):
+        server.script = [odd, odd]
+        (done,) = engine_of(server, retries=2, timeout=0.5).generate(batch(policy, 1))
+        assert done.ids and len(server.bodies) == 3
+        assert server.bodies[0] == server.bodies[1] == server.bodies[2]
+
+    @pytest.mark.parametrize(
+        ("odd", "said"),
+        [(response("no", 500), "status 500 with 'no'"), (hang, "nothing whole came within 0.2 s"), (cut_off, "")],
+    )
+    def test_after_the_last_retry_it_is_a_failure(self, server, odd, said):
+        server.always = odd
+        message = failure(server, retries=1, timeout=0.2)
+        assert said in message and "2 requests sent" in message and len(server.bodies) == 2
+
+    def test_bytes_that_trickle_are_late_as_a_whole(self, server):
+        server.always = endless(b" ", pause=0.05)
+        began = time.monotonic()
+        assert "nothing whole came" in failure(server, retries=0, timeout=0.3)
+        assert time.monotonic() - began < 3
+
+    def test_a_server_that_is_not_there_is_a_failure(self, server, policy):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+        with pytest.raises(EngineFailure, match="look after the server"):
+            HTTPEngine(HTTP(url=url, model="m", retries=0), policy).generate(batch(policy, 1))
+
+    def test_one_failure_does_not_wait_for_the_others(self, server, policy):
+        server.script, server.always = [response("", 400)], hang
+        began = time.monotonic()
+        with pytest.raises(EngineFailure, match="status 400"):
+            engine_of(server).generate(batch(policy, 6))
+        assert time.monotonic() - began < 3
+
+    @pytest.mark.parametrize(
+        ("odd", "said"),
+        [
+            (response("", 404), "status 404"),
+            (response("<html>"), "Invalid JSON"),
+            (response([1]), "the response: Input should be an object"),
+            (response({"choices": []}), "choices.0.token_ids"),
+            (response("[" * 50_000), "Invalid JSON"),
+            (endless(b" " * 65_536), "a response of more than"),
+        ],
+    )
+    def test_what_is_no_completion_is_refused_at_once(self, server, odd, said):
+        server.always = odd
+        assert said in failure(server) and len(server.bodies) == 1
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            ({"token_ids": None}, "choices.0.token_ids.*takes and returns token ids"),
+            ({"token_ids": ["5"]}, "choices.0.token_ids.0"),
+            ({"token_ids": [-1]}, "choices.0.token_ids.0"),
+            ({"prompt_token_ids": None}, "choices.0.prompt_token_ids"),
+            ({"prompt_token_ids": [1, 5]}, r"another prompt \(2 ids\)"),
+            ({"logprobs": None}, "choices.0.logprobs.token_logprobs"),
+            ({"logprobs": {"token_logprobs": [None]}}, "choices.0.logprobs.token_logprobs.0"),
+            ({"logprobs": {"token_logprobs": [3.5]}}, "choices.0.logprobs.token_logprobs.0"),
+            ({"logprobs": {"token_logprobs": []}}, "and 0 log-probabilities"),
+            ({"token_ids": [], "logprobs": {"token_logprobs": []}}, "0 ids and 0 log-probabilities"),
+            ({"token_ids": [5] * 21, "logprobs": {"token_logprobs": [-1.0] * 21}}, "expected 1 to 20"),
+            ({"token_ids": [99_999], "logprobs": {"token_logprobs": [-1.0]}}, "id 99999 is none of the policy's"),
+            ({"finish_reason": "abort"}, "choices.0.finish_reason"),
+        ],
+    )
+    def test_a_completion_that_cannot_be_trusted_is_refused(self, server, change, said):
+        server.change = change
+        with pytest.raises(EngineFailure, match=said):
+            engine_of(server).generate(batch(server.policy, 1))
+
+    def test_a_log_probability_that_is_no_number_is_refused(self, server):
+        whole = server.completion({"prompt": [5], "max_tokens": 1, "seed": 0, "temperature": 1, "top_p": 1})
+        whole["choices"][0]["logprobs"]["token_logprobs"] = [float("nan")]
+        server.always = response(json.dumps(whole))
+        assert "token_logprobs.0" in failure(server)
+
+    def test_a_server_that_goes_on_after_an_end_token_is_refused(self, server, policy):
+        ids = [min(policy.chat.end_ids), 5]
+        server.change = {"token_ids": ids, "logprobs": {"token_logprobs": [-1.0, -1.0]}}
+        assert "stop_token_ids" in failure(server)
+
+
+class TestPreflight:
+    @pytest.mark.parametrize("sampling", [Sampling(), NUCLEUS, Sampling(temperature=0.0)])
+    def test_an_engine_that_is_right_passes(self, server, policy, sampling):
+        local = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
+        for engine in (local, engine_of(server)):
+            report = preflight(engine, policy, sampling)
+            assert report.max_gap < 1e-5 and report.agreement == 1 and report.tokens > 20
+
+    @pytest.mark.parametrize(
+        ("reading", "sampling", "change"),
+        [
+            (lambda asked: Sampling(), TEMPERATURE, "set sampling.temperature = 1, or"),
+            (lambda asked: Sampling(), NUCLEUS, "set sampling.temperature = 1 and sampling.top_p = 1, or"),
+            (lambda asked: Sampling(temperature=asked.temperature), NUCLEUS, "set sampling.top_p = 1, or"),
+        ],
+    )
+    def test_log_probabilities_of_another_distribution_are_refused(self, server, policy, reading, sampling, change):
+        server.reading = reading
+        with pytest.raises(ConfigError, match=change):
+            preflight(engine_of(server), policy, sampling)
+        preflight(engine_of(server), policy, Sampling())
+
+    def test_rounding_of_a_lower_precision_is_not_refused_and_hides_nothing(self, server, policy):
+        server.noise = 0.02
+        assert 0.01 < preflight(engine_of(server), policy, NUCLEUS).mean_gap < 0.03
+        server.reading = lambda asked: Sampling(temperature=asked.temperature)
+        with pytest.raises(ConfigError, match="set sampling.top_p = 1, or"):
+            preflight(engine_of(server), policy, Sampling(top_p=0.95))
+
+    @pytest.mark.parametrize("sampling", [Sampling(), NUCLEUS, Sampling(temperature=0.0)])
+    def test_other_weights_are_refused(self, server, sampling):
+        with pytest.raises(ConfigError, match="serve 'tiny' itself"):
+            preflight(engine_of(server), tiny(2), sampling)
+
+    def test_an_engine_is_made_when_all_settings_passed(self, server, policy):
+        engine = config_of(server).make(policy, 3, [NUCLEUS])
+        assert engine.version == 3 and engine.generate(batch(policy, 1))[0].ids
+        server.reading = lambda asked: Sampling()
+        with pytest.raises(ConfigError, match="sampling.temperature"):
+            config_of(server).make(policy, 3, [NUCLEUS])
+
+    def test_a_server_with_a_shorter_context_is_found_out_and_can_be_told(self, server, policy):
+        server.context = 100
+        with pytest.raises(ConfigError, match="set engine.context.*maximum context length is 100"):
+            config_of(server).make(policy, 0, [Sampling()])
+        engine = config_of(server, context=100).make(policy, 0, [Sampling()])
+        assert engine.generate([Request([5] * 100, 1, seed=0)])[0].finish == "context"
+
+
+class TestWeights:
+    def test_new_weights_go_through_the_folder(self, server, policy, tmp_path):
+        engine, new = engine_of(server, weights=str(tmp_path)), tiny(2)
+        requests = batch(policy)
+        for version in (1, 2):
+            engine.update(new.model, version)
+        assert [p.name for p in tmp_path.iterdir()] == ["version-2"]
+        assert server.loaded[-1] == {"method": "reload_weights", "kwargs": {"weights_path": f"{tmp_path}/version-2"}}
+        local = LocalEngine(new.model, policy.chat.end_ids, policy.max_context, version=2).generate(requests)
+        assert [(c.ids, c.versions) for c in engine.generate(requests)] == [(c.ids, c.versions) for c in local]
+        assert preflight(engine, new).max_gap < 1e-5
+
+    def test_a_server_that_refuses_them_keeps_the_version(self, server, policy, tmp_path):
+        engine = engine_of(server, weights=str(tmp_path))
+        server.always = response("", 404)  # the second call: caches of the old weights would stay
+        with pytest.raises(EngineFailure, match="VLLM_SERVER_DEV_MODE=1"):
+            engine.update(policy.model, 8)
+        assert engine.version == 7
+
+    def test_without_a_folder_that_can_be_written_it_says_what_to_do(self, server, policy, tmp_path):
+        with pytest.raises(ConfigError, match="engine.weights.*VLLM_SERVER_DEV_MODE=1"):
+            engine_of(server).update(policy.model, 8)
+        (tmp_path / "file").touch()
+        with pytest.raises(ModelError, match="cannot be saved"):
+            engine_of(server, weights=str(tmp_path / "file")).update(policy.model, 8)
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8000", "ftp://host/v1", "http://me@host/v1", "http://host/v1?a=b", "http://host:x"]
+)
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(ConfigError, match="url"):
+        build(HTTP, {"url": url, "model": "m"})
+
+
+def test_a_real_server_without_token_ids_is_refused(monkeypatch):
+    if lacking := [name for name in ("fastapi", "openai", "accelerate") if importlib.util.find_spec(name) is None]:
+        pytest.skip(f"{', '.join(lacking)} missing; pip install 'longstride[judge-test]'")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    serve = [sys.executable, "-m", "transformers.cli.transformers", "serve", str(BASE), "--device", "cpu"]
+    process = subprocess.Popen(
+        [*serve, "--host", "127.0.0.1", "--port", port],
+        env=os.environ | {"HF_HUB_OFFLINE": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    engine = HTTPEngine(HTTP(url=f"http://127.0.0.1:{port}/v1", model=str(BASE)), load_policy("base"))
+    began = time.monotonic()
+    try:
+        while True:
+            with suppress(httpx2.TransportError):
+                httpx2.get(f"http://127.0.0.1:{port}/health", timeout=1, trust_env=False)
+                break
+            assert process.poll() is None and time.monotonic() - began < 60, "the server did not start"
+            time.sleep(0.2)
+        with pytest.raises(ConfigError, match="status 4.*expected is a server that takes and returns token ids"):
+            preflight(engine, load_policy("base"))
+    finally:
+        process.kill()
+        process.wait()

@@ -38,5 +38,5 @@ CLAIM = Claim(
     expected=Ordering(
         relations=(*(f"{regime}_growing > {regime}_long" for regime in REGIMES), "early_growing > early_fixed")
     ),
-    seeds=(0, 1),
+    seeds=(0, 1, 2),
 )

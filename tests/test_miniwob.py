@@ -83,6 +83,17 @@ async def test_a_wrong_click_ends_the_episode_without_reward() -> None:
     assert (step.terminated, step.reward, step.info["raw_reward"]) == (True, 0.0, -1)
 
 
+async def test_a_tab_or_a_scrolled_window_is_not_left_to_the_next_episode() -> None:
+    task = Miniwob(names=("click-tab-2",)).held_out(1)[0]
+    clean = await first(task)
+    for said in ("tab new", "scroll down"):
+        env = MiniwobEnv(window=1)
+        await env.reset(task, 0)
+        await env.step(f"Action: {said}")
+        await env.close()
+        assert await first(task) == clean
+
+
 async def test_pages_are_used_again_and_reach_nothing_else() -> None:
     task = Miniwob(names=("click-test",)).held_out(1)[0]
     await first(task)

@@ -196,10 +196,11 @@ class MiniwobEnv(ChromiumEnv):
 
 
 async def _put_back(browser: ChromiumBrowser) -> None:
-    """Keeps the page for a later episode if it still is a page of MiniWoB's that answers."""
+    """Keeps the page for a later episode if it still is a page of MiniWoB's that answers, alone and not scrolled."""
     usable = False
     with suppress(EnvFailure, asyncio.TimeoutError):
-        usable = len(_idle) < IDLE and await browser.evaluate("() => typeof core === 'object' && location.hash === ''")
+        if len(_idle) < IDLE and browser.as_opened:
+            usable = await browser.evaluate("() => typeof core === 'object' && location.hash === ''")
     if usable:
         _idle.append(browser)
     else:

@@ -78,6 +78,11 @@ class ChromiumBrowser:
         return self.tab.seen.get("note", "")
 
     @property
+    def as_opened(self) -> bool:
+        """Whether there is one tab, whose window is where it began."""
+        return len(self._tabs) == 1 and not any(self._offsets.values())
+
+    @property
     def lines(self) -> list[str]:
         """The whole page, as the view has it."""
         return self._tree.lines if self.view == "axtree" else self.tab.seen["lines"]
@@ -131,12 +136,12 @@ class ChromiumBrowser:
         at = self._offset + (self.window if down else -self.window)
         async with trouble("scrolling"):
             await self.tab.page.mouse.wheel(0, 600 if down else -600)
-        refused, before = await self._look(), self._offset
+        refused = await self._look()
         if at < 0:
             return refused or "this is the top of the page"
         if at >= len(self.lines):
             return refused or "this is the end of the page"
-        self._offsets[self._at, self.tab.seen["entry"]] = at if before >= 0 else 0
+        self._offsets[self._at, self.tab.seen["entry"]] = at
         return refused
 
     async def click(self, number: int) -> str | None:

@@ -21,10 +21,10 @@ from longstride.core.errors import ConfigError, EnvFailure
 from longstride.envs.web.chromium.gateway import Gateway
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Playwright
+    from playwright.async_api import Browser, BrowserContext, Playwright, ViewportSize
 
 T = TypeVar("T")
-VIEWPORT = {"width": 1280, "height": 720}
+VIEWPORT: "ViewportSize" = {"width": 1280, "height": 720}
 IDLE = 8
 """Contexts that are kept for the next episode."""
 ANSWER = 15.0
@@ -123,7 +123,7 @@ class Host:
         async with trouble("a browser context could not be opened"):
             return await browser.new_context(
                 proxy={"server": reach.gateway.address, "bypass": bypass},
-                viewport=VIEWPORT,  # type: ignore[arg-type]
+                viewport=VIEWPORT,
                 accept_downloads=False,
                 service_workers="block",
                 locale="en-US",

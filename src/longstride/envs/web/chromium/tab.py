@@ -26,7 +26,7 @@ FETCHES = 3.0
 """Seconds that what a page fetches is waited for."""
 HOPS = 20
 """Documents that may follow each other without the visitor's doing."""
-WAITED_FOR = ("xhr", "fetch", "script", "stylesheet")
+WAITED_FOR = ("XHR", "Fetch", "Script", "Stylesheet")
 
 
 class Tab:
@@ -47,7 +47,7 @@ class Tab:
         self._world = 0
         self._arrived = asyncio.Event()
         self._stayed = asyncio.Event()
-        self._fetching: set[Request] = set()
+        self._fetching: set[str] = set()
         self._quiet = asyncio.Event()
 
     @classmethod
@@ -62,14 +62,17 @@ class Tab:
         session.on("Page.windowOpen", tab._on_window)
         page.on("crash", lambda _: tab._end("the tab crashed"))
         page.on("close", lambda _: tab._end("the tab was closed"))
-        page.on("request", tab._on_request)
-        page.on("requestfinished", tab._on_response)
-        page.on("requestfailed", tab._on_response)
+        # of this session, whose events come in order with its answers: a fetch is known before a look that comes after
+        session.on("Network.requestWillBeSent", tab._on_request)
+        session.on("Network.loadingFinished", tab._on_response)
+        session.on("Network.loadingFailed", tab._on_response)
+        page.on("requestfailed", tab._on_failure)
         page.on("dialog", tab._on_dialog)
         script = {"source": SCRIPT, "worldName": WORLD, "runImmediately": True}
         await asyncio.gather(
             session.send("Page.enable"),
             session.send("Runtime.enable"),
+            session.send("Network.enable"),
             session.send("Page.addScriptToEvaluateOnNewDocument", script),
         )
         return tab
@@ -79,11 +82,14 @@ class Tab:
         refused = ""
         for _ in range(HOPS):
             look = asyncio.ensure_future(self._ask(f"longstride.look({json.dumps(hosts)}, {STILL})", again=True))
-            if not (await asyncio.wait({look}, timeout=ARRIVE))[0]:  # nothing is answered while a document is awaited
-                with suppress(EnvFailure):
-                    async with trouble("the document that does not arrive could not be given up"):
-                        await self.cdp.send("Page.stopLoading")
-            told, world = await look
+            try:
+                if not (await asyncio.wait({look}, timeout=ARRIVE))[0]:  # no answer while a document is awaited
+                    with suppress(EnvFailure):
+                        async with trouble("the document that does not arrive could not be given up"):
+                            await self.cdp.send("Page.stopLoading")
+                told, world = await look
+            finally:
+                look.cancel()
             refused = refused or told["refused"]
             if told["leaving"]:
                 await self._wait_for_document(world)
@@ -212,16 +218,18 @@ class Tab:
         for event in (self._arrived, self._stayed, self._quiet):
             event.set()
 
-    def _on_request(self, request: "Request") -> None:
-        if request.resource_type in WAITED_FOR:
-            self._fetching.add(request)
+    def _on_request(self, event: dict[str, Any]) -> None:
+        if event.get("type") in WAITED_FOR:
+            self._fetching.add(event["requestId"])
             self._quiet.clear()
 
-    def _on_response(self, request: "Request") -> None:
-        self._fetching.discard(request)
+    def _on_response(self, event: dict[str, Any]) -> None:
+        self._fetching.discard(event["requestId"])
         if not self._fetching:
             self._quiet.set()
-        if request.failure and request.is_navigation_request():  # a download, or an answer without a page
+
+    def _on_failure(self, request: "Request") -> None:
+        if request.is_navigation_request():  # a download, or an answer without a page
             self._stayed.set()
 
     async def _on_dialog(self, dialog: "Dialog") -> None:

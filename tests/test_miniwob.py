@@ -104,6 +104,16 @@ async def test_pages_are_used_again_and_reach_nothing_else() -> None:
     assert host().browser is not None
 
 
+async def test_the_page_that_was_used_last_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(miniwob, "_idle", [])
+    monkeypatch.setattr(miniwob, "IDLE", 1)
+    for name in ("click-test", "click-button"):
+        await first(Miniwob(names=(name,)).held_out(1)[0])
+    (kept,) = miniwob._idle
+    assert kept.url.endswith("/click-button.html")
+    await host().run(kept.close())
+
+
 def test_an_unknown_task_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match="click-test-2"):
         build(TaskSource, {"type": "miniwob", "names": ["click-tset-2"]})

@@ -35,7 +35,7 @@ HOST = "miniwob.test"
 SEEDS = 1 << 30
 """Training seeds are below, evaluation seeds from here on."""
 IDLE = 16
-"""Pages that are kept for later episodes."""
+"""Pages that are kept for later episodes: those that were used last."""
 MARK_HANDLERS = """
 (() => {
   const mark = e => {
@@ -196,12 +196,13 @@ class MiniwobEnv(ChromiumEnv):
 
 
 async def _put_back(browser: ChromiumBrowser) -> None:
-    """Keeps the page for a later episode if it still is a page of MiniWoB's that answers, alone and not scrolled."""
+    """Keeps the page for a later episode if it still is a page of MiniWoB's that answers, alone and not scrolled. It
+    takes the place of the one that was not used for longest: that may be of a task that is not played any more."""
     usable = False
     with suppress(EnvFailure, asyncio.TimeoutError):
-        if len(_idle) < IDLE and browser.as_opened:
+        if browser.as_opened:
             usable = await browser.evaluate("() => typeof core === 'object' && location.hash === ''")
     if usable:
         _idle.append(browser)
-    else:
-        await browser.close()
+    if not usable or len(_idle) > IDLE:
+        await (_idle.pop(0) if usable else browser).close()

@@ -153,7 +153,7 @@ class ChromiumBrowser:
         return await self._point("hover", number)
 
     async def fill(self, number: int, words: str) -> str | None:
-        """Types words into a text field, in place of what is in it."""
+        """Types words into a text field, in place of what is in it; clicks it before where it has not the focus."""
         error = await self._put(number, words)
         return error or await self._look()
 
@@ -161,12 +161,11 @@ class ChromiumBrowser:
         """Types words into a text field and presses Enter."""
         if error := await self._put(number, words):
             return error
-        if await self._call("multiline", number):
-            return await self._look()  # Enter is a line break there
         idle = await self._call("enter", number)
+        if idle is None:
+            return await self._look()  # Enter is a line break there
         before = self._state()
-        async with trouble("Enter was not taken"):
-            await self.tab.page.keyboard.press("Enter")
+        await self.tab.type("\n")
         return await self._look() or (idle if idle and self._state() == before else None)
 
     async def select(self, number: int, option: str) -> str | None:
@@ -217,12 +216,8 @@ class ChromiumBrowser:
 
         if self._context is None:
             raise EnvFailure("nothing is open")
-        page = self.tab.page
         async with trouble(f"{url} could not be opened"):
-            if url:
-                page = await self._context.new_page()
-                await self._opened.get()
-                await page.goto(url, wait_until="load", timeout=1000 * ARRIVE)
+            page = await self._context.new_page() if url else self.tab.page
 
         async def run(function: str, *argument: Any) -> Any:
             with suppress(Error, TimeoutError):
@@ -230,6 +225,10 @@ class ChromiumBrowser:
                     return await page.evaluate(function, *argument)
 
         try:
+            if url:
+                async with trouble(f"{url} could not be opened"):
+                    await self._opened.get()
+                    await page.goto(url, wait_until="load", timeout=1000 * ARRIVE)
             yield run
         finally:
             if url:
@@ -336,12 +335,14 @@ class ChromiumBrowser:
         at = await self._on(number, "fill", words)
         if isinstance(at, str):  # wrong, or done: some kinds of field have no text that keys could be typed into
             return at
-        page = self.tab.page
-        async with trouble("the keys were not taken"):
+        full = at.get("full")
+        if full is None:  # it has not the focus yet
             await self.tab.press(at["x"], at["y"])
-            if await self._call("clear", number) and not words:
-                await page.keyboard.press("Delete")
-            await page.keyboard.type(words)
+            full = await self._call("clear", number)
+        if full and not words:
+            async with trouble("the keys were not taken"):
+                await self.tab.page.keyboard.press("Delete")
+        await self.tab.type(words)
         return ""
 
     async def _point(self, what: Literal["click", "hover"], number: int) -> str | None:

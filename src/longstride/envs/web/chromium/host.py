@@ -33,9 +33,10 @@ CLOSING = 5.0
 """Seconds that a context or the browser has for closing."""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FLAGS = """--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
-    --disable-sync --disable-features=Translate,OptimizationHints,MediaRouter --disable-breakpad --mute-audio
-    --force-webrtc-ip-handling-policy=disable_non_proxied_udp""".split()
-"""Nothing of its own goes out; WebRTC goes through the proxy or not at all."""
+    --disable-sync --disable-breakpad --mute-audio --force-webrtc-ip-handling-policy=disable_non_proxied_udp
+    --disable-features=Translate,OptimizationHints,MediaRouter,DeferRendererTasksAfterInput""".split()
+"""Nothing of its own goes out; WebRTC goes through the proxy or not at all; a page's tasks are not held back after a
+click or a key until the next frame was drawn."""
 
 
 @cache

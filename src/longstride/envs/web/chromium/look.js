@@ -281,25 +281,26 @@
         for (const kind of ["input", "change"]) e.dispatchEvent(new Event(kind, {bubbles: true}));
         return e.value ? "" : `textbox [${n}] does not take ${JSON.stringify(text.slice(0, 50))}; it is of the kind ${item.kind}`;
       }
-      return where(item);
+      const at = where(item);
+      return typeof at === "object" && e.matches(":focus") ? {...at, full: longstride.clear(n)} : at;
     },
-    clear(n) {   // selected, so that the first key replaces it
+    // Selects what is in a text field, so that the first key replaces it; whether there is anything.
+    clear(n) {
       const e = elements[n - 1].element;
       if (document.activeElement !== e) e.focus();
       if (e.select) e.select(); else getSelection().selectAllChildren(e);
       return !!(e.value ?? e.textContent);
     },
-    // Why Enter in a text field submits nothing, by HTML's implicit submission; "" where it does.
+    // Why Enter in a text field submits nothing, by HTML's implicit submission; "" where it does, null where it breaks a line.
     enter(n) {
       const {element: e, kind} = elements[n - 1];
-      if (kind === "textarea" || kind === "editable") return "";
+      if (kind === "textarea" || kind === "editable") return null;
       if (!e.form) return `textbox [${n}] was filled, but Enter does nothing there`;
       const controls = [...e.form.elements], button = controls.find(c => (c.type === "submit" || c.type === "image"));
       const fields = controls.filter(c => c.tagName === "INPUT" && !BUTTONS.has(c.type) && !PLACED.has(c.type) && c.type !== "hidden" && c.type !== "file");
       if (!button && fields.length > 1) return `textbox [${n}] was filled, but Enter does not submit this form`;
       return button?.matches(":disabled") ? `textbox [${n}] was filled, but the form's button is disabled` : "";
     },
-    multiline(n) { return ["textarea", "editable"].includes(elements[n - 1].kind); },
     select(n, option) {
       const item = find(n);
       if (typeof item === "string") return item;

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from longstride.core.errors import EnvFailure
 from longstride.envs.web.chromium.host import trouble
+from longstride.envs.web.chromium.keys import strokes
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Dialog, Page, Request
@@ -132,6 +133,12 @@ class Tab:
         events = [{"x": x, "y": y, "type": "mouseMoved"}, at | {"type": "mousePressed"}, at | {"type": "mouseReleased"}]
         async with trouble("the mouse was not taken"):
             await asyncio.gather(*[self.cdp.send("Input.dispatchMouseEvent", e) for e in events])
+
+    async def type(self, words: str) -> None:
+        """Types words where the focus is. No stroke waits for the one before it: Chromium takes them in order."""
+        async with trouble("the keys were not taken"):
+            for group in strokes(words):
+                await asyncio.gather(*[self.cdp.send(method, given) for method, given in group])
 
     async def go(self, url: str) -> str:
         """Loads an address; what went wrong, or ""."""

@@ -1,9 +1,12 @@
 """The trajectory store: what is on the disk after crashes, full disks and resumes."""
 
 import errno
+import json
 import os
 import resource
 import signal
+import tracemalloc
+import zlib
 
 import pytest
 
@@ -22,6 +25,27 @@ def trajectory(ordinal, tokens=3):
 
 def ordinals(store):
     return [t.ordinal for t in store]
+
+
+def index(path):
+    return path.with_suffix(".index")
+
+
+def batches(path, *sizes):
+    """A store of so many trajectories a batch."""
+    store, n = TrajectoryStore(path), 0
+    for size in sizes:
+        store.append([trajectory(i) for i in range(n, n + size)])
+        n += size
+    return store
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """How many lines were parsed so far, as the length of a list."""
+    lines, real = [], Trajectory.from_json
+    monkeypatch.setattr(Trajectory, "from_json", staticmethod(lambda line: (lines.append(line), real(line))[1]))
+    return lines
 
 
 @pytest.fixture
@@ -72,11 +96,12 @@ def test_every_cut_of_the_file_opens_with_its_whole_lines(path):
         assert ordinals(store) == list(range(data[:end].count(b"\n"))) and len(store) == data[:end].count(b"\n")
 
 
-@pytest.mark.parametrize("chunk", [64, 1000, 2000])
-def test_lines_are_counted_and_cut_wherever_a_read_ends(path, monkeypatch, chunk):
-    monkeypatch.setattr("longstride.rollout.store._CHUNK", chunk)
+@pytest.mark.parametrize("indexed", [True, False])
+def test_lines_are_counted_and_cut_with_and_without_an_index(path, indexed):
     TrajectoryStore(path).append([trajectory(i, tokens=9 * i) for i in range(9)])
     for n in (9, 7, 6, 4, 3, 1, 0):
+        if not indexed:
+            index(path).unlink(missing_ok=True)
         store = TrajectoryStore(path)
         store.truncate(n)
         assert ordinals(store) == ordinals(TrajectoryStore(path)) == list(range(n))
@@ -168,3 +193,157 @@ def test_a_file_that_cannot_be_read_is_a_user_error(tmp_path):
         TrajectoryStore(tmp_path)
     with pytest.raises(RunError, match="cannot write"):
         TrajectoryStore(tmp_path / "no" / "folder").append([trajectory(0)])
+
+
+class TestReading:
+    def test_single_trajectories_are_read_in_the_order_asked_for_and_no_other_is(self, path, parsed):
+        batches(path, 3, 3)
+        store = TrajectoryStore(path)
+        assert store[4] == trajectory(4) and store[-1] == trajectory(5)
+        assert store.read([5, 0, 0]) == [trajectory(5), trajectory(0), trajectory(0)]
+        assert len(parsed) == 5 and store.read([]) == []
+
+    @pytest.mark.parametrize("place", [2, -3])
+    def test_a_place_without_a_trajectory_is_an_index_error(self, path, place):
+        with pytest.raises(IndexError):
+            batches(path, 2)[place]
+
+    def test_a_damaged_line_is_named(self, path):
+        path.write_text("{}\n" * 3)
+        with pytest.raises(RunError, match="line 2: not a trajectory"):
+            TrajectoryStore(path).read([1])
+
+    def test_a_line_that_is_not_the_one_the_index_tells_of_is_an_error_until_the_index_is_removed(self, path):
+        batches(path, 3)
+        path.write_bytes(path.read_bytes().replace(b'"t1"', b'"u1"'))
+        store = TrajectoryStore(path)
+        assert store[2].task.id == "t2"
+        with pytest.raises(RunError, match="line 2 is not the one that was written.*trajectories.index"):
+            store.read([1])
+        index(path).unlink()
+        assert TrajectoryStore(path)[1].task.id == "u1"
+
+
+class TestEntries:
+    def test_entries_are_those_of_the_trajectories_and_opening_parses_none(self, path, parsed):
+        store = batches(path, 3, 1, 2)
+        expected = [trajectory(i).entry() for i in range(6)]
+        assert store.entries == expected == TrajectoryStore(path).entries
+        assert len(TrajectoryStore(path)) == 6 and not parsed
+
+    def test_entries_of_one_task_share_what_is_told_of_it(self, path):
+        batch = [trajectory(0), trajectory(0), trajectory(1)]
+        store = TrajectoryStore(path)
+        store.append(batch)
+        for entries in (store.entries, TrajectoryStore(path).entries):
+            assert entries[0].task is entries[1].task is not entries[2].task
+
+    def test_memory_of_a_trajectory_is_small_and_does_not_grow_with_its_content(self, path):
+        used = []
+        for tokens in (3, 100):
+            path.unlink(missing_ok=True)
+            batch = [trajectory(k % 10, tokens) for k in range(2000)]
+            for k, t in enumerate(batch):
+                t.ordinal = t.group = k
+            TrajectoryStore(path).append(batch)
+            TrajectoryStore(path)  # what is made once and kept
+            tracemalloc.start()
+            store = TrajectoryStore(path)
+            assert len(store.entries) == 2000
+            used.append(tracemalloc.get_traced_memory()[0] / 2000)
+            tracemalloc.stop()
+        assert max(used) < 200 and used[1] < used[0] + 8
+
+
+class TestIndex:
+    def test_a_missing_index_is_made_anew_by_the_next_write_once_entries_were_asked_for(self, path, parsed):
+        batches(path, 2, 2)
+        index(path).unlink()
+        store = TrajectoryStore(path)
+        assert store.entries == [trajectory(i).entry() for i in range(4)] and len(parsed) == 4
+        assert not index(path).exists()  # a look changes nothing
+        store.append([trajectory(4)])
+        parsed.clear()
+        assert TrajectoryStore(path).entries == [trajectory(i).entry() for i in range(5)] and not parsed
+
+    def test_an_append_that_no_entries_were_asked_for_before_reads_nothing(self, path, parsed):
+        batches(path, 2)
+        index(path).unlink()
+        store = TrajectoryStore(path)
+        store.append([trajectory(2)])
+        assert not parsed and not index(path).exists()
+        assert [e.ordinal for e in store.entries] == ordinals(store) == [0, 1, 2]
+
+    def test_every_cut_and_every_damage_of_the_index_is_made_good(self, path):
+        batches(path, 2, 1, 2)
+        whole, expected = index(path).read_bytes(), [trajectory(i) for i in range(5)]
+        cuts = [whole[:n] for n in range(0, len(whole), 23)]
+        damaged = [whole[:n] + bytes([whole[n] ^ 1]) + whole[n + 1 :] for n in range(0, len(whole), 23)]
+        for data in cuts + damaged:
+            index(path).write_bytes(data)
+            store = TrajectoryStore(path)
+            assert store.entries == [t.entry() for t in expected]
+            assert store.read(range(5)) == expected
+
+    def test_what_was_damaged_is_replaced_by_the_next_write(self, path, parsed):
+        batches(path, 2, 2)
+        index(path).write_bytes(index(path).read_bytes()[:-5] + b"junk\n")
+        store = TrajectoryStore(path)
+        assert len(store.entries) == 4 and len(parsed) == 2  # those of the first block are known
+        store.append([trajectory(4)])
+        parsed.clear()
+        assert len(TrajectoryStore(path).entries) == 5 and not parsed
+
+    def test_rows_of_the_right_checksum_and_the_wrong_form_are_left_out(self, path):
+        batches(path, 2)
+        for rows in ([[1]], {"a": 1}, 3, [[-1, -1, ["t"] * 4, [0] * 7]], [["x", 0, ["t"] * 4, [0] * 7]]):
+            block = json.dumps(rows).encode() + b"\n"
+            index(path).write_bytes(b"%08x %s" % (zlib.crc32(block), block))
+            assert TrajectoryStore(path).entries == [trajectory(i).entry() for i in range(2)]
+
+    def test_the_index_of_another_file_is_not_used(self, path):
+        batches(path, 2, 1)
+        other = path.with_name("other.jsonl")
+        TrajectoryStore(other).append([trajectory(i, tokens=5) for i in range(7, 13)])
+        index(path).write_bytes(index(other).read_bytes())
+        assert [e.ordinal for e in TrajectoryStore(path).entries] == [0, 1, 2]
+
+    @pytest.mark.parametrize("n", range(6))
+    def test_a_file_that_was_cut_and_grew_again_without_its_index_is_read_right(self, path, n):
+        batches(path, 2, 1, 2)
+        old = index(path).read_bytes()
+        TrajectoryStore(path).truncate(n)
+        TrajectoryStore(path).append([trajectory(i, tokens=4) for i in range(10, 15)])
+        expected = TrajectoryStore(path).entries
+        index(path).write_bytes(old)
+        assert TrajectoryStore(path).entries == expected == [t.entry() for t in TrajectoryStore(path)]
+
+    @pytest.mark.parametrize("n", range(6))
+    def test_truncate_and_append_keep_the_index_whole(self, path, parsed, n):
+        store = batches(path, 2, 1, 2)
+        store.truncate(n)
+        store.append([trajectory(n)])
+        assert store.entries == TrajectoryStore(path).entries == [trajectory(i).entry() for i in range(n + 1)]
+        assert not parsed and store[n] == trajectory(n)
+
+    def test_an_index_that_cannot_be_written_costs_no_trajectory_and_is_written_later(self, path, parsed):
+        index(path).mkdir()
+        store = batches(path, 2)
+        assert ordinals(store) == ordinals(TrajectoryStore(path)) == [0, 1]
+        index(path).rmdir()
+        store.append([trajectory(2)])
+        parsed.clear()
+        assert [e.ordinal for e in TrajectoryStore(path).entries] == [0, 1, 2] and not parsed
+
+    def test_a_store_that_is_opened_while_another_writes_sees_whole_batches(self, path):
+        writer = batches(path, 2)
+        with_one_row_less = index(path).read_bytes()
+        writer.append([trajectory(2)])
+        index(path).write_bytes(with_one_row_less)  # between the write of a batch and that of its rows
+        assert [e.ordinal for e in TrajectoryStore(path).entries] == [0, 1, 2]
+
+    def test_large_batches_are_decoded_in_parts(self, path, monkeypatch):
+        monkeypatch.setattr("longstride.rollout.index.BLOCK", 4)
+        batches(path, 9, 1)
+        assert index(path).read_bytes().count(b"\n") == 4
+        assert [e.ordinal for e in TrajectoryStore(path).entries] == list(range(10))

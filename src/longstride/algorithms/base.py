@@ -10,9 +10,13 @@ import random
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from longstride.core.component import Component
-from longstride.core.trajectory import Trajectory, Turn
+from longstride.core.trajectory import Entry, Trajectory, Turn
+
+E = TypeVar("E", Trajectory, Entry)
+"""What a replay draws from: trajectories, or entries that stand for them."""
 
 
 @dataclass(slots=True)
@@ -56,18 +60,18 @@ class Credit(Component):
 
 
 class Replay(Component):
-    """Family: what of all that was collected is trained on."""
+    """Family: what of all that was collected is trained on. Entries are drawn like the trajectories they stand for."""
 
-    def admits(self, trajectory: Trajectory) -> bool:
-        """Whether the trajectory may ever be trained on. A failed one never is."""
-        return not trajectory.stop.failed and self._wants(trajectory)
-
-    @abstractmethod
-    def _wants(self, trajectory: Trajectory) -> bool:
-        """The algorithm's own say on a trajectory that did not fail."""
+    def admits(self, episode: Trajectory | Entry) -> bool:
+        """Whether the episode may ever be trained on. A failed one never is."""
+        return not episode.stop.failed and self._wants(episode)
 
     @abstractmethod
-    def draw(self, kept: Sequence[Trajectory], fresh: int, rng: random.Random) -> list[Trajectory]:
+    def _wants(self, episode: Trajectory | Entry) -> bool:
+        """The algorithm's own say on an episode that did not fail."""
+
+    @abstractmethod
+    def draw(self, kept: Sequence[E], fresh: int, rng: random.Random) -> list[E]:
         """What is trained on now, oldest first.
 
         Args:
@@ -80,8 +84,8 @@ class Replay(Component):
 class OnPolicy(Replay):
     """Only what this iteration collected, failures of the task included."""
 
-    def _wants(self, trajectory: Trajectory) -> bool:
+    def _wants(self, episode: Trajectory | Entry) -> bool:
         return True
 
-    def draw(self, kept: Sequence[Trajectory], fresh: int, rng: random.Random) -> list[Trajectory]:
+    def draw(self, kept: Sequence[E], fresh: int, rng: random.Random) -> list[E]:
         return list(kept[len(kept) - fresh :])

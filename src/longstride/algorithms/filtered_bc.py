@@ -17,11 +17,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from longstride.algorithms.base import Credit, Replay, Sample
-from longstride.core.trajectory import Trajectory, Turn
-
-CANNOT = "n/a"
-"""The answer that says that a task cannot be done."""
+from longstride.algorithms.base import Credit, E, Replay, Sample
+from longstride.core.trajectory import Entry, Trajectory, Turn
 
 
 class FilteredBC(Credit):
@@ -65,22 +62,19 @@ class TTIReplay(Replay):
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Of the successes of one task only those no longer than this percentile of their lengths; 1 keeps all."""
 
-    def _wants(self, trajectory: Trajectory) -> bool:
+    def _wants(self, episode: Trajectory | Entry) -> bool:
         # An `answer n/a` is the cheapest way to be right: cloned, it would be the answer to everything.
-        return trajectory.success and (trajectory.answer or "").strip().lower() != CANNOT
+        return episode.success and not episode.infeasible
 
-    def weights(self, kept: Sequence[Trajectory]) -> list[float]:
+    def weights(self, kept: Sequence[Trajectory | Entry]) -> list[float]:
         """The p_k of `kept`, oldest first; they sum to 1."""
         classes = [getattr(t.task, self.balance) for t in kept]
-        count = Counter(classes)
-        n = len(kept)
+        count, n = Counter(classes), len(kept)
         # Inverse frequencies add up to the number of classes: each class has the same share.
-        return [
-            self.mix * k / (n * (n + 1) / 2) + (1 - self.mix) / (count[c] * len(count))
-            for k, c in enumerate(classes, 1)
-        ]
+        rare = {c: (1 - self.mix) / (size * len(count)) for c, size in count.items()}
+        return [self.mix * k / (n * (n + 1) / 2) + rare[c] for k, c in enumerate(classes, 1)]
 
-    def draw(self, kept: Sequence[Trajectory], fresh: int, rng: random.Random) -> list[Trajectory]:
+    def draw(self, kept: Sequence[E], fresh: int, rng: random.Random) -> list[E]:
         """`keep` of the short successes without replacement (`fresh` makes no difference: TTI replays all of history).
 
         Drawn as a race of exponential clocks with rates p_k (Efraimidis and Spirakis, 2006): the first `keep` to ring
@@ -92,7 +86,9 @@ class TTIReplay(Replay):
         rings = [(rng.expovariate(p), k) for k, p in enumerate(self.weights(short))]
         return [short[k] for k in sorted(k for _, k in heapq.nsmallest(self.keep, rings))]
 
-    def _short(self, kept: Sequence[Trajectory]) -> list[Trajectory]:
+    def _short(self, kept: Sequence[E]) -> list[E]:
+        if self.top_p == 1:
+            return list(kept)
         lengths: defaultdict[str, list[int]] = defaultdict(list)
         for t in kept:
             lengths[t.task.id].append(t.length)

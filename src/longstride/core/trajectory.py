@@ -13,6 +13,9 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import RunError
 from longstride.core.task import Task
 
+INFEASIBLE = "n/a"
+"""The answer that says that a task cannot be done."""
+
 
 @dataclass(slots=True)
 class Turn:
@@ -77,6 +80,19 @@ class Trajectory:
     def sampled_tokens(self) -> int:
         return sum(len(t.sampled_ids) for t in self.turns)
 
+    @property
+    def infeasible(self) -> bool:
+        """Whether the answer says that the task cannot be done."""
+        return (self.answer or "").strip().lower() == INFEASIBLE
+
+    def entry(self) -> "Entry":
+        """What replay needs to know of it, without its turns."""
+        t = self.task
+        task = TaskKey(t.id, t.source, t.difficulty, t.template_id)
+        return Entry(
+            task, self.ordinal, self.reward, self.length, self.stop, self.infeasible, self.group, self.iteration
+        )
+
     def to_json(self) -> str:
         """One line of JSON, without a newline."""
         turns, before = [], []
@@ -124,6 +140,34 @@ class Trajectory:
             return Trajectory(task=task, budget=budget, stop=stop, turns=turns, **d)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
             raise RunError(f"not a trajectory line: {type(e).__name__}: {str(e)[:200]}") from e
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKey:
+    """What replay needs to know of a task, under the names that `Task` has for it."""
+
+    id: str
+    source: str
+    difficulty: str
+    template_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A trajectory by reference: what replay needs to know of it, under the names that `Trajectory` has for it."""
+
+    task: TaskKey
+    ordinal: int
+    reward: float
+    length: int
+    stop: StopReason
+    infeasible: bool
+    group: int
+    iteration: int
+
+    @property
+    def success(self) -> bool:
+        return self.reward > 0
 
 
 def _common_prefix(a: list[int], b: list[int]) -> int:

@@ -1,27 +1,31 @@
-"""The trajectory store: an append-only file, one JSON line a trajectory.
+"""The trajectory store: an append-only file, one JSON line a trajectory, and an index beside it.
 
 What always holds: a batch that `append` returned from is on the disk; a batch that it raised for is not in the file
 at all; a last line that a crash left without its end is never read, and is cut off before the next write. Reading
-never changes the file, so a run may be looked at while it writes.
+changes neither the file nor its index, so a run may be looked at while it writes. What is in memory of a trajectory is
+its entry and where its line ends, never its turns. The file is the record, and the index spares reading it: a line that
+is not the one that the index tells of is an error, not an answer.
 """
 
-import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import FileIO
+from itertools import islice
 from pathlib import Path
+from zlib import crc32
 
 from longstride.core.errors import RunError
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Entry, Trajectory
+from longstride.rollout.index import Index
 
-_CHUNK = 1 << 20
+_BUFFER = 1 << 20
 
 
 class TrajectoryStore:
     """The trajectories of a run in the order of their ordinals.
 
     Args:
-        path: the file; it is created by the first `append`.
+        path: the file; it is created by the first `append`. Its index has the same name, but ends in `.index`.
 
     Raises:
         RunError: the file cannot be read.
@@ -29,12 +33,14 @@ class TrajectoryStore:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._lines, self._size = self._scan(None)
         self._on_disk = self._bytes()
+        self._index = Index(self.path.with_suffix(".index"), self._is_line)
+        self._ends = self._index.ends
+        self._scan()
 
     def __len__(self) -> int:
         """Whole lines; nothing is parsed."""
-        return self._lines
+        return len(self._ends)
 
     def __iter__(self) -> Iterator[Trajectory]:
         """Reads one trajectory after the other: those there at opening, and those appended through this store.
@@ -42,18 +48,56 @@ class TrajectoryStore:
         Raises:
             RunError: a line is damaged (its number is named).
         """
-        if not self._lines:
-            return
+        for k, line in enumerate(self._lines(0)):
+            yield self._parse(k, line)
+
+    def __getitem__(self, k: int) -> Trajectory:
+        """Reads the trajectory at a place counted from 0 (or, if negative, from the end).
+
+        Raises:
+            IndexError: there is none.
+            RunError: see `read`.
+        """
+        return self.read([k])[0]
+
+    def read(self, places: Iterable[int]) -> list[Trajectory]:
+        """Reads the trajectories at these places (see `__getitem__`), and no others.
+
+        In the store of a run the place of a trajectory is its ordinal.
+
+        Raises:
+            IndexError: there is no such place.
+            RunError: a line is damaged, or is not the one that the index tells of (its number is named).
+        """
+        found = []
         try:
             with open(self.path, "rb") as f:
-                for number, line in enumerate(itertools.islice(f, self._lines), 1):
-                    try:
-                        trajectory = Trajectory.from_json(line.decode("ascii"))
-                    except (RunError, UnicodeDecodeError) as e:
-                        raise RunError(f"{self.path}, line {number}: {e}") from e
-                    yield trajectory
+                for place in places:
+                    k = range(len(self))[place]
+                    f.seek(self._start(k))
+                    line = f.read(self._ends[k] - self._start(k))
+                    if k < len(self._index) and crc32(line) != self._index.checksums[k]:
+                        raise RunError(
+                            f"{self.path}, line {k + 1} is not the one that was written; restore the file, or remove "
+                            f"{self._index.path} to take the file as it is"
+                        )
+                    found.append(self._parse(k, line))
         except OSError as e:
             raise RunError(f"cannot read {self.path}: {e.strerror or e}") from e
+        return found
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """What replay needs to know of each trajectory; it grows with `append`. Lines without a row in the index are
+        read the first time.
+
+        Raises:
+            RunError: a line is damaged (its number is named).
+        """
+        if len(self._index) < len(self):
+            for k, line in enumerate(self._lines(len(self._index)), len(self._index)):
+                self._index.add(crc32(line), self._parse(k, line).entry())
+        return self._index.entries
 
     def append(self, trajectories: Sequence[Trajectory]) -> None:
         """Writes a batch and waits until it is on the disk.
@@ -62,13 +106,16 @@ class TrajectoryStore:
             RunError: it could not be written (a full disk), and the file is as it was before; or someone else wrote
                 to it.
         """
-        size = self._size
+        size, ends, rows = self._size, [], []
         try:
             created = not self.path.exists()
             with self._open() as f:
                 try:
                     for trajectory in trajectories:
-                        size += _write(f, trajectory.to_json().encode("ascii") + b"\n")
+                        line = trajectory.to_json().encode("ascii") + b"\n"
+                        size += _write(f, line)
+                        ends.append(size)
+                        rows.append((crc32(line), trajectory.entry()))
                     os.fsync(f.fileno())
                     if created:
                         _sync_folder(self.path.parent)
@@ -77,10 +124,16 @@ class TrajectoryStore:
                     raise
         except OSError as e:
             raise RunError(
-                f"cannot write {self.path}: {e.strerror or e}; the {self._lines} trajectories before are kept, "
+                f"cannot write {self.path}: {e.strerror or e}; the {len(self)} trajectories before are kept, "
                 "this batch is not. Make room and resume the run"
             ) from e
-        self._lines, self._size, self._on_disk = self._lines + len(trajectories), size, size
+        complete = len(self._index) == len(self)
+        self._ends.extend(ends)
+        self._on_disk = size
+        if complete:
+            for row in rows:
+                self._index.add(*row)
+            self._index.save()
 
     def truncate(self, n: int) -> None:
         """Keeps the first `n` trajectories: what a checkpoint knew.
@@ -88,11 +141,11 @@ class TrajectoryStore:
         Raises:
             RunError: there are fewer, or the file cannot be written.
         """
-        if not 0 <= n <= self._lines:
+        if not 0 <= n <= len(self):
             raise RunError(
-                f"{self.path} holds {self._lines} trajectories, {n} were expected; it is not of this checkpoint"
+                f"{self.path} holds {len(self)} trajectories, {n} were expected; it is not of this checkpoint"
             )
-        _, size = self._scan(n)
+        size = self._start(n)
         if self.path.exists():
             try:
                 with self._open() as f:
@@ -100,7 +153,16 @@ class TrajectoryStore:
                     os.fsync(f.fileno())
             except OSError as e:
                 raise RunError(f"cannot write {self.path}: {e.strerror or e}") from e
-        self._lines, self._size, self._on_disk = n, size, size
+        self._index.truncate(n)
+        self._on_disk = size
+
+    @property
+    def _size(self) -> int:
+        """Bytes of whole lines."""
+        return self._start(len(self))
+
+    def _start(self, k: int) -> int:
+        return self._ends[k - 1] if k else 0
 
     def _open(self) -> FileIO:
         """The file for appending, with whole lines only; unbuffered, so that an error comes from the write that it
@@ -115,27 +177,48 @@ class TrajectoryStore:
     def _bytes(self) -> int:
         return self.path.stat().st_size if self.path.exists() else 0
 
-    def _scan(self, n: int | None) -> tuple[int, int]:
-        """How many whole lines there are (at most `n`), and where the last of them ends in bytes."""
-        lines = end = start = 0
+    def _is_line(self, start: int, end: int, checksum: int) -> bool:
+        """Whether the file has a line of this checksum there."""
+        if not 0 <= start < end <= self._on_disk:
+            return False
         try:
             with open(self.path, "rb") as f:
-                while (n is None or lines < n) and (chunk := f.read(_CHUNK)):
-                    here = chunk.count(b"\n")
-                    if n is None or lines + here <= n:
-                        end = start + chunk.rfind(b"\n") + 1 if here else end
-                        lines += here
-                    else:
-                        at = -1
-                        for _ in range(n - lines):
-                            at = chunk.index(b"\n", at + 1)
-                        lines, end = n, start + at + 1
-                    start += len(chunk)
+                f.seek(start)
+                return crc32(f.read(end - start)) == checksum
+        except OSError:
+            return False
+
+    def _scan(self) -> None:
+        """Finds the ends of the whole lines behind those that the index knows."""
+        end = self._size
+        try:
+            with open(self.path, "rb", _BUFFER) as f:
+                f.seek(end)
+                for line in f:
+                    if line.endswith(b"\n"):
+                        end += len(line)
+                        self._ends.append(end)
         except FileNotFoundError:
-            return 0, 0
+            return
         except OSError as e:
             raise RunError(f"cannot read {self.path}: {e.strerror or e}") from e
-        return lines, end
+
+    def _lines(self, first: int) -> Iterator[bytes]:
+        """The whole lines from a place on."""
+        if first == len(self):
+            return
+        try:
+            with open(self.path, "rb") as f:
+                f.seek(self._start(first))
+                yield from islice(f, len(self) - first)
+        except OSError as e:
+            raise RunError(f"cannot read {self.path}: {e.strerror or e}") from e
+
+    def _parse(self, k: int, line: bytes) -> Trajectory:
+        try:
+            return Trajectory.from_json(line.decode("ascii"))
+        except (RunError, UnicodeDecodeError) as e:
+            raise RunError(f"{self.path}, line {k + 1}: {e}") from e
 
 
 def _write(file: FileIO, data: bytes) -> int:

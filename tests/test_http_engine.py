@@ -2,6 +2,7 @@
 engine and fails as it is told, and against a real one that has no token ids."""
 
 import asyncio
+import gc
 import importlib.util
 import json
 import os
@@ -27,7 +28,7 @@ from starlette.routing import Route
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, ModelError
 from longstride.engines import http
-from longstride.engines.base import Request, Sampling
+from longstride.engines.base import Completion, Request, Sampling
 from longstride.engines.config import HTTP
 from longstride.engines.http import HTTPEngine, preflight
 from longstride.engines.local import LocalEngine
@@ -62,12 +63,14 @@ class Server:
         self.engine.update(self.policy.model, 0)
         self.script, self.always, self.reading, self.change, self.pause = [], None, lambda asked: asked, {}, 0.0
         self.noise, self.random, self.context = 0.0, random.Random(0), self.policy.max_context
+        self.clients: set[Any] = set()
         self.bodies, self.headers, self.loaded, self.under_way, self.most_under_way = [], [], [], 0, 0
 
     async def answer(self, message: Message) -> Any:
         body = await message.json()
         self.bodies.append(body)
         self.headers.append(message.headers)
+        self.clients.add(message.client)
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         await asyncio.sleep(self.pause)
@@ -85,7 +88,8 @@ class Server:
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:
         asked = Sampling(temperature=body["temperature"], top_p=body["top_p"])
-        request = Request(body["prompt"], body["max_tokens"], body["seed"], sampling=asked)
+        stop = tuple((i,) for i in body.get("stop_token_ids", []))
+        request = Request(body["prompt"], body["max_tokens"], body["seed"], sampling=asked, stop=stop)
         (done,) = self.engine.generate([request])
         logprobs, given = done.logprobs, self.reading(asked)
         if given != asked:
@@ -287,6 +291,64 @@ class TestFailure:
         assert "stop_token_ids" in failure(server)
 
 
+class TestPolling:
+    def test_what_failed_is_told_beside_what_did_not(self, server, policy):
+        server.script = [response("no", 400)]
+        engine = engine_of(server, concurrency=1)
+        tickets, told = [engine.submit(r) for r in batch(policy, 3)], []
+        while len(told) < 3:
+            told += engine.poll()
+        assert [t for t, _ in told] == tickets and engine.poll() == []
+        assert isinstance(told[0][1], EngineFailure) and all(isinstance(o, Completion) for _, o in told[1:])
+        with pytest.raises(ValueError, match="at least one token"):
+            engine.submit(Request([], 1, seed=0))
+
+    def test_requests_go_on_between_polls_and_a_poll_comes_back_soon(self, server, policy):
+        engine = engine_of(server)
+        ticket = engine.submit(batch(policy, 1)[0])
+        while not server.bodies:
+            time.sleep(0.01)
+        server.always = hang
+        late = engine.submit(batch(policy, 1)[0])
+        told = []
+        for _ in range(100):
+            told += engine.poll()
+        assert [t for t, _ in told] == [ticket]
+        engine.cancel(late)
+        engine.cancel(999)
+        assert engine.poll() == []
+
+    def test_connections_are_used_again_and_closed(self, server, policy):
+        engine = engine_of(server)
+        for _ in range(3):
+            engine.generate(batch(policy, 1))
+        assert len(server.clients) == 1
+        engine.close()
+        engine.close()
+        assert not engine._client.thread.is_alive()
+
+    def test_an_engine_that_is_forgotten_ends_its_thread(self, server, policy):
+        engine = engine_of(server)
+        engine.generate(batch(policy, 1))
+        thread = engine._client.thread
+        del engine
+        gc.collect()
+        thread.join(5)
+        assert not thread.is_alive()
+
+    def test_stop_sequences_are_sent_where_a_server_knows_them_and_cut_at_where_not(self, server, policy):
+        (request,) = batch(policy, 1)
+        local = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
+        free = local.generate([request])[0]
+        for stop in (((free.ids[3],),), (tuple(free.ids[2:4]), (7, 7, 7))):
+            request.stop = stop
+            (want,), (done,) = local.generate([request]), engine_of(server).generate([request])
+            assert (done.ids, done.finish) == (want.ids, "stop") and len(done.ids) < len(free.ids)
+            assert done.logprobs == pytest.approx(want.logprobs, abs=1e-5)
+        assert free.ids[3] in server.bodies[0]["stop_token_ids"]
+        assert server.bodies[1]["stop_token_ids"] == sorted(policy.chat.end_ids)
+
+
 class TestPreflight:
     @pytest.mark.parametrize("sampling", [Sampling(), NUCLEUS, Sampling(temperature=0.0)])
     def test_an_engine_that_is_right_passes(self, server, policy, sampling):
@@ -347,6 +409,17 @@ class TestWeights:
         local = LocalEngine(new.model, policy.chat.end_ids, policy.max_context, version=2).generate(requests)
         assert [(c.ids, c.versions) for c in engine.generate(requests)] == [(c.ids, c.versions) for c in local]
         assert preflight(engine, new).max_gap < 1e-5
+
+    def test_what_is_on_its_way_ends_under_the_old_ones(self, server, policy, tmp_path):
+        server.pause = 0.1
+        engine = engine_of(server, weights=str(tmp_path))
+        requests, new = batch(policy, 3), tiny(2)
+        tickets = [engine.submit(r) for r in requests]
+        engine.update(new.model, 8)
+        told = engine.poll()
+        old = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context, version=7).generate(requests)
+        assert [t for t, _ in told] == tickets
+        assert [(c.ids, c.versions) for _, c in told] == [(c.ids, c.versions) for c in old]
 
     def test_a_server_that_refuses_them_keeps_the_version(self, server, policy, tmp_path):
         engine = engine_of(server, weights=str(tmp_path))

@@ -1,3 +1,3 @@
 """Benchmarks: Longstride and its peers, measured in turn on the same work. Each is a module with a `PAGE`."""
 
-NAMES = ("browser",)
+NAMES = ("browser", "generation")

@@ -54,10 +54,10 @@ class Page:
     limits: str
     """What limits us now."""
     measure: Callable[[str | None, int, Progress], tuple[list[Row], dict[str, str]]]
-    """From the peer's Python (None: ours alone), the number of rounds and someone who is told how far it is: the rows,
-    and versions by name."""
-    how_to_make_peer: str
-    """The commands that make the peer's environment."""
+    """From the peer's Python (None: ours alone, or a peer in our own environment), the number of rounds and someone who
+    is told how far it is: the rows, and versions by name."""
+    how_to_make_peer: str = ""
+    """The commands that make the peer's environment; none where it is in ours and always measured."""
 
 
 def in_turn(

@@ -8,8 +8,8 @@ grouped heads are never expanded (the query heads of a group become query rows);
 sessions or sampling.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,18 +20,23 @@ from longstride.core.errors import ModelError
 
 NAME = "longstride"
 """Name under which the attention is registered."""
-DENSE = 0.5
-"""Share of a range of slots from which on it is read in place, idle slots included, rather than copied."""
+SCORES = 1 << 24
+"""Attention scores (slots x queries x keys) of one call at most."""
+QUERIES = {"cpu": 128, "cuda": 512}
+"""Queries of a prompt that go through one call: keys behind the last of them are not even looked at."""
+CALL = {"cpu": 4096, "cuda": 1 << 20}
+"""What a call costs beside its scores, counted in scores."""
 
 
 class KeyValueStore:
     """Keys and values of `slots` rows and `capacity` positions, a pair of buffers for each layer.
 
     Buffers have shape (slots, capacity, heads of keys and values, head size), and are made when a layer first writes.
+    Places that hold nothing are zero or old, never infinite: what is hidden from a query must still be a number.
     """
 
-    def __init__(self) -> None:
-        self.slots, self.capacity = 0, 0
+    def __init__(self, slots: int = 0, capacity: int = 0) -> None:
+        self.slots, self.capacity = slots, capacity
         self._layers: dict[int, tuple[Tensor, Tensor]] = {}
 
     @property
@@ -45,6 +50,16 @@ class KeyValueStore:
             self._layers[i] = (_moved(keys, slots, capacity, keep), _moved(values, slots, capacity, keep))
         self.slots, self.capacity = slots, capacity
 
+    def copy(self, source: int, target: int, begin: int, end: int) -> None:
+        """Copies positions `begin` to `end` of one slot to another."""
+        for buffer in self._buffers():
+            buffer[target, begin:end] = buffer[source, begin:end]
+
+    def clear(self, slot: int) -> None:
+        """Sets a slot to zero."""
+        for buffer in self._buffers():
+            buffer[slot] = 0
+
     def write(self, layer: int, at_N: Tensor, keys_N: Tensor, values_N: Tensor) -> tuple[Tensor, Tensor]:
         """Writes (N, heads, size) at flat places slot * capacity + position; returns the layer's buffers."""
         if layer not in self._layers:
@@ -55,6 +70,9 @@ class KeyValueStore:
         values.flatten(0, 1).index_copy_(0, at_N, values_N)
         return keys, values
 
+    def _buffers(self) -> Iterator[Tensor]:
+        return (buffer for pair in self._layers.values() for buffer in pair)
+
 
 def _moved(old: Tensor, slots: int, capacity: int, keep: Sequence[int]) -> Tensor:
     new = old.new_zeros(slots, capacity, *old.shape[2:])
@@ -63,78 +81,132 @@ def _moved(old: Tensor, slots: int, capacity: int, keep: Sequence[int]) -> Tenso
     return new
 
 
+class Piece(NamedTuple):
+    """Tokens of one slot at positions `start` to `start + count`."""
+
+    slot: int
+    start: int
+    count: int
+
+
 class Layout:
     """Where the N packed tokens of one forward pass belong.
 
     Args:
         store: the buffers.
-        slots: slot of each row, shape (R,), each at most once.
-        starts: position of each row's first new token, shape (R,).
-        counts: new tokens of each row, shape (R,), each at least 1.
+        pieces: what the pass encodes, in the order of the packed tokens; each slot at most once.
         device: of the model.
     """
 
-    def __init__(
-        self, store: KeyValueStore, slots: np.ndarray, starts: np.ndarray, counts: np.ndarray, device: torch.device
-    ) -> None:
-        self._store, self._masks = store, {}
-        rows, width = len(slots), int(counts.max())
+    def __init__(self, store: KeyValueStore, pieces: Sequence[Piece], device: torch.device) -> None:
+        slots, starts, counts = np.array(pieces).T
         offset_R = np.cumsum(counts) - counts
-        row_N = np.repeat(np.arange(rows), counts)
-        place_N = np.arange(counts.sum()) - offset_R[row_N]
-        position_N = starts[row_N] + place_N
-        low, high = int(slots.min()), int(slots.max()) + 1
-        if rows > DENSE * (
-            high - low
-        ):  # read the range in place: row r is slot low + r, and idle slots repeat the first token's query
-            first_R, last_R = np.zeros(high - low, np.int64), np.zeros(high - low, np.int64)
-            first_R[slots - low], last_R[slots - low] = offset_R, offset_R + counts - 1
-            row_N = slots[row_N] - low
-            self._rows: slice | Tensor = slice(low, high)
-        else:
-            first_R, last_R = offset_R, offset_R + counts - 1
-            self._rows = torch.from_numpy(slots).to(device)
-        # rows shorter than the widest repeat their last token
-        index_R_Q = np.minimum(first_R[:, None] + np.arange(width), last_R[:, None])
-        self.last_R = torch.from_numpy(offset_R + counts - 1).to(device)
-        """Index of each row's last token among the N."""
+        place_N = np.arange(counts.sum()) - offset_R.repeat(counts)
+        position_N = starts.repeat(counts) + place_N
+        self._store = store
+        self.last_R = offset_R + counts - 1
+        """Index of each piece's last token among the N."""
         self.position_N = torch.from_numpy(position_N).to(device)
         self._at_N = torch.from_numpy(slots.repeat(counts) * store.capacity + position_N).to(device)
-        self._index_R_Q = torch.from_numpy(index_R_Q).to(device)
-        self._out_N = torch.from_numpy(row_N * width + place_N).to(device)
-        self._whole = bool(index_R_Q.size == len(row_N) and (index_R_Q.ravel() == np.arange(len(row_N))).all())
-        self._length = int((starts + counts).max())
+        queries, call = QUERIES.get(device.type, QUERIES["cuda"]), CALL.get(device.type, CALL["cuda"])
+        blocks = (Piece(s, a + i, min(queries, n - i)) for s, a, n in pieces for i in range(0, n, queries))
+        self._parts: list[_Part] = []
+        begin = 0
+        for together in _joined(blocks, call):
+            self._parts.append(_Part(together, begin, self.position_N))
+            begin = self._parts[-1].end
 
-    def write(self, layer: int, keys_N: Tensor, values_N: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores the new keys and values; returns those of all rows as (R, length, heads, size)."""
-        keys, values = self._store.write(layer, self._at_N, keys_N, values_N)
-        keys, values = keys[:, : self._length], values[:, : self._length]
-        if isinstance(self._rows, slice):
-            return keys[self._rows], values[self._rows]
-        return keys.index_select(0, self._rows), values.index_select(0, self._rows)
+    def attend(
+        self, layer: int, query_N: Tensor, key_N: Tensor, value_N: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        """Stores new keys and values (N, kv heads, size); answers queries (N, heads, size) with all that they see."""
+        keys, values = self._store.write(layer, self._at_N, key_N, value_N)
+        out_N = query_N.new_empty(len(query_N), query_N.shape[1], values.shape[3])
+        for part in self._parts:
+            part.attend(out_N, query_N, keys, values, scale, window)
+        return out_N
 
-    def by_row(self, packed_N: Tensor) -> Tensor:
-        """(N, ...) as (R, Q, ...)."""
-        if self._whole:
-            return packed_N.unflatten(0, tuple(self._index_R_Q.shape))
-        return packed_N.index_select(0, self._index_R_Q.flatten()).unflatten(0, tuple(self._index_R_Q.shape))
 
-    def packed(self, by_row_R_Q: Tensor) -> Tensor:
-        """(R, Q, ...) as (N, ...)."""
-        flat = by_row_R_Q.flatten(0, 1)
-        return flat if self._whole else flat.index_select(0, self._out_N)
+class _Part:
+    """Queries of neighbouring slots that go through one call: the slots are read where they are, idle ones included,
+    and shorter pieces repeat their last query."""
 
-    def mask(self, group: int, window: int | None, like: Tensor) -> Tensor:
+    def __init__(self, pieces: Sequence[Piece], begin: int, position_N: Tensor) -> None:
+        self._low, self._high = pieces[0].slot, pieces[-1].slot + 1
+        self._length = max(p.start + p.count for p in pieces)
+        rows, width = self._high - self._low, max(p.count for p in pieces)
+        count = sum(p.count for p in pieces)
+        self._begin, self.end = begin, begin + count
+        self._shape = rows, width
+        self._masks: dict[tuple[int, int | None], Tensor] = {}
+        self._index: Tensor | None = None
+        self._out: Tensor | None = None
+        position = position_N[begin : self.end]
+        if rows * width > count:
+            row, counts = np.array([p.slot - self._low for p in pieces]), np.array([p.count for p in pieces])
+            offset = np.cumsum(counts) - counts
+            first, last = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+            first[row], last[row] = offset, offset + counts - 1
+            index = np.minimum(first[:, None] + np.arange(width), last[:, None]).ravel()
+            out = row.repeat(counts) * width + np.arange(count) - offset.repeat(counts)
+            self._index = torch.from_numpy(index).to(position.device)
+            self._out = torch.from_numpy(out).to(position.device)
+            position = position.index_select(0, self._index)
+        self._position_R_Q = position.view(rows, width)
+
+    def attend(
+        self, out_N: Tensor, query_N: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None
+    ) -> None:
+        """Fills in the outputs (N, heads, size) for the part's share of the N queries."""
+        query, out = query_N[self._begin : self.end], out_N[self._begin : self.end]
+        if self._index is not None:
+            query = query.index_select(0, self._index)
+        (rows, width), (heads, size), kv_heads = self._shape, query.shape[1:], keys.shape[2]
+        group = heads // kv_heads
+        keys, values = (x[self._low : self._high, : self._length].transpose(1, 2) for x in (keys, values))
+        # (R, kv heads, Q * group, size): one matrix product serves all query heads that share a key head
+        query = query.view(rows, width, kv_heads, group, size).transpose(1, 2).reshape(rows, kv_heads, -1, size)
+        answer = nn.functional.scaled_dot_product_attention(
+            query, keys, values, attn_mask=self._mask(group, window, query), scale=scale
+        )
+        answer = answer.view(rows, kv_heads, width, group, -1).transpose(1, 2)
+        if self._out is None:
+            out.view(answer.shape).copy_(answer)
+        else:
+            torch.index_select(answer.reshape(-1, heads, out.shape[2]), 0, self._out, out=out)
+
+    def _mask(self, group: int, window: int | None, like: Tensor) -> Tensor:
         """What is added to the scores, shape (R, 1, Q * group, length): minus infinity where a token must not look."""
         key = (group, window)
         if key not in self._masks:
-            query_R_Q_1 = self.position_N[self._index_R_Q].repeat_interleave(group, 1).unsqueeze(2)
+            query_R_Q_1 = self._position_R_Q.unsqueeze(2)
             place = torch.arange(self._length, device=like.device)
             hidden = place > query_R_Q_1
             if window is not None:
                 hidden |= place <= query_R_Q_1 - window
-            self._masks[key] = like.new_zeros(hidden.shape).masked_fill_(hidden, -torch.inf).unsqueeze(1)
+            mask = like.new_zeros(hidden.shape).masked_fill_(hidden, -torch.inf)
+            self._masks[key] = mask.unsqueeze(2).expand(-1, -1, group, -1).flatten(1, 2).unsqueeze(1)
         return self._masks[key]
+
+
+def _joined(pieces: Iterable[Piece], call: int) -> Iterator[list[Piece]]:
+    """Runs of pieces of rising slots, for each of which one call costs less than two: a call costs its scores, those of
+    idle slots and repeated queries included, and `call` besides."""
+    part: list[Piece] = []
+    width = length = scores = 0
+    for piece in pieces:
+        end = piece.start + piece.count
+        if part and piece.slot > part[-1].slot:
+            w, n = max(width, piece.count), max(length, end)
+            together = (piece.slot - part[0].slot + 1) * w * n
+            if together <= min(scores + piece.count * end + call, SCORES):
+                part.append(piece)
+                width, length, scores = w, n, together
+                continue
+        if part:
+            yield part
+        part, width, length, scores = [piece], piece.count, end, piece.count * end
+    yield part
 
 
 def attend(
@@ -161,19 +233,9 @@ def attend(
         raise ModelError(
             f"the local engine cannot run {type(module).__name__}: it asks for {', '.join(strange) or 'its own mask'}"
         )
-    keys, values = layout.write(module.layer_idx, key[0].transpose(0, 1), value[0].transpose(0, 1))
-    query_R_Q = layout.by_row(query[0].transpose(0, 1))  # (R, Q, heads, size)
-    heads, kv_heads, size = query_R_Q.shape[2], keys.shape[2], query_R_Q.shape[3]
-    group = heads // kv_heads
-    # (R, kv heads, Q * group, size): one matrix product serves all query heads that share a key head
-    rows = query_R_Q.unflatten(2, (kv_heads, group)).transpose(1, 2).flatten(2, 3)
-    keys, values = keys.transpose(1, 2), values.transpose(1, 2)
-    scale = size**-0.5 if scaling is None else scaling
-    out = nn.functional.scaled_dot_product_attention(
-        rows, keys, values, attn_mask=layout.mask(group, sliding_window, rows), scale=scale
-    )
-    out = out.unflatten(2, (-1, group)).transpose(1, 2).flatten(2, 3)
-    return layout.packed(out).unsqueeze(0), None
+    query, key, value = (x[0].transpose(0, 1) for x in (query, key, value))
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    return layout.attend(module.layer_idx, query, key, value, scale, sliding_window).unsqueeze(0), None
 
 
 AttentionInterface.register(NAME, attend)

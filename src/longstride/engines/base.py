@@ -2,15 +2,17 @@
 
 What always holds: an engine knows token ids only, never text; every completion carries the log-probability of each
 sampled token under the very distribution it was sampled from, the version of the weights that sampled it, and why it
-ended; a sample depends on its request (prompt, seed, sampling) alone, never on what else is in the batch (up to
-rounding of the arithmetic).
+ended; a sample depends on its request (prompt, seed, sampling) alone, never on what else is under way (up to rounding
+of the arithmetic). An engine is used by one thread at a time, though not always by the same one.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from longstride.core.component import Component
+from longstride.core.errors import EngineFailure
 
 
 class Sampling(Component):
@@ -34,6 +36,13 @@ class Request:
     session: int | None = None
     """Requests of one session (the turns of one episode) share cached keys and values as far as their prompts agree."""
     sampling: Sampling = field(default_factory=Sampling)
+    stop: tuple[tuple[int, ...], ...] = ()
+    """Sequences of sampled ids that end the completion, beside the end tokens that the engine knows. A text may be
+    written in several ways as ids: which of them end a turn is for the chat format to say."""
+
+    def stopped(self, sampled: Sequence[int]) -> bool:
+        """Whether the sampled ids end with one of the stop sequences."""
+        return any(tuple(sampled[-len(s) :]) == s for s in self.stop)
 
 
 @dataclass(slots=True)
@@ -41,35 +50,88 @@ class Completion:
     """What was sampled."""
 
     ids: list[int]
-    """The end token is the last one where `finish` is `stop`."""
+    """The end token or stop sequence stands last where `finish` is `stop`."""
     logprobs: list[float]
     versions: list[int]
+    """Of the weights that each token was sampled from."""
     finish: Literal["stop", "length", "context"]
     """`context`: the prompt left no room in the model's context; `ids` is empty or cut."""
 
 
-class Engine(Protocol):
-    """A source of tokens."""
+Outcome = Completion | EngineFailure
+"""What becomes of a request: infrastructure trouble is told, not raised, so that the others go on."""
 
-    version: int
-    """Number of the weights in use."""
-    tokens_in: int
-    """Prompt tokens really encoded so far (cached ones do not count)."""
-    tokens_out: int
-    """Tokens sampled so far."""
+
+class Engine(ABC):
+    """A source of tokens. Requests are submitted, and complete in any order while the engine is polled."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        """Number of the weights in use."""
+        self.tokens_in = 0
+        """Prompt tokens really encoded so far (cached ones do not count)."""
+        self.tokens_out = 0
+        """Tokens sampled so far."""
+        self._done: dict[int, Outcome] = {}
+        """By ticket what is complete and was not told yet."""
+
+    @abstractmethod
+    def submit(self, request: Request) -> int:
+        """Takes a request in and returns its ticket, which no other request of this engine has.
+
+        Raises:
+            ValueError: the prompt is empty.
+        """
+
+    @abstractmethod
+    def poll(self) -> list[tuple[int, Outcome]]:
+        """Goes on with all that was submitted, for a moment, and returns by ticket, in their order, what is complete
+        now; each is told once."""
+
+    @abstractmethod
+    def cancel(self, ticket: int) -> None:
+        """Forgets a request. Unknown tickets are ignored."""
+
+    @abstractmethod
+    def release(self, session: int) -> None:
+        """Forgets what is cached for a session; a request of it that is under way goes on. Unknown sessions are
+        ignored."""
+
+    @abstractmethod
+    def update(self, weights: Any, version: int) -> None:
+        """Takes new weights (a `torch.nn.Module`) under a version number; caches are dropped. Requests that are under
+        way go on."""
+
+    def close(self) -> None:  # noqa: B027 (most hold nothing)
+        """Gives back what it holds outside of this object; it can be used no more."""
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Continues every prompt; completions come in the order of the requests.
 
         Raises:
-            EngineFailure: infrastructure trouble.
+            ValueError: a prompt is empty.
+            EngineFailure: of the first request that failed; the others are cancelled.
         """
-        ...
+        tickets: list[int] = []
+        completions: dict[int, Completion] = {}
+        others: dict[int, Outcome] = {}
+        try:
+            tickets += map(self.submit, requests)
+            while len(completions) < len(tickets):
+                for ticket, outcome in self.poll():
+                    if ticket not in tickets:
+                        others[ticket] = outcome
+                    elif isinstance(outcome, EngineFailure):
+                        raise outcome
+                    else:
+                        completions[ticket] = outcome
+        finally:
+            for ticket in tickets:
+                self.cancel(ticket)
+            self._done |= others
+        return [completions[ticket] for ticket in tickets]
 
-    def release(self, session: int) -> None:
-        """Forgets what is cached for a session. Unknown sessions are ignored."""
-        ...
-
-    def update(self, weights: Any, version: int) -> None:
-        """Takes new weights (a `torch.nn.Module` for the local engine) under a version number; caches are dropped."""
-        ...
+    def _told(self) -> list[tuple[int, Outcome]]:
+        """Empties `_done`, in the order of the tickets."""
+        told, self._done = sorted(self._done.items()), {}
+        return told

@@ -23,8 +23,15 @@ class EngineConfig(Component):
     """Family: where tokens come from."""
 
     @abstractmethod
-    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling]) -> Engine:
+    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         """An engine for the policy, whose weights are number `version`, and for these ways of sampling.
+
+        Args:
+            policy: the learner's.
+            version: of its weights.
+            samplings: all that requests will ask for.
+            shared: whether the engine may sample from the policy's very tensors. If not, a learner may train them in
+                place while it samples, and only `update` brings it new ones.
 
         Raises:
             ConfigError: policy, settings and engine do not fit each other.
@@ -39,12 +46,14 @@ class Local(EngineConfig):
     cache_gigabytes: Annotated[float, Field(gt=0)] = 4.0
     """Memory for keys and values, in 2^30 bytes, at most."""
 
-    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling]) -> Engine:
+    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         from longstride.engines.local import LocalEngine
 
         size = int(self.cache_gigabytes * (1 << 30))
         chat, context = policy.chat, policy.max_context
-        return LocalEngine(policy.model, chat.end_ids, context, version, dtype=self.dtype, cache_bytes=size)
+        return LocalEngine(
+            policy.model, chat.end_ids, context, version, dtype=self.dtype, cache_bytes=size, shared=shared
+        )
 
 
 class HTTP(EngineConfig):
@@ -67,9 +76,9 @@ class HTTP(EngineConfig):
     weights: str | None = None
     """Folder that this machine and the server both see under this name: new weights go through it to vLLM."""
 
-    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling]) -> Engine:
+    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         """An engine that has passed its preflight for each of `samplings`, after it took the policy's weights where a
-        folder for them is named.
+        folder for them is named. A server's weights are always its own, whatever `shared` says.
 
         Raises:
             ConfigError: the server is no match for the policy or for the settings.

@@ -18,11 +18,15 @@ is written against their documented form and has not been run on a GPU yet.
 import asyncio
 import json
 import shutil
-from collections.abc import Sequence
-from contextlib import aclosing
+import weakref
+from collections.abc import Coroutine
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from threading import Thread
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import torch
 from pydantic import AliasPath, BaseModel, Field, FiniteFloat, ValidationError
@@ -31,10 +35,17 @@ from torch import Tensor
 from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.http import key_in, tls
 from longstride.core.seeds import stream
-from longstride.engines.base import Completion, Engine, Request, Sampling
+from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
 from longstride.engines.config import HTTP
 from longstride.models.load import Policy, save_policy
 
+T = TypeVar("T")
+
+POLL_SECONDS = 0.05
+"""How long a poll waits for something to come back."""
+KEPT_OPEN = 2.0
+"""Seconds for which a connection is kept between requests: less than servers do (uvicorn 5), so that none is used that
+is just being closed."""
 FIRST_WAIT, LONGEST_WAIT = 1.0, 20.0
 """Seconds before the first retry, and before any: each waits twice as long as the one before."""
 NEUTRAL = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
@@ -64,40 +75,72 @@ class _Choice(BaseModel):
 
 class HTTPEngine(Engine):
     """A client of one server (see the module's docstring). `tokens_in` counts whole prompts: what the server had in its
-    cache is not known here."""
+    cache is not known here. With temperature 0 every log-probability is 0, whatever the server says.
+
+    Requests are under way in a thread, between polls too. It ends with `close`, or with the engine.
+    """
 
     def __init__(self, config: HTTP, policy: Policy, version: int = 0) -> None:
-        self.version, self.tokens_in, self.tokens_out = version, 0, 0
+        super().__init__(version)
         self.max_context = min(config.context or policy.max_context, policy.max_context)
         """Tokens of prompt and answer together."""
         self._config, self._policy = config, policy
-        self._end_ids = policy.chat.end_ids
-        self._vocabulary: int = policy.model.get_input_embeddings().weight.shape[0]  # pyright: ignore
+        self._tickets = count()
+        self._client: _Client | None = None
+        self._going: dict[int, Future[Completion]] = {}
         self._pushed: Path | None = None
 
-    def generate(self, requests: Sequence[Request]) -> list[Completion]:
-        """Continues every prompt, `concurrency` of them at once; completions come in the order of the requests.
-
-        With temperature 0 the distribution is a single token and every log-probability is 0, whatever the server says.
+    def submit(self, request: Request) -> int:
+        """See the family. At most `concurrency` requests are sent at once.
 
         Raises:
-            EngineFailure: a request had no answer after all retries (of the first one; the others are dropped), or one
-                that is no completion of its prompt.
             ConfigError: the key is not set.
+            ValueError: the prompt is empty.
         """
-        if not all(request.prompt for request in requests):
+        if not request.prompt:
             raise ValueError("a prompt needs at least one token")
-        return asyncio.run(self._all(requests))
+        ticket, limit = next(self._tickets), min(request.max_new, max(self.max_context - len(request.prompt), 0))
+        if limit:
+            client = self._connected()
+            self._going[ticket] = client.start(client.complete(request, limit, self.version))
+            self.tokens_in += len(request.prompt)
+        else:
+            self._done[ticket] = Completion([], [], [], "length" if limit == request.max_new else "context")
+        return ticket
+
+    def poll(self) -> list[tuple[int, Outcome]]:
+        """Waits until something has come back, for `POLL_SECONDS` at most. A request fails where it had no answer after
+        all retries, or one that is no completion of its prompt."""
+        if not self._done:
+            wait(self._going.values(), POLL_SECONDS, FIRST_COMPLETED)
+        for ticket, future in [(t, f) for t, f in self._going.items() if f.done()]:
+            del self._going[ticket]
+            try:
+                completion = future.result()
+            except EngineFailure as e:
+                self._done[ticket] = e
+            else:
+                self.tokens_out += len(completion.ids)
+                self._done[ticket] = completion
+        return self._told()
+
+    def cancel(self, ticket: int) -> None:
+        self._done.pop(ticket, None)
+        future = self._going.pop(ticket, None)
+        if future is not None:
+            future.cancel()
 
     def release(self, session: int) -> None:
         """Nothing is kept here; a server drops what it cached when it wants the room."""
 
     def update(self, weights: Any, version: int) -> None:
         """Takes the weights of a module: saves them in a folder of their own below `weights` of the settings, has vLLM
-        load it, and removes the one before. Not to be called while another client of the server samples.
+        load it, and removes the one before. Before that, it waits for all requests that are under way, since a server
+        does not tell which token came from which weights: they end under the old ones. Not to be called while another
+        client of the server samples.
 
         Raises:
-            ConfigError: no folder is named, so the server keeps the weights that it has.
+            ConfigError: no folder is named, so the server keeps the weights that it has; or the key is not set.
             EngineFailure: the server did not take them.
             ModelError: they cannot be saved.
         """
@@ -109,24 +152,69 @@ class HTTPEngine(Engine):
         # a name of its own for each version: servers have been seen to read an old file again from their cache
         folder = Path(self._config.weights).absolute() / f"version-{version}"
         save_policy(replace(self._policy, model=weights), folder)
-        asyncio.run(self._push(folder))
+        wait(self._going.values())
+        client = self._connected()
+        client.start(client.push(folder)).result()
         if self._pushed not in (None, folder):
             shutil.rmtree(self._pushed, ignore_errors=True)
         self._pushed, self.version = folder, version
 
-    async def _all(self, requests: Sequence[Request]) -> list[Completion]:
-        async with aclosing(_Client(self._config)) as client:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(self._complete(client, request)) for request in requests]
-            except ExceptionGroup as e:
-                raise e.exceptions[0] from None
-        return [task.result() for task in tasks]
+    def close(self) -> None:
+        """Drops all requests and closes the connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client.thread.join()
 
-    async def _complete(self, client: "_Client", request: Request) -> Completion:
-        limit = min(request.max_new, max(self.max_context - len(request.prompt), 0))
-        if not limit:
-            return Completion([], [], [], "context")
+    def _connected(self) -> "_Client":
+        if self._client is None:
+            self._client = _Client(self._config, self._policy)
+            weakref.finalize(self, self._client.close).atexit = False
+        return self._client
+
+
+class _Client:
+    """Sends requests from a thread of its own, in which an event loop runs until `close`."""
+
+    def __init__(self, config: HTTP, policy: Policy) -> None:
+        import httpx2
+
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+        self._config, self._key = config, key_in(config.key_env, "engine.key_env")
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        limits = httpx2.Limits(max_connections=config.concurrency, keepalive_expiry=KEPT_OPEN)
+        self._http = httpx2.AsyncClient(verify=tls(), timeout=None, limits=limits, headers=headers)
+        self._places = asyncio.Semaphore(config.concurrency)
+        self._end_ids = policy.chat.end_ids
+        self._vocabulary: int = policy.model.get_input_embeddings().weight.shape[0]  # pyright: ignore
+        self._loop = asyncio.new_event_loop()
+        self.thread = Thread(target=self._run, name="longstride-http-engine", daemon=True)
+        self.thread.start()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Has the thread do some work."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """Has the thread drop everything and end, and does not wait for that. Does nothing the second time."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _run(self) -> None:
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._end())
+        self._loop.close()
+
+    async def _end(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._http.aclose()
+
+    async def complete(self, request: Request, limit: int, version: int) -> Completion:
+        """What the server sampled for a request, at most `limit` tokens."""
+        ends = self._end_ids | {s[0] for s in request.stop if len(s) == 1}
         body = NEUTRAL | {
             "model": self._config.model,
             "prompt": request.prompt,
@@ -134,68 +222,47 @@ class HTTPEngine(Engine):
             "temperature": request.sampling.temperature,
             "top_p": request.sampling.top_p,
             "seed": request.seed,
-            "stop_token_ids": sorted(self._end_ids),
+            "stop_token_ids": sorted(ends),
             "logprobs": 0,  # of the sampled token alone
             "return_token_ids": True,
         }
         # an id is at most 8 bytes; what belongs to a sampled one (its text, twice, and numbers) seldom over a hundred
         largest = (1 << 16) + 16 * len(request.prompt) + (1 << 10) * limit
-        data = await client.post(f"{self._config.url}/completions", body, largest, FORM)
-        completion = self._completion(client, request, limit, data)
-        self.tokens_in += len(request.prompt)
-        self.tokens_out += len(completion.ids)
-        return completion
-
-    def _completion(self, client: "_Client", request: Request, limit: int, data: bytes) -> Completion:
+        data = await self._post(f"{self._config.url}/completions", body, largest, FORM)
         try:
             choice = _Choice.model_validate_json(data)
         except ValidationError as e:
             first = e.errors(include_url=False)[0]
             place, came = ".".join(map(str, first["loc"])) or "the response", repr(first["input"])[:100]
-            raise client.failure(f"{place}: {first['msg']} (got {came}); {FORM}") from None
+            raise self._failure(f"{place}: {first['msg']} (got {came}); {FORM}") from None
         ids, logprobs = choice.ids, choice.logprobs
         if choice.prompt != request.prompt:
             came = len(choice.prompt)
-            raise client.failure(f"it read another prompt ({came} ids) than was sent ({len(request.prompt)}); {FORM}")
+            raise self._failure(f"it read another prompt ({came} ids) than was sent ({len(request.prompt)}); {FORM}")
         if not 0 < len(ids) == len(logprobs) <= limit:
-            raise client.failure(f"{len(ids)} ids and {len(logprobs)} log-probabilities, expected 1 to {limit} of both")
+            raise self._failure(f"{len(ids)} ids and {len(logprobs)} log-probabilities, expected 1 to {limit} of both")
         if max(ids) >= self._vocabulary:
-            raise client.failure(f"id {max(ids)} is none of the policy's {self._vocabulary}; serve the policy's model")
-        if not self._end_ids.isdisjoint(ids[:-1]):
-            raise client.failure("it went on after an end token; expected is a server that knows stop_token_ids")
-        if request.sampling.temperature <= 0:
-            logprobs = [0.0] * len(ids)
+            raise self._failure(f"id {max(ids)} is none of the policy's {self._vocabulary}; serve the policy's model")
+        if not ends.isdisjoint(ids[:-1]):
+            raise self._failure("it went on after an end token; expected is a server that knows stop_token_ids")
+        # a sampler that knows the longer sequences would have stopped here: what came before is what it samples
+        n = next((n for n in range(1, len(ids)) if request.stopped(ids[:n])), len(ids)) if request.stop else len(ids)
         # at an end token that the chat format does not know the turn is cut, as if its tokens had run out
-        cut = "length" if len(ids) == request.max_new or choice.finish == "stop" else "context"
-        return Completion(ids, logprobs, [self.version] * len(ids), "stop" if ids[-1] in self._end_ids else cut)
+        cut = "length" if n == request.max_new or choice.finish == "stop" else "context"
+        stopped = ids[n - 1] in ends or request.stopped(ids[:n])
+        if request.sampling.temperature <= 0:
+            logprobs = [0.0] * n
+        return Completion(ids[:n], logprobs[:n], [version] * n, "stop" if stopped else cut)
 
-    async def _push(self, folder: Path) -> None:
+    async def push(self, folder: Path) -> None:
+        """Has vLLM load a folder and drop its caches."""
         root = self._config.url.removesuffix("/v1")
         advice = "expected is vLLM, started with VLLM_SERVER_DEV_MODE=1, that sees the folder of engine.weights"
         call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
-        async with aclosing(_Client(self._config)) as client:
-            await client.post(f"{root}/collective_rpc", call, 1 << 16, advice)
-            await client.post(f"{root}/reset_prefix_cache", {}, 1 << 16, advice)
+        await self._post(f"{root}/collective_rpc", call, 1 << 16, advice)
+        await self._post(f"{root}/reset_prefix_cache", {}, 1 << 16, advice)
 
-
-class _Client:
-    """Sends the requests of one call of the engine."""
-
-    def __init__(self, config: HTTP) -> None:
-        import httpx2
-
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        self._config, self._key = config, key_in(config.key_env, "engine.key_env")
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        limits = httpx2.Limits(max_connections=config.concurrency)
-        self._http = httpx2.AsyncClient(verify=tls(), timeout=None, limits=limits, headers=headers)
-        self._places = asyncio.Semaphore(config.concurrency)
-
-    async def aclose(self) -> None:
-        await self._http.aclose()
-
-    async def post(self, url: str, body: dict[str, Any], largest: int, advice: str) -> bytes:
+    async def _post(self, url: str, body: dict[str, Any], largest: int, advice: str) -> bytes:
         """The body, at most `largest` bytes of it, of a response of status 200. Sends until there is a response; waits
         are halved at random, so that those who failed together do not come again together."""
         import httpx2
@@ -213,7 +280,7 @@ class _Client:
                     async for chunk in response.aiter_raw(1 << 16):
                         data += chunk
                         if len(data) > largest:
-                            raise self.failure(f"a response of more than {largest} bytes; {advice}")
+                            raise self._failure(f"a response of more than {largest} bytes; {advice}")
             except TimeoutError:
                 trouble = f"nothing whole came within {config.timeout:g} s"
             except httpx2.TransportError as e:
@@ -224,14 +291,14 @@ class _Client:
                     return bytes(data)
                 trouble = f"status {status} with {data[:300].decode(errors='replace')!r}"
                 if status != 429 and status < 500:
-                    raise self.failure(f"{trouble}; {advice}")
+                    raise self._failure(f"{trouble}; {advice}")
             if attempt < config.retries:
                 await asyncio.sleep(min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * (0.5 + jitter.random() / 2))
-        raise self.failure(
+        raise self._failure(
             f"{trouble} ({attempt + 1} requests sent); look after the server, or raise engine.timeout or retries"
         )
 
-    def failure(self, trouble: str) -> EngineFailure:
+    def _failure(self, trouble: str) -> EngineFailure:
         trouble = trouble.replace(self._key, "[key]") if self._key else trouble
         return EngineFailure(f"the server of {self._config.model!r} at {self._config.url}: {trouble}")
 

@@ -1,0 +1,194 @@
+"""Which tokens' keys and values stand in which slot of the store, and who may use them.
+
+What always holds: keys and values stay under their limit of bytes; a slot is one session's or one request's at a time;
+what stands in a slot is that of the ids it names, up to the number that is encoded; a prompt takes over the longest
+beginning that it shares with its own session's slot or, in whole blocks of 16 ids, with any other one. A slot that was
+given back is still copied from, until somebody else gets it.
+
+What it does not do: share memory between slots (a prefix is copied), or know of weights (a cache belongs to one version
+of them, and a new version gets a new cache).
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from longstride.core.errors import EngineFailure
+from longstride.engines.attention import KeyValueStore
+
+BLOCK = 16
+"""Ids of a block: beginnings are looked up by the hashes of their blocks."""
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """A row of the store."""
+
+    row: int
+    session: int | None = None
+    busy: bool = False
+    """A request is using it."""
+    ids: list[int] = field(default_factory=list)
+    """Tokens that stand here or, while it is busy, are going to."""
+    at: int = 0
+    """How many of them are encoded."""
+    keys: list[int] = field(default_factory=list)
+    """Of its blocks, as the cache has them in its index."""
+
+
+class Cache:
+    """Slots for requests and sessions.
+
+    Args:
+        bytes_per_token: of keys and values.
+        limit: bytes of all keys and values, at most.
+        max_slots: at most, even where there is room for more.
+        max_context: positions that a slot needs at most.
+    """
+
+    def __init__(self, bytes_per_token: int, limit: int, max_slots: int, max_context: int) -> None:
+        self.store = KeyValueStore()
+        self._bytes_per_token, self._limit = bytes_per_token, limit
+        self._max_slots, self._max_context = max_slots, max_context
+        self._slots: list[Slot] = []
+        """All of them, by row."""
+        self._sessions: dict[int, Slot] = {}
+        """The one used longest ago first."""
+        self._free: list[tuple[int, Slot]] = []
+        """A heap: low rows first, so that rows in use lie close together."""
+        self._index: dict[int, dict[Slot, None]] = {}
+        """By the key of a block, the slots that begin with all up to it; the oldest first."""
+
+    def room(self, need: int) -> int:
+        """How many slots of `need` positions there may be."""
+        return min(self._max_slots, self._limit // (self._capacity(need) * self._bytes_per_token))
+
+    def must_wait(self, session: int | None, ids: Sequence[int], keys: Sequence[int]) -> bool:
+        """Whether a prompt had better wait: its session is busy, or another request is just encoding its beginning."""
+        own = None if session is None else self._sessions.get(session)
+        if own is not None and own.busy:
+            return True
+        source, same = self._like(ids, keys, own)
+        return source is not None and source.at < same
+
+    def take(self, session: int | None, ids: list[int], keys: Sequence[int], need: int) -> Slot:
+        """A slot of at least `need` positions in which all that can be taken over of the prompt stands. There must be
+        `room` for it beside the slots that are busy; sessions used longest ago are dropped for it.
+
+        Args:
+            session: whose slot it is to be; it must not be busy.
+            ids: the prompt; the slot keeps this very list, so ids appended to it are the slot's too.
+            keys: `block_keys` of the prompt.
+            need: positions.
+
+        Raises:
+            EngineFailure: there is never so much room.
+        """
+        if self.room(need) < 1:
+            raise EngineFailure(
+                f"keys and values of {need} tokens take {self._capacity(need) * self._bytes_per_token} bytes, over the "
+                f"limit of {self._limit}: raise cache_bytes or shorten the context"
+            )
+        own = None if session is None else self._sessions.pop(session, None)
+        if own is not None and session is not None:
+            self._sessions[session] = own  # the last to be dropped
+        self._make_room(need, own)
+        slot = own or heapq.heappop(self._free)[1]
+        source, same = self._like(ids, keys, own)
+        same = 0 if source is None else min(same, source.at)
+        if source is not None and source is not slot:
+            self.store.copy(source.row, slot.row, 0, same)
+        self._hold(slot, ids, same, keys)
+        slot.busy, slot.session = True, session
+        if session is not None:
+            self._sessions[session] = slot
+        return slot
+
+    def give_back(self, slot: Slot) -> None:
+        """Ends a request: what is encoded stays its session's, or stands there until the slot is wanted."""
+        ids, keys = slot.ids[: slot.at], slot.keys[: slot.at // BLOCK]
+        self._hold(slot, ids, len(ids), [*keys, *block_keys(ids, keys)])
+        slot.busy = False
+        if slot.session is None:
+            heapq.heappush(self._free, (slot.row, slot))
+
+    def forget(self, slot: Slot) -> None:
+        """Drops what stands in a slot, which may not be numbers."""
+        self.store.clear(slot.row)
+        self._hold(slot, [], 0, [])
+
+    def release(self, session: int) -> None:
+        """Gives a session's slot back, as soon as no request uses it. Unknown sessions are ignored."""
+        slot = self._sessions.pop(session, None)
+        if slot is not None:
+            slot.session = None
+            if not slot.busy:
+                heapq.heappush(self._free, (slot.row, slot))
+
+    def _like(self, ids: Sequence[int], keys: Sequence[int], own: Slot | None) -> tuple[Slot | None, int]:
+        """The slot that begins most like a prompt, and how many ids they share, the last of the prompt left out: it is
+        encoded, for its logits are wanted. Its own slot, unless another shares a block more."""
+        most = len(ids) - 1
+        same = 0 if own is None else common_prefix(own.ids, ids, most)
+        for n in range(min(len(keys), most // BLOCK), same // BLOCK, -1):
+            for slot in self._index.get(keys[n - 1], ()):
+                theirs = common_prefix(slot.ids, ids, most)
+                if theirs >= same + BLOCK:
+                    return slot, theirs
+        return own, same
+
+    def _make_room(self, need: int, own: Slot | None) -> None:
+        most, capacity = self.room(need), self._capacity(need)
+        used = self.store.slots - len(self._free) + (own is None)
+        if used > most:
+            idle = [session for session, slot in self._sessions.items() if not slot.busy and slot is not own]
+            for session in idle[: used - most]:
+                self.release(session)
+            used = most
+        if capacity > self.store.capacity or used > self.store.slots:
+            self._resize(min(most, max(1 << (used - 1).bit_length(), self.store.slots)), capacity)
+
+    def _resize(self, slots: int, capacity: int) -> None:
+        """Slots that nobody has are dropped for new ones."""
+        free = {slot for _, slot in self._free}
+        for slot in free:
+            self._hold(slot, [], 0, [])
+        taken = [slot for slot in self._slots if slot not in free]
+        self.store.resize(slots, capacity, [slot.row for slot in taken])
+        for row, slot in enumerate(taken):
+            slot.row = row
+        new = [Slot(row) for row in range(len(taken), slots)]
+        self._slots, self._free = taken + new, [(slot.row, slot) for slot in new]
+
+    def _capacity(self, need: int) -> int:
+        """Positions of a slot: a power of two, so that growing is rare."""
+        return max(self.store.capacity, min(1 << (need - 1).bit_length(), self._max_context))
+
+    def _hold(self, slot: Slot, ids: list[int], at: int, keys: Sequence[int]) -> None:
+        """Says what stands in a slot, or is going to."""
+        same = common_prefix(slot.keys, keys)
+        for key in slot.keys[same:]:
+            del self._index[key][slot]
+            if not self._index[key]:
+                del self._index[key]
+        for key in keys[same:]:
+            self._index.setdefault(key, {})[slot] = None
+        slot.ids, slot.at, slot.keys = ids, at, list(keys)
+
+
+def block_keys(ids: Sequence[int], before: Sequence[int] = ()) -> Iterator[int]:
+    """A number for each whole block of 16 ids that follows those whose keys are `before`, made of all ids up to its
+    end."""
+    key = before[-1] if before else 0
+    for end in range(BLOCK * (len(before) + 1), len(ids) + 1, BLOCK):
+        key = hash((key, *ids[end - BLOCK : end]))
+        yield key
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int], most: int | None = None) -> int:
+    """How many items the two share from the start, counted up to `most`."""
+    low, high = 0, min(len(a), len(b), len(b) if most is None else most)
+    while low < high:  # a[:low] == b[:low]; comparing slices is much faster than items
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a[low:middle] == b[low:middle] else (low, middle - 1)
+    return low

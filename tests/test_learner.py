@@ -14,7 +14,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from longstride.core.errors import RunError
 from longstride.training.batching import chains, micro_batches, row_of, steps_of
 from longstride.training.config import LearnerConfig
-from longstride.training.learner import PATIENCE, Learner, log_likelihood, split_head
+from longstride.training.learner import PATIENCE, Learner
+from longstride.training.likelihood import log_likelihood, split_head
 
 VOCABULARY = 50
 
@@ -139,9 +140,10 @@ def test_what_stands_after_the_last_trained_token_is_not_computed():
 
 def test_prompt_weight_trains_the_newest_observation_with_the_mean_of_its_tokens():
     row = row_of([Sample([9, 8, 7, 6], [1, 2], prompt_from=2)], prompt_weight=0.5)
-    assert (row.first, row.weights) == (2, [0.25, 0.25, 0.5, 0.5])
-    assert row_of([Sample([9, 8], [1], prompt_from=0)], prompt_weight=1.0).first == 1  # none predicts the first token
-    assert row_of([Sample([9, 8, 7, 6], [1, 2], prompt_from=2)]).first == 4
+    assert [(e.at, e.target, e.weight) for e in row.entries] == [(1, 7, 0.25), (2, 6, 0.25), (3, 1, 0.5), (4, 2, 0.5)]
+    (first, *_) = row_of([Sample([9, 8], [1], prompt_from=0)], prompt_weight=1.0).entries
+    assert first.at == 0  # nothing predicts the first token
+    assert len(row_of([Sample([9, 8, 7, 6], [1, 2], prompt_from=2)]).entries) == 2
 
 
 def growing(turns: int) -> list[Sample]:
@@ -164,7 +166,7 @@ def test_turns_that_share_a_growing_prompt_are_one_row_with_the_gradient_of_sing
     assert together[0] == pytest.approx(apart[0], abs=1e-6)
     assert_same(together[1], apart[1])
     rows = [row_of(c) for c in chains(episode)]
-    assert len(rows) == 1 and sum(map(bool, rows[0].weights)) == 8
+    assert len(rows) == 1 and len(rows[0].entries) == 8
 
 
 def test_steps_are_cut_evenly_and_never_through_a_chain():

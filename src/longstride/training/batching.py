@@ -1,7 +1,7 @@
-"""Batches: samples become rows of ids with a weight per trained token, and rows become padded micro-batches.
+"""Batches: samples become rows of ids with an entry per trained token, and rows become micro-batches.
 
 What always holds: a token is trained only where its weight is not zero; padding stands on the right, so that under
-causal attention it touches nothing; how rows are cut and packed into micro-batches changes the loss by rounding
+causal attention it touches nothing; how rows are cut, merged and packed into micro-batches changes the loss by rounding
 alone; the tokens of one sample are in one micro-batch, in order. Where weights come from is not known here (see
 `longstride.algorithms`).
 """
@@ -9,11 +9,15 @@ alone; the tokens of one sample are in one micro-batch, in order. Where weights 
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
+
+from longstride.training.packing import Entry, Row, families, merged
+from longstride.training.tree_attention import Forest
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Trainable")
@@ -33,24 +37,9 @@ class Trainable(Protocol):
 
 
 @dataclass(slots=True)
-class Row:
-    """One sequence: `weights[k]` is the weight of predicting `ids[first + k]` from all that stands before it."""
-
-    ids: list[int]
-    first: int
-    weights: list[float]
-    behaviour: list[float]
-    """Log-probability under the policy that sampled the token; nan where it is not known. From `first` on, like
-    `weights` and what follows."""
-    proximal: list[float]
-    """The same under the weights at the start of the update."""
-    sequences: list[int]
-    """Number of the sample, among those of the step, that the token is of."""
-
-
-@dataclass(slots=True)
 class MicroBatch:
-    """Rows padded to one length, and the places whose next token is trained (P of them)."""
+    """Rows, and the places whose next token is trained (P of them): paths padded to one length, or trees one after the
+    other (B is 1)."""
 
     ids_B_L: Tensor
     at_P: Tensor
@@ -60,13 +49,15 @@ class MicroBatch:
     behaviour_P: Tensor
     proximal_P: Tensor
     sequence_P: Tensor
+    forest: Forest | None = None
+    """Who sees whom; None where rows do not branch."""
 
 
 def chains(samples: Sequence[S]) -> list[list[S]]:
     """Cuts into runs of neighbours in which each prompt goes on where the sample before it ended, token for token.
 
-    The turns of an episode whose context only grows are one chain, and one row: T turns cost what they are long, not T
-    times their history. Where the context is rebuilt every turn each sample is a chain of its own.
+    The turns of an episode whose context only grows are one chain: T turns cost what they are long, not T times their
+    history. Where the context is rebuilt every turn each sample is a chain of its own.
     """
     out: list[list[S]] = []
     end: list[int] = []
@@ -82,7 +73,7 @@ def chains(samples: Sequence[S]) -> list[list[S]]:
 def row_of(
     chain: Sequence[Trainable], prompt_weight: float = 0.0, shares: Sequence[float] = (), number: int = 0
 ) -> Row:
-    """The row of a chain of samples.
+    """The row of a chain of samples, which ends with the last trained token.
 
     With `prompt_weight` > 0 each prompt token from `sample.prompt_from` on has weight `prompt_weight` / (how many there
     are), the same length normalisation that a turn's own tokens have in filtered behaviour cloning.
@@ -94,29 +85,51 @@ def row_of(
         number: of the first sample among those of the step.
     """
     ids = chain[-1].prompt_ids + chain[-1].sampled_ids
-    weights, sequences = [0.0] * len(ids), [number] * len(ids)
-    behaviour, proximal = [math.nan] * len(ids), [math.nan] * len(ids)
-    for k, (s, share) in enumerate(zip(chain, shares or [1.0] * len(chain), strict=True)):
-        n = len(s.prompt_ids)
-        own = slice(n, n + len(s.sampled_ids))
-        weights[own] = [w * share for w in s.weights]
-        sequences[own] = [number + k] * len(s.sampled_ids)
-        behaviour[own] = getattr(s, "logprobs", None) or behaviour[own]
-        proximal[own] = getattr(s, "proximal", None) or proximal[own]
+    entries: list[Entry] = []
+    for k, (s, share) in enumerate(zip(chain, shares or [1.0] * len(chain), strict=True), number):
+        n, unknown = len(s.prompt_ids), [math.nan] * len(s.sampled_ids)
         first = max(getattr(s, "prompt_from", n), 1)
         if prompt_weight > 0 and first < n:
-            weights[first:n] = [prompt_weight / (n - first)] * (n - first)
-    first = next((k for k, w in enumerate(weights) if w), len(ids))
-    return Row(ids, first, weights[first:], behaviour[first:], proximal[first:], sequences[first:])
+            each = prompt_weight / (n - first)
+            entries += [Entry(at, ids[at + 1], each, math.nan, math.nan, k) for at in range(first - 1, n - 1)]
+        behaviour = getattr(s, "logprobs", None) or unknown
+        proximal = getattr(s, "proximal", None) or unknown
+        tokens = zip(s.sampled_ids, s.weights, behaviour, proximal, strict=True)
+        entries += [Entry(at, i, w * share, b, p, k) for at, (i, w, b, p) in enumerate(tokens, n - 1) if w]
+    return Row(ids[: max((e.at + 2 for e in entries), default=0)], entries)
 
 
-def rows_of(samples: Sequence[Trainable], shares: Sequence[float] = (), prompt_weight: float = 0.0) -> list[Row]:
-    """The rows of a step: one a chain (see `row_of`)."""
+def rows_of(
+    samples: Sequence[Trainable],
+    shares: Sequence[float] = (),
+    prompt_weight: float = 0.0,
+    branch_tokens: int = 0,
+) -> list[Row]:
+    """The rows of a step.
+
+    Args:
+        samples: all of the step.
+        shares: see `row_of`.
+        prompt_weight: see `row_of`.
+        branch_tokens: tokens that a branched row may have; 0 where rows must not branch.
+    """
     rows, n = [], 0
     for chain in chains(samples):
         rows.append(row_of(chain, prompt_weight, shares[n : n + len(chain)], n))
         n += len(chain)
-    return rows
+    trained = [row for row in rows if row.entries]
+    return [merged([trained[k] for k in family]) for family in families([row.ids for row in trained], branch_tokens)]
+
+
+def units(samples: Sequence[S], branch_tokens: int, most: int) -> list[list[S]]:
+    """What an epoch shuffles as one: chains that will share a row, as long as they are no more than `most` samples.
+
+    So the siblings of a group meet in one optimiser step where they share their prompt. Without branches a unit is a
+    chain, as long as it may be.
+    """
+    chained = chains(samples)
+    found = families([row_of(c).ids for c in chained], branch_tokens, [len(c) for c in chained], most)
+    return [[s for k in sorted(family) for s in chained[k]] for family in found]
 
 
 def steps_of(chained: Sequence[Sequence[T]], size: int) -> list[list[T]]:
@@ -136,38 +149,48 @@ def shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
     return rng.sample(items, len(items))
 
 
+def packs(rows: Sequence[Row], micro_tokens: int) -> list[list[Row]]:
+    """Sorts rows by length and cuts them into parts of at most `micro_tokens` padded tokens; a longer row stands alone.
+    Rows that branch are apart from those that do not; they need no padding."""
+    out: list[list[Row]] = []
+    for branched in (False, True):
+        part: list[Row] = []
+        for row in sorted((r for r in rows if bool(r.ends) == branched), key=lambda r: len(r.ids)):
+            padded = sum(len(r.ids) for r in part) if branched else len(part) * len(row.ids)
+            if not part or padded + len(row.ids) > micro_tokens:
+                part = []
+                out.append(part)
+            part.append(row)
+    return out
+
+
 def micro_batches(rows: Sequence[Row], micro_tokens: int, device: torch.device | str = "cpu") -> list[MicroBatch]:
-    """Sorts rows by length and packs them: at most `micro_tokens` padded tokens each; a longer row stands alone.
-
-    Rows in which nothing is trained are left out, and so is what stands after the last trained token of a row.
-    """
-    cut = [(r, r.first + max(k for k, w in enumerate(r.weights) if w) + 1) for r in rows if any(r.weights)]
-    cut.sort(key=lambda pair: pair[1])
-    packs: list[list[Row]] = []
-    for row, length in cut:
-        if not packs or (len(packs[-1]) + 1) * length > micro_tokens:
-            packs.append([])
-        packs[-1].append(replace(row, ids=row.ids[:length]))
-    return [_pad(pack, device) for pack in packs]
+    """The micro-batches of rows, each with at least one entry (see `packs`)."""
+    return [micro_batch(part, device) for part in packs(rows, micro_tokens)]
 
 
-def _pad(rows: Sequence[Row], device: torch.device | str) -> MicroBatch:
-    length = max(len(r.ids) for r in rows)
-    trained = [
-        (b * length + p - 1, row.ids[p], w, row.behaviour[k], row.proximal[k], row.sequences[k])
-        for b, row in enumerate(rows)
-        for k, (p, w) in enumerate(zip(range(row.first, len(row.ids)), row.weights, strict=False))
-        if w
-    ]
-    at, target, weight, behaviour, proximal, sequence = zip(*trained, strict=True)
-    ids = torch.tensor([r.ids + [0] * (length - len(r.ids)) for r in rows])
+def micro_batch(rows: Sequence[Row], device: torch.device | str = "cpu") -> MicroBatch:
+    """Rows as tensors; either all of them branch or none."""
+    length, branched = max(len(r.ids) for r in rows), bool(rows[0].ends)
+    starts = (
+        list(accumulate((len(r.ids) for r in rows), initial=0)) if branched else range(0, length * len(rows), length)
+    )
+    entries = [e._replace(at=start + e.at) for row, start in zip(rows, starts, strict=False) for e in row.entries]
+    at, target, weight, behaviour, proximal, sequence = zip(*entries, strict=True)
+    if branched:
+        ids = [[i for row in rows for i in row.ids]]
+        ends = [start + end for row, start in zip(rows, starts, strict=False) for end in row.ends]
+        forest = Forest([depth for row in rows for depth in row.depths], ends, device)
+    else:
+        ids, forest = [r.ids + [0] * (length - len(r.ids)) for r in rows], None
     real = torch.float32
     return MicroBatch(
-        ids.to(device),
+        torch.tensor(ids).to(device),
         torch.tensor(at).to(device),
         torch.tensor(target).to(device),
         torch.tensor(weight, dtype=real).to(device),
         torch.tensor(behaviour, dtype=real).to(device),
         torch.tensor(proximal, dtype=real).to(device),
         torch.tensor(sequence).to(device),
+        forest,
     )

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from longstride.core.component import Component
+from longstride.models.adapters import LoRA
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -35,3 +36,11 @@ class LearnerConfig(Component):
     dtype: Literal["auto", "bfloat16", "float32"] = "auto"
     """Arithmetic of the forward pass (autocast); weights keep their own type. `auto` is bfloat16 where the device has
     instructions for it and float32 where it would only be imitated, at half the speed."""
+    checkpointing: bool = False
+    """Gradient checkpointing: layers keep their inputs alone and are computed again in the backward pass. Less memory,
+    a third more work, the same result."""
+    lora: LoRA | None = None
+    """Trains low-rank adapters in place of the weights."""
+    sharded: bool = False
+    """With several processes (torchrun): parameters, gradients and moments are cut among them (FSDP2), where otherwise
+    each holds all of them."""

@@ -2,96 +2,60 @@
 
 What a step minimises is an `algorithms.Loss`; left out, it is `Reinforce`: over N samples `-(1/N) sum_samples
 sum_tokens w_t log pi(token | before)`. What always holds: the gradient does not depend on how a step is cut into
-micro-batches; logits are computed only where a token is trained and their log-softmax in float32; a step whose
-gradient is not finite changes nothing and is counted. The learner is blind to the algorithm. Dropout stays off: what
-is trained is the distribution that was sampled from.
+micro-batches, what rows share, or how many processes take part; a step whose gradient is not finite changes nothing
+and is counted. The learner is blind to the algorithm. Under `parallel.joined` all ranks make the same calls with the
+same samples and get the same answers.
 """
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from longstride.algorithms.losses import Drift, Loss, Reinforce
+from longstride.algorithms.losses import Drift, Loss, Reinforce, Terms
 from longstride.core.errors import RunError
-from longstride.training.batching import MicroBatch, Trainable, chains, micro_batches, rows_of, shuffled, steps_of
+from longstride.models.adapters import adapt, merged
+from longstride.training import parallel
+from longstride.training.batching import MicroBatch, Trainable, micro_batch, packs, rows_of, shuffled, steps_of, units
 from longstride.training.config import LearnerConfig
+from longstride.training.likelihood import Likelihood
+from longstride.training.packing import Entry, Row
 
-EAGER_LENGTH = 512
-"""Rows up to this length use plain attention in bfloat16 on a CPU, whose fused backward pass is slow there: 30,000
-tokens a second against 17,000 at 84 tokens a row (0.4M parameters, 2 cores). Longer rows need the fused one's memory;
-in float32 the fused one is faster at any length (1.1 times at 100 tokens, 3.4 at 1000)."""
 PATIENCE = 10
 """Steps in a row without a finite gradient after which training is given up."""
-
-
-def native_bfloat16(device: torch.device) -> bool:
-    """Whether the device computes in bfloat16 itself. A CPU without the instructions imitates it."""
-    if device.type != "cpu":
-        return True
-    can = torch.cpu.get_capabilities()
-    return any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
-
-
-def split_head(model: nn.Module) -> tuple[Any, Any] | None:
-    """Decoder and head of a model whose logits are `head(decoder(ids))`; None for any other.
-
-    Some models do more to their logits (Gemma 2 caps, Cohere scales), so a few ids are put through both ways.
-    """
-    if not (hasattr(model, "get_decoder") and hasattr(model, "get_output_embeddings")):
-        return None
-    whole: Any = model
-    decoder, head = whole.get_decoder(), whole.get_output_embeddings()
-    if decoder is None or decoder is model or head is None:
-        return None
-    ids = torch.tensor([[0, 1, 1, 0]], device=next(model.parameters()).device)
-    with torch.no_grad():
-        want = whole(ids).logits
-        got = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
-    return (decoder, head) if torch.allclose(got, want, rtol=1e-3, atol=1e-4) else None
-
-
-def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] | None) -> Tensor:
-    """log pi of the trained tokens, shape (P,), float32.
-
-    With decoder and head apart (`split`) the head runs on the P gathered positions only: a vocabulary of 150,000 times
-    every prompt token is most of a small model's work. No attention mask is needed, for padding is on the right;
-    without one SDPA takes its fast causal path.
-    """
-    if split is None:
-        logits_P_V = model(batch.ids_B_L).logits.flatten(0, 1)[batch.at_P]
-    else:
-        decoder, head = split
-        hidden_B_L_D = decoder(input_ids=batch.ids_B_L, use_cache=False).last_hidden_state
-        logits_P_V = head(hidden_B_L_D.flatten(0, 1)[batch.at_P])
-    return -F.cross_entropy(logits_P_V.float(), batch.target_P, reduction="none")
 
 
 class Learner:
     """AdamW over a language model, with the linear warm-up and cosine of `LearnerConfig`.
 
     Args:
-        model: a causal language model; its parameters are changed in place.
+        model: a causal language model; it is changed in place (`LearnerConfig.lora` puts adapters into it).
         config: the numbers.
         loss: what is minimised.
+
+    Raises:
+        ConfigError, ModelError: adapters or checkpointing are asked for and cannot be had.
     """
 
     def __init__(self, model: nn.Module, config: LearnerConfig, loss: Loss | None = None) -> None:
-        self.model: Any = model.eval()
+        self.model: Any = model
         self.config = config
         self.loss = loss or Reinforce()
-        self._attention = ""
-        self._split = split_head(model)
+        parallel.broadcast(list(model.parameters()))
+        if config.lora is not None:
+            adapt(model, config.lora)
+        self._likelihood = Likelihood(model, config)
+        self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
+        self._skeleton: nn.Module | None = None
+        if config.sharded and parallel.world() > 1:
+            self._skeleton = parallel.skeleton(model)
+            parallel.shard(self._likelihood, self._likelihood.layers)
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        first = next(iter(self.parameters.values()))
-        self.device = first.device
-        wanted = config.dtype
-        self._bfloat16 = native_bfloat16(self.device) if wanted == "auto" else wanted == "bfloat16"
+        self.device = next(iter(self.parameters.values())).device
         self.optimiser = torch.optim.AdamW(
             self.parameters.values(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
         )
@@ -100,6 +64,14 @@ class Learner:
         self.skipped = 0
         """Steps that were skipped because their loss or gradient was not finite."""
         self._skipped_in_a_row = 0
+
+    def whole(self) -> nn.Module:
+        """The policy as an ordinary module, for engines and checkpoints: the model itself, or, where it is sharded or
+        has adapters, a copy made now with whole, merged weights. All ranks must ask for it."""
+        model = self.model
+        if self._skeleton is not None:
+            model = parallel.filled(self._skeleton, dict(self.model.named_parameters()))
+        return model if self.config.lora is None else merged(model)
 
     def lr(self, step: int) -> float:
         """Learning rate of optimiser step `step`, counted from 0."""
@@ -116,36 +88,56 @@ class Learner:
         of `algorithms.losses.Drift`."""
         self.optimiser.zero_grad()
         shares, denominator = self.loss.aggregation(samples)
-        loss, drift = 0.0, Drift()
-        for batch in micro_batches(rows_of(samples, shares, prompt_weight), self.config.micro_tokens, self.device):
-            terms = self.loss(self._log_likelihood(batch), batch)
+        done: list[tuple[float, Terms]] = []
+        for batch, idle in self._passes(self._rows(samples, shares, prompt_weight)):
+            logp_P = self._likelihood(batch)
+            if idle:
+                (0 * logp_P.sum()).backward()
+                continue
+            terms = self.loss(logp_P, batch)
             part = terms.loss_P.sum() / denominator
             part.backward()
+            done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
+        if self._skeleton is None:
+            parallel.sum_gradients(list(self.parameters.values()))
+        loss, drift = 0.0, Drift()
+        for part, terms in parallel.gather(done):
             drift.add(terms)
-            loss += part.item()
+            loss += part
         return loss, {"tokens": drift.tokens, **drift.metrics()}
 
-    def _log_likelihood(self, batch: MicroBatch) -> Tensor:
-        self._choose_attention(batch.ids_B_L.shape[1])
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._bfloat16):
-            return log_likelihood(self.model, batch, self._split)
+    def _rows(
+        self, samples: Sequence[Trainable], shares: Sequence[float] = (), prompt_weight: float = 0.0
+    ) -> list[Row]:
+        return rows_of(samples, shares, prompt_weight, self._branch_tokens)
+
+    def _passes(self, rows: Sequence[Row]) -> Iterator[tuple[MicroBatch, bool]]:
+        """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
+        hands = parallel.deal([len(row.ids) for row in rows], parallel.world())
+        packed = [packs([rows[k] for k in hand], self.config.micro_tokens) for hand in hands]
+        mine = packed[parallel.rank()]
+        try:
+            for part in mine:
+                yield micro_batch(part, self.device), False
+            if self._skeleton is not None:
+                for _ in range(max(map(len, packed)) - len(mine)):
+                    yield micro_batch([Row([0, 0], [Entry(0, 0, 0.0, 0.0, 0.0, 0)])], self.device), True
+        finally:
+            self._likelihood.rest()
 
     @torch.no_grad()
     def _with_proximal(self, samples: Sequence[Any]) -> list[Any]:
         """Copies of samples with the log-probabilities of their tokens under the weights as they are now."""
-        whole = [replace(s, weights=[1.0] * len(s.sampled_ids)) for s in samples]  # a weight of 0 would be left out
+        every = [replace(s, weights=[1.0] * len(s.sampled_ids)) for s in samples]  # a weight of 0 would be left out
+        known: list[tuple[int, float]] = []
+        for batch, idle in self._passes(self._rows(every)):
+            logp_P = self._likelihood(batch)
+            if not idle:
+                known += zip(batch.sequence_P.tolist(), logp_P.tolist(), strict=True)
         found: list[list[float]] = [[] for _ in samples]
-        for batch in micro_batches(rows_of(whole), self.config.micro_tokens, self.device):
-            for n, logp in zip(batch.sequence_P.tolist(), self._log_likelihood(batch).tolist(), strict=True):
-                found[n].append(logp)
+        for n, logp in parallel.gather(known):
+            found[n].append(logp)
         return [replace(s, proximal=logps) for s, logps in zip(samples, found, strict=True)]
-
-    def _choose_attention(self, length: int) -> None:
-        plain = self._bfloat16 and self.device.type == "cpu" and length <= EAGER_LENGTH
-        kind = "eager" if plain else "sdpa"
-        if self._attention != kind:
-            self.model.set_attn_implementation(kind)
-            self._attention = kind
 
     def step(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> dict[str, float]:
         """One optimiser step on all of `samples`.
@@ -164,7 +156,7 @@ class Learner:
         lr = self.lr(self.steps)
         loss, found = self.accumulate(samples, prompt_weight)
         trained = [p for p in self.parameters.values() if p.grad is not None]
-        norm = nn.utils.clip_grad_norm_(trained, self.config.clip).item() if trained else 0.0
+        norm = parallel.full(nn.utils.clip_grad_norm_(trained, self.config.clip)).item() if trained else 0.0
         finite = math.isfinite(loss) and math.isfinite(norm)
         self.steps += 1
         if finite:
@@ -191,6 +183,9 @@ class Learner:
     ) -> dict[str, Any]:
         """Trains on `samples` for `config.epochs`: shuffled, cut into steps of about `config.batch_samples`.
 
+        What is shuffled are `batching.units`: the turns of an episode whose context grows, and all that shares enough
+        of a prompt with one another, such as the siblings of a group, stay together in one step.
+
         Returns:
             means over the finite steps of `loss` and `grad_norm` (0 without any), the last `lr`, and counts:
             `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`. For a loss with
@@ -198,8 +193,9 @@ class Learner:
             largest.
         """
         c = self.config
-        chained = chains(self._with_proximal(samples) if self.loss.proximal else samples)
-        batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(chained, rng), c.batch_samples)]
+        ready = self._with_proximal(samples) if self.loss.proximal else samples
+        together = units(ready, self._branch_tokens, c.batch_samples)
+        batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(together, rng), c.batch_samples)]
         done: list[dict[str, float]] = []
         for n, batch in enumerate(batches, 1):
             done.append(self.step(batch))
@@ -222,13 +218,15 @@ class Learner:
         }
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
-        """All that an exact resume needs besides the weights: tensors (the moments) and numbers, for safetensors
-        and JSON."""
+        """All that an exact resume needs besides the weights of the model that was given: tensors (the moments, and
+        adapters) and numbers, for safetensors and JSON. All ranks must ask for it."""
         tensors = {
-            f"{key}/{name}": value.detach()
+            f"{key}/{name}": parallel.full(value.detach())
             for name, p in self.parameters.items()
             for key, value in self.optimiser.state.get(p, {}).items()
         }
+        if self.config.lora is not None:
+            tensors |= {f"adapter/{name}": parallel.full(p.detach()) for name, p in self.parameters.items()}
         return tensors, {"steps": self.steps, "skipped": self.skipped, "skipped_in_a_row": self._skipped_in_a_row}
 
     def load_state(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
@@ -237,7 +235,8 @@ class Learner:
         Raises:
             RunError: it belongs to another model.
         """
-        known = {f"{key}/{name}" for name in self.parameters for key in ("step", "exp_avg", "exp_avg_sq")}
+        kinds = ("step", "exp_avg", "exp_avg_sq") + (("adapter",) if self.config.lora is not None else ())
+        known = {f"{key}/{name}" for name in self.parameters for key in kinds}
         strange = sorted(set(tensors) - known)
         if strange:
             raise RunError(f"optimiser state of another model: {strange[0]!r} is no parameter of this one")
@@ -249,7 +248,10 @@ class Learner:
                 raise RunError(
                     f"optimiser state of another model: {full!r} is {tuple(value.shape)}, not {tuple(p.shape)}"
                 )
-            self.optimiser.state[p][key] = value.to(p.device, copy=True)
+            if key == "adapter":
+                p.detach().copy_(parallel.like(value, p))
+            else:
+                self.optimiser.state[p][key] = value.clone() if key == "step" else parallel.like(value, p)
         try:
             self.steps, self.skipped = int(numbers["steps"]), int(numbers["skipped"])
             self._skipped_in_a_row = int(numbers["skipped_in_a_row"])

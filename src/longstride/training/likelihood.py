@@ -1,0 +1,168 @@
+"""The likelihood: log pi of the trained tokens of a micro-batch, from any Hugging Face causal language model.
+
+What always holds: logits are computed only where a token is trained, and their log-softmax in float32 at least;
+dropout stays off: what is trained is the distribution that was sampled from. What a model can do (its head apart from
+its decoder, rows that branch) is found out by putting a few ids through it both ways.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from longstride.core.errors import ModelError
+from longstride.training.batching import MicroBatch
+from longstride.training.config import LearnerConfig
+from longstride.training.tree_attention import NAME, Forest
+
+EAGER_LENGTH = 512
+"""Rows up to this length use plain attention in bfloat16 on a CPU, whose fused backward pass is slow there: 30,000
+tokens a second against 17,000 at 84 tokens a row (0.4M parameters, 2 cores). Longer rows need the fused one's memory;
+in float32 the fused one is faster at any length (1.1 times at 100 tokens, 3.4 at 1000)."""
+CLOSE = {"rtol": 1e-3, "atol": 1e-4}
+"""How far logits of a probe may lie off."""
+
+
+def native_bfloat16(device: torch.device) -> bool:
+    """Whether the device computes in bfloat16 itself. A CPU without the instructions imitates it."""
+    if device.type != "cpu":
+        return True
+    can = torch.cpu.get_capabilities()
+    return any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def split_head(model: nn.Module) -> tuple[Any, Any] | None:
+    """Decoder and head of a model whose logits are `head(decoder(ids))`; None for any other.
+
+    Some models do more to their logits (Gemma 2 caps, Cohere scales), so a few ids are put through both ways.
+    """
+    if not (hasattr(model, "get_decoder") and hasattr(model, "get_output_embeddings")):
+        return None
+    whole: Any = model
+    decoder, head = whole.get_decoder(), whole.get_output_embeddings()
+    if decoder is None or decoder is model or head is None:
+        return None
+    ids = torch.tensor([[0, 1, 1, 0]], device=next(model.parameters()).device)
+    with torch.no_grad():
+        want = whole(ids).logits
+        got = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
+    return (decoder, head) if torch.allclose(got, want, **CLOSE) else None
+
+
+@torch.no_grad()
+def takes_trees(model: nn.Module) -> bool:
+    """Whether a model computes a row that branches: its attention can be replaced and its positions be given, and a few
+    ids come out as they do in rows of their own."""
+    whole: Any = model
+    if not getattr(model, "_supports_attention_backend", False):
+        return False
+    device = next(model.parameters()).device
+    want = whole(torch.tensor([[0, 1, 1, 0], [0, 1, 0, 1]], device=device), use_cache=False).logits
+    usual = whole.config._attn_implementation
+    forest = Forest([0, 1, 2, 3, 2, 3], [6, 6, 4, 4, 6, 6], device)
+    try:
+        whole.set_attn_implementation(NAME)
+        got = whole(
+            input_ids=torch.tensor([[0, 1, 1, 0, 0, 1]], device=device),
+            position_ids=forest.position_N.unsqueeze(0),
+            use_cache=False,
+            forest=forest,
+        ).logits[0]
+    except (ModelError, TypeError, ValueError, RuntimeError, AttributeError):
+        return False
+    finally:
+        whole.set_attn_implementation(usual)
+    return torch.allclose(got[:4], want[0], **CLOSE) and torch.allclose(got[4:], want[1, 2:], **CLOSE)
+
+
+def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] | None) -> Tensor:
+    """log pi of the trained tokens, shape (P,), float32 (float64 for a model in float64).
+
+    With decoder and head apart (`split`) the head runs on the P gathered positions only: a vocabulary of 150,000 times
+    every prompt token is most of a small model's work. No attention mask is needed, for padding is on the right;
+    without one SDPA takes its fast causal path.
+    """
+    trees: dict[str, Any] = {}
+    if batch.forest is not None:
+        trees = {"forest": batch.forest, "position_ids": batch.forest.position_N.unsqueeze(0)}
+    if split is None:
+        logits_P_V = model(batch.ids_B_L, **trees).logits.flatten(0, 1)[batch.at_P]
+    else:
+        decoder, head = split
+        hidden_B_L_D = decoder(input_ids=batch.ids_B_L, use_cache=False, **trees).last_hidden_state
+        logits_P_V = head(hidden_B_L_D.flatten(0, 1)[batch.at_P])
+    exact = torch.promote_types(logits_P_V.dtype, torch.float32)
+    return -F.cross_entropy(logits_P_V.to(exact), batch.target_P, reduction="none")
+
+
+class Likelihood(nn.Module):
+    """log pi of the trained tokens of micro-batches under a model.
+
+    Args:
+        model: a causal language model.
+        config: its `dtype` and `checkpointing` are read.
+
+    Raises:
+        ModelError: `checkpointing` is asked for and the model cannot do it, or only with dropout.
+    """
+
+    def __init__(self, model: nn.Module, config: LearnerConfig) -> None:
+        super().__init__()
+        self.model: Any = model.eval()
+        device = next(model.parameters()).device
+        self._device_type = device.type
+        self._bfloat16 = native_bfloat16(device) if config.dtype == "auto" else config.dtype == "bfloat16"
+        self._split = split_head(model)
+        self.trees = takes_trees(model)
+        """Whether rows may branch."""
+        self.layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
+        """The layers of the model, where it says which they are."""
+        self._attention = self._usual = self.model.config._attn_implementation
+        self._checkpointing = config.checkpointing
+        if config.checkpointing:
+            self._enable_checkpointing(device)
+
+    def forward(self, batch: MicroBatch) -> Tensor:
+        """log pi, shape (P,) (see `log_likelihood`)."""
+        self._choose_attention(batch)
+        self._recompute(self._checkpointing and torch.is_grad_enabled())
+        try:
+            with torch.autocast(self._device_type, torch.bfloat16, enabled=self._bfloat16):
+                return log_likelihood(self.model, batch, self._split)
+        finally:
+            self._recompute(False)
+
+    def rest(self) -> None:
+        """Gives the model its own attention back; to be called after the last backward pass, which may compute layers
+        again."""
+        self._attend(self._usual)
+
+    def _recompute(self, on: bool) -> None:
+        """Layers recompute only in training mode. They alone are put into it, not what they hold: no dropout."""
+        for layer in self.layers:
+            layer.training = on
+
+    def _enable_checkpointing(self, device: torch.device) -> None:
+        ids, name = torch.tensor([[0, 1, 1, 0]], device=device), type(self.model).__name__
+        want = self.model(ids).logits
+        try:
+            enable = getattr(self.model, "activation_checkpointing_enable", None)  # its name in later versions
+            (enable or self.model.gradient_checkpointing_enable)({"use_reentrant": False})
+        except ValueError as e:
+            raise ModelError(f"learner.checkpointing: {name} has no layers that can be computed again: {e}") from e
+        self._recompute(True)
+        got = self.model(ids, use_cache=False).logits
+        self._recompute(False)
+        if not torch.allclose(got, want, **CLOSE):
+            raise ModelError(f"learner.checkpointing: {name} drops out within its layers; set its dropout to 0")
+
+    def _choose_attention(self, batch: MicroBatch) -> None:
+        plain = self._bfloat16 and self._device_type == "cpu" and batch.ids_B_L.shape[1] <= EAGER_LENGTH
+        self._attend(NAME if batch.forest is not None else "eager" if plain else "sdpa")
+
+    def _attend(self, kind: str) -> None:
+        if self._attention != kind:
+            self.model.set_attn_implementation(kind)
+            self._attention = kind

@@ -1,0 +1,148 @@
+"""Several processes, one learner: what the ranks of a torchrun job share.
+
+What always holds: with one process every function here is the identity; all ranks are given the same samples and take
+a share of their rows; gradients are summed, never averaged, because the denominator of a loss is that of the whole
+step; so the numbers are those of one process up to the order of sums. Who rolls out what is the trainer's business.
+"""
+
+import copy
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+T = TypeVar("T")
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """Joins the processes that torchrun started, and leaves them at the end; alone where it did not."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield
+        return
+    cuda = torch.cuda.is_available()
+    if cuda:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if cuda else "gloo")
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def rank() -> int:
+    """Number of this process, from 0."""
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def world() -> int:
+    """How many processes there are."""
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def deal(sizes: Sequence[int], hands: int) -> list[list[int]]:
+    """Numbers of the items of each hand: the largest first, each to whom has least."""
+    dealt: list[list[int]] = [[] for _ in range(hands)]
+    load = [0] * hands
+    for k in sorted(range(len(sizes)), key=lambda k: -sizes[k]):
+        least = load.index(min(load))
+        dealt[least].append(k)
+        load[least] += sizes[k]
+    return [sorted(hand) for hand in dealt]
+
+
+def scatter(items: Sequence[T]) -> list[T]:
+    """This rank's share of what all ranks have: every `world()`-th, from `rank()` on."""
+    return list(items[rank() :: world()])
+
+
+def gather(items: Sequence[T]) -> list[T]:
+    """The items of all ranks on every rank, rank by rank. Of picklable things of ranks that trust each other."""
+    if world() == 1:
+        return list(items)
+    parts: list[Any] = [None] * world()
+    dist.all_gather_object(parts, list(items))
+    return [item for part in parts for item in part]
+
+
+def gathered(share: Sequence[T]) -> list[T]:
+    """The inverse of `scatter`: from each rank's share all items, in their first order."""
+    parts = gather([list(share)])
+    return [parts[k % len(parts)][k // len(parts)] for k in range(sum(map(len, parts)))]
+
+
+def told(make: Callable[[], T]) -> T:
+    """What rank 0 makes, on every rank; the others wait for it. Of picklable things of ranks that trust each other."""
+    if world() == 1:
+        return make()
+    box: list[Any] = [make() if rank() == 0 else None]
+    dist.broadcast_object_list(box)
+    return box[0]
+
+
+def broadcast(tensors: Sequence[Tensor]) -> None:
+    """Gives tensors of all ranks, in place, the values of rank 0's."""
+    if world() > 1:
+        for tensor in tensors:
+            dist.broadcast(tensor.detach(), 0)
+
+
+def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:
+    """Sets the gradient of every parameter to the sum over ranks, in one flat buffer for each type.
+
+    A parameter without a gradient on any rank stays without, so that the optimiser leaves it alone.
+    """
+    if world() == 1:
+        return
+    for dtype in sorted({p.dtype for p in parameters}, key=str):
+        mine = [p for p in parameters if p.dtype == dtype]
+        given = torch.tensor([p.grad is not None for p in mine], dtype=dtype, device=mine[0].device)
+        flat = torch.cat([*((p.grad if p.grad is not None else torch.zeros_like(p)).flatten() for p in mine), given])
+        dist.all_reduce(flat)
+        *sums, given = flat.split([*(p.numel() for p in mine), len(mine)])
+        for p, total, some in zip(mine, sums, given.tolist(), strict=True):
+            p.grad = total.view_as(p) if some else None
+
+
+def shard(whole: nn.Module, layers: Sequence[nn.Module]) -> None:
+    """Cuts parameters among the ranks, in place (FSDP2): those of each layer are gathered when it runs, the rest while
+    `whole` runs. Gradients are sums."""
+    mesh = init_device_mesh("cuda" if torch.cuda.is_available() else "cpu", (world(),))
+    for module in (*layers, whole):
+        sharded = fully_shard(module, mesh=mesh)
+        sharded.set_gradient_divide_factor(1.0)
+        sharded.set_force_sum_reduction_for_comms(True)  # gloo knows no scaled sum
+
+
+def skeleton(module: nn.Module) -> nn.Module:
+    """A copy of a module without the memory of its parameters."""
+    empty = {id(p): nn.Parameter(torch.empty_like(p, device="meta"), p.requires_grad) for p in module.parameters()}
+    return copy.deepcopy(module, empty)
+
+
+def filled(skeleton: nn.Module, parameters: dict[str, nn.Parameter]) -> nn.Module:
+    """A copy of a skeleton with whole parameters, by name; all ranks must ask for it."""
+    given = {
+        id(p): nn.Parameter(full(parameters[name].detach()), p.requires_grad) for name, p in skeleton.named_parameters()
+    }
+    return copy.deepcopy(skeleton, given)
+
+
+def full(tensor: Tensor) -> Tensor:
+    """A tensor as a whole, on every rank; all ranks must ask for it."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def like(value: Tensor, parameter: Tensor) -> Tensor:
+    """A copy of a whole tensor, cut like a parameter, on its device."""
+    value = value.to(parameter.device, copy=True)
+    if not isinstance(parameter, DTensor):
+        return value
+    return distribute_tensor(value, parameter.device_mesh, parameter.placements)

@@ -1,0 +1,141 @@
+"""Several processes: two ranks over gloo take the steps of one process; what ranks deal, gather and share."""
+
+import copy
+import os
+import random
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+import torch.multiprocessing as mp
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from longstride.algorithms import GSPO, PPO
+from longstride.algorithms.base import Sample
+from longstride.algorithms.losses import Correction
+from longstride.models.adapters import LoRA
+from longstride.training import parallel
+from longstride.training.config import LearnerConfig
+from longstride.training.learner import Learner
+
+VOCABULARY = 40
+CASES = {
+    "whole": (LearnerConfig(), PPO(correction=Correction())),
+    "sharded": (LearnerConfig(sharded=True), GSPO()),
+    "sharded, checkpointing": (LearnerConfig(sharded=True, checkpointing=True), PPO(correction=Correction())),
+    "whole, adapters": (LearnerConfig(lora=LoRA(rank=2)), PPO()),
+    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), PPO()),
+}
+
+
+def make(seed: int = 0) -> Qwen3ForCausalLM:
+    torch.manual_seed(seed)
+    return Qwen3ForCausalLM(Qwen3Config(
+        vocab_size=VOCABULARY, hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=8, max_position_embeddings=256, tie_word_embeddings=True,
+    ))  # fmt: skip
+
+
+def samples() -> list[Sample]:
+    rng = random.Random(1)
+    out = []
+    for k in range(5):
+        head = [rng.randrange(VOCABULARY) for _ in range(rng.choice([3, 60]))]
+        for _ in range(4):
+            said = [rng.randrange(VOCABULARY) for _ in range(rng.randint(1, 9))]
+            out.append(Sample(head, said, [rng.choice([-1.0, 1.0])] * len(said), [-3.7] * len(said), k, k))
+    return out
+
+
+def trained(name: str, seed: int) -> tuple[dict, dict, dict]:
+    """Weights, metrics and state after three optimiser steps; the state has been through `load_state` once."""
+    numbers, loss = CASES[name]
+    if "lora" in numbers.model_fields_set:
+        pytest.importorskip("peft")
+    more = {"dtype": "float32", "lr": 1e-2, "warmup_steps": 0, "batch_samples": 8, "micro_tokens": 100}
+    learner = Learner(make(seed), numbers.model_copy(update=more), loss)
+    learner.step(samples()[:1])  # fewer rows than ranks
+    told = learner.update(samples()[:8], random.Random(2))
+    tensors, counts = learner.state()
+    learner.load_state({k: v.clone() for k, v in tensors.items()}, dict(counts))
+    learner.step(samples()[8:])
+    return learner.whole().state_dict(), told, learner.state()[0]
+
+
+def work(rank: int, port: int, folder: str) -> None:
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank)}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    torch.set_num_threads(1)
+    with parallel.joined():
+        found = {name: trained(name, seed=rank) for name in CASES}  # rank 1 starts elsewhere: it takes rank 0's weights
+        share = parallel.scatter(range(7))
+        lists = (share, parallel.gather(share), parallel.gathered(share))
+        p, q = torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(3))
+        p.grad = torch.full((2,), 1.0 + rank) if rank else None
+        parallel.sum_gradients([p, q])
+        torch.save((found, lists, p.grad, q.grad), Path(folder, f"{rank}.pt"))
+    assert parallel.world() == 1
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ranks")
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    mp.spawn(work, (port, str(folder)), nprocs=2)  # pyright: ignore[reportPrivateImportUsage]
+    return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_two_processes_take_the_steps_of_one(ranks, name):
+    weights, told, state = trained(name, seed=0)
+    for found, *_ in ranks:
+        their_weights, their_told, their_state = found[name]
+        assert their_told == pytest.approx(told, rel=1e-4)
+        assert weights.keys() == their_weights.keys() and state.keys() == their_state.keys()
+        for key, value in weights.items():
+            torch.testing.assert_close(their_weights[key], value, rtol=0, atol=1e-6)
+        for key, value in state.items():
+            torch.testing.assert_close(their_state[key], value, rtol=1e-3, atol=1e-6)
+    assert not all(torch.equal(a, b) for a, b in zip(make().state_dict().values(), weights.values(), strict=True))
+
+
+def test_what_ranks_share_comes_together_again(ranks):
+    assert [lists for _, lists, *_ in ranks] == [
+        ([0, 2, 4, 6], [0, 2, 4, 6, 1, 3, 5], [0, 1, 2, 3, 4, 5, 6]),
+        ([1, 3, 5], [0, 2, 4, 6, 1, 3, 5], [0, 1, 2, 3, 4, 5, 6]),
+    ]
+
+
+def test_a_gradient_that_one_rank_has_is_summed_and_one_that_none_has_stays_away(ranks):
+    for *_, one, none in ranks:
+        assert one.tolist() == [2.0, 2.0] and none is None
+
+
+@given(st.lists(st.integers(1, 50)), st.integers(1, 5))
+def test_dealing_gives_each_item_once_and_hands_differ_by_no_more_than_the_largest(sizes, hands):
+    dealt = parallel.deal(sizes, hands)
+    assert len(dealt) == hands and sorted(k for hand in dealt for k in hand) == list(range(len(sizes)))
+    loads = [sum(sizes[k] for k in hand) for hand in dealt]
+    assert max(loads) - min(loads) <= max(sizes, default=0)
+
+
+def test_one_process_alone_needs_no_partner():
+    with parallel.joined():
+        assert (parallel.rank(), parallel.world()) == (0, 1)
+        assert parallel.scatter([1, 2]) == parallel.gather([1, 2]) == parallel.gathered([1, 2]) == [1, 2]
+
+
+def test_a_filled_skeleton_is_the_module_again():
+    model = make()
+    bones = parallel.skeleton(model)
+    assert all(p.is_meta for p in bones.parameters())
+    again = parallel.filled(bones, dict(model.named_parameters()))
+    ids = torch.tensor([[1, 2, 3]])
+    assert torch.equal(again(ids).logits, model(ids).logits)
+    assert again.get_output_embeddings().weight is again.get_input_embeddings().weight
+    assert copy.deepcopy(again) is not again

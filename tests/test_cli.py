@@ -2,6 +2,7 @@
 
 import errno
 import json
+import random
 import shlex
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from longstride import recipes
 from longstride.cli import doctor
 from longstride.cli.main import main
+from longstride.core.budget import Budget
 from longstride.core.config import load_toml
 from longstride.core.errors import ConfigError, RunError
 
@@ -305,6 +307,47 @@ def test_a_port_that_is_taken_is_one_message(capsys: pytest.CaptureFixture[str])
 
 def test_view_of_a_missing_run_is_one_message(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "none" in refused(capsys, "view", "none")
+
+
+# replay and simulate
+
+
+def test_an_episode_of_a_run_is_replayed_and_told_from_one_that_was_changed(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from longstride.core.config import dump_toml
+    from longstride.envs.web.demonstrator import Demonstrator
+    from longstride.rollout import Plan, Pool, ScriptedPlayer, TrajectoryStore
+
+    recipe = recipes.load("tti")
+    task = recipe.tasks.held_out(1)[0]
+    solver = Demonstrator(task, random.Random(0))
+    player = ScriptedPlayer(lambda episode: solver.say(episode.observations[-1]))
+    done = Pool(player, recipe.tasks.env, recipe.reward).run([Plan(task, 0, 5, Budget(turns=30))])
+    Path("run").mkdir()
+    Path("run/run.toml").write_text(dump_toml(recipe))
+    store = TrajectoryStore(Path("run/trajectories.jsonl"))
+    store.append(done)
+    assert main(["replay", "run", "0"]) == 0
+    assert "nothing differs" in capsys.readouterr().out
+    done[0].turns[1].observation = "another page"
+    store.append(done)
+    assert main(["replay", "run", "1", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["differences"]
+    assert [(d["turn"], d["what"], d["was"]) for d in told] == [(2, "observation", "another page")]
+    assert "episodes 0 to 1, not 2" in refused(capsys, "replay", "run", "2")
+    assert "no run folder" in refused(capsys, "replay", "elsewhere", "0")
+
+
+def test_a_simulation_tells_each_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    short = ["iterations=2", "episodes=4", "turns=[1,2]", "act.seconds=0.001", "pass_seconds=0", "learn_seconds=0.001"]
+    assert main(["simulate", *short, "--staleness", "0", "1", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert list(results) == ["0", "1"] and results["0"]["staleness_max"] == 0 and results["1"]["length"] == 1
+    assert main(["simulate", "--show"]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["act"]["type"] == "constant_latency"
+    assert "did you mean 'slots'" in refused(capsys, "simulate", "slot=3")
+    assert "from the least to the most" in refused(capsys, "simulate", "turns=[3,1]")
 
 
 # doctor

@@ -10,15 +10,26 @@ import pytest
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
-from longstride.core.errors import ConfigError, EngineFailure, EnvFailure
+from longstride.core.errors import ConfigError, EngineFailure, EnvFailure, RunError
 from longstride.core.seeds import derive
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Request, Sampling
 from longstride.envs.base import Observation, Step
 from longstride.rewards import TaskReward
-from longstride.rollout import ContextPolicy, KeepAll, KeepLast, LanguagePlayer, Plan, Pool, ScriptedPlayer, summarise
-from longstride.rollout.driver import Driver
+from longstride.rollout import (
+    ContextPolicy,
+    KeepAll,
+    KeepLast,
+    LanguagePlayer,
+    Plan,
+    Pool,
+    PoolConfig,
+    ScriptedPlayer,
+    summarise,
+)
+from longstride.rollout.deadline import within
+from longstride.rollout.replay import replay
 
 END = 0
 
@@ -46,14 +57,20 @@ class FakeEngine:
 
     def __init__(self, fail=0, finish=None):
         self.fail, self.finish, self.released, self.requests, self.sizes = fail, finish, [], [], []
+        self.waiting = []
 
-    def generate(self, requests):
-        self.sizes.append(len(requests))
+    def submit(self, request):
+        self.waiting.append((len(self.requests), request))
+        self.requests.append(request)
+        return self.waiting[-1][0]
+
+    def poll(self):
+        waiting, self.waiting = self.waiting, []
+        self.sizes.append(len(waiting))
         if self.fail:
             self.fail -= 1
-            raise EngineFailure("server gone")
-        self.requests += requests
-        return [self._one(r) for r in requests]
+            return [(ticket, EngineFailure("server gone")) for ticket, _ in waiting]
+        return [(ticket, self._one(r)) for ticket, r in waiting]
 
     def _one(self, request: Request) -> Completion:
         if self.finish == "context":
@@ -121,8 +138,8 @@ def script(*texts):
     return ScriptedPlayer(lambda e: texts[min(e.turns, len(texts) - 1)])
 
 
-def play(player, *plans, env: Callable[[], FakeEnv] = FakeEnv, **pool):
-    return Pool(player, env, TaskReward(), **pool).run(plans)
+def play(player, *plans, env: Callable[[], FakeEnv] = FakeEnv, batch=512, **pool):
+    return Pool(player, env, TaskReward(), batch, PoolConfig(**pool)).run(plans)
 
 
 def language(engine=None, context=None):
@@ -433,7 +450,7 @@ class TestFailure:
             assert place in evidence["where"]
 
     def test_a_step_that_resists_its_cancellation_is_left_behind(self, monkeypatch):
-        monkeypatch.setattr("longstride.rollout.driver.GRACE", 0.05)
+        monkeypatch.setattr("longstride.rollout.deadline.GRACE", 0.05)
 
         async def stubborn(task, turn):
             for _ in range(3 if turn else 0):
@@ -455,28 +472,71 @@ class TestFailure:
         assert "stuck tab" in caplog.text
 
 
-class TestDriver:
-    def test_coroutines_that_wait_run_side_by_side(self):
-        async def wait():
-            await asyncio.sleep(0.05)
+class TestDeadline:
+    async def test_what_ends_in_time_is_not_named_and_what_does_not_is(self):
+        assert await within(5, asyncio.sleep(0)) == ""
+        assert "sleep" in await within(0.01, asyncio.sleep(60))
 
-        began = time.monotonic()
-        with Driver(5) as driver:
-            assert driver.run([wait() for _ in range(20)]) == [""] * 20
-        assert time.monotonic() - began < 0.5
+    async def test_whatever_it_raises_is_raised(self):
+        async def boom():
+            raise ValueError("boom")
 
-    def test_the_first_bug_is_raised_after_all_have_ended(self):
+        with pytest.raises(ValueError, match="boom"):
+            await within(5, boom())
+
+    async def test_who_is_cancelled_takes_its_coroutine_along(self):
         ended = []
 
-        async def work(i):
-            await asyncio.sleep(0.01 * (3 - i))
-            ended.append(i)
-            if i:
-                raise ValueError(i)
+        async def work():
+            try:
+                await asyncio.sleep(60)
+            finally:
+                ended.append(1)
 
-        with Driver(5) as driver, pytest.raises(ValueError, match="1"):
-            driver.run([work(i) for i in range(3)])
-        assert sorted(ended) == [0, 1, 2]
+        task = asyncio.create_task(within(5, work()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended
+
+
+class TestReplay:
+    def stored(self):
+        played = play(script("go north", "nonsense", "answer red"), plan(7))[0]
+        return Trajectory.from_json(played.to_json())
+
+    def test_an_episode_of_a_world_that_depends_on_its_seed_alone_comes_out_the_same(self):
+        again, differences = replay(self.stored(), FakeEnv, TaskReward())
+        assert not differences and again.reward == 1 and again.seed == self.stored().seed
+
+    def test_what_comes_out_otherwise_is_named_by_turn_and_field(self):
+        class Other(FakeEnv):
+            async def step(self, text):
+                done = await super().step(text)
+                return Step(Observation("fog", "/1"), action=done.action) if self.turn == 1 else done
+
+        stored = self.stored()
+        _, differences = replay(stored, Other, TaskReward())
+        assert {(d.turn, d.what) for d in differences} >= {(2, "observation"), (2, "url")}
+        assert all(d.was != d.now for d in differences)
+        stored.reward = 0.5
+        assert [(d.turn, d.what, d.was, d.now) for d in replay(stored, FakeEnv, TaskReward())[1]] == [
+            (0, "reward", 0.5, 1.0)
+        ]
+
+    def test_a_world_that_fails_now_differs_at_the_end(self):
+        async def dead(task, turn):
+            raise EnvFailure("gone")
+
+        assert replay(self.stored(), lambda: FakeEnv(dead), TaskReward())[1][-1].what == "stop"
+
+    def test_an_episode_without_a_turn_is_refused(self):
+        empty = self.stored()
+        empty.turns = []
+        with pytest.raises(RunError, match="nothing can be replayed"):
+            replay(empty, FakeEnv, TaskReward())
 
 
 class TestSummary:

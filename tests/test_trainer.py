@@ -24,7 +24,7 @@ from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.rewards import TaskReward
 from longstride.rollout.context import KeepLast
 from longstride.rollout.store import TrajectoryStore
-from longstride.training import trainer
+from longstride.training import run_folder
 from longstride.training.config import LearnerConfig
 from longstride.training.evaluate import evaluate_policy, load_run
 from longstride.training.recipe import Evaluation, Recipe
@@ -148,7 +148,7 @@ def test_a_run_folder_holds_what_the_architecture_says(finished):
     recipe, folder, watcher = finished
     assert load_toml(Recipe, folder / "run.toml") == recipe
     names = {p.name for p in folder.iterdir()}
-    assert names == {"run.toml", "metrics.jsonl", "trajectories.jsonl", "checkpoints", "episodes"}
+    assert names == {"run.toml", "metrics.jsonl", "trajectories.jsonl", "trajectories.index", "checkpoints", "episodes"}
     rows = rows_of(folder, times=True)
     assert rows == watcher.rows and watcher.phases == {"rollout", "train", "eval"}
     common = {"kind", "iteration", "total_episodes", "total_env_steps", "seconds"}
@@ -229,7 +229,7 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(finished, tmp_pa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(trainer, "save_checkpoint", interrupted)
+        patch.setattr(run_folder, "save_checkpoint", interrupted)
         train(recipe, tmp_path / "run")
     assert rows_of(tmp_path / "run")
     train(recipe.model_copy(update={"iterations": 1}), tmp_path / "run", resume=True)
@@ -279,7 +279,7 @@ def test_a_damaged_run_is_refused_with_one_message(finished, tmp_path, file, tex
 
 def test_a_full_disk_says_what_is_kept_and_the_run_can_go_on(finished, tmp_path, monkeypatch):
     recipe, whole, _ = finished
-    save = trainer.save_checkpoint
+    save = run_folder.save_checkpoint
 
     def full(run, iteration, *rest):
         if iteration == 2:
@@ -287,7 +287,7 @@ def test_a_full_disk_says_what_is_kept_and_the_run_can_go_on(finished, tmp_path,
         return save(run, iteration, *rest)
 
     with monkeypatch.context() as patch, pytest.raises(RunError, match="disk is full.*iteration 1.*resume"):
-        patch.setattr(trainer, "save_checkpoint", full)
+        patch.setattr(run_folder, "save_checkpoint", full)
         train(recipe, tmp_path / "run")
     train(recipe, tmp_path / "run", resume=True)
     assert rows_of(tmp_path / "run") == rows_of(whole)
@@ -343,5 +343,5 @@ def test_a_checkpoint_loads_as_an_ordinary_policy(finished):
 
 def test_a_recipe_is_read_without_torch():
     code = "import sys, longstride.training.recipe; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
-    path = Path(trainer.__file__).parents[2]
+    path = Path(run_folder.__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(path)}).returncode == 0

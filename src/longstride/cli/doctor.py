@@ -124,7 +124,8 @@ def _web_episode() -> str:
     from longstride.envs.web.tasks import EmbeddedWeb
     from longstride.rewards import TaskReward
     from longstride.rollout.episode import Plan
-    from longstride.rollout.pool import Pool, ScriptedPlayer
+    from longstride.rollout.players import ScriptedPlayer
+    from longstride.rollout.pool import Pool
 
     source = EmbeddedWeb()
     task = source.sample(stream(0, "doctor"), 1)[0]

@@ -2,7 +2,8 @@
 
 from longstride.rollout.context import ContextPolicy, KeepAll, KeepLast
 from longstride.rollout.episode import HELD_ANSWER, Episode, Plan, Said
-from longstride.rollout.pool import LanguagePlayer, Player, Pool, ScriptedPlayer
+from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
+from longstride.rollout.pool import Pool, PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import summarise
 
@@ -16,6 +17,7 @@ __all__ = [
     "Plan",
     "Player",
     "Pool",
+    "PoolConfig",
     "Said",
     "ScriptedPlayer",
     "TrajectoryStore",

@@ -1,97 +1,77 @@
-"""The pool: plays many episodes together, one turn of all of them at a time.
+"""The pool: plays many episodes together, each a coroutine of its own, and all their questions to one player.
 
-What always holds, whatever the latencies: every plan yields exactly one trajectory, and they come back in the order
-of the plans; nothing is dropped for being slow; admission is by ordinal, oldest first, as soon as a place is free; an
-episode's content does not depend on how many play beside it. A failed episode is tried again under the same plan
-before it is reported as failed. Every environment is closed and every session released, on errors and on Ctrl-C too.
+What always holds, whatever the latencies: every plan yields exactly one trajectory, and they are handed out in the
+order that is asked for; nothing is dropped for being slow; admission is by ordinal, oldest first, as soon as a place is
+free, so a finished episode is replaced at once; an episode's content does not depend on how many play beside it. A
+failed episode is tried again under the same plan before it is reported as failed. Every environment is closed and every
+session released, on errors and on Ctrl-C too.
 
-What it does not do: end an environment that blocks the thread (it would have to run in a process of its own).
+How stale a token may be is decided by when its plan is submitted: `rounds` submits those of iteration i + S when the
+policy is at version i - 1, and not before. Under a bound of 0 nothing is left to play when an iteration is collected:
+that is the synchronous loop, and the same code.
+
+The event loop lives in a thread of its own, the player in another: environments go on while tokens are sampled, and
+whoever waits for trajectories can train meanwhile. An environment that blocks the thread cannot be ended, but is named:
+who waits for trajectories gets an error that says where it stands.
 """
 
+import asyncio
 import heapq
-from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Annotated, Any, Self, TypeVar
 
-from longstride.core.errors import ConfigError, EngineFailure
+from pydantic import Field
+
+from longstride.core.component import Component
+from longstride.core.errors import ConfigError, EngineFailure, RunError
 from longstride.core.trajectory import Trajectory
-from longstride.engines.base import Engine, Request, Sampling
 from longstride.envs.base import Env
-from longstride.rollout.context import ContextPolicy
-from longstride.rollout.driver import Driver
+from longstride.rollout.deadline import GRACE, where_running, within
 from longstride.rollout.episode import Episode, Judge, Plan, Said
+from longstride.rollout.players import Player
 
-if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
-    from longstride.models.chat import ChatFormat
+T = TypeVar("T")
 
-
-class Player(Protocol):
-    """Who says what is done."""
-
-    def act(self, episodes: Sequence[Episode]) -> list[Said]:
-        """What is said in each episode, in their order.
-
-        Raises:
-            EngineFailure: infrastructure trouble; all of these episodes failed.
-        """
-        ...
-
-    def release(self, episode: Episode) -> None:
-        """Forgets what is kept for an episode that is over."""
-        ...
+TICK = 1.0
+"""Seconds between two looks at whether the pool's thread still answers."""
 
 
-class LanguagePlayer:
-    """A language model: a context policy makes the prompt, an engine continues it."""
+class PoolConfig(Component):
+    """How episodes are played side by side."""
 
-    def __init__(self, engine: Engine, chat: "ChatFormat", context: ContextPolicy, sampling: Sampling) -> None:
-        self.engine = engine
-        self.chat = chat
-        self.context = context
-        self.sampling = sampling
+    staleness: Annotated[int, Field(ge=0)] = 0
+    """Updates by which the policy that is trained may be ahead of the one that sampled a token, at most. 0 rolls out
+    and trains in turn; above it the next iterations are rolled out while one is trained."""
+    lockstep: bool | None = None
+    """Whether tokens are sampled when no environment is at work any more, so that it does not depend on their
+    latencies which episodes are computed together, and the last bits of a run with them; slow environments hold all
+    others up. Left out: where `staleness` is 0."""
+    step_deadline: Annotated[float, Field(gt=0)] = 60.0
+    """Seconds that an environment and a judge have for one turn; who is late is named, and failed."""
+    retries: Annotated[int, Field(ge=0)] = 1
+    """How often a failed episode is tried again."""
 
-    def act(self, episodes: Sequence[Episode]) -> list[Said]:
-        requests = [
-            Request(
-                prompt=self.context.render(self.chat, e.goal, e.observations, e.sampled),
-                max_new=e.max_new,
-                seed=e.turn_seed,
-                session=e.session,
-                sampling=self.sampling,
-            )
-            for e in episodes
-        ]
-        return [
-            Said(request.prompt, c.ids, c.logprobs, c.versions, self.chat.decode(c.ids), c.finish)
-            for request, c in zip(requests, self.engine.generate(requests), strict=True)
-        ]
-
-    def release(self, episode: Episode) -> None:
-        self.engine.release(episode.session)
-
-
-class ScriptedPlayer:
-    """A function of the episode: demonstrators and baselines. Nothing is sampled, so nothing of it can be trained."""
-
-    def __init__(self, choose: Callable[[Episode], str]) -> None:
-        self.choose = choose
-
-    def act(self, episodes: Sequence[Episode]) -> list[Said]:
-        return [Said([], [], [], [], self.choose(e)) for e in episodes]
-
-    def release(self, episode: Episode) -> None:
-        """Nothing is kept."""
+    @property
+    def together(self) -> bool:
+        """Whether it plays in lockstep."""
+        return self.staleness == 0 if self.lockstep is None else self.lockstep
 
 
 class Pool:
-    """Plays plans.
+    """Plays plans. A context manager; `run` alone plays a list of plans and needs none.
 
     Args:
         player: says what is done.
         make_env: makes the environment of one episode.
         reward: judges an episode that ended.
         batch: episodes that are live at once, at least 1.
-        step_deadline: seconds that environments and judges have for one turn; who is late is named, and failed.
-        retries: how often a failed episode is tried again.
+        config: everything else.
     """
 
     def __init__(
@@ -100,77 +80,299 @@ class Pool:
         make_env: Callable[[], Env],
         reward: Judge,
         batch: int = 512,
-        step_deadline: float = 60.0,
-        retries: int = 1,
+        config: PoolConfig | None = None,
     ) -> None:
         if batch < 1:
             raise ConfigError(f"a pool plays at least 1 episode at once, got batch {batch}")
-        self.player = player
-        self.make_env = make_env
-        self.reward = reward
-        self.batch = batch
-        self.step_deadline = step_deadline
-        self.retries = retries
+        self.player, self.make_env, self.reward, self.batch = player, make_env, reward, batch
+        self.config = config or PoolConfig()
+        self._changed = threading.Condition()
+        """Guards `_done` and `_error`: all else belongs to the pool's thread."""
+        self._done: dict[int, Trajectory] = {}
+        self._error: BaseException | None = None
+        self._waiting: list[tuple[int, int, Plan]] = []
+        """Ordinal, tries so far and plan, as a heap."""
+        self._live: set[asyncio.Task[None]] = set()
+        self._asked: list[tuple[int, Episode, asyncio.Future[Said | EngineFailure]]] = []
+        self._open: dict[Episode, asyncio.Future[Said | EngineFailure]] = {}
+        """Questions that the player has."""
+        self._gone: list[Episode] = []
+        """Episodes that the player does not know yet to be over."""
+        self._paused = self._closing = False
+        self._idle = threading.Event()
+        """Set when a pause has come about."""
 
     def run(self, plans: Sequence[Plan], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
-        """Plays all plans.
+        """Plays all plans in a pool that is not open yet, and closes it.
 
         Args:
-            plans: what is played; admitted by ordinal.
+            plans: what is played, each under an ordinal of its own.
             progress: called with (plans done, plans) whenever episodes have ended.
 
         Returns:
             One trajectory a plan, in the order of `plans`.
         """
-        waiting = [(plan.ordinal, i) for i, plan in enumerate(plans)]
-        heapq.heapify(waiting)
-        tries = [0] * len(plans)
-        live: dict[int, Episode] = {}
-        done: dict[int, Trajectory] = {}
-        with Driver(self.step_deadline) as driver:
-            try:
-                while waiting or live:
-                    fresh = []
-                    while waiting and len(live) < self.batch:
-                        i = heapq.heappop(waiting)[1]
-                        live[i] = Episode(plans[i], self.make_env())
-                        fresh.append(live[i])
-                    self._drive(driver, fresh, [e.start() for e in fresh])
-                    self._turn(driver, [e for e in live.values() if not e.ended])
-                    ended = {i: e for i, e in live.items() if e.ended}
-                    self._leave(driver, list(ended.values()))
-                    for i, episode in ended.items():
-                        del live[i]
-                        tries[i] += 1
-                        if episode.trajectory.stop.failed and tries[i] <= self.retries:
-                            heapq.heappush(waiting, (plans[i].ordinal, i))
-                        else:
-                            done[i] = episode.trajectory
-                    if ended and progress is not None:
-                        progress(len(done), len(plans))
-            finally:
-                driver.cancel()
-                self._leave(driver, list(live.values()))
-        return [done[i] for i in range(len(plans))]
+        if not plans:
+            return []
+        with self:
+            self.submit(plans)
+            return self.collect([plan.ordinal for plan in plans], progress)
 
-    def _turn(self, driver: Driver, episodes: list[Episode]) -> None:
-        if not episodes:
-            return
+    def __enter__(self) -> Self:
+        self._loop, self._wake = asyncio.new_event_loop(), asyncio.Event()
+        self._closing, self._error = False, None
+        self._sampling = ThreadPoolExecutor(1, "player")
+        self._thread = threading.Thread(target=self._run, name="pool", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Ends what still plays; what was not collected is lost."""
+        self._closing = True
+        with suppress(RuntimeError):  # its loop has ended by an error
+            self._loop.call_soon_threadsafe(self._wake.set)
+        patience = self.config.step_deadline + 3 * GRACE
+        self._thread.join(patience)
+        if self._thread.is_alive() and error is None:
+            raise self._blocked(patience)
+
+    def submit(self, plans: Sequence[Plan]) -> None:
+        """Takes plans in; they are played as soon as there is room. Ordinals must be new to this pool."""
+        self._tell(lambda: self._take(plans))
+
+    def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
+        """Waits for the trajectories of plans that were submitted, and hands them out, in this order.
+
+        Raises:
+            RunError: an environment blocks the pool's thread (it is named by where it stands).
+            Exception: whatever an environment, judge or player raised that is not a failure of infrastructure.
+        """
+        told, asked, answered = 0, time.monotonic(), threading.Event()
+        self._tell(answered.set)
+        while True:
+            with self._changed:
+                if self._error is not None:
+                    raise self._error
+                ready = sum(ordinal in self._done for ordinal in ordinals)
+                if ready == len(ordinals):
+                    found = [self._done.pop(ordinal) for ordinal in ordinals]
+                elif ready == told:
+                    self._changed.wait(TICK)
+                    found = None
+                else:
+                    found = None
+            if ready > told and progress is not None:
+                progress(ready, len(ordinals))
+            told = ready
+            if found is not None:
+                return found
+            if answered.is_set():
+                asked = time.monotonic()
+                answered.clear()
+                self._tell(answered.set)
+            elif time.monotonic() - asked > self.config.step_deadline + GRACE:
+                raise self._blocked(time.monotonic() - asked)
+
+    def rounds(
+        self,
+        plan: Callable[[int], Sequence[Plan]],
+        first: int,
+        last: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[tuple[int, list[Trajectory]]]:
+        """The iterations from `first` to `last` with their trajectories, in the order of their plans, while up to
+        `staleness` later ones are played. Whoever takes one makes the next version of the policy of it before taking
+        another.
+
+        Args:
+            plan: the plans of an iteration; asked `staleness` iterations before it is handed out.
+            first: iteration.
+            last: iteration; none after it is started.
+            progress: called with (plans done, plans) of the iteration that is waited for.
+        """
+        played: dict[int, list[int]] = {}
+        for i in range(first, last + 1):
+            for k in range(i + len(played), min(i + self.config.staleness, last) + 1):
+                plans = plan(k)
+                played[k] = [p.ordinal for p in plans]
+                self.submit(plans)
+            yield i, self.collect(played.pop(i), progress)
+
+    def finished(self) -> list[Trajectory]:
+        """What was played to its end and not collected yet, by ordinal."""
+        with self._changed:
+            return [self._done[ordinal] for ordinal in sorted(self._done)]
+
+    def restore(self, trajectories: Sequence[Trajectory]) -> None:
+        """Takes back what `finished` gave: their plans are not played again. To be called before they are submitted."""
+        with self._changed:
+            self._done |= {t.ordinal: t for t in trajectories}
+
+    def between(self, work: Callable[[], T]) -> T:
+        """Does something in the player's thread, where it does not sample: give its engine new weights."""
+        return self._sampling.submit(work).result()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """While it lasts nothing is asked of the player, and what it was asked is answered: its engine is free."""
+        idle = threading.Event()
+        self._tell(lambda: self._pause(idle))
+        while not idle.wait(TICK):
+            if self._error is not None:
+                raise self._error
         try:
-            said = self.player.act(episodes)
-        except EngineFailure as e:
-            for episode in episodes:
-                episode.fail(f"engine: {e}")
-        else:
-            turns = zip(episodes, said, strict=True)
-            self._drive(driver, episodes, [e.take(s, self.reward) for e, s in turns])
+            yield
+        finally:
+            self._tell(self._go_on)
 
-    def _drive(self, driver: Driver, episodes: list[Episode], coroutines: list[Coroutine[Any, Any, None]]) -> None:
-        for episode, stuck in zip(episodes, driver.run(coroutines), strict=True):
-            if stuck:
-                episode.fail(f"environment and judge did not finish within {self.step_deadline:g} s", where=stuck)
+    # what follows runs in the pool's thread
 
-    def _leave(self, driver: Driver, episodes: list[Episode]) -> None:
-        driver.run([e.close() for e in episodes])
-        for episode in episodes:
+    def _tell(self, what: Callable[[], object]) -> None:
+        def tell() -> None:
+            what()
+            self._wake.set()
+
+        with suppress(RuntimeError):  # the loop has ended by an error, which `collect` raises
+            self._loop.call_soon_threadsafe(tell)
+
+    def _take(self, plans: Sequence[Plan]) -> None:
+        for plan in plans:
+            if plan.ordinal not in self._done:
+                heapq.heappush(self._waiting, (plan.ordinal, 0, plan))
+
+    def _pause(self, idle: threading.Event) -> None:
+        self._paused, self._idle = True, idle
+
+    def _go_on(self) -> None:
+        self._paused = False
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._play())
+        except BaseException as e:  # Ctrl-C in an environment too: who collects is told
+            self._end_with(e)
+        try:
+            self._loop.run_until_complete(self._leave())
+        except BaseException as e:
+            self._end_with(e)
+        finally:
+            self._sampling.shutdown()
+            self._loop.close()
+
+    def _end_with(self, error: BaseException) -> None:
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+    async def _play(self) -> None:
+        while not self._closing:
+            if self._error is not None:
+                return
+            while self._waiting and len(self._live) < self.batch:
+                ordinal, tries, plan = heapq.heappop(self._waiting)
+                task = self._loop.create_task(self._episode(plan, tries), name=plan.task.id)
+                self._live.add(task)
+                task.add_done_callback(self._over)
+            if self._ready():
+                await self._ask()
+            elif self._paused and not self._open and not self._idle.is_set():
+                self._idle.set()
+            else:
+                self._wake.clear()
+                await self._wake.wait()
+
+    def _ready(self) -> bool:
+        """Whether tokens are to be sampled now."""
+        if self._open:
+            return True
+        if self._paused or not self._asked:
+            return False
+        return not self.config.together or len(self._asked) == len(self._live)
+
+    async def _ask(self) -> None:
+        """One turn of the player: all that is asked in lockstep, one pass of its engine otherwise."""
+        asked: list[Episode] = []
+        if not self._paused:
+            for _, episode, future in sorted(self._asked, key=lambda a: a[0]):
+                asked.append(episode)
+                self._open[episode] = future
+            self._asked.clear()
+        gone, self._gone = self._gone, []
+        for episode, said in await self._loop.run_in_executor(self._sampling, self._poll, asked, gone):
+            future = self._open.pop(episode)
+            if not future.done():
+                future.set_result(said)
+        await asyncio.sleep(0)  # whoever was answered goes on before more is sampled
+
+    def _poll(self, asked: Sequence[Episode], gone: Sequence[Episode]) -> list[tuple[Episode, Said | EngineFailure]]:
+        """In the player's thread."""
+        for episode in gone:
             self.player.release(episode)
+        for episode in asked:
+            self.player.ask(episode)
+        said = self.player.poll()
+        while self.config.together and len(said) < len(self._open) and not self._closing:
+            said += self.player.poll()
+        return said
+
+    async def _episode(self, plan: Plan, tries: int) -> None:
+        episode = Episode(plan, self.make_env())
+        try:
+            await self._bounded(episode, episode.start())
+            while not episode.ended:
+                said = await self._answer(episode)
+                if isinstance(said, EngineFailure):
+                    episode.fail(f"engine: {said}")
+                else:
+                    await self._bounded(episode, episode.take(said, self.reward))
+        finally:
+            self._gone.append(episode)
+            await within(self.config.step_deadline, episode.close())
+        if episode.trajectory.stop.failed and tries < self.config.retries:
+            heapq.heappush(self._waiting, (plan.ordinal, tries + 1, plan))
+            return
+        with self._changed:
+            self._done[plan.ordinal] = episode.trajectory
+            self._changed.notify_all()
+
+    async def _bounded(self, episode: Episode, coroutine: Coroutine[Any, Any, None]) -> None:
+        deadline = self.config.step_deadline
+        if stuck := await within(deadline, coroutine):
+            episode.fail(f"environment and judge did not finish within {deadline:g} s", where=stuck)
+
+    async def _answer(self, episode: Episode) -> Said | EngineFailure:
+        future: asyncio.Future[Said | EngineFailure] = self._loop.create_future()
+        self._asked.append((episode.plan.ordinal, episode, future))
+        self._wake.set()
+        return await future
+
+    def _over(self, task: "asyncio.Task[None]") -> None:
+        self._live.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._end_with(error)
+        self._wake.set()
+
+    async def _leave(self) -> None:
+        """Ends what plays, closes environments, releases sessions."""
+        live = list(self._live)
+        for task in live:
+            task.cancel()
+        if live:
+            await asyncio.wait(live, timeout=self.config.step_deadline + GRACE)
+        gone, self._gone = self._gone, []
+
+        def release() -> None:
+            for episode in gone:
+                self.player.release(episode)
+
+        await self._loop.run_in_executor(self._sampling, release)
+        await self._loop.shutdown_asyncgens()
+
+    def _blocked(self, seconds: float) -> RunError:
+        task = asyncio.current_task(self._loop)
+        frame = sys._current_frames().get(self._thread.ident or 0)
+        who = f"task {task.get_name()}" if task else "an environment"
+        return RunError(
+            f"{who} has blocked its thread for {seconds:.0f} s at {where_running(frame)}; an environment must await "
+            "what it waits for. The last checkpoint is whole: mend the environment and resume"
+        )

@@ -1,4 +1,5 @@
-"""Checkpoints: `checkpoints/000003/` is a Hugging Face folder plus `trainer.safetensors` and `trainer.json`; no pickle.
+"""Checkpoints: `checkpoints/000003/` is a Hugging Face folder plus `trainer.safetensors` and `trainer.json`, and
+`pending.jsonl` where episodes were played ahead; no pickle.
 
 What always holds: a checkpoint appears whole or not at all, and `checkpoints/latest.json` names one that is whole,
 whenever the process is killed; the warm start (000000) and the two newest are kept.
@@ -8,6 +9,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from longstride.core.errors import RunError
+from longstride.core.trajectory import Trajectory
 from longstride.models.load import Policy, save_policy
 
+PENDING = "pending.jsonl"
 KEPT = 2
 """Newest checkpoints that are kept; the first one is kept besides."""
 
@@ -46,6 +50,19 @@ class Checkpoint:
                 f"cannot read {path}: {e}; the model beside it may still be whole, the optimiser is not"
             ) from e
 
+    def pending(self) -> list[Trajectory]:
+        """What was played to its end and not trained on yet.
+
+        Raises:
+            RunError: the file is damaged.
+        """
+        path = self.folder / PENDING
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            return [Trajectory.from_json(line) for line in lines]
+        except (OSError, UnicodeDecodeError, RunError) as e:
+            raise RunError(f"cannot read {path}: {e}; remove it, and its episodes are played anew") from e
+
 
 def write_atomically(path: Path, text: str) -> None:
     """Replaces a file's content: a reader sees the old or the new text, never a part."""
@@ -55,9 +72,22 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def save_checkpoint(
-    run: Path, iteration: int, policy: Policy, tensors: dict[str, Tensor], numbers: dict[str, Any]
+    run: Path,
+    iteration: int,
+    policy: Policy,
+    tensors: dict[str, Tensor],
+    numbers: dict[str, Any],
+    pending: Sequence[Trajectory] = (),
 ) -> Checkpoint:
     """Saves what an exact resume after `iteration` needs, makes it the latest, and drops old ones.
+
+    Args:
+        run: the run folder.
+        iteration: updates made so far.
+        policy: as it is now.
+        tensors: state of the learner.
+        numbers: counters of trainer and learner.
+        pending: trajectories of later iterations, which asynchronous rollouts have made already.
 
     Raises:
         ModelError, RunError, OSError: it could not be written; `latest_checkpoint` is still the one before.
@@ -74,6 +104,8 @@ def save_checkpoint(
             f"cannot write {partial}: {e}; the checkpoint before is whole, see to the disk and resume"
         ) from e
     (partial / "trainer.json").write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+    if pending:
+        (partial / PENDING).write_text("".join(t.to_json() + "\n" for t in pending), encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)  # left by a run that was cut back to an earlier one; `latest` is not it
     partial.rename(folder)
     write_atomically(home / "latest.json", json.dumps({"folder": folder.name}))

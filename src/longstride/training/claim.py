@@ -27,7 +27,8 @@ from longstride.strategies import CheckAgain, Direct
 from longstride.training.checkpoint import write_atomically
 from longstride.training.evaluate import evaluate_policy, load_run
 from longstride.training.recipe import Claim, Recipe, sides_of
-from longstride.training.trainer import Listener, Silent, train
+from longstride.training.run_folder import Listener, Silent
+from longstride.training.trainer import train
 
 CHECKS = (1, 2, 3, 4)
 """Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""

@@ -4,6 +4,7 @@ They are impatient, not incapable: giving up too early is their only systematic 
 n is a function of the settings, the seed and n; demonstrations use training templates, sites, seeds and names only.
 """
 
+import asyncio
 import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ from longstride.envs.web.miniwob import Miniwob
 from longstride.envs.web.miniwob_agent import SOLVED, MiniwobAgent
 from longstride.envs.web.sites import KINDS, lexicon
 from longstride.envs.web.tasks import EmbeddedWeb
-from longstride.rollout.driver import Driver
+from longstride.rollout.deadline import within
 from longstride.strategies import CheckAgain
 
 AT_ONCE = 4
@@ -150,11 +151,14 @@ class MiniwobTasks(Demonstrators):
             make = lambda t: MiniwobAgent(t.template_id, t.goal, rng, patience)  # noqa: E731
             found[n] = await self.demonstrate(task, source.env(), make, n)
 
-        with Driver(DEADLINE) as driver:
+        async def all_of(numbers: range) -> list[str]:
+            return await asyncio.gather(*(within(DEADLINE, one(n)) for n in numbers))
+
+        with asyncio.Runner() as runner:
             for start in range(0, self.episodes, AT_ONCE):
                 found: dict[int, Demo] = {}
                 numbers = range(start, min(start + AT_ONCE, self.episodes))
-                if late := next(filter(None, driver.run([one(n) for n in numbers])), None):
+                if late := next(filter(None, runner.run(all_of(numbers))), None):
                     raise EnvFailure(f"a demonstration did not end within {DEADLINE:g} s: {late}")
                 for n in numbers:
                     made.append(found[n])

@@ -18,11 +18,13 @@ from longstride.curriculum.schedules import HorizonSchedule
 from longstride.engines.base import Engine
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
-from longstride.rollout.pool import LanguagePlayer, Player, Pool, ScriptedPlayer
+from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
+from longstride.rollout.pool import Pool
 from longstride.rollout.summary import summarise
 from longstride.stats import wilson_interval
 from longstride.strategies import Direct, Strategy
 from longstride.strategies.baselines import BASELINES
+from longstride.training import parallel
 from longstride.training.checkpoint import latest_checkpoint
 from longstride.training.recipe import Recipe
 
@@ -74,8 +76,9 @@ def evaluate_player(
     strategy = strategy or Direct()
     turns = turns_by_difficulty(recipe.test_horizon, 1)
     plans = [make_plan(recipe, t, turns, k, derive(recipe.seed, "eval", k)) for k, t in enumerate(tasks)]
-    pool = Pool(player, lambda: strategy.wrap(recipe.tasks.env()), recipe.evaluation.reward, batch=recipe.tasks.at_once)
-    trajectories = pool.run(plans, progress)
+    make_env = lambda: strategy.wrap(recipe.tasks.env())  # noqa: E731
+    pool = Pool(player, make_env, recipe.evaluation.reward, recipe.tasks.at_once, recipe.pool)
+    trajectories = parallel.gathered(pool.run(parallel.scatter(plans), progress))
     whole = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in whole), len(whole)) if whole else (0.0, 1.0)
     return Result(summarise(trajectories), interval, trajectories)

@@ -23,6 +23,7 @@ from longstride.engines.config import EngineConfig, Local
 from longstride.envs.base import TaskSource
 from longstride.rewards import Reward, TaskReward
 from longstride.rollout.context import ContextPolicy
+from longstride.rollout.pool import PoolConfig
 from longstride.stats import Ordering
 from longstride.strategies import Direct, Strategy
 from longstride.training.config import Count, LearnerConfig
@@ -75,6 +76,11 @@ class Recipe(Component):
     """How tokens are drawn."""
     engine: EngineConfig = Local()
     """Where they come from."""
+    pool: PoolConfig = PoolConfig()
+    """How episodes are played side by side, and how far ahead of the update."""
+    stored: str = ""
+    """Folder of a run whose trajectories are trained on, iteration by iteration, instead of new ones; nothing is rolled
+    out but for evaluation. Empty rolls out."""
     reward: Reward
     """How an episode is scored in training."""
     replay: Replay

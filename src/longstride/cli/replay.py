@@ -1,0 +1,49 @@
+"""`longstride replay`: one episode of a run again, in a new environment; tells what comes out otherwise."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from longstride.cli.common import RUN_FILE, print_json, recipe_from
+from longstride.core.errors import RunError
+
+
+def add(commands: Any) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("replay", help="play an episode again", description=__doc__, allow_abbrev=False)
+    parser.add_argument("folder", type=Path, metavar="RUN", help="a run folder, finished or not")
+    parser.add_argument("episode", type=int, metavar="N", help="the episode's ordinal, from 0")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replays; 1 where anything came out otherwise.
+
+    Raises:
+        RunError: no run, or no such episode in it.
+    """
+    if not (args.folder / RUN_FILE).is_file():
+        raise RunError(f"{args.folder} is no run folder: it has no {RUN_FILE}")
+    recipe = recipe_from(str(args.folder / RUN_FILE))
+
+    from longstride.rollout.replay import describe, replay
+    from longstride.rollout.store import TrajectoryStore
+
+    store = TrajectoryStore(args.folder / "trajectories.jsonl")
+    if not 0 <= args.episode < len(store):
+        raise RunError(f"{args.folder} has the episodes 0 to {len(store) - 1}, not {args.episode}")
+    stored = store[args.episode]
+    again, differences = replay(stored, recipe.tasks.env, recipe.reward)
+    if args.json:
+        told = [d._asdict() for d in differences]
+        print_json({"ordinal": stored.ordinal, "task": stored.task.id, "reward": again.reward, "differences": told})
+        return int(bool(differences))
+    print(f"episode {stored.ordinal} of iteration {stored.iteration}: {stored.task.goal}")
+    for k, turn in enumerate(again.turns, 1):
+        print(f"{k:2} {describe(turn)}")
+    print(f"stopped ({stored.stop}), reward {again.reward:g}")
+    for turn, what, was, now in differences:
+        print(f"differs: {what} {f'in turn {turn}' if turn else 'at the end'}: was {was!r}, is {now!r}")
+    print("nothing differs from what was stored" if not differences else f"{len(differences)} differences")
+    return int(bool(differences))

@@ -1,0 +1,213 @@
+"""The run folder: what a run writes (docs/architecture.md says what it holds), and what of it the loop needs in memory.
+
+What always holds: it is the last whole iteration's whenever the process ends, however it ends; what stands in it after
+the last checkpoint is dropped when the run goes on. Where several processes train, the first one writes, and the others
+read the checkpoint that they go on from: all must see the folder.
+"""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from longstride.core.config import dump_toml, load_toml
+from longstride.core.errors import RunError
+from longstride.core.seeds import stream
+from longstride.core.trajectory import Entry, Trajectory
+from longstride.models.load import Policy
+from longstride.rollout.store import TrajectoryStore
+from longstride.training import parallel
+from longstride.training.checkpoint import latest_checkpoint, save_checkpoint, write_atomically
+from longstride.training.evaluate import Result, turns_by_difficulty
+from longstride.training.learner import Learner
+from longstride.training.recipe import Recipe
+
+SHOWN = 40
+"""Evaluation episodes that are kept in `episodes/`, the same tasks before and after."""
+TRAJECTORIES = "trajectories.jsonl"
+
+
+class Listener(Protocol):
+    """Whoever watches a run."""
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Takes a metrics row."""
+        ...
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        """Is told how far a phase (`rollout`, `train`, `eval`) is."""
+        ...
+
+
+class Silent:
+    """A listener to nothing."""
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        pass
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        pass
+
+
+class RunFolder:
+    """A run folder being written.
+
+    Args:
+        recipe: what is run.
+        folder: created.
+        listener: takes every metrics row and the progress between rows.
+        resume: go on after the last checkpoint in `folder`, or start where there is none.
+
+    Raises:
+        RunError: the folder holds a run already, or one of another recipe; what is there is damaged.
+    """
+
+    def __init__(self, recipe: Recipe, folder: Path, listener: Listener, resume: bool) -> None:
+        self.recipe, self.folder, self.listener = recipe, folder, listener
+        self.leads = parallel.rank() == 0
+        if self.leads:
+            _take_folder(recipe, folder, resume)
+        parallel.told(lambda: None)  # the others wait for it
+        self.checkpoint = latest_checkpoint(folder)
+        numbers = self.checkpoint.numbers if self.checkpoint else {}
+        try:
+            self.iteration, self.rows = int(numbers.get("iteration", 0)), int(numbers.get("rows", 0))
+            self.seconds_before = float(numbers.get("seconds", 0.0))
+        except (TypeError, ValueError) as e:
+            raise RunError(f"{folder}: trainer.json of the last checkpoint is damaged: {e}") from e
+        self.saved = f"iteration {self.iteration}" if self.checkpoint else "its start"
+        """What the last checkpoint keeps."""
+        self.clock = time.perf_counter()
+        self.kept: list[Entry] = []
+        """Everything that replay admitted, oldest first."""
+        self.started: set[str] = set()
+        self.solved: set[str] = set()
+        self.episodes = self.env_steps = 0
+        self.metrics, self.store = folder / "metrics.jsonl", TrajectoryStore(folder / TRAJECTORIES)
+        if self.leads:
+            self._cut_back(self.iteration * recipe.episodes)
+
+    def _cut_back(self, episodes: int) -> None:
+        """Drops what was written after the last checkpoint, and remembers what was collected before it."""
+        text = self.metrics.read_text(encoding="utf-8", errors="replace") if self.metrics.exists() else ""
+        lines = text.splitlines(keepends=True)
+        if len(lines) < self.rows or len(self.store) < episodes:
+            raise RunError(
+                f"{self.folder} cannot be resumed: its checkpoint was made after {self.rows} metrics rows and "
+                f"{episodes} episodes, {len(lines)} and {len(self.store)} are there; start it anew in another folder"
+            )
+        write_atomically(self.metrics, "".join(lines[: self.rows]))
+        self.store.truncate(episodes)
+        self._remember()
+
+    def chosen(self, iteration: int, trajectories: list[Trajectory]) -> list[Trajectory]:
+        """Takes in an iteration's episodes; returns what is trained on."""
+        before = len(self.kept)
+        self.store.append(trajectories)
+        self._remember()
+        fresh, rng = len(self.kept) - before, stream(self.recipe.seed, "replay", iteration)
+        return self.store.read(entry.ordinal for entry in self.recipe.replay.draw(self.kept, fresh, rng))
+
+    def _remember(self) -> None:
+        """Takes note of what the store holds and was not noted yet."""
+        for entry in self.store.entries[self.episodes :]:
+            self.episodes += 1
+            self.env_steps += entry.length
+            if entry.stop.failed:
+                continue
+            self.started.add(entry.task.id)
+            if entry.success:
+                self.solved.add(entry.task.id)
+            if self.recipe.replay.admits(entry):
+                self.kept.append(entry)
+
+    def row(self, kind: str, **values: Any) -> None:
+        """Writes a metrics row and tells the listener."""
+        if not self.leads:
+            return
+        row = {
+            "kind": kind,
+            "iteration": self.iteration,
+            "total_episodes": self.episodes,
+            "total_env_steps": self.env_steps,
+            "seconds": self.seconds,
+            **values,
+        }
+        with self.metrics.open("a", encoding="utf-8") as f:
+            f.write(json.dumps(row) + "\n")
+        self.rows += 1
+        self.listener(row)
+
+    def evaluated(self, policy: str, strategy: str, result: Result) -> None:
+        """Writes an evaluation row."""
+        self.row(
+            "eval",
+            policy=policy,
+            strategy=strategy,
+            horizon=turns_by_difficulty(self.recipe.test_horizon, 1),
+            summary=result.summary,
+            interval=list(result.interval),
+            outcomes=result.outcomes,
+        )
+
+    def show(self, name: str, trajectories: list[Trajectory]) -> None:
+        """Keeps evenly spaced evaluation episodes for reading."""
+        if not self.leads:
+            return
+        n = min(SHOWN, len(trajectories))
+        chosen = [trajectories[k * len(trajectories) // n] for k in range(n)]
+        write_atomically(self.folder / "episodes" / f"{name}.jsonl", "".join(t.to_json() + "\n" for t in chosen))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of work since the start, added up over resumes."""
+        return self.seconds_before + time.perf_counter() - self.clock
+
+    def progress(self, phase: str) -> Callable[[int, int], None]:
+        """A progress callback for one phase."""
+        return lambda done, total: self.listener.progress(phase, done, total)
+
+    def mine(self, ordinal: int) -> bool:
+        """Whether this process plays an episode: groups are dealt out in turn."""
+        return ordinal // self.recipe.group % parallel.world() == parallel.rank()
+
+    def pending(self) -> list[Trajectory]:
+        """What of this process's episodes was played before the last checkpoint, and not trained on."""
+        return [t for t in self.checkpoint.pending() if self.mine(t.ordinal)] if self.checkpoint else []
+
+    def save(self, policy: Policy, learner: Learner, finished: Sequence[Trajectory] = ()) -> None:
+        """Makes a checkpoint of all processes' state.
+
+        Args:
+            policy: as it is now.
+            learner: after the iteration's update.
+            finished: trajectories of later iterations that this process has.
+        """
+        tensors, numbers = learner.state()
+        pending = parallel.gather(finished)
+        if self.leads:
+            numbers |= {"iteration": self.iteration, "rows": self.rows, "seconds": self.seconds}
+            save_checkpoint(self.folder, self.iteration, policy, tensors, numbers, pending)
+        self.saved = f"iteration {self.iteration}"
+
+
+def _take_folder(recipe: Recipe, folder: Path, resume: bool) -> None:
+    """Makes the folder this recipe's, or says why it cannot be."""
+    path, metrics = folder / "run.toml", folder / "metrics.jsonl"
+    begun = path.exists() and metrics.exists() and metrics.stat().st_size > 0  # else nothing would be lost
+    if begun and not resume:
+        raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
+    if begun:
+        there, ours = load_toml(Recipe, path).as_data(), recipe.as_data()
+        differ = [k for k in sorted(there | ours) if there.get(k) != ours.get(k) and k != "iterations"]
+        if differ:
+            raise RunError(
+                f"{folder} is a run of another recipe: {differ[0]!r} is {there.get(differ[0])!r} there and "
+                f"{ours.get(differ[0])!r} here; resume it with its own run.toml, or choose another folder"
+            )
+    try:
+        (folder / "episodes").mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as e:
+        raise RunError(f"{folder} cannot be a run folder: {e.filename} is a file; choose another folder") from e
+    write_atomically(path, dump_toml(recipe))

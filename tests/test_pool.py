@@ -1,0 +1,300 @@
+"""The asynchronous pool: staleness, pauses, weights between passes, blocked threads, and arbitrary latencies."""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from longstride.core.budget import Budget, StopReason
+from longstride.core.component import build
+from longstride.core.errors import EngineFailure, EnvFailure, RunError
+from longstride.core.seeds import stream
+from longstride.core.task import Task
+from longstride.envs.base import Observation, Step
+from longstride.rewards import TaskReward
+from longstride.rollout import Plan, Pool, PoolConfig, Said
+from longstride.rollout.simulation import Latency, LogNormalLatency, Simulation, Stragglers
+
+FREE = PoolConfig(lockstep=False)
+
+
+class Model:
+    """Says `go` after as many polls as the turn's seed wants; every token carries the version it was sampled under."""
+
+    def __init__(self, most=3, fails=()):
+        self.version, self.most, self.fails = 0, most, set(fails)
+        self.rows, self.released, self.threads, self.sizes = {}, Counter(), set(), []
+
+    def ask(self, episode):
+        assert episode not in self.rows
+        self.threads.add(threading.get_ident())
+        self.rows[episode] = [stream(episode.turn_seed, "n").randint(1, self.most), []]
+
+    def poll(self):
+        said = []
+        self.sizes.append(len(self.rows))
+        for episode, row in list(self.rows.items()):
+            row[0] -= 1
+            row[1].append(self.version)
+            if not row[0]:
+                n = len(self.rows.pop(episode)[1])
+                failed = episode.plan.ordinal in self.fails and episode.turns == 1
+                answer = Said([1], [5] * n, [-1.0] * n, row[1], "go")
+                said.append((episode, EngineFailure("gone") if failed else answer))
+        return said
+
+    def release(self, episode):
+        self.rows.pop(episode, None)
+        self.released[episode] += 1
+
+
+class Walk:
+    """As many turns as the task's seed says; latencies are drawn from it too."""
+
+    live = 0
+
+    def __init__(self, longest=6, seconds=0.0, trouble=frozenset()):
+        self.longest, self.seconds, self.trouble, self.open = longest, seconds, trouble, False
+
+    async def reset(self, task, seed):
+        Walk.live += 1
+        self.open = True
+        self.rng = stream(seed, "walk")
+        self.left = self.rng.randint(1, self.longest)
+        await self._wait()
+        return Observation(f"{self.left} left")
+
+    async def step(self, text):
+        await self._wait()
+        self.left -= 1
+        if (task := int(self.left)) in self.trouble:
+            raise EnvFailure(f"trouble {task}")
+        return Step(
+            Observation(f"{self.left} left"), terminated=not self.left, reward=float(not self.left), action=text
+        )
+
+    async def _wait(self):
+        if self.seconds:
+            await asyncio.sleep(self.seconds * self.rng.random())
+
+    async def final_state(self):
+        return {}
+
+    async def close(self):
+        Walk.live -= self.open
+        self.open = False
+
+
+def plans(first, count, turns=9):
+    task = Task(id="t", source="walk", goal="", start="")
+    return [Plan(task, n, n + 100, Budget(turns=turns), group=n) for n in range(first, first + count)]
+
+
+def essence(trajectories):
+    return [(t.ordinal, t.stop, t.reward, [turn.observation for turn in t.turns]) for t in trajectories]
+
+
+class TestRounds:
+    @pytest.mark.parametrize("lag", [0, 1, 3])
+    def test_no_token_is_older_than_the_bound_and_some_are_as_old_as_it_allows(self, lag):
+        model, ages = Model(), []
+        with Pool(model, lambda: Walk(seconds=0.004), TaskReward(), 64, PoolConfig(staleness=lag)) as pool:
+            for i, trajectories in pool.rounds(lambda i: plans(8 * i, 8), 1, 6):
+                assert [t.ordinal for t in trajectories] == list(range(8 * i, 8 * i + 8))
+                ages += [i - 1 - v for t in trajectories for turn in t.turns for v in turn.versions]
+                time.sleep(0.03)
+                pool.between(lambda i=i: setattr(model, "version", i))
+        assert max(ages) <= lag and min(ages) >= 0
+        assert (max(ages) > 0) == (lag > 0)
+        assert Walk.live == 0 and not model.rows and set(model.released.values()) == {1}
+
+    def test_later_iterations_are_played_while_one_is_trained(self):
+        model = Model()
+        with Pool(model, Walk, TaskReward(), 64, PoolConfig(staleness=1)) as pool:
+            for i, _ in pool.rounds(lambda i: plans(4 * i, 4), 1, 3):
+                if i == 1:
+                    deadline = time.monotonic() + 5
+                    while len(pool.finished()) < 4 and time.monotonic() < deadline:
+                        time.sleep(0.005)
+                    assert [t.ordinal for t in pool.finished()] == [8, 9, 10, 11]
+
+    def test_without_staleness_nothing_is_played_ahead(self):
+        with Pool(Model(), Walk, TaskReward(), 64) as pool:
+            for i, _ in pool.rounds(lambda i: plans(4 * i, 4), 1, 3):
+                time.sleep(0.02)
+                assert not pool.finished() and Walk.live == 0, i
+
+    def test_what_was_finished_before_is_not_played_again(self):
+        with Pool(Model(), Walk, TaskReward()) as pool:
+            pool.submit(plans(4, 4))
+            done = pool.collect(range(4, 8))
+        model = Model()
+        with Pool(model, Walk, TaskReward(), config=PoolConfig(staleness=1)) as pool:
+            pool.restore(done[:3])
+            got = dict(pool.rounds(lambda i: plans(4 * i, 4), 1, 2))
+        assert essence(got[1]) == essence(done)
+        assert len(model.released) == 1 + 4
+
+    def test_free_or_in_lockstep_the_episodes_are_the_same(self):
+        ways = (PoolConfig(), FREE, PoolConfig(staleness=2), PoolConfig(staleness=2, lockstep=True))
+        runs = []
+        for way in ways:
+            with Pool(Model(), lambda: Walk(seconds=0.003), TaskReward(), 5, way) as pool:
+                runs.append([essence(t) for _, t in pool.rounds(lambda i: plans(8 * i, 8), 1, 3)])
+        assert all(run == runs[0] for run in runs)
+
+
+class TestPlayer:
+    def test_in_lockstep_all_live_episodes_are_asked_together_whatever_their_latency(self):
+        model = Model(most=1)
+        Pool(model, lambda: Walk(longest=1, seconds=0.01), TaskReward(), 8).run(plans(0, 16))
+        assert model.sizes == [8, 8]
+
+    def test_free_of_it_nobody_waits_for_the_slowest(self):
+        gate = threading.Event()
+
+        class Slow(Walk):
+            async def reset(self, task, seed):
+                first = await super().reset(task, seed)
+                while seed == 100 and not gate.is_set():
+                    await asyncio.sleep(0.002)
+                return first
+
+        with Pool(Model(), Slow, TaskReward(), 8, FREE) as pool:
+            pool.submit(plans(0, 4))
+            assert len(pool.collect([1, 2, 3])) == 3
+            gate.set()
+            assert pool.collect([0])[0].reward == 1
+
+    def test_it_is_asked_by_one_thread_only_and_never_by_who_waits(self):
+        model = Model()
+        with Pool(model, Walk, TaskReward(), 4, FREE) as pool:
+            pool.submit(plans(0, 8))
+            pool.collect(range(8))
+            pool.between(lambda: model.threads.add(threading.get_ident()))
+        assert len(model.threads) == 1 and threading.get_ident() not in model.threads
+
+    def test_in_a_pause_it_has_no_open_question_and_afterwards_all_go_on(self):
+        model = Model(most=2)
+        with Pool(model, lambda: Walk(seconds=0.002), TaskReward(), 8, PoolConfig(staleness=1)) as pool:
+            pool.submit(plans(0, 32))
+            for _ in range(5):
+                time.sleep(0.005)
+                with pool.paused():
+                    before = len(model.sizes)
+                    assert not model.rows
+                    time.sleep(0.01)
+                    assert len(model.sizes) == before
+            assert len(pool.collect(range(32))) == 32
+
+    def test_an_engine_failure_is_the_episodes_alone_and_is_tried_again(self):
+        def run(retries):
+            config = PoolConfig(retries=retries, lockstep=False)
+            return Pool(Model(fails=[2]), lambda: Walk(longest=6), TaskReward(), 4, config).run(plans(0, 8))
+
+        lengths = {t.ordinal: t.length for t in Pool(Model(), lambda: Walk(longest=6), TaskReward()).run(plans(0, 8))}
+        assert lengths[2] > 1
+        assert [t.ordinal for t in run(1) if t.stop.failed] == [2]
+        assert sum(t.reward for t in run(1)) == 7
+
+
+class TestTrouble:
+    def test_a_blocked_thread_is_named_by_task_and_place(self):
+        release = threading.Event()
+
+        class Blocked(Walk):
+            async def step(self, text):
+                release.wait(6)
+                return await super().step(text)
+
+        pool = Pool(Model(), Blocked, TaskReward(), config=PoolConfig(step_deadline=0.05))
+        try:
+            with pytest.raises(RunError, match=r"task t has blocked its thread .*step.*await"), pool:
+                pool.submit(plans(0, 2))
+                pool.collect(range(2))
+        finally:
+            release.set()
+
+    def test_a_bug_ends_the_pool_and_whoever_waits_or_pauses_is_told(self):
+        class Bug(Walk):
+            async def step(self, text):
+                raise ZeroDivisionError("a bug")
+
+        with pytest.raises(ZeroDivisionError), Pool(Model(), Bug, TaskReward(), config=FREE) as pool:
+            pool.submit(plans(0, 4))
+            with pytest.raises(ZeroDivisionError):
+                pool.collect(range(4))
+            with pool.paused():
+                pass
+        assert Walk.live == 0
+
+    def test_who_leaves_in_the_middle_leaves_nothing_behind(self):
+        model = Model()
+        with pytest.raises(KeyboardInterrupt), Pool(model, lambda: Walk(seconds=0.05), TaskReward(), 8, FREE) as pool:
+            pool.submit(plans(0, 32))
+            time.sleep(0.03)
+            raise KeyboardInterrupt
+        assert Walk.live == 0 and not model.rows
+
+    async def test_a_pool_may_be_used_inside_a_running_event_loop(self):
+        assert len(Pool(Model(), Walk, TaskReward()).run(plans(0, 3))) == 3
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    lag=st.integers(0, 3),
+    lockstep=st.sampled_from([None, True, False]),
+    batch=st.integers(1, 9),
+    sizes=st.integers(1, 6),
+    trouble=st.frozensets(st.integers(0, 4), max_size=2),
+    fails=st.frozensets(st.integers(0, 30), max_size=5),
+    seconds=st.sampled_from([0.0, 0.001, 0.003]),
+    retries=st.integers(0, 2),
+    learn=st.sampled_from([0.0, 0.004]),
+)
+def test_whatever_happens_every_plan_is_handed_out_once_in_order_and_fresh_enough(
+    lag, lockstep, batch, sizes, trouble, fails, seconds, retries, learn
+):
+    model = Model(fails=fails)
+    config = PoolConfig(staleness=lag, lockstep=lockstep, retries=retries)
+    seen = []
+    with Pool(model, lambda: Walk(seconds=seconds, trouble=trouble), TaskReward(), batch, config) as pool:
+        for i, trajectories in pool.rounds(lambda i: plans(sizes * i, sizes), 1, 4):
+            seen += [t.ordinal for t in trajectories]
+            for t in trajectories:
+                assert t.stop in (StopReason.ENV_ENDED, StopReason.INFRA_FAILURE)
+                cause = str(t.evidence.get("failure", ""))
+                assert t.stop.failed == bool(cause)
+                assert not cause or "trouble" in cause or (t.ordinal in fails and t.length == 1)
+                assert t.reward == (not t.stop.failed)
+                assert all(0 <= i - 1 - v <= lag for turn in t.turns for v in turn.versions)
+            time.sleep(learn)
+            pool.between(lambda i=i: setattr(model, "version", i))
+    assert seen == list(range(sizes, 5 * sizes))
+    assert Walk.live == 0 and not model.rows and set(model.released.values()) <= {1}
+
+
+class TestSimulation:
+    def test_every_started_horizon_is_trained_under_any_latency(self):
+        for act in (LogNormalLatency(median=0.001), Stragglers(seconds=0.001, share=0.1)):
+            told = Simulation(
+                iterations=4, episodes=12, slots=8, turns=(1, 6), act=act, pass_seconds=0.0, row_seconds=0.0,
+                learn_seconds=0.01, pool=PoolConfig(staleness=2),
+            ).run()  # fmt: skip
+            assert told["length"] == 1.0 and told["staleness_max"] <= 2
+            assert told["bound"] == max(told["generate"], told["act"], told["learn"]) <= told["seconds"]
+            assert 0 < told["occupancy"] <= 1
+
+    def test_laws_of_latency_have_their_means(self):
+        rng = stream(0, "law")
+
+        def mean(law):
+            return sum(law.draw(rng) for _ in range(20000)) / 20000
+
+        assert mean(build(Latency, {"type": "constant_latency", "seconds": 0.5})) == 0.5
+        assert mean(LogNormalLatency(median=1.0, sigma=0.5)) == pytest.approx(1.133, rel=0.03)
+        assert mean(Stragglers(seconds=1.0, share=0.01, factor=20)) == pytest.approx(1.19, rel=0.05)

@@ -190,5 +190,4 @@ PAGE = Page(
         "Python, with a random number each; an entry is a Python object."
     ),
     measure=measure,
-    how_to_make_peer="  (none: the other side is Longstride's own)",
 )

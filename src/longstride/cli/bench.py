@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from longstride.bench.base import run_benchmark, table
 
     page = importlib.import_module(f"longstride.bench.{args.name}").PAGE
-    if args.peer is None:
+    if args.peer is None and page.how_to_make_peer:
         print(f"ours alone; to compare, make the peer's environment:\n{page.how_to_make_peer}", file=sys.stderr)
     result = run_benchmark(page, FOLDER, args.peer, args.rounds, lambda words: print(words, file=sys.stderr))
     if args.json:

@@ -1,0 +1,112 @@
+"""Heads: what the outputs of a critic mean, and the loss that moves them toward a target.
+
+What always holds: the loss is least where the value is the target (for targets inside of a head's range); targets take
+no gradient.
+"""
+
+import math
+from abc import abstractmethod
+from typing import Annotated, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+from torch.nn import functional as F
+
+from longstride.core.component import Component
+
+
+class Head(Component):
+    """Family: meaning of the last axis of a critic's raw outputs."""
+
+    @property
+    def outputs(self) -> int:
+        """Size of the last axis."""
+        return 1
+
+    @abstractmethod
+    def value(self, raw: Tensor) -> Tensor:
+        """[...] values of [..., outputs]."""
+
+    def score(self, raw: Tensor) -> Tensor:
+        """[...] what a policy climbs and what candidates are compared by: grows with the value."""
+        return self.value(raw)
+
+    @abstractmethod
+    def loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        """[...] loss of [..., outputs] against [...] targets."""
+
+
+class Scalar(Head):
+    """The value itself, under the squared error."""
+
+    def value(self, raw: Tensor) -> Tensor:
+        return raw[..., 0]
+
+    def loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        return (raw[..., 0] - target).square()
+
+
+class BCE(Head):
+    """Values in [0, 1], such as discounted probabilities of success: logits under the binary cross-entropy (SHARSA,
+    arXiv 2506.04168). Scores are the logits, which still have a slope where the value is all but 0 or 1."""
+
+    def value(self, raw: Tensor) -> Tensor:
+        return raw[..., 0].sigmoid()
+
+    def score(self, raw: Tensor) -> Tensor:
+        return raw[..., 0]
+
+    def loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        return F.binary_cross_entropy_with_logits(raw[..., 0], target, reduction="none")
+
+
+class HLGauss(Head):
+    """A histogram under the cross-entropy with a Gaussian around the target (Stop Regressing, arXiv 2403.03950).
+
+    Bin i of `bins` equal ones between `low` and `high` gets [Phi((z_i+1 - y) / s) - Phi((z_i - y) / s)] over the whole
+    mass between `low` and `high`; the value is the mean of the bins' centres.
+    """
+
+    low: float = -10.0
+    """Left edge of the first bin."""
+    high: float = 10.0
+    """Right edge of the last bin; targets are cut to the range."""
+    bins: Annotated[int, Field(ge=2)] = 101
+    """Bins."""
+    sigma: Annotated[float, Field(gt=0)] = 0.75
+    """Deviation of the Gaussian, in widths of a bin."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.low >= self.high:
+            raise ValueError(f"high must be above low ({self.low}), got {self.high}")
+        return self
+
+    @property
+    def outputs(self) -> int:
+        return self.bins
+
+    @property
+    def width(self) -> float:
+        """Of a bin."""
+        return (self.high - self.low) / self.bins
+
+    def encode(self, target: Tensor) -> Tensor:
+        """[..., bins] probabilities of the bins for [...] targets."""
+        edges = torch.linspace(self.low, self.high, self.bins + 1, dtype=target.dtype)
+        z = (edges - target.clamp(self.low, self.high)[..., None]) / (self.sigma * self.width * math.sqrt(2))
+        below = torch.erf(z)
+        return below.diff(dim=-1) / (below[..., -1:] - below[..., :1])
+
+    def decode(self, probability: Tensor) -> Tensor:
+        """[...] means of [..., bins] probabilities."""
+        half = self.width / 2
+        centres = torch.linspace(self.low + half, self.high - half, self.bins, dtype=probability.dtype)
+        return probability @ centres
+
+    def value(self, raw: Tensor) -> Tensor:
+        return self.decode(raw.softmax(-1))
+
+    def loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        return -(self.encode(target) * raw.log_softmax(-1)).sum(-1)

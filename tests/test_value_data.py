@@ -1,0 +1,286 @@
+"""The transition store and what is gathered from it: nothing crosses the end of an episode, and an end that is a
+truncation has a value behind it."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longstride.core.errors import ConfigError, RunError
+from longstride.envs.control import Episode, PointMaze, Spec
+from longstride.value import Ahead, Batch, Gather, Given, Goals, Relabelled, TransitionStore
+from longstride.value import minari as minari_files
+
+SPEC = Spec(observation=2, action=1, goal=(0,))
+
+
+def episode(number: int, length: int, terminated: bool, goal: bool = False) -> Episode:
+    """Observations (100 number + t, t), actions -t, rewards t + 1."""
+    t = np.arange(length + 1, dtype=np.float32)
+    return Episode(
+        np.stack((100 * number + t, t), 1), -t[:-1, None], t[:-1] + 1, terminated,
+        np.array([number], np.float32) if goal else None,
+    )  # fmt: skip
+
+
+def stored(*lengths: int, terminated: bool = False, goal: bool = False) -> TransitionStore:
+    store = TransitionStore(2, 1, int(goal))
+    store.extend(episode(k, n, terminated, goal) for k, n in enumerate(lengths))
+    return store
+
+
+def lists(batch: Batch) -> dict[str, list]:
+    return {name: value.squeeze(-1).tolist() for name, value in batch._asdict().items()}
+
+
+def test_rows_of_a_store_by_hand() -> None:
+    store = stored(2, 1)
+    assert (len(store), store.rows, store.episodes) == (3, 5, 2)
+    assert store.observation[:, 0].tolist() == [0, 1, 2, 100, 101]
+    assert store.reward.tolist() == [1, 2, 0, 1, 0]
+    assert store.last.tolist() == [2, 4]
+    assert store.episode_of(np.arange(5)).tolist() == [0, 0, 0, 1, 1]
+
+
+@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=6), room=st.integers(1, 4), seed=st.integers(0, 9))
+@settings(max_examples=60, deadline=None)
+def test_every_row_with_room_is_drawn_and_no_other(lengths: list[int], room: int, seed: int) -> None:
+    store = stored(*lengths)
+    firsts = [0, *(store.last[:-1] + 1)]
+    allowed = {first + t for first, n in zip(firsts, lengths, strict=True) for t in range(n - room + 1)}
+    if not allowed:
+        with pytest.raises(ValueError, match="no episode"):
+            store.draw(1, np.random.default_rng(seed), room)
+        return
+    drawn = store.draw(60 * len(allowed), np.random.default_rng(seed), room)
+    assert set(drawn.tolist()) == allowed
+
+
+def test_rows_are_drawn_equally() -> None:
+    drawn = stored(1, 3).draw(40_000, np.random.default_rng(0))
+    np.testing.assert_allclose(np.bincount(drawn, minlength=6) / 40_000, [0.25, 0, 0.25, 0.25, 0.25, 0], atol=0.01)
+
+
+def test_appending_later_is_appending_at_once_and_files_hold_everything(tmp_path: Path) -> None:
+    parts = [episode(k, n, k % 2 == 0, True) for k, n in enumerate((3, 1, 7, 2, 40))]
+    at_once, later = TransitionStore(2, 1, 1), TransitionStore(2, 1, 1)
+    at_once.extend(parts)
+    for part in parts:
+        later.extend([part])
+        later.returns(0.9)  # must not be remembered beyond the next episode
+    later.save(tmp_path / "data.npz")
+    for store in (later, TransitionStore.load(tmp_path / "data.npz")):
+        for name, array in at_once.arrays().items():
+            np.testing.assert_array_equal(array, store.arrays()[name], err_msg=name)
+        np.testing.assert_array_equal(store.returns(0.9), at_once.returns(0.9))
+    loaded = TransitionStore.load(tmp_path / "data.npz")
+    loaded.extend([episode(5, 2, False, True)])
+    assert loaded.rows == at_once.rows + 3 and len(at_once._observation) == at_once.rows
+
+
+def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.npz").write_bytes(b"nothing")
+    np.savez(tmp_path / "objects.npz", observation=np.array([{}], object))
+    for name in ("other", "objects", "missing"):
+        with pytest.raises(RunError, match=name):
+            TransitionStore.load(tmp_path / f"{name}.npz")
+    with pytest.raises(ValueError, match="sizes"):
+        TransitionStore(3, 1).extend([episode(0, 2, False)])
+    with pytest.raises(ValueError, match="sizes"):
+        TransitionStore(2, 1, 1).extend([episode(0, 2, False)])
+
+
+def test_n_steps_stop_at_the_end_which_is_worth_something_only_if_truncated() -> None:
+    gather = Gather(steps=3, discount=0.5)
+    rows, rng = np.arange(4), np.random.default_rng(0)
+    cut, over = (lists(gather(stored(4, 2, terminated=t), SPEC, rows, rng)) for t in (False, True))
+    assert cut["reward_B"] == over["reward_B"] == [1 + 1 + 0.75, 2 + 1.5 + 1, 3 + 2, 4]
+    assert cut["discount_B"] == [0.125, 0.125, 0.25, 0.5]
+    assert over["discount_B"] == [0.125, 0, 0, 0]
+    assert [s[0] for s in cut["next_state_BS"]] == [3, 4, 4, 4]
+    scaled = lists(Gather(steps=2, discount=0.5, scale=10, shift=-1)(stored(4), SPEC, rows, rng))
+    assert scaled["reward_B"] == [9 + 0.5 * 19, 19 + 0.5 * 29, 29 + 0.5 * 39, 39]
+
+
+def test_returns_go_on_with_the_last_reward_where_an_episode_was_cut() -> None:
+    np.testing.assert_allclose(stored(3, terminated=True).returns(0.5), [1 + 1 + 0.75, 2 + 1.5, 3, 0])
+    tail = 3 / (1 - 0.5)
+    np.testing.assert_allclose(stored(3).returns(0.5), [2 + 0.25 * tail, 2 + 0.5 * tail, tail, 0])
+    failed = Episode(np.zeros((6, 2)), np.zeros((5, 1)), np.zeros(5), False)
+    store = TransitionStore(2, 1)
+    store.extend([failed])
+    np.testing.assert_allclose(store.returns(0.99, shift=-1.0)[:5], -100, rtol=1e-5)
+    batch = Gather(discount=0.99, shift=-1.0)(store, SPEC, np.arange(5), np.random.default_rng(0), returns=True)
+    np.testing.assert_allclose(batch.return_B, -100, rtol=1e-5)
+
+
+class Fixed(Goals):
+    """Goals in given rows; not for recipes."""
+
+    at: tuple[int, ...] = ()
+
+    def rows(self, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return np.array(self.at)
+
+
+def test_goal_transitions_of_sharsa_by_hand() -> None:
+    """Rows 0 to 6 of an episode of six steps; n = 3."""
+    rows, goals = (0, 0, 0, 0, 4, 4, 4, 5), (0, 2, 3, 6, 6, 3, 5, 6)
+    data = Gather(goals=Fixed(at=goals), action="subgoal", steps=3, discount=0.5)
+    given = np.array(rows)
+    got = lists(data(stored(6), SPEC, given, np.random.default_rng(0)))
+    #        here  2 on  3 on  far   end   past  1 on  1 on and the end
+    assert got["reward_B"] == [1, 0.25, 0, 0, 0.25, 0, 0.5, 0.5]
+    assert got["discount_B"] == [0, 0, 0.125, 0.125, 0, 0.25, 0, 0]
+    assert [s[0] for s in got["next_state_BS"]] == [0, 2, 3, 3, 6, 6, 5, 6]
+    assert got["action_BA"] == [0, 2, 3, 3, 6, 6, 5, 6]
+    assert [s[2] for s in got["state_BS"]] == [s[2] for s in got["next_state_BS"]] == [float(g) for g in goals]
+    released = data.model_copy(update={"end_is_success": True})
+    got = lists(released(stored(6), SPEC, given, np.random.default_rng(0)))
+    assert got["discount_B"] == [0, 0, 0.125, 0.125, 0, 0, 0, 0]
+    assert got["reward_B"] == [1, 0.25, 0, 0, 0.25, 0.25, 0.5, 0.5]
+
+
+def test_goals_are_drawn_in_their_shares() -> None:
+    store, rng = stored(9, 9), np.random.default_rng(0)
+    rows = np.full(20_000, 2)
+    goals = Relabelled(current=0.2, future=0.5).rows(store, rows, rng)
+    random = 0.3 / 18
+    expected = [random] * 20
+    expected[2] += 0.2
+    for future in range(3, 10):
+        expected[future] += 0.5 / 7
+    expected[9], expected[19] = 0.5 / 7, 0.0  # the last rows are never drawn at random
+    np.testing.assert_allclose(np.bincount(goals, minlength=20) / 20_000, expected, atol=0.01)
+    near = Relabelled(geometric=0.5).rows(store, rows, rng)
+    expected = [0, 0, 0, *(0.5**k for k in range(1, 7)), 0.5**6]
+    np.testing.assert_allclose(np.bincount(near, minlength=10) / 20_000, expected, atol=0.01)
+    assert Ahead(steps=4).rows(store, np.array([0, 7, 12, 18]), rng).tolist() == [4, 9, 16, 19]
+
+
+def test_chunks_are_whole_and_given_goals_are_the_episodes_own() -> None:
+    store = stored(3, 2, goal=True)
+    chunks = Gather(goals=Given(), action="chunk", steps=2, discount=0.5)
+    assert chunks.sizes(SPEC) == (3, 2) and chunks.room == 2
+    rows = np.unique(store.draw(100, np.random.default_rng(0), chunks.room))
+    batch = chunks(store, SPEC, rows, np.random.default_rng(0))
+    assert rows.tolist() == [0, 1, 4]
+    assert batch.action_BA.tolist() == [[0, -1], [-1, -2], [0, -1]]
+    assert batch.state_BS[:, 2].tolist() == [0, 0, 1]
+    assert batch.reward_B.tolist() == [2, 3.5, 2]
+
+
+def test_goals_that_nobody_gave_are_missed() -> None:
+    with pytest.raises(ConfigError, match="have none"):
+        Gather(goals=Given())(stored(3), SPEC, np.array([0]), np.random.default_rng(0))
+
+
+CHAIN = 5
+"""States 0 to 4; action 1 goes on, action 0 stays; the step from 3 earns 1 and arrives in 4, which is terminal."""
+
+
+def walks(terminal: bool) -> list[Episode]:
+    """All walks of at most four steps from every state: in each state both actions are taken equally often."""
+    episodes = []
+    for start, actions in itertools.product(range(CHAIN - 1), itertools.product((0, 1), repeat=4)):
+        states, taken = [start], []
+        for a in actions:
+            if states[-1] == CHAIN - 1:
+                break
+            taken.append(a)
+            states.append(states[-1] + a)
+        earned = [float(b == CHAIN - 1) for b in states[1:]]
+        ended = terminal and states[-1] == CHAIN - 1
+        eye = np.eye(CHAIN, dtype=np.float32)
+        episodes.append(Episode(eye[states], np.array(taken)[:, None], np.array(earned), ended))
+    return episodes
+
+
+def solved(batch: Batch, by_action: bool) -> np.ndarray:
+    """The fixed point of the targets of a batch: the mean target of each state (and action) is its value."""
+    here, after = batch.state_BS.argmax(1).numpy(), batch.next_state_BS.argmax(1).numpy()
+    action = batch.action_BA[:, 0].numpy().astype(int)
+    reward, discount = batch.reward_B.double().numpy(), batch.discount_B.double().numpy()
+    n = 2 * CHAIN if by_action else CHAIN
+    index = 2 * here + action if by_action else here
+    matrix, right = np.eye(n), np.zeros(n)
+    for i in range(n):
+        of = index == i
+        if of.any():
+            right[i] = reward[of].mean()
+            for j, d in zip(after[of], discount[of], strict=True):
+                # SARSA: what follows is worth the mean of what the data does there
+                for target in (2 * j, 2 * j + 1) if by_action else (j,):
+                    matrix[i, target] -= d / of.sum() / (2 if by_action else 1)
+    return np.linalg.solve(matrix, right)
+
+
+def chain_values(gamma: float, after: float) -> np.ndarray:
+    """V of acting at random; `after` is the value of the last state."""
+    values = np.zeros(CHAIN)
+    values[-1] = after
+    for s in reversed(range(CHAIN - 1)):
+        earned = float(s == CHAIN - 2)
+        values[s] = 0.5 * (earned + gamma * values[s + 1]) / (1 - 0.5 * gamma)
+    return values
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_values_of_a_chain_are_exact_for_any_n_because_truncation_bootstraps(steps: int) -> None:
+    gamma = 0.9
+    store = TransitionStore(CHAIN, 1)
+    store.extend(walks(terminal=True))
+    spec = Spec(observation=CHAIN, action=1, goal=())
+    rows = np.setdiff1d(np.arange(store.rows), store.last)
+    batch = Gather(steps=steps, discount=gamma)(store, spec, rows, np.random.default_rng(0))
+    expected = chain_values(gamma, 0.0)
+    if steps == 1:
+        np.testing.assert_allclose(solved(batch, by_action=False), expected, atol=1e-6)
+        q = solved(batch, by_action=True).reshape(CHAIN, 2)
+        np.testing.assert_allclose(q[:-1, 0], gamma * expected[:-1], atol=1e-6)
+        np.testing.assert_allclose(q[:-1, 1], np.eye(CHAIN - 1)[-1] + gamma * expected[1:], atol=1e-6)
+    # from the true values, no target moves: from every (state, action) the mean target is its value
+    values = expected[batch.next_state_BS.argmax(1).numpy()]
+    targets = batch.reward_B.numpy() + batch.discount_B.numpy() * values
+    here, action = batch.state_BS.argmax(1).numpy(), batch.action_BA[:, 0].numpy()
+    for s, a in itertools.product(range(CHAIN - 1), (0, 1)):
+        true = float(s == CHAIN - 2 and a == 1) + gamma * expected[s + a]
+        assert targets[(here == s) & (action == a)].mean() == pytest.approx(true, abs=1e-6)
+
+
+def test_a_chain_whose_end_only_truncates_has_other_values() -> None:
+    """The same walks without a terminal state: where they were cut there is a value, however they came there."""
+    gamma, store = 0.9, TransitionStore(CHAIN, 1)
+    store.extend(walks(terminal=False))
+    rows = np.setdiff1d(np.arange(store.rows), store.last)
+    spec = Spec(observation=CHAIN, action=1, goal=())
+    batch = Gather(discount=gamma)(store, spec, rows, np.random.default_rng(0))
+    assert (batch.discount_B.numpy() == np.float32(gamma)).all()
+    after = 7.0
+    values = chain_values(gamma, after)
+    targets = batch.reward_B.numpy() + batch.discount_B.numpy() * values[batch.next_state_BS.argmax(1).numpy()]
+    into_the_end = (batch.next_state_BS.argmax(1) == CHAIN - 1).numpy()
+    np.testing.assert_allclose(targets[into_the_end], 1 + gamma * after, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # authors and code that a local data set does not name
+def test_minari_gives_back_what_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("minari")
+    pytest.importorskip("h5py")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    for walk in ("reach", "navigate"):
+        tasks = PointMaze.model_validate({"maze": "umaze", "walks": walk, "episodes": 3, "length": 40})
+        episodes = tasks.dataset(0)
+        assert {e.terminated for e in episodes} == ({True, False} if walk == "reach" else {False})
+        minari_files.write(f"local/{walk}-v0", episodes)
+        for a, b in zip(episodes, minari_files.read(f"local/{walk}-v0"), strict=True):
+            assert a.terminated == b.terminated and (a.goal is None) == (b.goal is None)
+            for name in ("observation", "action", "reward", "goal"):
+                np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    with pytest.raises(RunError, match="already exists"):
+        minari_files.write("local/reach-v0", episodes)
+    with pytest.raises(RunError, match="no data set"):
+        minari_files.read("local/none-v0")

@@ -1,0 +1,268 @@
+"""Losses of critics and policies: by hand, and against d3rlpy's CQL and Cal-QL."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from longstride.models.mlp import Trunk
+from longstride.models.policies import Flow, Gaussian, GaussianPolicy
+from longstride.value import (
+    AWR,
+    BCE,
+    DDPGBC,
+    SAC,
+    Batch,
+    Conservative,
+    Imitation,
+    PolicyValue,
+    Rejection,
+    Sarsa,
+    Scalar,
+)  # fmt: skip
+from longstride.value.conservative import calibrate, gap
+from longstride.value.critics import Critic, CriticNets, QEnsemble
+
+SMALL = Trunk(width=8, depth=2)
+FIXTURE = Path(__file__).parent / "data" / "conservative" / "losses.npz"
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def batch(n: int = 6, state: int = 3, action: int = 2) -> Batch:
+    g = seeded(7)
+    return Batch(
+        torch.randn(n, state, generator=g), torch.rand(n, action, generator=g) * 1.8 - 0.9,
+        torch.rand(n, generator=g), 0.9 * (torch.arange(n) % 2), torch.randn(n, state, generator=g),
+        torch.randn(n, generator=g),
+    )  # fmt: skip
+
+
+def test_the_gap_by_hand() -> None:
+    """One state, actions of values 1 and 3 that were drawn with densities 1/2 and 1/4, 2 for the data's."""
+    q, log_density = torch.tensor([[[1.0, 3.0]]]), torch.tensor([[0.5, 0.25]]).log()
+    expected = math.log(math.e * 2 + math.exp(3) * 4) - 2
+    assert gap(q, log_density, torch.tensor([[2.0]])).item() == pytest.approx(expected, rel=1e-6)
+    cold = 0.5 * math.log(math.exp(2) * 4 + math.exp(6) * 16) - 2  # T logsumexp((Q - log density) / T), T = 1/2
+    half = gap(q, log_density, torch.tensor([[2.0]]), temperature=0.5)
+    assert half.item() == pytest.approx(cold, rel=1e-6)
+
+
+def test_calibration_lifts_the_policys_actions_alone() -> None:
+    q = torch.tensor([[[0.0, 5.0, 0.0, 5.0], [0.0, 5.0, 0.0, 5.0]]], requires_grad=True)
+    lifted = calibrate(q, torch.tensor([3.0, -9.0]), free=2)
+    assert lifted.tolist() == [[[0, 5, 3, 5], [0, 5, 0, 5]]]
+    lifted.sum().backward()
+    assert q.grad is not None and q.grad.tolist() == [[[1, 1, 0, 1], [1, 1, 1, 1]]]
+
+
+def test_without_a_floor_calibration_changes_nothing() -> None:
+    q = torch.randn(2, 3, 9, generator=seeded())
+    assert torch.equal(calibrate(q, torch.full((3,), -torch.inf), free=3), q)
+
+
+def test_candidates_are_a_third_uniform_and_come_with_their_densities() -> None:
+    policy, data = Gaussian(trunk=SMALL).make(3, 2, seeded()), batch()
+    assert isinstance(policy, GaussianPolicy)
+    action, log_density = Conservative(actions=4).candidates(data, policy, seeded(1))
+    assert action.shape == (6, 12, 2) and not action.requires_grad
+    torch.testing.assert_close(log_density[:, :4], torch.full((6, 4), math.log(0.25)))
+    for states, columns in ((data.state_BS, slice(4, 8)), (data.next_state_BS, slice(8, 12))):
+        for k in range(4):
+            found = policy.log_density(states, action[:, columns][:, k])
+            torch.testing.assert_close(found, log_density[:, columns][:, k], atol=1e-3, rtol=1e-3)
+
+
+def of_d3rlpy(data: dict[str, np.ndarray], kind: str) -> QEnsemble:
+    """d3rlpy's two critics as an ensemble: (linear, ReLU) twice and a linear layer."""
+    net = Trunk(width=8, depth=2, norm=False, activation="relu").make(5, 1, seeded(), members=2)
+    with torch.no_grad():
+        for layer in range(3):
+            for member in range(2):
+                net.weights[layer][member] = torch.from_numpy(data[f"{kind}_{member}_{2 * layer}"]).T
+                net.biases[layer][member, 0] = torch.from_numpy(data[f"{kind}_{member}_{2 * layer + 1}"])
+    return QEnsemble(Scalar(), net)
+
+
+class Recorded(GaussianPolicy):
+    """Gives the actions that d3rlpy's policy drew."""
+
+    def __init__(self, draws: list[tuple[Tensor, Tensor]]) -> None:
+        super().__init__(Gaussian(trunk=SMALL), 3, 2, seeded())
+        self.draws = draws
+
+    def draw(self, state_BS: Tensor, generator: torch.Generator, count: int = 1) -> tuple[Tensor, Tensor]:
+        return self.draws.pop(0)
+
+
+@pytest.mark.parametrize("name", ["cql", "calql"])
+def test_losses_are_those_of_d3rlpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with np.load(FIXTURE) as file:
+        data = {k.removeprefix(f"{name}_"): v for k, v in file.items() if k.startswith(f"{name}_")}
+
+    def tensor(key: str) -> Tensor:
+        return torch.from_numpy(data[key])
+
+    conservative = Conservative(weight=5.0, actions=4, calibrated=name == "calql")
+    critic = PolicyValue(best_of=4, conservative=conservative)
+    nets = CriticNets(critic, of_d3rlpy(data, "q"), of_d3rlpy(data, "q"), None)
+    nets.target.load_state_dict(of_d3rlpy(data, "target").state_dict())
+    discount = 0.97 * (1 - tensor("terminal"))
+    given = Batch(
+        tensor("state"), tensor("action"), tensor("reward"), discount, tensor("next_state"), tensor("return")
+    )  # fmt: skip
+    draws = [(tensor("backup_actions"), torch.empty(0))]
+    draws += [(tensor(f"{where}_actions"), tensor(f"{where}_log_density")) for where in ("here", "next")]
+    uniform = (tensor("uniform_actions") + 1) / 2
+    monkeypatch.setattr(torch, "rand", lambda *shape, generator: uniform)
+    loss, metrics = critic.loss(nets, given, Recorded(draws), seeded(), conservative=True)
+    assert metrics["q_loss"].item() == pytest.approx(data["td"].item(), rel=1e-5)
+    assert (loss - metrics["q_loss"]).item() == pytest.approx(data["conservative"].item(), rel=1e-5)
+    assert 2 * 5 * metrics["gap"].item() == pytest.approx(data["conservative"].item(), rel=1e-5)
+
+
+def test_the_fixture_tells_cql_from_cal_ql() -> None:
+    with np.load(FIXTURE) as file:
+        assert file["calql_conservative"] > file["cql_conservative"] + 0.1
+
+
+def made(critic: Critic) -> tuple[CriticNets, Batch]:
+    nets = critic.make(3, 2, seeded())
+    with torch.no_grad():
+        for p in nets.target.parameters():
+            p += 0.1 * torch.randn(p.shape, generator=seeded(5))
+    return nets, batch()
+
+
+@pytest.mark.parametrize("rule", ["min", "mean"])
+def test_sarsas_targets_by_hand(rule: str) -> None:
+    nets, data = made(critic := Sarsa.model_validate({"trunk": SMALL, "head": BCE(), "ensemble": 3, "rule": rule}))
+    assert nets.v is not None
+    policy = Flow(trunk=SMALL).make(3, 2, seeded())
+    data = data._replace(reward_B=0.1 * data.reward_B)  # targets are probabilities
+    loss, _ = critic.loss(nets, data, policy, seeded(), conservative=True)
+    entropy = torch.nn.functional.binary_cross_entropy
+    target_EB = nets.target.raw(data.state_BS, data.action_BA)[..., 0].sigmoid()
+    to_v = target_EB.min(0).values if rule == "min" else target_EB.mean(0)
+    to_q = data.reward_B + data.discount_B * nets.v(data.next_state_BS)[0, :, 0].sigmoid()
+    of_v = entropy(nets.v(data.state_BS)[0, :, 0].sigmoid(), to_v.detach())
+    of_q = sum(entropy(q.sigmoid(), to_q.detach()) for q in nets.q.raw(data.state_BS, data.action_BA)[..., 0])
+    torch.testing.assert_close(loss, of_v + of_q)
+    parameters = [*nets.q.parameters(), *nets.v.parameters()]
+    theirs = torch.autograd.grad(loss, parameters)
+    torch.testing.assert_close(theirs, torch.autograd.grad(of_v + of_q, parameters), atol=1e-5, rtol=1e-4)
+
+
+def test_a_terminated_transition_does_not_look_at_what_came_after() -> None:
+    for critic in (Sarsa(trunk=SMALL, head=BCE()), PolicyValue(trunk=SMALL)):
+        nets, data = made(critic)
+        policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+        elsewhere = torch.where(data.discount_B[:, None] == 0, 50.0, data.next_state_BS)
+        same, moved = (
+            critic.loss(nets, d, policy, seeded(), True)[0] for d in (data, data._replace(next_state_BS=elsewhere))
+        )
+        torch.testing.assert_close(same, moved)
+        beyond = torch.where(data.discount_B[:, None] == 0, data.next_state_BS, 50.0)
+        assert critic.loss(nets, data._replace(next_state_BS=beyond), policy, seeded(), True)[0] != same
+
+
+def test_conservatism_can_be_left_and_costs_nothing_then() -> None:
+    plain, strict = PolicyValue(trunk=SMALL), PolicyValue(trunk=SMALL, conservative=Conservative(actions=2))
+    nets, data = made(plain)
+    policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+    losses = [c.loss(nets, data, policy, seeded(), on)[0].item() for c, on in ((plain, True), (strict, False))]
+    assert losses[0] == losses[1] != strict.loss(nets, data, policy, seeded(), True)[0].item()
+
+
+def test_targets_stay_in_their_range_and_the_best_of_several_is_at_least_one() -> None:
+    data, policy = batch(), Gaussian(trunk=SMALL).make(3, 2, seeded())
+    nets, _ = made(PolicyValue(trunk=SMALL))
+    one, best, cut = (
+        c.loss(nets, data, policy, seeded(), True)[1]["q_target"].item()
+        for c in (
+            PolicyValue(trunk=SMALL), PolicyValue(trunk=SMALL, best_of=50), PolicyValue(trunk=SMALL, range=(0.0, 0.0)),
+        )
+    )  # fmt: skip
+    assert best > one and cut == 0.0
+
+
+def test_no_loss_reaches_into_networks_that_are_not_its_own() -> None:
+    critic = PolicyValue(trunk=SMALL, conservative=Conservative(actions=2))
+    nets, data = made(critic)
+    policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+    critic.loss(nets, data, policy, seeded(), True)[0].backward()
+    assert all(p.grad is None for p in [*policy.parameters(), *nets.target.parameters()])
+    assert all(p.grad is not None for p in nets.q.parameters())
+    for extraction in (SAC(), DDPGBC(), AWR()):
+        nets.zero_grad()
+        actor = extraction.make(policy)
+        extraction.loss(actor, nets, data, seeded())[0].backward()
+        assert all(p.grad is None for p in nets.parameters()), extraction
+        assert all(p.grad is not None for p in actor.parameters()), extraction
+
+
+class Slope(QEnsemble):
+    """Two critics whose value is the action's first coordinate, and twice it."""
+
+    def __init__(self) -> None:
+        super().__init__(Scalar(), SMALL.make(5, 1, seeded()))
+
+    def raw(self, state_BS: Tensor, action: Tensor, frozen: bool = False) -> Tensor:
+        return torch.stack((action[..., :1], 2 * action[..., :1]))
+
+
+def sloped(critic: Critic) -> CriticNets:
+    return CriticNets(critic, Slope(), Slope(), None)
+
+
+def test_sac_by_hand() -> None:
+    nets, data = sloped(PolicyValue(trunk=SMALL)), batch()
+    actor = (sac := SAC(alpha=0.5, entropy=-0.5)).make(Gaussian(trunk=SMALL).make(3, 2, seeded()))
+    assert isinstance(actor.policy, GaussianPolicy) and actor.log_temperature is not None
+    with torch.no_grad():
+        actor.log_temperature.fill_(-1.0)
+    loss, _ = sac.loss(actor, nets, data, seeded(1))
+    action, log_density = (t[:, 0].detach() for t in actor.policy.draw(data.state_BS, seeded(1)))
+    q = torch.minimum(action[:, 0], 2 * action[:, 0])
+    away = ((action - data.action_BA) ** 2).sum(1).mean()
+    expected = (math.exp(-1) * log_density - q).mean() + 0.5 * q.abs().mean() * away
+    expected += 1.0 * (log_density.mean() + 2 * -0.5)  # -log temperature * (log pi + target)
+    torch.testing.assert_close(loss, expected)
+
+
+def test_weights_of_advantages_by_hand() -> None:
+    nets, data = sloped(PolicyValue(trunk=SMALL, rule="mean")), batch()
+    policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+    loss, _ = AWR(beta=2.0, cap=1.5).loss(AWR().make(policy), nets, data, seeded(1))
+    usual = policy.sample(data.state_BS, seeded(1))[:, 0]
+    weight = (2.0 * 1.5 * (data.action_BA[:, 0] - usual[:, 0])).exp().clamp(max=1.5)
+    assert (weight == 1.5).any() and (weight < 1.5).any()
+    imitation = policy.imitation(data.state_BS, data.action_BA, seeded())
+    torch.testing.assert_close(loss, (weight * imitation).mean())
+    plain = AWR(beta=0.0).loss(AWR().make(policy), nets, data, seeded())[0]
+    torch.testing.assert_close(plain, Imitation().loss(Imitation().make(policy), None, data, seeded())[0])
+
+
+def test_ddpg_bc_by_hand() -> None:
+    nets, data = sloped(PolicyValue(trunk=SMALL)), batch()
+    policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+    loss, _ = DDPGBC(alpha=3.0).loss(DDPGBC().make(policy), nets, data, seeded())
+    mode = policy.best(data.state_BS, seeded())[:, 0]
+    q = torch.minimum(mode, 2 * mode)
+    imitation = policy.imitation(data.state_BS, data.action_BA, seeded()).mean()
+    torch.testing.assert_close(loss, 3 * imitation - q.mean() / (q.detach().abs().mean() + 1e-6))
+
+
+def test_rejection_takes_the_best_of_what_the_policy_proposes() -> None:
+    nets, states = sloped(Sarsa(trunk=SMALL)), batch().state_BS
+    policy = Flow(trunk=SMALL).make(3, 2, seeded())
+    rejection = Rejection(samples=9)
+    taken = rejection.act(rejection.make(policy), nets, states, seeded(1), explore=False)
+    proposed = policy.sample(states, seeded(1), 9)
+    expected = torch.stack([row[torch.minimum(row[:, 0], 2 * row[:, 0]).argmax()] for row in proposed])
+    torch.testing.assert_close(taken, expected)

@@ -1,0 +1,173 @@
+"""Networks, heads and policies: exact transforms, exact densities, and a flow that finds two modes."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from longstride.core.component import build
+from longstride.core.errors import ConfigError
+from longstride.models.mlp import Trunk, polyak
+from longstride.models.policies import Flow, FlowPolicy, Gaussian, GaussianPolicy
+from longstride.value.heads import BCE, Head, HLGauss, Scalar
+from longstride.value.targets import agreed, some
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("trunk", [Trunk(width=8, depth=2), Trunk(width=4, depth=1, norm=False, activation="relu")])
+def test_members_of_an_ensemble_are_networks_of_their_own(trunk: Trunk) -> None:
+    net = trunk.make(3, 2, seeded(), members=4)
+    x = torch.randn(5, 3, generator=seeded(1))
+    together = net(x)
+    assert together.shape == (4, 5, 2)
+    act = F.gelu if trunk.activation == "gelu" else F.relu
+    for e in range(4):
+        h = x
+        for k in range(trunk.depth):
+            h = act(F.linear(h, net.weights[k][e].T, net.biases[k][e, 0]))
+            if trunk.norm:
+                h = F.layer_norm(h, (trunk.width,), net.gains[k][e, 0], net.shifts[k][e, 0])
+        torch.testing.assert_close(together[e], F.linear(h, net.weights[-1][e].T, net.biases[-1][e, 0]))
+    together[1].sum().backward()
+    assert all(p.grad is not None and not p.grad[[0, 2, 3]].any() for p in net.parameters())
+    same = trunk.make(3, 2, seeded(), members=4)
+    assert all(torch.equal(a, b) for a, b in zip(net.parameters(), same.parameters(), strict=True))
+
+
+def test_frozen_networks_pass_the_gradient_to_their_inputs_alone() -> None:
+    net = Trunk(width=8, depth=2).make(3, 1, seeded())
+    x, y = (torch.ones(2, 3, requires_grad=True) for _ in range(2))
+    net(x, frozen=True).sum().backward()
+    assert x.grad is not None and all(p.grad is None for p in net.parameters())
+    net(y).sum().backward()
+    assert y.grad is not None
+    torch.testing.assert_close(x.grad, y.grad)
+
+
+def test_target_networks_go_their_share_of_the_way() -> None:
+    a, b = (Trunk(width=2, depth=1).make(1, 1, seeded(k)) for k in range(2))
+    before = [p.clone() for p in a.parameters()]
+    polyak(a, b, 0.25)
+    for was, now, to in zip(before, a.parameters(), b.parameters(), strict=True):
+        torch.testing.assert_close(now, 0.75 * was + 0.25 * to)
+
+
+def test_ensembles_agree_by_their_rule_and_subsets_are_of_the_ensemble() -> None:
+    q = torch.tensor([[1.0, 5.0], [3.0, 2.0], [8.0, 8.0]])
+    assert agreed(q, "min").tolist() == [1, 2] and agreed(q, "mean").tolist() == [4, 5]
+    assert some(q, None, seeded()) is q
+    seen = {tuple(some(q, 2, seeded(k))[:, 0].tolist()) for k in range(40)}
+    assert {frozenset(pair) for pair in seen} == {frozenset(p) for p in ((1, 3), (1, 8), (3, 8))}
+
+
+def test_hl_gauss_by_hand() -> None:
+    """Two bins on [0, 1] and a target in the middle of the first, deviation one bin."""
+    head = HLGauss(low=0, high=1, bins=2, sigma=1.0)
+
+    def phi(z: float) -> float:
+        return 0.5 * (1 + math.erf(z / math.sqrt(2)))
+
+    whole = phi(1.5) - phi(-0.5)
+    expected = [(phi(0.5) - phi(-0.5)) / whole, (phi(1.5) - phi(0.5)) / whole]
+    p = head.encode(torch.tensor([0.25], dtype=torch.float64))
+    assert p[0].tolist() == pytest.approx(expected, abs=1e-12)
+    assert expected == pytest.approx([0.613018, 0.386982], abs=1e-6)
+    assert head.decode(p).item() == pytest.approx(0.25 * expected[0] + 0.75 * expected[1], abs=1e-12)
+
+
+def test_hl_gauss_gives_back_targets_that_are_far_from_its_edges() -> None:
+    head = HLGauss(low=-10, high=10, bins=101)
+    y = torch.linspace(-9, 9, 37, dtype=torch.float64)
+    p = head.encode(y)
+    torch.testing.assert_close(p.sum(-1), torch.ones_like(y))
+    torch.testing.assert_close(head.decode(p), y, atol=1e-4, rtol=0)
+    torch.testing.assert_close(head.value(p.log()), head.decode(p))
+    beyond = head.encode(torch.tensor([11.0, -30.0]))
+    torch.testing.assert_close(beyond, head.encode(torch.tensor([10.0, -10.0])))
+
+
+@pytest.mark.parametrize("head", [Scalar(), BCE(), HLGauss(low=0, high=1, bins=21)])
+def test_the_loss_of_a_head_is_least_at_the_target(head: Head) -> None:
+    raw = torch.zeros(3, head.outputs, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0.2, 0.5, 0.7], dtype=torch.float64)
+    step = torch.optim.LBFGS([raw], max_iter=60, line_search_fn="strong_wolfe")
+
+    def closure() -> torch.Tensor:
+        step.zero_grad()
+        loss = head.loss(raw, target).sum()
+        loss.backward()
+        return loss
+
+    step.step(closure)  # pyright: ignore[reportArgumentType]
+    torch.testing.assert_close(head.value(raw.detach()), target, atol=2e-3, rtol=0)
+    assert (head.score(raw)[2] > head.score(raw)[0]).item()
+
+
+def test_a_head_without_a_range_is_refused() -> None:
+    with pytest.raises(ConfigError, match="high must be above low"):
+        build(Head, {"type": "hl_gauss", "low": 1.0, "high": 1.0})
+
+
+def gaussian(seed: int = 0) -> GaussianPolicy:
+    policy = Gaussian(trunk=Trunk(width=8, depth=1)).make(3, 2, seeded(seed))
+    with torch.no_grad():
+        for p in policy.parameters():
+            p += 0.3 * torch.randn(p.shape, generator=seeded(seed + 1))
+    return policy
+
+
+def test_densities_of_squashed_gaussians_are_those_of_torch() -> None:
+    policy, state = gaussian().double(), torch.randn(7, 3, generator=seeded(2)).double()
+    action_BKA, log_BK = policy.draw(state, seeded(3), 5)
+    assert action_BKA.shape == (7, 5, 2) and (action_BKA.abs() < 1).all()
+    mean, log_std = policy.moments(state)
+    reference = torch.distributions.TransformedDistribution(
+        torch.distributions.Normal(mean[:, None], log_std[:, None].exp()),
+        [torch.distributions.TanhTransform(cache_size=1)],
+    )
+    torch.testing.assert_close(log_BK, reference.log_prob(action_BKA).sum(-1), atol=1e-6, rtol=0)
+    torch.testing.assert_close(policy.log_density(state, action_BKA[:, 0]), log_BK[:, 0], atol=1e-6, rtol=0)
+    torch.testing.assert_close(policy.best(state, seeded()), mean.tanh())
+    assert torch.equal(policy.sample(state, seeded(3), 5), action_BKA)
+
+
+def test_a_density_of_an_action_integrates_to_one() -> None:
+    policy = Gaussian(trunk=Trunk(width=4, depth=1)).make(1, 1, seeded())
+    grid = torch.linspace(-0.99995, 0.99995, 40_001)[:, None]
+    density = policy.log_density(torch.zeros(len(grid), 1), grid).exp()
+    assert torch.trapezoid(density, grid[:, 0]).item() == pytest.approx(1, abs=2e-3)
+
+
+def test_a_flow_moves_noise_along_its_velocity() -> None:
+    policy = Flow(trunk=Trunk(width=4, depth=1), steps=4).make(1, 2, seeded())
+    assert isinstance(policy, FlowPolicy)
+    policy.velocity = lambda state, x, time: 2 * time + x  # pyright: ignore[reportAttributeAccessIssue]
+    x, hand = torch.ones(1, 2), 1.0
+    for k in range(4):
+        hand += (2 * k / 4 + hand) / 4
+    torch.testing.assert_close(policy.integrate(torch.zeros(1, 1), x), torch.full((1, 2), hand))
+
+
+def test_a_flow_learns_both_modes_of_what_it_imitates() -> None:
+    """Actions are near -1 or near 1, a third of them near 1 where the state is 0 and all of them where it is 1."""
+    config = Flow(trunk=Trunk(width=32, depth=2), steps=10)
+    policy = config.make(1, 1, seeded())
+    step, noise = torch.optim.Adam(policy.parameters(), lr=5e-3), seeded(1)
+    for _ in range(250):
+        state = (torch.rand(128, 1, generator=noise) < 0.5).float()
+        right = (torch.rand(128, 1, generator=noise) < 1 / 3) | (state > 0)
+        action = 2 * right.float() - 1 + 0.1 * torch.randn(128, 1, generator=noise)
+        loss = policy.imitation(state, action, noise).mean()
+        step.zero_grad()
+        loss.backward()
+        step.step()
+    with torch.no_grad():
+        drawn = policy.sample(torch.tensor([[0.0], [1.0]]), seeded(2), 1000)[..., 0]
+    near = (drawn.abs() - 1).abs() < 0.35
+    assert near.float().mean(1).min() > 0.9
+    assert (drawn[0] > 0).float().mean().item() == pytest.approx(1 / 3, abs=0.08)
+    assert (drawn[1] > 0).float().mean().item() > 0.95

@@ -1,0 +1,104 @@
+"""A control recipe in a run folder: rows as the report and claims read them, and an exact resume."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longstride.core.config import load_toml, resolve
+from longstride.core.errors import RunError
+from longstride.curriculum import Additive, Fixed
+from longstride.envs.control import PointMaze
+from longstride.models.mlp import Trunk
+from longstride.models.policies import Gaussian
+from longstride.report.rows import read_record
+from longstride.training.control import ControlEvaluation, ControlRecipe, train_control
+from longstride.value import SAC, Agent, Conservative, Gather, Given, Level, Phase, PolicyValue
+
+SMALL = Trunk(width=8, depth=1)
+RECIPE = ControlRecipe(
+    name="tiny",
+    tasks=PointMaze(maze="umaze", walks="reach", episodes=4, length=40),
+    agent=Agent(
+        levels=(
+            Level(
+                data=Gather(goals=Given(), shift=-1.0),
+                critic=PolicyValue(trunk=SMALL, conservative=Conservative(actions=2, calibrated=True)),
+                policy=Gaussian(trunk=SMALL),
+                extraction=SAC(),
+            ),
+        ),
+        batch=8,
+    ),
+    phases=(
+        Phase(iterations=1, updates=3),
+        Phase(iterations=1, episodes=2),
+        Phase(iterations=2, episodes=2, utd=0.1, retained=0.5),
+    ),
+    horizon=Additive(start=5, limit=12, step=3),
+    test_horizon=Fixed(limit=10),
+    evaluation=ControlEvaluation(episodes=2, every=2),
+)
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if not k.endswith("seconds")} for row in found]
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+class Kill:
+    """Ends the run at its n-th row."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        self.left -= 1
+        if not self.left:
+            raise Killed
+
+    def progress(self, phase: str, done: int, total: int) -> None: ...
+
+
+def test_a_run_has_the_rows_that_report_and_claims_read(tmp_path: Path) -> None:
+    train_control(RECIPE, tmp_path)
+    found = rows(tmp_path)
+    assert [(r["kind"], r["iteration"]) for r in found] == [
+        ("eval", 0), ("train", 1), ("train", 2), ("eval", 2), ("train", 3), ("train", 4), ("eval", 4),
+    ]  # fmt: skip
+    train = [r for r in found if r["kind"] == "train"]
+    assert [r["horizon"] for r in train] == [8, 11, 12, 12]
+    assert [r["updates"] > 0 for r in train] == [True, False, True, True]
+    assert train[-1]["total_episodes"] == 6 and train[-1]["total_env_steps"] == sum(r["env_steps"] for r in train)
+    record = read_record(tmp_path)
+    assert not record.notes and [r["iteration"] for r in record.learning] == [0, 2, 4]
+    for row in record.learning:
+        assert len(row["outcomes"]) == row["summary"]["episodes"] == 10
+        assert row["summary"]["success"] == sum(row["outcomes"]) / 10
+    assert load_toml(ControlRecipe, tmp_path / "run.toml") == RECIPE
+
+
+@pytest.mark.parametrize("at", [1, 2, 5, 7])
+def test_a_killed_run_goes_on_with_the_numbers_of_one_that_was_not(tmp_path: Path, at: int) -> None:
+    train_control(RECIPE, tmp_path / "whole")
+    with pytest.raises(Killed):
+        train_control(RECIPE, tmp_path / "cut", Kill(at))
+    train_control(RECIPE, tmp_path / "cut", resume=True)
+    assert rows(tmp_path / "cut") == rows(tmp_path / "whole")
+    ends = [
+        (tmp_path / run / "checkpoints" / "000004" / "trainer.safetensors").read_bytes() for run in ("cut", "whole")
+    ]
+    assert ends[0] == ends[1]
+
+
+def test_a_folder_is_one_runs(tmp_path: Path) -> None:
+    train_control(RECIPE, tmp_path)
+    with pytest.raises(RunError, match="holds a run already"):
+        train_control(RECIPE, tmp_path)
+    with pytest.raises(RunError, match="another recipe"):
+        train_control(resolve(ControlRecipe, RECIPE, ["agent.batch=16"]), tmp_path, resume=True)

@@ -50,7 +50,7 @@ class TestCheckpointing:
         reference = gradients()
         model = make()
         learner = Learner(model, config(checkpointing=True))
-        model.model.layers[0].mlp.register_forward_hook(lambda *_: calls.append(1))
+        model.get_submodule("model.layers.0.mlp").register_forward_pre_hook(lambda *_: calls.append(1))
         loss, _ = learner.accumulate(samples())
         assert len(calls) == 4  # a micro-batch of paths and one of trees, each forward and again
         assert loss == pytest.approx(reference[0])

@@ -17,7 +17,7 @@ WORK = Work("3 groups of 2, 2 turns", 3, group=2, turns=2, goal=2.0)
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    shape = TinyConfig(width=16, layers=1, heads=2, kv_heads=1, ffn=16, context=128)
+    shape = TinyConfig(width=16, layers=1, heads=4, kv_heads=2, ffn=16, context=128)
     for name, value in {"SHAPE": shape, "PROMPT": (20, 30), "NEW": (2, 4), "SEEN": (3, 5), "WORKS": (WORK,)}.items():
         monkeypatch.setattr(generation, name, value)
 

@@ -38,7 +38,7 @@ class FakeTrainer:
         self.calls: list[tuple[Any, Path, bool]] = []
         self.error: BaseException | None = None
 
-    def train(self, recipe: Any, folder: Path, listener: Any, resume: bool) -> None:
+    def train(self, recipe: Any, folder: Path, listener: Any, resume: bool, cluster: Any = None) -> None:
         from longstride.core.config import dump_toml
 
         self.calls.append((recipe, folder, resume))

@@ -345,8 +345,9 @@ def until_done(engine: LocalEngine, *tickets: int) -> dict[int, Outcome]:
 
 def like(done: Outcome, want: Completion) -> bool:
     """Whether all is the same, log-probabilities up to rounding."""
-    same = isinstance(done, Completion) and (done.ids, done.finish) == (want.ids, want.finish)
-    return same and np.allclose(done.logprobs, want.logprobs, atol=1e-5)
+    if not isinstance(done, Completion) or (done.ids, done.finish) != (want.ids, want.finish):
+        return False
+    return np.allclose(done.logprobs, want.logprobs, atol=1e-5)
 
 
 def alone(model: Any, request: Request) -> Completion:

@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,14 +32,15 @@ from longstride.training.packing import Row, families, merged
 from longstride.training.tree_attention import Forest
 
 VOCABULARY = 40
-SIZES = {
+SIZES: Any = {
     "vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 512,
 }  # fmt: skip
+SLIDING: Any = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
 MODELS = {
     "llama": lambda: LlamaForCausalLM(LlamaConfig(**SIZES)),
     "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**SIZES, tie_word_embeddings=True)),
-    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**SIZES, sliding_window=8, sliding_window_pattern=2)),
+    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**SIZES, **SLIDING)),
 }
 
 

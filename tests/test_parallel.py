@@ -1,10 +1,10 @@
 """Several processes: two ranks over gloo take the steps of one process; what ranks deal, gather and share."""
 
-import copy
 import os
 import random
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,10 +24,8 @@ from longstride.training.learner import Learner
 VOCABULARY = 40
 CASES = {
     "whole": (LearnerConfig(), PPO(correction=Correction())),
-    "sharded": (LearnerConfig(sharded=True), GSPO()),
-    "sharded, checkpointing": (LearnerConfig(sharded=True, checkpointing=True), PPO(correction=Correction())),
-    "whole, adapters": (LearnerConfig(lora=LoRA(rank=2)), PPO()),
-    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), PPO()),
+    "sharded": (LearnerConfig(sharded=True, checkpointing=True), GSPO()),
+    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), PPO(correction=Correction())),
 }
 
 
@@ -132,10 +130,9 @@ def test_one_process_alone_needs_no_partner():
 
 def test_a_filled_skeleton_is_the_module_again():
     model = make()
-    bones = parallel.skeleton(model)
+    bones: Any = parallel.skeleton(model)
     assert all(p.is_meta for p in bones.parameters())
-    again = parallel.filled(bones, dict(model.named_parameters()))
+    again: Any = parallel.filled(bones, dict(model.named_parameters()))
     ids = torch.tensor([[1, 2, 3]])
     assert torch.equal(again(ids).logits, model(ids).logits)
     assert again.get_output_embeddings().weight is again.get_input_embeddings().weight
-    assert copy.deepcopy(again) is not again

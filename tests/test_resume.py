@@ -11,6 +11,7 @@ from test_trainer import OnePageTasks, Watcher, episodes_of, make_recipe, model_
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.engines.config import Local
+from longstride.models.load import load_policy
 from longstride.rollout.pool import PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.training.checkpoint import latest_checkpoint
@@ -160,6 +161,15 @@ class TestStored:
             other = recipe.model_copy(update={"stored": str(tmp_path / "live"), **changes})
             with pytest.raises(RunError, match="holds no iteration"):
                 train(other, tmp_path / f"other-{json.dumps(changes)}")
+
+    def test_without_an_epoch_a_run_only_rolls_out(self, model_folder, tmp_path):  # noqa: F811
+        recipe = small(model_folder)
+        learner = recipe.learner.model_copy(update={"epochs": 0})
+        train(recipe.model_copy(update={"learner": learner}), tmp_path / "run")
+        first, last = (load_policy(str(tmp_path / "run" / "checkpoints" / n)).model for n in ("000000", "000003"))
+        assert all(torch.equal(a, b) for a, b in zip(first.parameters(), last.parameters(), strict=True))
+        assert len(TrajectoryStore(tmp_path / "run" / "trajectories.jsonl")) == 18
+        assert {r["steps"] for r in rows_of(tmp_path / "run") if r["kind"] == "train"} == {0}
 
     def test_a_bound_below_zero_is_refused(self):
         with pytest.raises((ConfigError, ValueError)):

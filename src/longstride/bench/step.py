@@ -9,6 +9,7 @@ import random
 import statistics
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
         ConfigError: the peer's Python cannot be run.
         RunError: the peer failed.
     """
-    versions = {"torch": torch.__version__}
-    sides = {"ours": _ours}
+    versions = {"torch": str(torch.__version__)}
+    sides: dict[str, Callable[[int], dict[str, float]]] = {"ours": _ours}
     if peer is not None:
         sides["TRL"] = lambda k: _ask_peer(peer, k, versions)
     seen = in_turn(sides, rounds, progress)
@@ -132,8 +133,8 @@ PAGE = Page(
         "temperature 1, the same reward, group-relative advantages, one clipped step of AdamW on all of them",
     ),
     limits=(
-        "both sides compute each completion token twice forward and once backward; ours computes a prompt once a group, "
-        "in the engine and in the learner, and the head where a token is trained alone."
+        "a prompt is computed once a group, in the engine and in the learner, the head only where a token is trained; "
+        "what is left are matrix products and, at this size, the calls around them."
     ),
     measure=measure,
     how_to_make_peer=HOW_TO_MAKE_PEER,

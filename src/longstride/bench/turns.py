@@ -14,7 +14,7 @@ import torch
 
 from longstride.algorithms.base import Sample
 from longstride.bench.base import Page, Progress, Row, in_turn
-from longstride.core.errors import RunError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import stream
 from longstride.models.tiny import TinyConfig, build_model
 from longstride.training.batching import Trainable, row_of
@@ -58,8 +58,11 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     """The rows; there is no peer but ourselves, un-merged.
 
     Raises:
+        ConfigError: an environment was named for a peer.
         RunError: the two ways differ in their loss.
     """
+    if peer is not None:
+        raise ConfigError(f"ours is compared with itself, un-merged; leave --peer {peer} out")
     sides = {"merged": Learner, "row a turn": RowPerTurn}
     learners = {
         name: kind(build_model(MODEL, WORDS, 0), LearnerConfig(dtype="float32")) for name, kind in sides.items()
@@ -81,7 +84,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             rows.append(Row(f"{kind}, {turns} turns", "s", ours[:, k], theirs[:, k], "a row a turn"))
         rows.append(Row(f"{kind}: exponent of turns, merged", "", exponents(ours)))
         rows.append(Row(f"{kind}: exponent of turns, a row a turn", "", exponents(theirs)))
-    return rows, {"torch": torch.__version__}
+    return rows, {"torch": str(torch.__version__)}
 
 
 def _seconds(learner: Learner, samples: dict[int, list[Sample]]) -> dict[str, list[float]]:

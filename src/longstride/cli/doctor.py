@@ -23,6 +23,9 @@ EXTRAS = {
     "reasoning-gym": ("reasoning-gym",),
     "judge-test": ("transformers",),
     "browsergym": ("browsergym-core", "browsergym-miniwob"),
+    "lora": ("peft",),
+    "ray": ("ray",),
+    "minari": ("minari", "h5py"),
     "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""

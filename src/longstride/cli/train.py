@@ -24,6 +24,11 @@ def add(commands: Any) -> None:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a field of the recipe")
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/RECIPE-N)")
     parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in DIR, with its own recipe")
+    parser.add_argument(
+        "--cluster",
+        metavar="ray|FILE",
+        help="spread the run over a Ray cluster: `ray` for one on this machine, or a TOML file of ClusterConfig",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the resolved recipe as TOML and stop")
     parser.add_argument("--seed", type=int, metavar="N", help="short for seed=N")
     parser.set_defaults(run=run)
@@ -43,10 +48,11 @@ def run(args: argparse.Namespace) -> int:
     from longstride.report.live import Live
     from longstride.training.trainer import train
 
+    cluster = _cluster(args.cluster)
     print(f"run folder: {folder}", flush=True)
     try:
         with Live(recipe.name, recipe.iterations) as live:
-            train(recipe, folder, live, resume=args.resume is not None)
+            train(recipe, folder, live, resume=args.resume is not None, cluster=cluster)
         report = write_report(folder)
     except KeyboardInterrupt:
         print(
@@ -85,6 +91,15 @@ def _recipe(args: argparse.Namespace) -> Any:
     else:
         base = recipe_from(args.recipe)
     return resolve(Recipe, base, overrides + ([f"seed={args.seed}"] if args.seed is not None else []))
+
+
+def _cluster(target: str | None) -> Any:
+    from longstride.core.config import load_toml
+    from longstride.training.cluster.config import ClusterConfig
+
+    if target is None:
+        return None
+    return ClusterConfig() if target == "ray" else load_toml(ClusterConfig, Path(target))
 
 
 def _next_folder(name: str) -> Path:

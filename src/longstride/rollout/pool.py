@@ -20,6 +20,7 @@ import heapq
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -63,7 +64,46 @@ class PoolConfig(Component):
         return self.staleness == 0 if self.lockstep is None else self.lockstep
 
 
-class Pool:
+class Rounds(ABC):
+    """Whatever plays plans in iterations, under a bound on staleness."""
+
+    config: PoolConfig
+
+    @abstractmethod
+    def submit(self, plans: Sequence[Plan]) -> None:
+        """Takes plans in; they are played as soon as there is room. Ordinals must be new."""
+
+    @abstractmethod
+    def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
+        """Waits for the trajectories of plans that were submitted, and hands them out, in this order."""
+
+    def rounds(
+        self,
+        plan: Callable[[int], Sequence[Plan]],
+        first: int,
+        last: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[tuple[int, list[Trajectory]]]:
+        """The iterations from `first` to `last` with their trajectories, in the order of their plans, while up to
+        `staleness` later ones are played. Whoever takes one makes the next version of the policy of it before taking
+        another.
+
+        Args:
+            plan: the plans of an iteration; asked `staleness` iterations before it is handed out.
+            first: iteration.
+            last: iteration; none after it is started.
+            progress: called with (plans done, plans) of the iteration that is waited for.
+        """
+        played: dict[int, list[int]] = {}
+        for i in range(first, last + 1):
+            for k in range(i + len(played), min(i + self.config.staleness, last) + 1):
+                plans = plan(k)
+                played[k] = [p.ordinal for p in plans]
+                self.submit(plans)
+            yield i, self.collect(played.pop(i), progress)
+
+
+class Pool(Rounds):
     """Plays plans. A context manager; `run` alone plays a list of plans and needs none.
 
     Args:
@@ -172,31 +212,6 @@ class Pool:
                 self._tell(answered.set)
             elif time.monotonic() - asked > self.config.step_deadline + GRACE:
                 raise self._blocked(time.monotonic() - asked)
-
-    def rounds(
-        self,
-        plan: Callable[[int], Sequence[Plan]],
-        first: int,
-        last: int,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[tuple[int, list[Trajectory]]]:
-        """The iterations from `first` to `last` with their trajectories, in the order of their plans, while up to
-        `staleness` later ones are played. Whoever takes one makes the next version of the policy of it before taking
-        another.
-
-        Args:
-            plan: the plans of an iteration; asked `staleness` iterations before it is handed out.
-            first: iteration.
-            last: iteration; none after it is started.
-            progress: called with (plans done, plans) of the iteration that is waited for.
-        """
-        played: dict[int, list[int]] = {}
-        for i in range(first, last + 1):
-            for k in range(i + len(played), min(i + self.config.staleness, last) + 1):
-                plans = plan(k)
-                played[k] = [p.ordinal for p in plans]
-                self.submit(plans)
-            yield i, self.collect(played.pop(i), progress)
 
     def finished(self) -> list[Trajectory]:
         """What was played to its end and not collected yet, by ordinal."""

@@ -27,8 +27,8 @@ class LearnerConfig(Component):
     """Optimiser step at which the cosine ends; None keeps the rate constant after the warm-up."""
     min_lr_ratio: Annotated[float, Field(ge=0, le=1)] = 0.1
     """Share of the peak that is left after the cosine."""
-    epochs: Count = 1
-    """Passes over what an iteration trains on."""
+    epochs: Annotated[int, Field(ge=0)] = 1
+    """Passes over what an iteration trains on; 0 trains nothing, and only rolls out."""
     batch_samples: Count = 128
     """Samples (turns) per optimiser step, at most."""
     micro_tokens: Count = 8192

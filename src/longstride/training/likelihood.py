@@ -21,8 +21,6 @@ EAGER_LENGTH = 512
 """Rows up to this length use plain attention in bfloat16 on a CPU, whose fused backward pass is slow there: 30,000
 tokens a second against 17,000 at 84 tokens a row (0.4M parameters, 2 cores). Longer rows need the fused one's memory;
 in float32 the fused one is faster at any length (1.1 times at 100 tokens, 3.4 at 1000)."""
-CLOSE = {"rtol": 1e-3, "atol": 1e-4}
-"""How far logits of a probe may lie off."""
 
 
 def native_bfloat16(device: torch.device) -> bool:
@@ -31,6 +29,11 @@ def native_bfloat16(device: torch.device) -> bool:
         return True
     can = torch.cpu.get_capabilities()
     return any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    """Whether the logits of a probe agree."""
+    return torch.allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
 def split_head(model: nn.Module) -> tuple[Any, Any] | None:
@@ -48,7 +51,7 @@ def split_head(model: nn.Module) -> tuple[Any, Any] | None:
     with torch.no_grad():
         want = whole(ids).logits
         got = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
-    return (decoder, head) if torch.allclose(got, want, **CLOSE) else None
+    return (decoder, head) if _close(got, want) else None
 
 
 @torch.no_grad()
@@ -74,7 +77,7 @@ def takes_trees(model: nn.Module) -> bool:
         return False
     finally:
         whole.set_attn_implementation(usual)
-    return torch.allclose(got[:4], want[0], **CLOSE) and torch.allclose(got[4:], want[1, 2:], **CLOSE)
+    return _close(got[:4], want[0]) and _close(got[4:], want[1, 2:])
 
 
 def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] | None) -> Tensor:
@@ -119,7 +122,7 @@ class Likelihood(nn.Module):
         """Whether rows may branch."""
         self.layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
         """The layers of the model, where it says which they are."""
-        self._attention = self._usual = self.model.config._attn_implementation
+        self._attention = ""
         self._checkpointing = config.checkpointing
         if config.checkpointing:
             self._enable_checkpointing(device)
@@ -135,9 +138,10 @@ class Likelihood(nn.Module):
             self._recompute(False)
 
     def rest(self) -> None:
-        """Gives the model its own attention back; to be called after the last backward pass, which may compute layers
-        again."""
-        self._attend(self._usual)
+        """Leaves the model with an attention that works without trees; to be called after the last backward pass, which
+        may compute layers again."""
+        if self._attention == NAME:
+            self._attend("sdpa")
 
     def _recompute(self, on: bool) -> None:
         """Layers recompute only in training mode. They alone are put into it, not what they hold: no dropout."""
@@ -155,7 +159,7 @@ class Likelihood(nn.Module):
         self._recompute(True)
         got = self.model(ids, use_cache=False).logits
         self._recompute(False)
-        if not torch.allclose(got, want, **CLOSE):
+        if not _close(got, want):
             raise ModelError(f"learner.checkpointing: {name} drops out within its layers; set its dropout to 0")
 
     def _choose_attention(self, batch: MicroBatch) -> None:

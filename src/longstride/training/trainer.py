@@ -8,6 +8,7 @@ trained on; the run folder holds the last whole iteration whenever the process e
 import errno
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from longstride.rollout.pool import Pool
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import summarise
 from longstride.training import parallel
+from longstride.training.cluster.cluster import Cluster
+from longstride.training.cluster.config import ClusterConfig
 from longstride.training.evaluate import (
     evaluate_baselines,
     evaluate_player,
@@ -33,7 +36,13 @@ from longstride.training.recipe import Recipe
 from longstride.training.run_folder import TRAJECTORIES, Listener, RunFolder, Silent
 
 
-def train(recipe: Recipe, folder: Path, listener: Listener | None = None, resume: bool = False) -> None:
+def train(
+    recipe: Recipe,
+    folder: Path,
+    listener: Listener | None = None,
+    resume: bool = False,
+    cluster: ClusterConfig | None = None,
+) -> None:
     """Runs a recipe in a run folder (see docs/architecture.md for what it holds).
 
     Args:
@@ -42,14 +51,16 @@ def train(recipe: Recipe, folder: Path, listener: Listener | None = None, resume
         listener: takes every metrics row and the progress between rows.
         resume: go on after the last checkpoint of the run in `folder`; start it where there is none. `iterations` may
             have grown meanwhile, nothing else may differ.
+        cluster: where the run is spread over a Ray cluster: what goes where. A run may be resumed with another one, or
+            with none.
 
     Raises:
         RunError: the folder holds a run already, or one of another recipe; a damaged checkpoint; a full disk.
     """
-    with parallel.joined():
+    with parallel.joined(), Cluster(cluster, recipe) if cluster else nullcontext() as spread:
         run = RunFolder(recipe, folder, listener or Silent(), resume)
         try:
-            _loop(recipe, run)
+            _loop(recipe, run, spread)
         except (OSError, LongstrideError) as e:
             cause = e if isinstance(e, OSError) else e.__cause__
             if not isinstance(cause, OSError) or cause.errno != errno.ENOSPC:
@@ -59,15 +70,18 @@ def train(recipe: Recipe, folder: Path, listener: Listener | None = None, resume
             ) from e
 
 
-def _loop(recipe: Recipe, run: RunFolder) -> None:
+def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:
     checkpoint = run.checkpoint
     # adapters are kept apart from the weights that they adapt
     source = str(checkpoint.folder) if checkpoint and recipe.learner.lora is None else recipe.model
     policy = load_policy(source)
     samplings = dict.fromkeys([recipe.sampling, recipe.evaluation.sampling or recipe.sampling])
     ahead = recipe.pool.staleness
-    engine = recipe.engine.make(policy, run.iteration, list(samplings), shared=ahead == 0)
-    learner = Learner(policy.model, recipe.learner, recipe.loss)
+    if cluster:
+        engine, learner = cluster.engine(policy, run.iteration), cluster.learner(policy)
+    else:
+        engine = recipe.engine.make(policy, run.iteration, list(samplings), shared=ahead == 0)
+        learner = Learner(policy.model, recipe.learner, recipe.loss)
     if checkpoint is not None:
         learner.load_state(checkpoint.tensors(), checkpoint.numbers)
     engine.update(learner.whole(), run.iteration)  # an engine that takes none says so now, not after a rollout
@@ -78,7 +92,8 @@ def _loop(recipe: Recipe, run: RunFolder) -> None:
         run.save(policy, learner)
 
     planned = lambda i: [p for p in plan(recipe, i) if run.mine(p.ordinal)]  # noqa: E731
-    with Pool(player, recipe.tasks.env, recipe.reward, recipe.tasks.at_once, recipe.pool) as pool:
+    pool = Pool(player, recipe.tasks.env, recipe.reward, recipe.tasks.at_once, recipe.pool)
+    with cluster.pool() if cluster else pool as pool:
         if recipe.stored:
             rounds = stored_rounds(recipe, run)
         else:

@@ -1,0 +1,198 @@
+"""A run on a Ray cluster of two nodes: the numbers of one process, and nothing lost when processes die."""
+
+import os
+import random
+import sys
+
+import pytest
+import torch
+from deadly_world import DeadlyTasks
+from test_trainer import episodes_of, make_recipe, model_folder, rows_of  # noqa: F401 (a fixture)
+
+from longstride.algorithms.base import Sample
+from longstride.cli.main import main
+from longstride.core.budget import Budget, StopReason
+from longstride.core.errors import ConfigError, MissingExtra, RunError
+from longstride.core.seeds import stream
+from longstride.engines.base import Request
+from longstride.engines.config import HTTP
+from longstride.engines.local import LocalEngine
+from longstride.models.load import load_policy
+from longstride.rollout.episode import Plan
+from longstride.training.cluster.cluster import Cluster
+from longstride.training.cluster.config import ClusterConfig
+from longstride.training.config import LearnerConfig
+from longstride.training.evaluate import load_run
+from longstride.training.learner import Learner
+from longstride.training.trainer import train
+
+SMALL = ClusterConfig(worker_cpus=0.1, replica_cpus=0.1, learner_cpus=0.1, gpus=0, start_seconds=60)
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster as Nodes
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # workers import `deadly_world`
+        nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        nodes.add_node(num_cpus=1)
+    ray.init(nodes.address, log_to_driver=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()
+    nodes.shutdown()
+
+
+@pytest.fixture(scope="module")
+def deadly(model_folder, tmp_path_factory):  # noqa: F811
+    """A recipe, and the file of deaths."""
+    deaths = tmp_path_factory.mktemp("deaths") / "left"
+    deaths.write_text("")
+    return make_recipe(model_folder, tasks=DeadlyTasks(deaths=str(deaths)), iterations=2, episodes=8), deaths
+
+
+@pytest.fixture(scope="module")
+def cluster(nodes, deadly):
+    """Two replicas, and workers that play an episode at a time."""
+    config = SMALL.model_copy(update={"replicas": 2, "envs_per_worker": 1, "retries": 1})
+    with Cluster(config, deadly[0]) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def policy(model_folder):  # noqa: F811
+    return load_policy(str(model_folder))
+
+
+@pytest.fixture(scope="module")
+def engine(cluster, policy):
+    return cluster.engine(policy, version=3)
+
+
+def requests(n: int) -> list[Request]:
+    return [Request([5 + k, 7, 9], 40, seed=k, session=k) for k in range(n)]
+
+
+def local(policy, version: int = 3) -> LocalEngine:
+    return LocalEngine(policy.model, policy.chat.end_ids, policy.max_context, version)
+
+
+def test_a_run_whose_worker_dies_gives_the_episodes_and_numbers_of_one_process(nodes, deadly, tmp_path):
+    recipe, deaths = deadly
+    train(recipe, tmp_path / "one")
+    deaths.write_text("x")
+    spread = SMALL.model_copy(update={"workers": 2, "envs_per_worker": 2, "learner_ranks": 1})
+    train(recipe, tmp_path / "spread", cluster=spread)
+    assert deaths.read_text() == ""
+    for one, other in zip(*(episodes_of(tmp_path / name) for name in ("one", "spread")), strict=True):
+        for turn, same in zip(one["turns"], other["turns"], strict=True):
+            assert same.pop("logprobs") == pytest.approx(turn.pop("logprobs"), abs=1e-4)
+        assert other == one
+    for one, other in zip(*(rows_of(tmp_path / name) for name in ("one", "spread")), strict=True):
+        assert other.keys() == one.keys()
+        for key, value in one.items():
+            assert other[key] == (pytest.approx(value, rel=1e-4) if isinstance(value, float) else value)
+    one, other = (load_run(tmp_path / name)[1].model.state_dict() for name in ("one", "spread"))
+    for name, value in one.items():
+        torch.testing.assert_close(other[name], value, rtol=0, atol=1e-5)
+
+
+def test_replicas_say_what_one_engine_says_and_count_their_tokens(engine, policy):
+    alone, asked = local(policy), requests(6)
+    for one, other in zip(alone.generate(asked), engine.generate(asked), strict=True):
+        assert (other.ids, other.finish, other.versions) == (one.ids, one.finish, one.versions)
+        assert other.logprobs == pytest.approx(one.logprobs, abs=1e-4)
+    assert {engine._homes[k] for k in range(6)} == {0, 1}
+    assert (engine.version, engine.tokens_in, engine.tokens_out) == (3, alone.tokens_in, alone.tokens_out)
+    for k in range(6):
+        engine.release(k)
+    assert not engine._homes
+    engine.cancel(engine.submit(Request([5], 100, seed=0)))
+    assert engine.poll() == []
+    with pytest.raises(ValueError, match="at least one token"):
+        engine.submit(Request([], 1, seed=0))
+
+
+def test_a_replica_that_dies_comes_back_with_the_newest_weights_and_is_asked_anew(nodes, cluster, engine, policy):
+    newer = load_policy(policy.name)
+    with torch.no_grad():
+        for p in newer.model.parameters():
+            p.mul_(1.1)
+    engine.update(newer.model, 4)
+    asked = requests(8)
+    tickets = [engine.submit(r) for r in asked]
+    nodes.kill(cluster._replicas[0], no_restart=False)
+    told = {}
+    while len(told) < len(tickets):
+        told |= dict(engine.poll())
+    found = [told[t] for t in tickets]
+    assert [c.ids for c in found] == [c.ids for c in local(newer, 4).generate(asked)]
+    assert {v for c in found for v in c.versions} == {4}
+
+
+def test_a_plan_whose_workers_die_is_failed_all_others_are_played_and_a_bug_ends_the_run(engine, cluster, deadly):
+    recipe, deaths = deadly
+    deaths.write_text("xx")
+    task = recipe.tasks.sample(random.Random(0), 1)[0]
+    plan = lambda i: [Plan(task, n, n, Budget(turns=2), iteration=i) for n in (3 * i, 3 * i + 1, 3 * i + 2)]  # noqa: E731
+    told: list[tuple[int, int]] = []
+    with cluster.pool() as pool:
+        played = dict(pool.rounds(plan, 1, 2, lambda *done: told.append(done)))
+        deaths.rename(deaths.with_name("hidden"))
+        pool.submit(plan(3))
+        with pytest.raises(FileNotFoundError):
+            pool.collect([9])
+    deaths.with_name("hidden").rename(deaths)
+    assert {i: [t.ordinal for t in ts] for i, ts in played.items()} == {1: [3, 4, 5], 2: [6, 7, 8]}
+    failed = [t for ts in played.values() for t in ts if t.stop is StopReason.INFRA_FAILURE]
+    assert [t.ordinal for t in failed] == [3] and "its worker died 2 times" in failed[0].evidence["failure"]
+    assert told[-1] == (3, 3) and deaths.read_text() == ""
+
+
+def test_two_ranks_take_the_steps_of_one_and_a_dead_one_ends_the_run(nodes, deadly, policy):
+    recipe = deadly[0].model_copy(update={"learner": LearnerConfig(lr=5e-4, batch_samples=4, dtype="float32")})
+    rng = random.Random(1)
+    samples = [
+        Sample([5, 6, 7 + k % 3], [rng.randrange(9) for _ in range(4)], [1.0] * 4, [-3.0] * 4, k, k) for k in range(9)
+    ]
+    alone = Learner(load_policy(policy.name).model, recipe.learner, recipe.loss)
+    with Cluster(SMALL.model_copy(update={"learner_ranks": 2}), recipe) as cluster:
+        ranks = cluster.learner(load_policy(policy.name))
+        for k in range(2):
+            told, theirs = (each.update(samples, stream(0, "learner", k)) for each in (alone, ranks))
+            assert theirs == pytest.approx(told, rel=1e-4)
+            ranks.load_state(*ranks.state())
+        for value, other in zip(*(each.whole().state_dict().values() for each in (alone, ranks)), strict=True):
+            torch.testing.assert_close(other, value, rtol=0, atol=1e-6)
+        assert ranks.state()[1] == alone.state()[1]
+        nodes.kill(cluster._actors[1])
+        with pytest.raises(RunError, match="learner rank is dead.*resume"):
+            ranks.update(samples, stream(0, "learner", 2))
+
+
+def test_actors_without_room_are_refused(nodes, deadly, policy):
+    config = SMALL.model_copy(update={"replica_cpus": 100.0, "start_seconds": 1.0})
+    with (
+        Cluster(config, deadly[0]) as cluster,
+        pytest.raises(ConfigError, match="1 of 1 engine replicas have not.*CPU"),
+    ):
+        cluster.engine(policy, 0)
+
+
+def test_a_cluster_needs_ray_and_a_local_engine(deadly, monkeypatch):
+    served = HTTP(url="http://127.0.0.1:1/v1", model="m")
+    pytest.importorskip("ray")
+    with pytest.raises(ConfigError, match="engine.type is 'http'"):
+        Cluster(SMALL, deadly[0].model_copy(update={"engine": served}))
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"longstride\[ray\]"):
+        Cluster(SMALL, deadly[0])
+
+
+def test_a_file_says_what_goes_where_and_a_mistyped_name_is_refused(tmp_path, capsys):
+    (tmp_path / "cluster.toml").write_text("wokers = 4")
+    assert main(["train", "tti", "--out", str(tmp_path / "run"), "--cluster", str(tmp_path / "cluster.toml")]) != 0
+    assert "did you mean 'workers'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -61,7 +61,9 @@ def test_products_are_noted_with_their_shapes_and_done_again():
     with Products() as products:
         linear(x, w)
         scaled_dot_product_attention(q, k, k)
+        torch.bmm(x, w.T.expand(2, -1, -1)).baddbmm_(x, w.T.expand(2, -1, -1))
     assert (products.linear, products.attention) == ([(6, 4, 5)], [((1, 2, 3, 4), (1, 2, 7, 4))])
+    assert products.batched == [((2, 3, 4), (2, 4, 5))] * 2
     assert products.seconds() > 0
 
 

@@ -4,20 +4,31 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)  # fmt: skip
 from transformers.models.gpt_oss import GptOssConfig, GptOssForCausalLM
 
 import longstride.engines.attention as attention
 import longstride.engines.local as local
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.base import Completion, Outcome, Request, Sampling
-from longstride.engines.cache import common_prefix
+from longstride.engines.cache import Slot, common_prefix, shared_beginnings
+from longstride.engines.fusion import fuse
 from longstride.engines.local import LocalEngine
 from longstride.engines.sampling import draw, uniforms
 from longstride.models.tiny import TinyConfig, build_model
@@ -42,6 +53,8 @@ def _other(name: str) -> Any:
                 model = Qwen3ForCausalLM(Qwen3Config(**shape, **grouped))
             case "sliding window":
                 model = Qwen3ForCausalLM(Qwen3Config(**shape, **grouped, **sliding))
+            case "mistral":  # its window stands in the configuration alone
+                model = MistralForCausalLM(MistralConfig(**shape, **grouped, sliding_window=5))
             case "gpt_neox":
                 model = GPTNeoXForCausalLM(GPTNeoXConfig(**shape))
             case _:
@@ -74,7 +87,7 @@ def difference(model: Any, requests: Sequence[Request], completions: Sequence[Co
     )
 
 
-@pytest.mark.parametrize("name", ["llama", "qwen3", "sliding window", "gpt_neox", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "qwen3", "sliding window", "mistral", "gpt_neox", "gpt2"])
 def test_logprobs_are_those_of_a_plain_forward_pass(name: str) -> None:
     model = llama() if name == "llama" else _other(name)
     requests = batch(prompts(9), max_new=12)
@@ -506,6 +519,88 @@ class TestSharing:
         assert difference(model, [request], engine.generate([request])) < 1e-5
 
 
+class TestTrunks:
+    @pytest.mark.parametrize("name", ["llama", "qwen3", "sliding window"])
+    def test_beginnings_read_once_give_what_each_row_gives_alone(
+        self, name: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        model = llama() if name == "llama" else _other(name)
+        heads = prompts(3, seed=7, longest=1)
+        groups = [(head * 20 + [i] * (20 + 3 * i), 4 - i) for i, head in enumerate(heads)]
+        requests = [Request(p, 6 + k, seed=k, session=None) for p, n in groups for k in range(n)]
+        requests += batch(prompts(3))
+        want = [alone(model, r) for r in requests]
+        monkeypatch.setitem(local.SHARE, "cpu", 1)
+        with mock.patch.object(
+            attention._Trunks, "attend", autospec=True, side_effect=attention._Trunks.attend
+        ) as used:
+            done = LocalEngine(model, NEVER, 128).generate(requests)
+        assert used.called
+        assert all(like(*pair) for pair in zip(done, want, strict=True)) and difference(model, requests, done) < 1e-5
+
+    def test_a_group_inside_a_larger_one_is_a_trunk_of_its_own(self) -> None:
+        engine, head = LocalEngine(llama(), NEVER, 128), [1, 2] * 16
+        slots = []
+        for tail in ([5] * 20, [6] * 20, [5] * 20, [6] * 20):
+            engine.generate([Request([*head, *tail], 1, seed=0, session=len(slots))])
+            slots.append(engine._cache._sessions[len(slots)])
+        assert shared_beginnings(slots, 1) == [([slots[0], slots[2]], 51), ([slots[1], slots[3]], 51)]
+        engine.generate([Request([*head, 9], 1, seed=0, session=0)])
+        assert (slots[0].trunk, slots[0].common) == (slots[2].trunk, 32)
+        engine.generate([Request([9] * 20, 1, seed=0, session=2)])
+        assert slots[2].trunk is not slots[0].trunk
+
+    def test_rows_go_together_as_far_as_that_spares_reading(self) -> None:
+        trunk = object()
+        slots = [Slot(i, at=100, trunk=trunk, common=n) for i, n in enumerate([90, 10, 90])] + [Slot(3, at=100)]
+        # two rows read 90 positions once instead of twice, and gather 11 each; a third would leave 10 in common
+        assert shared_beginnings(slots, 90 - 2 * 22) == [([slots[0], slots[2]], 90)]
+        assert shared_beginnings(slots, 90 - 2 * 22 + 1) == []
+
+    def test_room_for_all_who_wait_is_made_at_once(self) -> None:
+        engine = LocalEngine(llama(), NEVER, 128)
+        requests = [Request([7] * 40, 3, seed=i, session=i % 5) for i in range(8)]
+        with mock.patch.object(engine._cache.store, "resize", wraps=engine._cache.store.resize) as resize:
+            engine.generate(requests)
+        assert resize.call_count == 1 and engine._cache.store.slots == 5
+
+
+class TestFusion:
+    @pytest.mark.parametrize(("name", "faster"), [("qwen3", 4 * 3 + 1 + 3 + 3), ("gpt_neox", 0)])
+    def test_known_modules_get_a_faster_forward_with_the_same_answer(self, name: str, faster: int) -> None:
+        model, ids = _other(name), torch.arange(12).unsqueeze(0)
+        engine = LocalEngine(model, NEVER, 128)
+        assert sum("forward" in vars(m) for m in engine._model.modules()) == faster
+        assert not any("forward" in vars(m) for m in model.modules())
+        done = engine.generate([Request(ids[0].tolist(), 1, seed=0)])
+        assert difference(model, [Request(ids[0].tolist(), 1, seed=0)], done) < 1e-5
+
+    def test_what_looks_alike_and_answers_otherwise_keeps_its_own(self) -> None:
+        class Shifted(torch.nn.Module):
+            variance_epsilon = 1e-6
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.zeros(8))
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return torch.nn.functional.rms_norm(x, (8,), 1 + self.weight, self.variance_epsilon)
+
+        model = llama()
+        for layer in model.model.layers:
+            layer.mlp.act_fn = torch.nn.GELU()
+        experts = torch.nn.Module()  # factors that are no layers
+        for name in ("gate_proj", "up_proj", "down_proj"):
+            experts.register_parameter(name, torch.nn.Parameter(torch.ones(2, 8, 8)))
+        both = torch.nn.ModuleList([Shifted(), experts, *(layer.mlp for layer in model.model.layers)])
+        fuse(both)
+        assert not any("forward" in vars(m) for m in both.modules())
+
+    def test_lower_precision_is_left_alone(self) -> None:
+        engine = LocalEngine(llama(), NEVER, 128, dtype="bfloat16")
+        assert not any("forward" in vars(m) for m in engine._model.modules())
+
+
 class TestStop:
     def test_a_sequence_of_sampled_ids_ends_a_completion(self) -> None:
         model = llama()
@@ -531,6 +626,8 @@ def test_any_order_of_calls_gives_what_each_request_gives_alone(rng: random.Rand
     fresh = LocalEngine(model, frozenset([END]), 128)
     asked: dict[int, Request] = {}
     told: dict[int, Outcome] = {}
+    together = mock.patch.dict(local.SHARE, cpu=rng.choice([-1000, 512]))
+    together.start()
     for _ in range(40):
         match rng.choice(["submit", "submit", "poll", "poll", "poll", "cancel", "release", "update"]):
             case "submit":
@@ -549,6 +646,7 @@ def test_any_order_of_calls_gives_what_each_request_gives_alone(rng: random.Rand
             case "update" if rng.random() < 0.3:
                 engine.update(model, 0)
     told |= until_done(engine, *(asked.keys() - told.keys()))
+    together.stop()
     for ticket, request in asked.items():
         assert like(told[ticket], fresh.generate([request])[0])
     assert told.keys() == asked.keys()

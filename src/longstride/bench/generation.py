@@ -71,8 +71,9 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     rows, threads = [], torch.get_num_threads()
     for work in WORKS:
         progress(work.name)
+        sampler = ours(model)
         with Products() as products:
-            play(work, ours(model))  # warms up, too
+            play(work, sampler)  # warms up, too
         sides: dict[str, Callable[[int], Mapping[str, float]]] = {
             "ours": lambda _, w=work: {"seconds": play(w, ours(model))},
             "generate": lambda _, w=work: {"seconds": play(w, theirs(model))},
@@ -135,26 +136,33 @@ class Products(TorchFunctionMode):
         """Of each linear layer's call tokens, inputs and outputs."""
         self.attention: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
         """Of each attention's call the shapes of queries and keys."""
+        self.batched: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+        """Of each other product of batches the shapes of its factors."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is linear:
             self.linear.append((args[0].numel() // args[0].shape[-1], args[0].shape[-1], args[1].shape[0]))
         elif func is scaled_dot_product_attention:
             self.attention.append((tuple(args[0].shape), tuple(args[1].shape)))
+        elif func in (torch.bmm, Tensor.baddbmm_):
+            left, right = args[-2:]
+            self.batched.append((tuple(left.shape), tuple(right.shape)))
         return func(*args, **(kwargs or {}))
 
     @torch.inference_mode()
     def seconds(self) -> float:
         """Seconds that the products take: of inputs and weights, of queries and keys, and of scores and values."""
         sizes = [n * i for n, i, _ in self.linear] + [i * o for _, i, o in self.linear]
-        sizes += [prod(shape) for shapes in self.attention for shape in shapes]
+        sizes += [prod(shape) for shapes in self.attention + self.batched for shape in shapes]
         a, b, c = (torch.rand(max(sizes)) for _ in range(3))
         began = time.perf_counter()
         for n, i, o in self.linear:
             linear(_shaped(a, n, i), _shaped(b, o, i))
         for queries, keys in self.attention:
-            scores = _shaped(a, *queries) @ _shaped(b, *keys).transpose(-1, -2)
-            scores @ _shaped(c, *keys)
+            scores = torch.matmul(_shaped(a, *queries), _shaped(b, *keys).transpose(-1, -2))
+            torch.matmul(scores, _shaped(c, *keys))
+        for left, right in self.batched:
+            torch.bmm(_shaped(a, *left), _shaped(b, *right))
         return time.perf_counter() - began
 
 
@@ -172,8 +180,8 @@ PAGE = Page(
         f"what is observed between turns ({SEEN[0]} to {SEEN[1]} tokens)",
     ),
     limits=(
-        "prompts cost most where they are not shared: their matrix products, and the operations between these, which "
-        "are the model's own. `generate` pads prompts to the longest, samples for all as many tokens as the longest "
+        "prompts cost most where they are not shared: their matrix products, and the operations between these. "
+        "`generate` pads prompts to the longest, samples for all as many tokens as the longest "
         "completion has, and encodes shared prompts and earlier turns again."
     ),
     measure=measure,

@@ -89,6 +89,14 @@ class Piece(NamedTuple):
     count: int
 
 
+class Shared(NamedTuple):
+    """Neighbouring pieces of one token whose slots begin with the same keys and values."""
+
+    pieces: int
+    length: int
+    """Positions that begin all of them; at most their starts."""
+
+
 class Layout:
     """Where the N packed tokens of one forward pass belong.
 
@@ -96,9 +104,13 @@ class Layout:
         store: the buffers.
         pieces: what the pass encodes, in the order of the packed tokens; each slot at most once.
         device: of the model.
+        shared: groups that the first pieces make, without a gap. Their beginnings are read once, except in layers with
+            a window.
     """
 
-    def __init__(self, store: KeyValueStore, pieces: Sequence[Piece], device: torch.device) -> None:
+    def __init__(
+        self, store: KeyValueStore, pieces: Sequence[Piece], device: torch.device, shared: Sequence[Shared] = ()
+    ) -> None:
         slots, starts, counts = np.array(pieces).T
         offset_R = np.cumsum(counts) - counts
         place_N = np.arange(counts.sum()) - offset_R.repeat(counts)
@@ -108,13 +120,26 @@ class Layout:
         """Index of each piece's last token among the N."""
         self.position_N = torch.from_numpy(position_N).to(device)
         self._at_N = torch.from_numpy(slots.repeat(counts) * store.capacity + position_N).to(device)
-        queries, call = QUERIES.get(device.type, QUERIES["cuda"]), CALL.get(device.type, CALL["cuda"])
-        blocks = (Piece(s, a + i, min(queries, n - i)) for s, a, n in pieces for i in range(0, n, queries))
-        self._parts: list[_Part] = []
-        begin = 0
-        for together in _joined(blocks, call):
-            self._parts.append(_Part(together, begin, self.position_N))
-            begin = self._parts[-1].end
+        self._pieces, self._shared = pieces, shared
+        self._parts: dict[bool, list[_Part | _Trunks]] = {}
+
+    def _plan(self, windowed: bool) -> "list[_Part | _Trunks]":
+        """The calls of a layer."""
+        if windowed not in self._parts:
+            device = self.position_N.device
+            queries, call = (size.get(device.type, size["cuda"]) for size in (QUERIES, CALL))
+            grouped = 0 if windowed else sum(group.pieces for group in self._shared)
+            parts: list[_Part | _Trunks] = []
+            if grouped:
+                parts.append(_Trunks(self._pieces[:grouped], self._shared, self._store.capacity, device))
+            rest = self._pieces[grouped:]
+            blocks = (Piece(s, a + i, min(queries, n - i)) for s, a, n in rest for i in range(0, n, queries))
+            begin = grouped
+            for together in _joined(blocks, call):
+                parts.append(_Part(together, begin, self.position_N))
+                begin = parts[-1].end
+            self._parts[windowed] = parts
+        return self._parts[windowed]
 
     def attend(
         self, layer: int, query_N: Tensor, key_N: Tensor, value_N: Tensor, scale: float, window: int | None
@@ -122,9 +147,58 @@ class Layout:
         """Stores new keys and values (N, kv heads, size); answers queries (N, heads, size) with all that they see."""
         keys, values = self._store.write(layer, self._at_N, key_N, value_N)
         out_N = query_N.new_empty(len(query_N), query_N.shape[1], values.shape[3])
-        for part in self._parts:
+        for part in self._plan(window is not None):
             part.attend(out_N, query_N, keys, values, scale, window)
         return out_N
+
+
+class _Trunks:
+    """Single queries of groups whose slots begin alike: queries of a group meet their common beginning in one matrix
+    product, as in Hydragen (Juravsky et al. 2024, arXiv 2402.05099), and what follows it row by row. One
+    softmax goes over both."""
+
+    def __init__(self, pieces: Sequence[Piece], groups: Sequence[Shared], capacity: int, device: torch.device) -> None:
+        slots, starts, _ = np.array(pieces).T
+        ends = np.cumsum([group.pieces for group in groups])
+        begins = np.repeat([group.length for group in groups], [group.pieces for group in groups])
+        rest = np.arange((starts - begins).max() + 1)
+        place_R_S = np.minimum(begins[:, None] + rest, starts[:, None])
+        self.end = len(pieces)
+        self._rest, self._longest = len(rest), int(begins.max())
+        self._index = torch.from_numpy((slots[:, None] * capacity + place_R_S).ravel()).to(device)
+        self._beyond_R_S = torch.from_numpy(rest > (starts - begins)[:, None]).to(device)
+        self._groups = [
+            (int(end) - group.pieces, int(end), pieces[int(end) - 1].slot, group.length)
+            for end, group in zip(ends, groups, strict=True)
+        ]
+        """First and last row, the slot whose beginning is read, and its length."""
+
+    def attend(
+        self, out_N: Tensor, query_N: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None
+    ) -> None:
+        """Fills in the outputs (N, heads, size) of the groups' rows; there is no window."""
+        rows, rest, (heads, size), kv_heads = self.end, self._rest, query_N.shape[1:], keys.shape[2]
+        group = heads // kv_heads
+        query = query_N[:rows].view(rows, kv_heads, group, size).transpose(0, 1).reshape(kv_heads, -1, size) * scale
+        key_R_S, value_R_S = (
+            x.flatten(0, 1).index_select(0, self._index).unflatten(0, (rows, rest)) for x in (keys, values)
+        )
+        scores = query.new_full((kv_heads, rows * group, rest + self._longest), -torch.inf)
+        by_row = scores.view(kv_heads, rows, group, -1)[..., :rest]
+        for head in range(kv_heads):
+            by_row[head] = torch.bmm(query[head].view(rows, group, size), key_R_S[:, :, head].transpose(1, 2))
+        by_row.masked_fill_(self._beyond_R_S.unsqueeze(1), -torch.inf)
+        shared = [(slice(b * group, e * group), slice(rest, rest + n), slot, n) for b, e, slot, n in self._groups]
+        for these, places, slot, n in shared:
+            torch.bmm(query[:, these], keys[slot, :n].permute(1, 2, 0), out=scores[:, these, places])
+        weights = scores.softmax(-1, dtype=torch.float32).to(values.dtype)
+        answer = query.new_empty(kv_heads, rows * group, values.shape[3])
+        for these, places, slot, n in shared:
+            torch.bmm(weights[:, these, places], values[slot, :n].transpose(0, 1), out=answer[:, these])
+        by_row = weights.view(kv_heads, rows, group, -1)[..., :rest]
+        for head in range(kv_heads):
+            answer[head].view(rows, group, -1).baddbmm_(by_row[head], value_R_S[:, :, head])
+        out_N[:rows].view(rows, kv_heads, group, -1).copy_(answer.view(kv_heads, rows, group, -1).transpose(0, 1))
 
 
 class _Part:
@@ -206,7 +280,8 @@ def _joined(pieces: Iterable[Piece], call: int) -> Iterator[list[Piece]]:
         if part:
             yield part
         part, width, length, scores = [piece], piece.count, end, piece.count * end
-    yield part
+    if part:
+        yield part
 
 
 def attend(

@@ -10,7 +10,8 @@ of them, and a new version gets a new cache).
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from longstride.core.errors import EngineFailure
@@ -34,6 +35,10 @@ class Slot:
     """How many of them are encoded."""
     keys: list[int] = field(default_factory=list)
     """Of its blocks, as the cache has them in its index."""
+    trunk: object = field(default_factory=object)
+    """Slots of one trunk were copied from one another, and have a beginning in common."""
+    common: float = math.inf
+    """How many positions, from the first, are the trunk's; unbounded where the trunk is what stands here."""
 
 
 class Cache:
@@ -62,6 +67,14 @@ class Cache:
     def room(self, need: int) -> int:
         """How many slots of `need` positions there may be."""
         return min(self._max_slots, self._limit // (self._capacity(need) * self._bytes_per_token))
+
+    def expect(self, sessions: Iterable[int | None], need: int) -> None:
+        """Grows at once for requests of these sessions, of at most `need` positions each, as far as there is room."""
+        asked = list(sessions)
+        new = asked.count(None) + len(set(asked) - self._sessions.keys() - {None})
+        slots = min(self.store.slots - len(self._free) + new, self.room(need))
+        if slots > self.store.slots:
+            self._resize(slots, self._capacity(need))
 
     def must_wait(self, session: int | None, ids: Sequence[int], keys: Sequence[int]) -> bool:
         """Whether a prompt had better wait: its session is busy, or another request is just encoding its beginning."""
@@ -98,6 +111,13 @@ class Cache:
         same = 0 if source is None else min(same, source.at)
         if source is not None and source is not slot:
             self.store.copy(source.row, slot.row, 0, same)
+            if same > source.common:
+                source.trunk, source.common = object(), math.inf
+            slot.trunk, slot.common = source.trunk, same
+        elif same:
+            slot.common = min(slot.common, same)
+        else:
+            slot.trunk, slot.common = object(), math.inf
         self._hold(slot, ids, same, keys)
         slot.busy, slot.session = True, session
         if session is not None:
@@ -115,6 +135,7 @@ class Cache:
     def forget(self, slot: Slot) -> None:
         """Drops what stands in a slot, which may not be numbers."""
         self.store.clear(slot.row)
+        slot.trunk, slot.common = object(), math.inf
         self._hold(slot, [], 0, [])
 
     def release(self, session: int) -> None:
@@ -174,6 +195,28 @@ class Cache:
         for key in keys[same:]:
             self._index.setdefault(key, {})[slot] = None
         slot.ids, slot.at, slot.keys = ids, at, list(keys)
+
+
+def shared_beginnings(slots: Iterable[Slot], least: int) -> list[tuple[list[Slot], int]]:
+    """Groups of slots, each with the number of positions that begin all of them, for which reading these once spares at
+    least `least` positions. What follows them costs some of that, as it is gathered before it is read."""
+    trunks: dict[int, list[tuple[int, Slot]]] = {}
+    for slot in slots:
+        trunks.setdefault(id(slot.trunk), []).append((int(min(slot.common, slot.at)), slot))
+    found = []
+    for members in trunks.values():
+        if len(members) == 1:
+            continue
+        members.sort(key=lambda member: (-member[0], member[1].row))
+        best, count, ends = least, 0, 0
+        for n, (length, slot) in enumerate(members):
+            ends += slot.at + 1
+            spared = n * length - 2 * (ends - (n + 1) * length)
+            if spared >= best:
+                best, count = spared, n + 1
+        if count:
+            found.append(([slot for _, slot in members[:count]], members[count - 1][0]))
+    return found
 
 
 def block_keys(ids: Sequence[int], before: Sequence[int] = ()) -> Iterator[int]:

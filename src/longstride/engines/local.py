@@ -10,13 +10,15 @@ stays under `cache_bytes`; a sampled token uses one uniform number made of the r
 no request depends on its neighbours; a pass that fails leaves no wrong cache behind, and fails no row beside its own.
 
 The engine leaves the module that it is given as it is. It makes a twin: the same structure with a configuration of its
-own (where the attention is replaced) and either the very same parameter tensors or copies of them. A learner that
-trains the module in place must call `update` after each change, since cached keys and values belong to the weights that
-made them; where the tensors are the same, it must not train while the engine is polled.
+own (where the attention is replaced, and known modules are made faster: `fusion`) and either the very same parameter
+tensors or copies of them. A learner that trains the module in place must call `update` after each change, since cached
+keys and values belong to the weights that made them; where the tensors are the same, it must not train while the engine
+is polled.
 """
 
 import copy
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
@@ -25,13 +27,16 @@ import torch
 from torch import Tensor, nn
 
 from longstride.core.errors import EngineFailure, ModelError
-from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece
+from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, Shared
 from longstride.engines.base import Completion, Engine, Outcome, Request
-from longstride.engines.cache import Cache, Slot, block_keys
+from longstride.engines.cache import Cache, Slot, block_keys, shared_beginnings
+from longstride.engines.fusion import fuse
 from longstride.engines.sampling import draw
 
 PASS_TOKENS = {"cpu": 1024, "cuda": 16384}
 """Prompt tokens of one pass: on a CPU what stays in its cache between two layers, on a GPU what fills it."""
+SHARE = {"cpu": 512, "cuda": 16384}
+"""Positions that need not be read, at least, for rows to attend to the beginning that they share together."""
 TOLERANCE = 0.02, 0.5
 """How far the probe's logits may lie off, relative to their spread (float32, otherwise): far above rounding."""
 
@@ -171,9 +176,16 @@ class LocalEngine(Engine):
             raise ModelError(f"the local engine cannot run {name}: its logits come out different from the model's own")
         return store.bytes_per_token
 
-    def _forward(self, store: KeyValueStore, ids: list[int], pieces: list[Piece], wanted: list[int]) -> Tensor:
+    def _forward(
+        self,
+        store: KeyValueStore,
+        ids: list[int],
+        pieces: list[Piece],
+        wanted: list[int],
+        shared: Sequence[Shared] = (),
+    ) -> Tensor:
         """Encodes packed tokens; logits after the last one of each wanted piece, shape (wanted, vocabulary)."""
-        layout = Layout(store, pieces, self._device)
+        layout = Layout(store, pieces, self._device, shared)
         return self._model(
             input_ids=torch.tensor([ids], device=self._device),
             position_ids=layout.position_N.unsqueeze(0),
@@ -194,6 +206,7 @@ class LocalEngine(Engine):
             if room:  # otherwise it is to be told that there is never enough
                 need = max(need, row.need)
             wave.append(row)
+        self._cache.expect((row.request.session for row in wave), need)
         for row in sorted(wave, key=lambda row: len(row.ids)):
             session = row.request.session
             if self._cache.must_wait(session, row.ids, row.keys):
@@ -204,9 +217,11 @@ class LocalEngine(Engine):
                 self._done[row.ticket] = e
             del self._waiting[row.ticket]
 
-    def _plan(self) -> list[tuple[_Row, Slot, Piece]]:
-        """What the next pass encodes: a token of each row that is decoded, and pieces of prompts, the oldest first."""
-        decoded, begun = [], []
+    def _plan(self) -> tuple[list[tuple[_Row, Slot, Piece]], list[Shared]]:
+        """What the next pass encodes: a token of each row that is decoded, and pieces of prompts, the oldest first.
+        Rows whose beginning is read for all of them stand in front, as `Layout` wants them."""
+        decoded: list[tuple[_Row, Slot, Piece]] = []
+        begun: list[tuple[_Row, Slot, Piece]] = []
         left = PASS_TOKENS.get(self._device.type, PASS_TOKENS["cuda"])
         for row, slot in self._going.values():
             todo = len(row.ids) - slot.at
@@ -215,16 +230,21 @@ class LocalEngine(Engine):
             elif left:
                 begun.append((row, slot, Piece(slot.row, slot.at, min(todo, left))))
                 left -= begun[-1][2].count
-        return [*sorted(decoded, key=lambda part: part[1].row), *sorted(begun, key=lambda part: part[1].row)]
+        least = SHARE.get(self._device.type, SHARE["cuda"])
+        together = shared_beginnings([slot for _, slot, _ in decoded], least)
+        place = {slot: i for i, slot in enumerate(slot for group, _ in together for slot in group)}
+        decoded.sort(key=lambda part: (place.get(part[1], len(place)), part[1].row))
+        begun.sort(key=lambda part: part[1].row)
+        return decoded + begun, [Shared(len(group), length) for group, length in together]
 
     def _advance(self) -> None:
         """One forward pass, and a token for each row of which all is encoded."""
-        plan = self._plan()
+        plan, shared = self._plan()
         ids = [i for row, _, piece in plan for i in row.ids[piece.start : piece.start + piece.count]]
         ready = [k for k, (row, _, piece) in enumerate(plan) if piece.start + piece.count == len(row.ids)]
         drawn = [plan[k][0] for k in ready]
         try:
-            logits = self._forward(self._cache.store, ids, [piece for *_, piece in plan], ready)
+            logits = self._forward(self._cache.store, ids, [piece for *_, piece in plan], ready, shared)
             tokens, logprobs = draw(logits, [row.request for row in drawn], [len(row.logprobs) for row in drawn])
         except EngineFailure as e:
             for row, slot, _ in plan:
@@ -266,4 +286,5 @@ def _twin(model: nn.Module, dtype: torch.dtype, shared: bool) -> Any:
         known[id(p)] = p if same and shared else copied
     twin: Any = copy.deepcopy(model, known)
     twin.set_attn_implementation(NAME)
-    return twin.eval()
+    fuse(twin.eval())
+    return twin

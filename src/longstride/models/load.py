@@ -19,8 +19,9 @@ from transformers.utils import logging
 from longstride.core.errors import ModelError
 from longstride.models.chat import ChatFormat
 
-BASE = Path(__file__).parent / "base"
-"""The shipped model: stored in half precision, which halves the package."""
+SHIPPED = {name: Path(__file__).parent / name for name in ("base", "base-miniwob", "base-puzzles")}
+BASE = SHIPPED["base"]
+"""Folders of the shipped models (see README.md there), in half precision, which halves the package."""
 _TROUBLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)
 """What the library raises for missing, damaged, foreign or unreachable checkpoints."""
 
@@ -43,7 +44,7 @@ def load_policy(name: str, system: str = "") -> Policy:
     """Loads a policy in float32, in evaluation mode.
 
     Args:
-        name: `base` for the shipped model, a folder, or a name on the Hugging Face hub.
+        name: `base`, `base-miniwob` or `base-puzzles` for a shipped model, a folder, or a name on the Hugging Face hub.
         system: system text of the chat format.
 
     Raises:
@@ -127,12 +128,12 @@ def save_policy(policy: Policy, folder: Path, half: bool = False) -> None:
 
 def _folder(name: str) -> Path | None:
     """The folder that `name` means, or None for a name on the hub."""
-    folder = BASE if name == "base" else Path(name).expanduser()
+    folder = SHIPPED.get(name) or Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise ModelError(f"{folder} has no config.json; expected is a Hugging Face model folder")
         return folder
-    if name == "base":
+    if name in SHIPPED:
         raise ModelError("the shipped model is missing from this installation; install longstride again")
     if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1 or folder.parent.is_dir():
         raise ModelError(f"no model folder {name!r}; give base, a folder, or a hub name such as Qwen/Qwen3-0.6B")

@@ -48,12 +48,13 @@ class Agent(Protocol):
 
 @dataclass
 class Demo:
-    """One demonstrated episode, as text: `pages[t]` was answered by `texts[t]`, which counts `weights[t]`."""
+    """One demonstrated episode, as text: `pages[t]` was answered by `texts[t]`, which counts `weights[t]`: one number,
+    or one for each word as `models.tiny.words_of` cuts it."""
 
     task: Task
     pages: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    weights: list[float] = field(default_factory=list)
+    weights: list[float | list[float]] = field(default_factory=list)
 
 
 class Demonstrators(Component):

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+import longstride.training.puzzle_traces  # noqa: F401 (a member of Demonstrators that can be named in TOML)
 from longstride.core.component import Component
 from longstride.core.seeds import derive, stream
 from longstride.models.chat import ChatFormat
@@ -85,8 +86,14 @@ def turns_of(demo: Demo, chat: ChatFormat, tokenizer: Any, context: ContextPolic
     for t, ids in enumerate(said):
         prompt = context.render(chat, demo.task.goal, demo.pages[: t + 1], said[:t])
         start = len(prompt) - len(chat.observation(demo.pages[t], first=t == 0))
-        rows.append(Demonstration(prompt, ids, [demo.weights[t] / len(ids)] * len(ids), start))
+        rows.append(Demonstration(prompt, ids, _spread(demo.weights[t], len(ids)), start))
     return rows
+
+
+def _spread(weight: float | list[float], count: int) -> list[float]:
+    """The weights of a turn's tokens; the token that ends a turn whose words have weights of their own has weight 1."""
+    weights = [*weight, 1.0] if isinstance(weight, list) else [weight] * count
+    return [w / count for w in weights]
 
 
 def make_base(

@@ -1,12 +1,13 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
-`Countdown`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind` and `ReasoningGym` are task sources; `tabular` holds
-decision problems small enough to be enumerated, against which estimators are tested. No torch.
+`Countdown`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind` and `ReasoningGym` are task sources, `Puzzles` mixes
+several; `tabular` holds decision problems small enough to be enumerated, against which estimators are tested. No torch.
 """
 
 from longstride.envs.puzzles.base import Game, Puzzle, PuzzleEnv, PuzzleSource
 from longstride.envs.puzzles.countdown import Countdown
 from longstride.envs.puzzles.mastermind import Mastermind
+from longstride.envs.puzzles.mixture import Puzzles
 from longstride.envs.puzzles.modular import ModularChain
 from longstride.envs.puzzles.paths import LayeredPath
 from longstride.envs.puzzles.reasoning_gym import ReasoningGym
@@ -14,5 +15,5 @@ from longstride.envs.puzzles.sudoku import Sudoku
 
 __all__ = [
     "Countdown", "Game", "LayeredPath", "Mastermind", "ModularChain", "Puzzle", "PuzzleEnv", "PuzzleSource",
-    "ReasoningGym", "Sudoku",
+    "Puzzles", "ReasoningGym", "Sudoku",
 ]  # fmt: skip

@@ -229,6 +229,11 @@ class PuzzleSource(TaskSource):
     mix: Mix = Mix()
     """Shares of difficulties in training. Evaluation has the same number of each."""
 
+    @property
+    def source(self) -> str:
+        """The `source` of its tasks."""
+        return f"puzzles/{self.type_name()}"
+
     @abstractmethod
     def make(self, rng: random.Random, difficulty: Difficulty) -> Puzzle:
         """An instance of either split."""
@@ -264,9 +269,8 @@ class PuzzleSource(TaskSource):
         )
 
     def _task(self, puzzle: Puzzle, difficulty: Difficulty) -> Task:
-        name = f"puzzles/{self.type_name()}"
         return Task(
-            id=f"{name}/{derive(0, puzzle.model_dump_json()):016x}", source=name, split=puzzle.split,
+            id=f"{self.source}/{derive(0, puzzle.model_dump_json()):016x}", source=self.source, split=puzzle.split,
             goal=puzzle.goal, start="start", difficulty=difficulty, facts=max(1, len(puzzle.steps())),
             template_id=puzzle.key, evaluator={"type": "state", "expected": {"verdict": SOLVED}},
             optimal=len(puzzle.demonstration()), meta=puzzle.model_dump(mode="json"),

@@ -6,6 +6,7 @@ generated target needs all of the numbers if every value on the way is a whole n
 any other way there as well.
 """
 
+import functools
 import itertools
 import operator
 import random
@@ -83,7 +84,8 @@ def value_of(expression: str, numbers: Sequence[int]) -> Fraction | str:
     return values[0]
 
 
-def reachable(numbers: Sequence[int]) -> list[dict[int, tuple[int, Way]]]:
+@functools.lru_cache(64)  # a task asks for the same numbers several times, a group for the same task
+def reachable(numbers: tuple[int, ...]) -> list[dict[int, tuple[int, Way]]]:
     """By subset of the numbers (a bit mask), each value that all numbers of the subset make together, and how: the
     subset of the left part and the `Way`. All values on the way are whole numbers from 1 to 99."""
     tables: list[dict[int, tuple[int, Way]]] = [{} for _ in range(1 << len(numbers))]
@@ -93,13 +95,14 @@ def reachable(numbers: Sequence[int]) -> list[dict[int, tuple[int, Way]]]:
         part = (mask - 1) & mask
         while part:
             for a, b in itertools.product(tables[part], tables[mask ^ part]):
-                for sign, c in _results(a, b):
+                for sign, c in results(a, b):
                     tables[mask].setdefault(c, (part, (a, sign, b)))
             part = (part - 1) & mask
     return tables
 
 
-def _results(a: int, b: int) -> list[tuple[str, int]]:
+def results(a: int, b: int) -> list[tuple[str, int]]:
+    """What two values can become, by operator: the whole numbers from 1 to 99."""
     found = [("+", a + b), ("*", a * b), ("-", a - b)]
     if a % b == 0:
         found.append(("/", a // b))

@@ -1,0 +1,52 @@
+"""Puzzles of several kinds as one task source: what a small model of puzzles is trained on and measured with.
+
+What always holds: every kind has the same share, in training and among held-out tasks; a task is one of its kind's own
+source, so splits and verdicts are those of that source.
+"""
+
+import random
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from longstride.core.errors import EnvFailure
+from longstride.core.task import Task
+from longstride.envs.base import Observation, TaskSource
+from longstride.envs.puzzles.base import Puzzle, PuzzleEnv, PuzzleSource
+from longstride.envs.puzzles.countdown import Countdown
+from longstride.envs.puzzles.modular import ModularChain
+
+
+class MixedEnv(PuzzleEnv):
+    """An `Env` for tasks of several kinds; a task's `source` says which it is."""
+
+    def __init__(self, kinds: Mapping[str, type[Puzzle]]) -> None:
+        """`kinds`: the kind of puzzle by the `source` of its tasks."""
+        self._kinds = kinds
+        super().__init__(next(iter(kinds.values())))
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        """Sets the puzzle up. Raises: EnvFailure when the task is of no kind of this mixture, or no instance of it."""
+        if task.source not in self._kinds:
+            raise EnvFailure(f"task {task.id!r} is of {task.source!r}; expected was one of {', '.join(self._kinds)}")
+        self._kind = self._kinds[task.source]
+        return await super().reset(task, seed)
+
+
+class Puzzles(TaskSource):
+    """Single-turn puzzles of several kinds, in equal shares."""
+
+    sources: Annotated[tuple[PuzzleSource, ...], Field(min_length=1)] = (ModularChain(), Countdown(largest=10))
+    """Where tasks are drawn from. Small numbers keep the table of arithmetic facts small."""
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        return [source.sample(rng, 1)[0] for source in rng.choices(self.sources, k=n)]
+
+    def held_out(self, n: int) -> list[Task]:
+        each = -(-n // len(self.sources))
+        turns = zip(*(source.held_out(each) for source in self.sources), strict=True)
+        return [task for turn in turns for task in turn][:n]
+
+    def env(self) -> MixedEnv:
+        return MixedEnv({source.source: source.kind for source in self.sources})

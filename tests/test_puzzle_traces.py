@@ -1,0 +1,161 @@
+"""Puzzle traces: they fit the grammar and the verifiers exactly, and giving up too early is their systematic fault."""
+
+import asyncio
+import random
+from itertools import islice
+
+import pytest
+from pydantic import ValidationError
+
+from longstride.core.component import build
+from longstride.core.errors import EnvFailure
+from longstride.core.task import Task
+from longstride.envs.base import TaskSource
+from longstride.envs.puzzles import Countdown, ModularChain, Puzzles, PuzzleSource, Sudoku
+from longstride.envs.puzzles.modular import Chain
+from longstride.envs.text import thought_of
+from longstride.models.chat import ChatFormat
+from longstride.models.load import SHIPPED, load_policy
+from longstride.models.tiny import build_tokenizer, words_of
+from longstride.recipes.grpo import RECIPE, TOKENS
+from longstride.rollout.context import KeepAll
+from longstride.training.demonstrators import Demo, Demonstrators
+from longstride.training.evaluate import evaluate_policy
+from longstride.training.puzzle_traces import PuzzleTraces
+from longstride.training.warmstart import turns_of
+
+PERFECT = PuzzleTraces(patient=1, slips=0, insight=1)
+CHAINS, COUNTDOWN = Puzzles(sources=(ModularChain(),)), Puzzles(sources=(Countdown(largest=10),))
+
+
+def verdict(demo: Demo) -> str:
+    async def play() -> str:
+        env = Puzzles().env()
+        await env.reset(demo.task, 0)
+        step = await env.step(demo.texts[0])
+        assert step.terminated and not step.error
+        return (await env.final_state())["verdict"]
+
+    return asyncio.run(play())
+
+
+def some(traces: PuzzleTraces, n: int) -> list[Demo]:
+    return list(islice(traces.demos(0), n))
+
+
+def test_who_never_gives_up_never_slips_and_knows_the_way_solves_everything() -> None:
+    for demo in some(PERFECT, 60):
+        assert verdict(demo) == "solved", demo.texts
+
+
+def test_demonstrations_are_a_function_of_their_number_of_training_tasks_and_fit_a_turn() -> None:
+    demos = some(PuzzleTraces(), 120)
+    assert next(PuzzleTraces().demos(0, first=37)) == demos[37]
+    assert {d.task.split for d in demos} == {"train"}
+    assert {d.task.source for d in demos} == {"puzzles/modular_chain", "puzzles/countdown"}
+    assert max(len(words_of(d.texts[0])) for d in demos) < TOKENS
+
+
+def test_a_countdown_is_answered_rightly_exactly_where_the_trace_says_yes() -> None:
+    said = set()
+    for demo in some(PuzzleTraces(tasks=COUNTDOWN, slips=0), 80):
+        yes = "; yes Action:" in demo.texts[0]
+        said.add(yes)
+        assert (verdict(demo) == "solved") == yes, demo.texts
+    assert said == {True, False}
+
+
+def test_steps_of_a_chain_that_was_given_up_are_right_and_too_few() -> None:
+    gave_up = 0
+    for demo in some(PuzzleTraces(tasks=CHAINS, patient=0, slips=0), 60):
+        chain = Chain.of(demo.task)
+        labels = chain.step_labels(demo.texts[0])
+        assert all(labels) and len(labels) <= len(chain.operations)
+        gave_up += len(labels) < len(chain.operations)
+    assert 20 < gave_up < 60
+
+
+def test_a_slip_is_a_wrong_result_that_is_gone_on_from() -> None:
+    traces = PuzzleTraces(tasks=CHAINS)
+    labels = []
+    for n, demo in enumerate(some(traces, 40)):
+        told = traces.tell(demo.task, random.Random(n), patience=1.0, slip=0.5)
+        labels.append(Chain.of(demo.task).step_labels(told.texts[0]))
+        assert len(labels[-1]) == len(Chain.of(demo.task).operations)
+    right = [label for row in labels for label in row]
+    assert 0.4 < sum(right) / len(right) < 0.7  # an arbitrary result is now and then the right one
+
+
+def test_patience_is_not_imitated_but_what_a_patient_one_does_later_is() -> None:
+    traces = PuzzleTraces(example=0.0)
+    for demo in some(traces, 40):
+        patient = traces.tell(demo.task, random.Random(3), patience=1.0, slip=0.0)
+        other = traces.tell(demo.task, random.Random(3), patience=0.999999, slip=0.0)
+        assert patient.texts == other.texts
+        (weights,), (even,) = patient.weights, other.weights
+        assert isinstance(weights, list)
+        words = words_of(patient.texts[0])
+        assert even == [1.0] * len(words)
+        left_out = [w for w, weight in zip(words, weights, strict=True) if weight == 0]
+        if demo.task.source == "puzzles/countdown":
+            assert left_out == [";", "again", ";"] * words.count("again")
+        else:
+            assert left_out == [";"] * words.count(";")
+
+
+def test_weights_of_words_become_weights_of_their_tokens() -> None:
+    demo = Demo(Task(id="t", source="s", goal="make 7 from 3 4", start="start", evaluator={"type": "answer"}))
+    demo.pages, demo.texts, demo.weights = ["", ""], ["no ; again", "yes"], [[1.0, 0.0, 0.5], 0.2]
+    tokenizer = build_tokenizer([demo.task.goal, *demo.texts])
+    first, second = turns_of(demo, ChatFormat(tokenizer), tokenizer, KeepAll())
+    assert first.weights == [0.25, 0.0, 0.125, 0.25]  # the last one ends the turn
+    assert second.weights == [0.1, 0.1]
+
+
+def test_puzzles_that_nobody_can_tell_are_refused() -> None:
+    with pytest.raises(ValidationError, match="nobody can tell how to solve sudoku"):
+        PuzzleTraces(tasks=Puzzles(sources=(ModularChain(), Sudoku())))
+
+
+def test_it_is_a_member_of_its_families_and_is_rebuilt_from_its_data() -> None:
+    traces = PuzzleTraces(patience=0.5)
+    assert build(Demonstrators, traces.as_data()) == traces
+    assert build(TaskSource, Puzzles().as_data()) == Puzzles()
+
+
+class TestMixture:
+    @pytest.fixture
+    def mixture(self) -> Puzzles:
+        sources: tuple[PuzzleSource, ...] = (ModularChain(), Countdown(), Sudoku())
+        return Puzzles(sources=sources)
+
+    def test_held_out_tasks_are_the_first_of_a_fixed_stream_with_equal_shares(self, mixture: Puzzles) -> None:
+        tasks = mixture.held_out(18)
+        assert mixture.held_out(7) == tasks[:7]
+        assert {t.split for t in tasks} == {"test"}
+        for source in mixture.sources:
+            assert [t for t in tasks if t.source == source.source] == source.held_out(6)
+
+    async def test_a_task_is_played_by_its_own_kind_and_a_foreign_one_is_refused(self, mixture: Puzzles) -> None:
+        for task in mixture.sample(random.Random(0), 12):
+            source = next(s for s in mixture.sources if s.source == task.source)
+            env = mixture.env()
+            await env.reset(task, 0)
+            await env.step(source.demonstrate(task)[0])
+            assert await env.final_state() == {"verdict": "solved"}
+        with pytest.raises(EnvFailure, match="is of 'puzzles/sudoku'; expected was one of puzzles/modular_chain"):
+            await CHAINS.env().reset(Sudoku().held_out(1)[0], 0)
+
+
+def test_the_shipped_base_is_small_thinks_in_steps_and_gives_up_too_early() -> None:
+    assert sum(p.stat().st_size for p in SHIPPED["base-puzzles"].iterdir()) < 1.5e6
+    played = evaluate_policy(load_policy("base-puzzles"), RECIPE, Puzzles().held_out(180))
+    assert 0.1 <= played.summary["success"] <= 0.4
+    assert played.summary["invalid"] < 0.02
+    by_difficulty = played.summary["by_difficulty"]
+    assert by_difficulty["easy"]["success"] > by_difficulty["medium"]["success"] > by_difficulty["hard"]["success"]
+    short = 0
+    chains = [t for t in played.trajectories if t.task.source == "puzzles/modular_chain"]
+    for t in chains:
+        short += len(thought_of(t.turns[0].text).split(";")) < len(Chain.of(t.task).operations)
+    assert short > 0.4 * len(chains)

@@ -318,8 +318,10 @@ def test_an_episode_of_a_run_is_replayed_and_told_from_one_that_was_changed(
     from longstride.core.config import dump_toml
     from longstride.envs.web.demonstrator import Demonstrator
     from longstride.rollout import Plan, Pool, ScriptedPlayer, TrajectoryStore
+    from longstride.training.recipe import Recipe
 
     recipe = recipes.load("tti")
+    assert isinstance(recipe, Recipe)
     task = recipe.tasks.held_out(1)[0]
     solver = Demonstrator(task, random.Random(0))
     player = ScriptedPlayer(lambda episode: solver.say(episode.observations[-1]))

@@ -162,7 +162,8 @@ def table(result: Mapping[str, Any]) -> str:
         peer = f"{_number(row['peer'])} ({row['against']})" if "peer" in row else ""
         interval = "" if row["lo"] is None else f"{_number(row['lo'])} to {_number(row['hi'])}"
         goal = "" if row["goal"] is None else f"{'>=' if row['at_least'] else '<='} {_number(row['goal'])}"
-        cells = [f"{row['name']} ({row['unit']})", _number(row["ours"]), peer, value, interval, goal, row["verdict"]]
+        unit = f" ({row['unit']})" if row["unit"] else ""
+        cells = [row["name"] + unit, _number(row["ours"]), peer, value, interval, goal, row["verdict"]]
         lines.append(f"| {' | '.join(cells)} |")
     versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     lines += ["", f"Ours and peer are medians of {result['rounds']} rounds, in which all sides took turns."]

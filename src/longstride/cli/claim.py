@@ -37,13 +37,12 @@ def run(args: argparse.Namespace) -> int:
     from longstride.core.config import resolve
     from longstride.report.live import Live
     from longstride.training.claim import run_claim
-    from longstride.training.recipe import Recipe
 
     seeds = None if args.seeds is None else range(args.seeds)
     results = []
     for claim, recipe in pairs:
         # an arm after the other: a line a row, since a screen could show one run only
-        scaled = resolve(Recipe, recipe, claim.scale)
+        scaled = resolve(type(recipe), recipe, claim.scale)
         lines = Live(claim.name, scaled.iterations, Console(stderr=True, force_terminal=False))
         try:
             results.append(run_claim(claim, recipe, FOLDER, seeds, lines, args.jobs))

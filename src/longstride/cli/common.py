@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from longstride.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
+    from longstride.training.experiment import Experiment
     from longstride.training.recipe import Recipe
 
 RUN_FILE = "run.toml"
@@ -20,24 +21,39 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1))
 
 
-def recipe_from(target: str) -> "Recipe":
-    """The recipe that a word on the command line means: a name from `longstride list`, or a TOML file.
+def experiment_from(target: str) -> "Experiment":
+    """What a word on the command line means that is to be run: a name from `longstride list`, or a TOML file.
 
     Raises:
         ConfigError: there is none of that name, or the file is not a recipe.
     """
     from longstride import recipes
-    from longstride.core.config import load_toml
-    from longstride.envs.web import tasks  # noqa: F401 (a TOML file may name its components)
-    from longstride.training.recipe import Recipe
+    from longstride.training.experiment import load_experiment
 
     if target in recipes.catalogue():
         return recipes.load(target)
     if target.endswith(".toml") or Path(target).is_file():
-        return load_toml(Recipe, Path(target))
+        return load_experiment(Path(target))
     if "=" in target:
         raise ConfigError(f"{target!r} stands where a recipe belongs; expected `train RECIPE key=value ...`")
     return recipes.load(target)
+
+
+def recipe_from(target: str) -> "Recipe":
+    """As `experiment_from`, for commands that are about language agents.
+
+    Raises:
+        ConfigError: as `experiment_from`, or it is of another type.
+    """
+    from longstride.training.recipe import Recipe
+
+    found = experiment_from(target)
+    if not isinstance(found, Recipe):
+        raise ConfigError(
+            f"{target} is a {found.type_name()}, and this command is for language agents (type recipe); the tests of a "
+            "run of any type stand in its report: `longstride view RUN`"
+        )
+    return found
 
 
 def free_folder(path: Path) -> Path:

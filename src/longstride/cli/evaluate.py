@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from longstride.strategies import Strategy
     from longstride.training.recipe import Recipe
 
-MODEL_RECIPE = "tti"
-"""Gives tasks, horizon and context where a model is evaluated and no run says which."""
+MODEL_RECIPES = {"base-miniwob": "tti_miniwob", "base-puzzles": "grpo"}
+"""Give tasks, horizon and context where a model is evaluated and no run says which; `tti` for any other model."""
 
 
 def add(commands: Any) -> None:
@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     if args.horizon is not None:
         overrides.append(f"test_horizon={{type='fixed', limit={args.horizon}}}")
     overrides += args.overrides
-    recipe = resolve(Recipe, recipe_from(str(toml) if toml.is_file() else MODEL_RECIPE), overrides)
+    whose = str(toml) if toml.is_file() else MODEL_RECIPES.get(args.target, "tti")
+    recipe = resolve(Recipe, recipe_from(whose), overrides)
     tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
     strategies = [CheckAgain(checks=n) for n in args.checks] if args.strategy == "check-again" else [Direct()]
     rows = _rows(args.target, recipe, tasks, strategies)

@@ -5,10 +5,13 @@ import errno
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from longstride.cli.common import RUN_FILE, free_folder, program, recipe_from, resume_command
+from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command
 from longstride.core.errors import ConfigError, LongstrideError, RunError
+
+if TYPE_CHECKING:
+    from longstride.training.experiment import Experiment
 
 
 def add(commands: Any) -> None:
@@ -36,7 +39,7 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains; 130 when interrupted."""
-    recipe = _recipe(args)
+    recipe = _experiment(args)
     if args.dry_run:
         from longstride.core.config import dump_toml
 
@@ -46,13 +49,13 @@ def run(args: argparse.Namespace) -> int:
 
     from longstride.report.html import write_report
     from longstride.report.live import Live
-    from longstride.training.trainer import train
+    from longstride.training.recipe import Recipe
 
     cluster = _cluster(args.cluster)
     print(f"run folder: {folder}", flush=True)
     try:
         with Live(recipe.name, recipe.iterations) as live:
-            train(recipe, folder, live, resume=args.resume is not None, cluster=cluster)
+            recipe.train(folder, live, resume=args.resume is not None, cluster=cluster)
         report = write_report(folder)
     except KeyboardInterrupt:
         print(
@@ -66,13 +69,14 @@ def run(args: argparse.Namespace) -> int:
                 f"{folder} keeps all finished iterations; with room on the disk go on with:\n  {resume_command(folder)}"
             )
         raise
-    print(f"report: {report}\nmore:   {program()} eval {folder} --strategy check-again --checks 1..4")
+    print(f"report: {report}")
+    if isinstance(recipe, Recipe):
+        print(f"more:   {program()} eval {folder} --strategy check-again --checks 1..4")
     return 0
 
 
-def _recipe(args: argparse.Namespace) -> Any:
+def _experiment(args: argparse.Namespace) -> "Experiment":
     from longstride.core.config import resolve
-    from longstride.training.recipe import Recipe
 
     overrides = list(args.overrides)
     if args.resume is not None:
@@ -83,14 +87,14 @@ def _recipe(args: argparse.Namespace) -> Any:
         overrides[:0] = [args.recipe] if args.recipe else []
         if not (args.resume / RUN_FILE).is_file():
             raise RunError(f"{args.resume} is no run folder: it has no {RUN_FILE}")
-        base = recipe_from(str(args.resume / RUN_FILE))
+        base = experiment_from(str(args.resume / RUN_FILE))
     elif args.recipe is None:
         raise ConfigError(
             "which recipe? Give a name from `longstride list` or a TOML file, such as `longstride train tti`"
         )
     else:
-        base = recipe_from(args.recipe)
-    return resolve(Recipe, base, overrides + ([f"seed={args.seed}"] if args.seed is not None else []))
+        base = experiment_from(args.recipe)
+    return resolve(type(base), base, overrides + ([f"seed={args.seed}"] if args.seed is not None else []))
 
 
 def _cluster(target: str | None) -> Any:

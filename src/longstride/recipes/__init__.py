@@ -12,7 +12,7 @@ from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from longstride.training.claim import Claim
-    from longstride.training.recipe import Recipe
+    from longstride.training.experiment import Experiment
 
 
 class Page(NamedTuple):
@@ -37,7 +37,7 @@ def catalogue() -> dict[str, Page]:
     return pages
 
 
-def load(name: str) -> "Recipe":
+def load(name: str) -> "Experiment":
     """The recipe called `name`.
 
     Raises:

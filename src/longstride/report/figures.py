@@ -9,10 +9,26 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from longstride.report.rows import BASELINES, DIFFICULTIES, Record, Row, horizons, interval, measure, number, numbers
+from longstride.report.rows import (
+    BASELINES,
+    DIFFICULTIES,
+    Record,
+    Row,
+    horizons,
+    interval,
+    measure,
+    number,
+    numbers,
+    sources,
+)
 
 MOST_POINTS = 400
 """A series is thinned evenly to this many points: more cannot be told apart at the width of a page."""
+HUES = (
+    ("green", "circle"), ("blue", "square"), ("vermilion", "triangle"), ("purple", "circle"), ("orange", "square"),
+    ("sky", "triangle"), ("ink", "circle"), ("grey", "square"),
+)  # fmt: skip
+"""Hue and mark of each series of a figure whose series are not known in advance."""
 _MARKS = {"easy": ("sky", "circle"), "medium": ("blue", "square"), "hard": ("vermilion", "triangle")}
 _CHECKS = re.compile(r"check_again_(\d+)(.*)", re.DOTALL)
 Figure = dict[str, Any]
@@ -22,10 +38,10 @@ Read = Callable[[Row], float | None]
 def figures(record: Record) -> list[Figure]:
     """All figures of a run, in the order in which they tell its story."""
     made = (
-        _learning(record), _lengths(record), _difficulty(record), _trouble(record),
+        _learning(record), _lengths(record), _difficulty(record), _tasks(record), _trouble(record),
         _shares(record, "actions", "Actions", "Share of all turns by verb, on the held-out tasks.", "share of turns"),
         _shares(record, "stops", "Why episodes stopped", "Share of the held-out episodes.", "share of episodes"),
-        _checks(record), _loss(record),
+        _checks(record), _loss(record), _values(record),
     )  # fmt: skip
     return [figure for figure in made if figure]
 
@@ -37,7 +53,9 @@ def _learning(record: Record) -> Figure | None:
         ("minutes", lambda r: None if (s := number(r, "seconds")) is None else s / 60), ("iteration", _iteration),
     ]  # fmt: skip
     held_out, train = record.learning, record.train
-    axes = [(name, read) for name, read in reads if any(read(r) is not None for r in (*held_out, *train))]
+    rows = (*held_out, *train)
+    axes = [(name, read) for name, read in reads if any(read(r) for r in rows)]  # an axis of zeros tells nothing
+    axes = axes or [(name, read) for name, read in reads if any(read(r) is not None for r in rows)]
     rules = [{"name": "warm start", "y": y} for r in record.curve("warm_start")[-1:] if (y := _success(r)) is not None]
     for policy in BASELINES:
         rules += [{"name": policy.replace("_", " "), "y": y} for r in record.curve(policy)[-1:]
@@ -56,6 +74,8 @@ def _learning(record: Record) -> Figure | None:
 def _lengths(record: Record) -> Figure | None:
     """The horizon schedule over what episodes really took."""
     train = record.train
+    if all(number(r, "summary", "episodes") == 0 for r in train):  # from given data: no horizon was at work
+        return None
     names = list(dict.fromkeys(d for r in train for d in horizons(r)))
     alike = all(len(set(horizons(r).values())) <= 1 for r in train)
     series = []
@@ -81,18 +101,46 @@ def _difficulty(record: Record) -> Figure | None:
                   "success", series, share=True)  # fmt: skip
 
 
+def _tasks(record: Record) -> Figure | None:
+    """Success by test task, where tasks are named and have no difficulty."""
+    rows = [r for r in record.learning if not numbers(r, "summary", "by_difficulty")]
+    names = dict.fromkeys(name for r in rows for name in sources(r))
+    series = [
+        _series(name, rows, [_iteration], lambda r, n=name: sources(r).get(n), hue, mark=mark)
+        for name, (hue, mark) in zip(names, HUES, strict=False)
+    ]
+    return _lines("Success by task", "The test tasks one by one.", "success", series, share=True)
+
+
 def _trouble(record: Record) -> Figure | None:
     series = [
         _series("time-outs", record.train, [_iteration], _measure("timeouts"), "vermilion", mark="circle"),
         _series("invalid", record.train, [_iteration], _measure("invalid"), "purple", mark="square"),
     ]
-    return _lines("Time-outs and invalid actions", "Training: share of episodes cut by a budget, share of turns "
-                  "whose action could not be parsed.", "share", series, share=True)  # fmt: skip
+    title, caption = "Time-outs", "Training: share of episodes cut by a budget."
+    if series[1]["points"]:
+        title = "Time-outs and invalid actions"
+        caption = f"{caption[:-1]}, share of turns whose action could not be parsed."
+    return _lines(title, caption, "share", series, share=True)
 
 
 def _loss(record: Record) -> Figure | None:
-    series = [_series("loss", record.train, [_iteration], _get("loss"), "green", mark="circle")]
-    return _lines("Loss", "Mean training loss of each iteration.", "loss", series, free=True)
+    return _metrics(record, "Loss", "Mean training loss of each iteration.", "loss", ("loss", "imitation"))
+
+
+def _values(record: Record) -> Figure | None:
+    return _metrics(record, "Values", "What critics say of the states and actions that they are trained on: mean of "
+                    "each iteration.", "value", ("q", "v", "target"))  # fmt: skip
+
+
+def _metrics(record: Record, title: str, caption: str, y: str, kinds: Sequence[str]) -> Figure | None:
+    """Training metrics whose name ends in one of `kinds`, such as `loss`, `q_loss` and `level_0.q_loss`."""
+    names = [n for n in dict.fromkeys(k for r in record.train for k in r) if re.split(r"[._]", n)[-1] in kinds]
+    series = [
+        _series(name.replace("_", " ").replace(".", ": "), record.train, [_iteration], _get(name), hue, mark=mark)
+        for name, (hue, mark) in zip(names, HUES, strict=False)
+    ]
+    return _lines(title, caption, y, series, free=True)
 
 
 def _checks(record: Record) -> Figure | None:

@@ -35,6 +35,8 @@ from longstride.stats import paired_difference
 
 STATIC = Path(__file__).parent / "static"
 RECIPE_CHARACTERS, TABLE_ROWS = 100_000, 300
+WORDS = ("policy", "strategy")
+"""Columns of the table that hold words."""
 
 
 def write_report(run: Path) -> Path:
@@ -45,7 +47,7 @@ def write_report(run: Path) -> Path:
     """
     record = read_record(run)
     episodes, notes = read_episodes(run)
-    page = _page(record, episodes, notes)
+    page = _page(record, episodes, notes if record.has_trajectories else [])
     target, part = run / "report.html", run / "report.html.part"
     try:
         part.write_text(page, encoding="utf-8", errors="replace", newline="\n")
@@ -76,12 +78,13 @@ def _spent(record: Record) -> str:
     steps = max((number(r, "total_env_steps") or 0.0 for r in record.rows), default=0.0)
     unit, size = ("s", 1) if seconds < 90 else ("min", 60) if seconds < 5400 else ("h", 3600)
     time = f"{seconds / size:.{0 if size == 1 else 1}f} {unit}"
-    return f"{n} iteration{'s' * (n != 1)}, {time}, {short(steps)} environment steps"
+    taken = f", {short(steps)} environment steps" if steps else ""
+    return f"{n} iteration{'s' * (n != 1)}, {time}{taken}"
 
 
 def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str:
     style, script = _static("report.css"), _static("charts.js") + _static("viewer.js")
-    planned = number(record.recipe, "iterations")
+    planned = record.planned
     notes = [*record.notes, *notes]
     if planned and record.last_iteration < planned:
         notes.insert(
@@ -91,6 +94,7 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
         title=escape(record.name), verdict=escape(verdict(record)).replace("-&gt;", "&rarr;"),
         certainty=_certainty(record), tiles=_tiles(record), notes="".join(f"<li>{escape(n)}</li>" for n in notes),
         table=_table(record.evals), recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
+        hidden="" if record.has_trajectories else " hidden",
         style=style, script=script, style_hash=_hash(style), script_hash=_hash(script),
         data=embed({"figures": figures(record), "episodes": episodes}),
     )  # fmt: skip
@@ -143,32 +147,41 @@ def _tiles(record: Record) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    """Every evaluation, newest last."""
+    """Every evaluation, newest last; a column that no row fills is left out."""
     if not rows:
         return "<p>None yet.</p>"
-    columns = ("iteration", "policy", "strategy", "horizon", "episodes", "failed", "success", "95% interval", "length",
-               "time-outs", "invalid", *DIFFICULTIES)  # fmt: skip
-    head = "".join(f'<th scope="col">{c}</th>' for c in columns)
-    body = "".join(f"<tr>{_cells(r)}</tr>" for r in rows[-TABLE_ROWS:])
+    cells = [_cells(r) for r in rows[-TABLE_ROWS:]]
+    shown = [column for column in cells[0] if any(row[column] for row in cells)]
+    head = "".join(f'<th scope="col">{column}</th>' for column in shown)
+    body = "".join(f"<tr>{''.join(_cell(column, row[column]) for column in shown)}</tr>" for row in cells)
     left = f"<p>The newest {TABLE_ROWS} of {len(rows)}.</p>" if len(rows) > TABLE_ROWS else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'{left}<div class="scroll" tabindex="0">{table}</div>'
 
 
-def _cells(row: Row) -> str:
-    def cell(digits: int, *path: str) -> str:
+def _cell(column: str, text: str) -> str:
+    kind = ' class="word"' if column in WORDS else ""
+    return f"<td{kind}>{escape(text)}</td>"
+
+
+def _cells(row: Row) -> dict[str, str]:
+    """The texts of a row by column; empty where it does not say."""
+
+    def told(digits: int, *path: str) -> str:
         value = number(row, *path)
         return "" if value is None else f"{value:.{digits}f}"
 
     ends = interval(row)
-    words = [str(row.get(k, ""))[:60].replace("_", " ") for k in ("policy", "strategy")]
-    figures = [
-        horizon_text(row), cell(0, "summary", "episodes"), cell(0, "summary", "failed"), cell(3, "summary", "success"),
-        f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "", cell(1, "summary", "length"), cell(2, "summary", "timeouts"),
-        cell(3, "summary", "invalid"), *(cell(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES),
-    ]  # fmt: skip
-    return (
-        f"<td>{cell(0, 'iteration')}</td>"
-        + "".join(f'<td class="word">{escape(w)}</td>' for w in words)
-        + "".join(f"<td>{escape(f)}</td>" for f in figures)
-    )
+    return {
+        "iteration": told(0, "iteration"),
+        **{word: str(row.get(word, ""))[:60].replace("_", " ") for word in WORDS},
+        "horizon": horizon_text(row),
+        "episodes": told(0, "summary", "episodes"),
+        "failed": told(0, "summary", "failed"),
+        "success": told(3, "summary", "success"),
+        "95% interval": f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
+        "length": told(1, "summary", "length"),
+        "time-outs": told(2, "summary", "timeouts"),
+        "invalid": told(3, "summary", "invalid"),
+        **{d: told(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES},
+    }

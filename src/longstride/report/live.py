@@ -13,7 +13,18 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from longstride.report.rows import DIFFICULTIES, TRAINED, Row, horizon_text, interval, measure, number, points, short
+from longstride.report.rows import (
+    DIFFICULTIES,
+    TRAINED,
+    Row,
+    horizon_text,
+    interval,
+    measure,
+    number,
+    points,
+    short,
+    sources,
+)
 
 REFRESHES = 4
 """Drawings a second."""
@@ -108,6 +119,8 @@ class Live:
             parts.append(change)
         if (loss := number(row, "loss")) is not None:
             parts.append(f"loss {loss:.4g}")
+        if (updates := number(row, "updates")) is not None:
+            parts.append(f"{short(updates)} updates")
         if (speed := number(row, "tokens_per_second")) is not None:
             parts.append(f"{short(speed)} tok/s")
         parts.append(f"{_clock(self._seconds())} spent")
@@ -127,15 +140,20 @@ class Live:
         grid.add_column(style="dim", min_width=12)
         grid.add_row("held-out", self._success([self._start, *self._held_out], held_out))
         grid.add_row("training", self._success(self._train, train))
-        grid.add_row("difficulty", Text(self._by_difficulty(held_out, train)))
+        if parts := self._parts(held_out) or self._parts(train):
+            grid.add_row("parts", Text("   ".join(parts)))
+        played = held_out if number(train, "summary", "episodes") == 0 else train
 
         def mean(key: str, digits: int) -> str:
-            return _show(measure(train, key), digits)
+            return _show(measure(played, key), digits)
 
         grid.add_row("length", Text(f"{mean('length', 1)} steps, successes {mean('length_success', 1)}"))
-        grid.add_row("time-outs", Text(f"{mean('timeouts', 2)}   invalid {mean('invalid', 2)}"))
-        speed = number(train, "tokens_per_second")
-        grid.add_row("speed", Text(f"{'-' if speed is None else short(speed)} tokens/s"))
+        invalid = "" if measure(played, "invalid") is None else f"   invalid {mean('invalid', 2)}"
+        grid.add_row("time-outs", Text(mean("timeouts", 2) + invalid))
+        if (speed := number(train, "tokens_per_second")) is not None:
+            grid.add_row("speed", Text(f"{short(speed)} tokens/s"))
+        if (updates := number(train, "updates")) is not None:
+            grid.add_row("updates", Text(short(updates)))
         grid.add_row("time", Text(clock))
         phase, at, total = self._phase
         bar = Table.grid(padding=(0, 2))
@@ -158,12 +176,10 @@ class Live:
             text.append(f"  {change}", "green" if change.startswith("+") else "red")
         return text
 
-    def _by_difficulty(self, held_out: Row, train: Row) -> str:
-        def shares(row: Row) -> list[str]:
-            found = [(d, number(row, "summary", "by_difficulty", d, "success")) for d in DIFFICULTIES]
-            return [f"{d} {v:.2f}" for d, v in found if v is not None]
-
-        return "   ".join(shares(held_out) or shares(train)) or "-"
+    def _parts(self, row: Row) -> list[str]:
+        """Success by difficulty, or by task where there is none."""
+        found = {d: v for d in DIFFICULTIES if (v := number(row, "summary", "by_difficulty", d, "success")) is not None}
+        return [f"{name} {share:.2f}" for name, share in (found or sources(row)).items()]
 
     def _spark(self, values: Sequence[float]) -> str:
         """Shares in [0, 1] as one character each."""

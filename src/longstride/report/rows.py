@@ -65,6 +65,14 @@ def horizon_text(row: Row) -> str:
     return "/".join(f"{t:.0f}" for t in (turns[:1] if len(set(turns)) == 1 else turns)) or "-"
 
 
+def sources(row: Row) -> dict[str, float]:
+    """Success by the name of a task or of where it comes from."""
+    summary = row.get("summary")
+    found = summary.get("by_source") if isinstance(summary, Mapping) else None
+    names = found if isinstance(found, Mapping) else {}
+    return {str(k): v for k in names if (v := number(names, k, "success")) is not None}
+
+
 def interval(row: Row) -> tuple[float, float] | None:
     """The interval of a row's success, low end first."""
     ends = row.get("interval")
@@ -140,6 +148,19 @@ class Record:
         first = (start or agent or [None])[0]
         last = agent[-1] if agent and agent[-1] is not first and number(agent[-1], "iteration") else None
         return first, last
+
+    @property
+    def has_trajectories(self) -> bool:
+        """Whether it is a run of a language agent, whose episodes can be read step by step."""
+        return self.recipe.get("type", "recipe") == "recipe"
+
+    @property
+    def planned(self) -> float | None:
+        """Iterations that the recipe asks for, where it is known: its own, or those of its phases."""
+        phases = self.recipe.get("phases")
+        if not isinstance(phases, list):
+            return number(self.recipe, "iterations")
+        return sum(number(phase, "iterations") or 0.0 for phase in phases)
 
     @property
     def last_iteration(self) -> int:

@@ -1,5 +1,5 @@
-"""Checkpoints: `checkpoints/000003/` is a Hugging Face folder plus `trainer.safetensors` and `trainer.json`, and
-`pending.jsonl` where episodes were played ahead; no pickle.
+"""Checkpoints: `checkpoints/000003/` holds `trainer.safetensors` and `trainer.json`; where a language model is trained
+it is a Hugging Face folder besides, with `pending.jsonl` where episodes were played ahead; no pickle.
 
 What always holds: a checkpoint appears whole or not at all, and `checkpoints/latest.json` names one that is whole,
 whenever the process is killed; the warm start (000000) and the two newest are kept.
@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from torch import Tensor
 
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory
-from longstride.models.load import Policy, save_policy
 
 PENDING = "pending.jsonl"
 KEPT = 2
@@ -32,12 +31,12 @@ class Checkpoint:
     """What was saved after an iteration."""
 
     folder: Path
-    """Loads as a policy: `models.load.load_policy(str(folder))`."""
+    """A language agent's loads as a policy: `models.load.load_policy(str(folder))`."""
     numbers: dict[str, Any]
     """Counters of trainer and learner."""
 
     def tensors(self) -> dict[str, Tensor]:
-        """The optimiser's moments.
+        """The learner's tensors.
 
         Raises:
             RunError: the file is missing or damaged.
@@ -47,7 +46,7 @@ class Checkpoint:
             return load_file(path)
         except (OSError, SafetensorError) as e:
             raise RunError(
-                f"cannot read {path}: {e}; the model beside it may still be whole, the optimiser is not"
+                f"cannot read {path}: {e}; a model beside it may still be whole, the learner's state is not"
             ) from e
 
     def pending(self) -> list[Trajectory]:
@@ -74,7 +73,7 @@ def write_atomically(path: Path, text: str) -> None:
 def save_checkpoint(
     run: Path,
     iteration: int,
-    policy: Policy,
+    write: Callable[[Path], None],
     tensors: dict[str, Tensor],
     numbers: dict[str, Any],
     pending: Sequence[Trajectory] = (),
@@ -84,7 +83,8 @@ def save_checkpoint(
     Args:
         run: the run folder.
         iteration: updates made so far.
-        policy: as it is now.
+        write: makes the checkpoint's folder and writes in it what the tensors do not hold, such as a policy;
+            `Path.mkdir` where they hold everything.
         tensors: state of the learner.
         numbers: counters of trainer and learner.
         pending: trajectories of later iterations, which asynchronous rollouts have made already.
@@ -96,7 +96,7 @@ def save_checkpoint(
     home.mkdir(parents=True, exist_ok=True)
     folder, partial = home / f"{iteration:06d}", home / "partial"
     shutil.rmtree(partial, ignore_errors=True)
-    save_policy(policy, partial)
+    write(partial)
     try:
         save_file({k: t.contiguous() for k, t in tensors.items()}, partial / "trainer.safetensors")
     except SafetensorError as e:

@@ -26,9 +26,9 @@ from longstride.stats import Finding, Judgement, mean_interval, overall, paired_
 from longstride.strategies import CheckAgain, Direct
 from longstride.training.checkpoint import write_atomically
 from longstride.training.evaluate import evaluate_policy, load_run
+from longstride.training.experiment import Experiment
 from longstride.training.recipe import Claim, Recipe, sides_of
 from longstride.training.run_folder import Listener, Silent
-from longstride.training.trainer import train
 
 CHECKS = (1, 2, 3, 4)
 """Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""
@@ -36,7 +36,7 @@ CHECKS = (1, 2, 3, 4)
 
 def run_claim(
     claim: Claim,
-    recipe: Recipe,
+    recipe: Experiment,
     folder: Path,
     seeds: Sequence[int] | None = None,
     listener: Listener | None = None,
@@ -49,7 +49,7 @@ def run_claim(
         recipe: what the arms override.
         folder: runs stand in `folder/NAME/ARM-SEED`; `folder/NAME.json`, `.md` and `.svg` hold the result.
         seeds: instead of the claim's own; at least two.
-        listener: told of each run (see `trainer.train`); with several jobs, of each run's rows when it has ended.
+        listener: told of each run (see `Experiment.train`); with several jobs, of each run's rows when it has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:
@@ -60,22 +60,25 @@ def run_claim(
         `commit`, `command`, `seconds`.
 
     Raises:
-        ConfigError: fewer than two seeds, or an arm that cannot be built (before anything is run).
-        RunError: see `trainer.train`.
+        ConfigError: before anything is run: fewer than two seeds, an arm that cannot be built, or checks of answers
+            where none are given.
+        RunError: see `Experiment.train`.
     """
     seeds = tuple(claim.seeds if seeds is None else seeds)
     if len(set(seeds)) < 2:
         raise ConfigError(f"a claim needs at least two different seeds to say anything, got {list(seeds)}")
+    if claim.check_again and not isinstance(recipe, Recipe):
+        raise ConfigError(f"check_again is for language agents; {recipe.name} is a {recipe.type_name()}, leave it out")
     home = folder / claim.name
     runs = {
-        (arm, seed): resolve(Recipe, recipe, (*claim.scale, *changes, f"seed={seed}"))
+        (arm, seed): resolve(type(recipe), recipe, (*claim.scale, *changes, f"seed={seed}"))
         for seed in seeds
         for arm, changes in claim.arms.items()
     }
     curves: dict[str, list[list[dict[str, Any]]]] = {arm: [] for arm in claim.arms}
     _train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
-    for (arm, seed), ours in runs.items():
-        curves[arm].append(_curve(home / f"{arm}-{seed}", ours))
+    for arm, seed in runs:
+        curves[arm].append(_curve(home / f"{arm}-{seed}"))
     checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
 
     final = _paired_outcomes(curves)
@@ -93,7 +96,7 @@ def run_claim(
         "seeds": list(seeds),
         "effects": [_effect(f) for f in findings],
         "control_effects": [_effect(f) for f in controls],
-        "matched_env_steps": [_matched(text, curves) for text in claim.expected.relations],
+        "matched_env_steps": [_matched(text, curves) for text in claim.expected.relations if _collected(curves)],
         "check_again": checks,
         "arms": {arm: _arm(claim.arms[arm], curves[arm], final[arm]) for arm in claim.arms},
         "commit": commit(),
@@ -106,15 +109,15 @@ def run_claim(
     return result
 
 
-def _train_all(runs: dict[Path, Recipe], listener: Listener, jobs: int) -> None:
+def _train_all(runs: dict[Path, Experiment], listener: Listener, jobs: int) -> None:
     """Trains what has not been trained yet, `jobs` runs at a time."""
     if jobs == 1:
-        for folder, recipe in runs.items():
-            train(recipe, folder, listener, resume=True)
+        for folder, experiment in runs.items():
+            experiment.train(folder, listener, resume=True)
         return
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
-        waiting = {pool.submit(train, recipe, folder, None, True): folder for folder, recipe in runs.items()}
+        waiting = {pool.submit(run.train, folder, None, True): folder for folder, run in runs.items()}
         try:
             for done, future in enumerate(as_completed(waiting), 1):
                 future.result()
@@ -135,11 +138,12 @@ def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judg
     return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
 
 
-def _curve(run: Path, recipe: Recipe) -> list[dict[str, Any]]:
+def _curve(run: Path) -> list[dict[str, Any]]:
     """The policy's evaluations in a finished run, the warm start's first, under the first strategy."""
-    strategy = recipe.evaluation.strategies[0].name
     try:
-        rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        tested = [row for row in map(json.loads, lines) if row["kind"] == "eval"]
+        rows = [row for row in tested if row["policy"] in ("warm_start", "agent")]
         return [
             {
                 "iteration": row["iteration"],
@@ -152,7 +156,7 @@ def _curve(run: Path, recipe: Recipe) -> list[dict[str, Any]]:
                 "outcomes": row["outcomes"],
             }
             for row in rows
-            if row["kind"] == "eval" and row["policy"] in ("warm_start", "agent") and row["strategy"] == strategy
+            if row["strategy"] == rows[0]["strategy"]
         ]
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunError(
@@ -168,6 +172,11 @@ def _paired_outcomes(curves: dict[str, list[list[dict[str, Any]]]]) -> dict[str,
     if not whole:
         raise RunError("every held-out task failed in some run; see `failed` in their metrics.jsonl")
     return {arm: np.array([[o[k] > 0 for k in whole] for o in by_seed], float) for arm, by_seed in last.items()}
+
+
+def _collected(curves: dict[str, list[list[dict[str, Any]]]]) -> bool:
+    """Whether every run took steps in its environment; one that learns from given data alone takes none."""
+    return all(curve[-1]["env_steps"] for by_seed in curves.values() for curve in by_seed)
 
 
 def _effect(finding: Finding) -> dict[str, Any]:
@@ -270,22 +279,22 @@ def _table(result: dict[str, Any], drawn: bool) -> str:
 
 
 def _plot(result: dict[str, Any], path: Path) -> bool:
-    """Success against episodes and against environment steps: mean of the seeds, band from the lowest to the
-    highest."""
+    """Success against episodes and environment steps, or against iterations where some run collected nothing: mean of
+    the seeds, band from the lowest to the highest."""
     if importlib.util.find_spec("matplotlib") is None:
         return False
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
-    for ax, x, label in zip(
-        figure.subplots(1, 2, sharey=True), ("episodes", "env_steps"), ("episodes", "env steps"), strict=True
-    ):
+    collected = all(all(arm["env_steps"]) for arm in result["arms"].values())
+    along = ("episodes", "env_steps") if collected else ("iteration",)
+    for ax, x in zip(figure.subplots(1, len(along), sharey=True, squeeze=False)[0], along, strict=True):
         for name, arm in result["arms"].items():
             x_SI = np.array([[p[x] for p in curve] for curve in arm["curves"]], float)
             y_SI = np.array([[p["success"] for p in curve] for curve in arm["curves"]])
             ax.plot(x_SI.mean(0), y_SI.mean(0), label=name)
             ax.fill_between(x_SI.mean(0), y_SI.min(0), y_SI.max(0), alpha=0.15, linewidth=0)
-        ax.set_xlabel(label)
+        ax.set_xlabel(x.replace("_", " "))
     figure.axes[0].set_ylabel("held-out success")
     figure.axes[0].legend(frameon=False, fontsize="small")
     figure.savefig(path, metadata={"Date": None})

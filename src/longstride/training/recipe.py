@@ -4,7 +4,8 @@ torch.
 What always holds: two runs of one recipe give the same numbers. TOML and overrides are `core.config`'s.
 """
 
-from typing import Annotated, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -27,6 +28,11 @@ from longstride.rollout.pool import PoolConfig
 from longstride.stats import Ordering
 from longstride.strategies import Direct, Strategy
 from longstride.training.config import Count, LearnerConfig
+from longstride.training.experiment import Experiment
+
+if TYPE_CHECKING:
+    from longstride.training.cluster.config import ClusterConfig
+    from longstride.training.run_folder import Listener
 
 
 class Evaluation(Component):
@@ -46,13 +52,9 @@ class Evaluation(Component):
     """Whether the trivial policies are run on the same tasks, once."""
 
 
-class Recipe(Component):
-    """A method and its numbers. Iterations count from 1; 0 is the warm start."""
+class Recipe(Experiment):
+    """A method for language agents, and its numbers. Iteration 0 is the warm start."""
 
-    name: str
-    """Name of the method: what `longstride list` shows."""
-    seed: int = 0
-    """Every random stream is derived from it."""
     iterations: Count
     """Rounds of collecting and training."""
     episodes: Count
@@ -105,6 +107,23 @@ class Recipe(Component):
                 f"sampling.temperature and sampling.top_p must be 1 and 1, not {drawn[0]} and {drawn[1]}"
             )
         return self
+
+    def train(
+        self,
+        folder: Path,
+        listener: "Listener | None" = None,
+        resume: bool = False,
+        cluster: "ClusterConfig | None" = None,
+    ) -> None:
+        """See `trainer.train`."""
+        from longstride.training.trainer import train
+
+        train(self, folder, listener, resume, cluster)
+
+    def identity(self) -> dict[str, Any]:
+        data = self.as_data()
+        del data["iterations"]
+        return data
 
 
 class Claim(Component):

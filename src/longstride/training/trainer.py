@@ -5,14 +5,13 @@ nothing else, so a resumed run gives the numbers of one that was not stopped; a 
 trained on; the run folder holds the last whole iteration whenever the process ends, however it ends.
 """
 
-import errno
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from longstride.core.errors import LongstrideError, RunError
+from longstride.core.errors import RunError
 from longstride.core.seeds import derive, stream
 from longstride.core.trajectory import Trajectory
 from longstride.models.load import load_policy
@@ -59,15 +58,8 @@ def train(
     """
     with parallel.joined(), Cluster(cluster, recipe) if cluster else nullcontext() as spread:
         run = RunFolder(recipe, folder, listener or Silent(), resume)
-        try:
+        with run.full_disk_told():
             _loop(recipe, run, spread)
-        except (OSError, LongstrideError) as e:
-            cause = e if isinstance(e, OSError) else e.__cause__
-            if not isinstance(cause, OSError) or cause.errno != errno.ENOSPC:
-                raise
-            raise RunError(
-                f"the disk is full; {folder} keeps the run up to {run.saved}: make room and resume it"
-            ) from e
 
 
 def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:

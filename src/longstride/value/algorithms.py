@@ -78,6 +78,16 @@ def sac_bc(steps: int, alpha: float) -> Agent:
     return Agent(levels=(level,))
 
 
+def sized(agent: Agent, trunk: Trunk) -> Agent:
+    """An agent with other hidden layers, the same in all of its networks."""
+    levels = []
+    for level in agent.levels:
+        critic = level.critic.model_copy(update={"trunk": trunk}) if level.critic is not None else None
+        policy = level.policy.model_copy(update={"trunk": trunk})
+        levels.append(level.model_copy(update={"critic": critic, "policy": policy}))
+    return agent.model_copy(update={"levels": tuple(levels)})
+
+
 def reaching(critic: PolicyValue) -> Level:
     """SAC's level for tasks that earn 1 at success and end there; each step costs 1 until then."""
     return Level(data=Gather(goals=Given(), shift=-1.0), critic=critic, policy=Gaussian(), extraction=SAC())

@@ -4,6 +4,7 @@ What always holds: an extraction trains the policy by its loss and nothing else,
 taken with `explore` false is the one that is tested.
 """
 
+import math
 from abc import abstractmethod
 from typing import Annotated
 
@@ -139,13 +140,15 @@ class SAC(Extraction):
     """Weight of the squared distance to the data's action, in units of mean |Q|."""
     entropy: float = -1.0
     """Target of the entropy, for each coordinate of an action."""
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    """Where the temperature starts; it counts in units of the reward."""
 
     @property
     def dense(self) -> bool:
         return True
 
     def make(self, policy: Policy) -> Actor:
-        return Actor(policy, 0.0)
+        return Actor(policy, math.log(self.temperature))
 
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, generator: torch.Generator

@@ -5,7 +5,7 @@ loop that was saved and loaded gives the numbers of one that was not; episodes a
 of their iteration; every evaluation of one seed plays the same episodes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from longstride.core.component import Component
+from longstride.core.errors import RunError
 from longstride.core.seeds import derive
 from longstride.envs.control.base import ControlTasks, Episode, play
 from longstride.models.mlp import Count
@@ -97,6 +98,8 @@ class ControlLoop:
         self.offline = TransitionStore(tasks.spec.observation, tasks.spec.action, goal * (offline[0].goal is not None))
         self.offline.extend(offline)
         self.collected = TransitionStore(tasks.spec.observation, tasks.spec.action, goal)
+        self.fresh: list[Episode] = []
+        """What the last iteration has collected."""
         self.updates = 0
         """Updates so far."""
 
@@ -110,32 +113,34 @@ class ControlLoop:
         ends = np.cumsum([phase.iterations for phase in self.phases])
         return self.phases[int(np.searchsorted(ends, iteration))]
 
-    def update(self, iteration: int, horizon: int) -> dict[str, Any]:
+    def update(
+        self, iteration: int, horizon: int, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> dict[str, Any]:
         """Collects and updates.
 
         Args:
             iteration: from 1.
             horizon: most steps of an episode.
+            progress: told how many of the iteration's updates are done.
 
         Returns:
-            `collected` (episodes), `env_steps`, `successes` of them, `updates`, and the means of the learner's metrics
-            over the updates.
+            `collected` (episodes), `env_steps`, `updates`, and the means of the learner's metrics over the updates.
         """
         phase = self.phase(iteration)
-        episodes = self._collect(phase.episodes, iteration, horizon) if phase.episodes else []
-        self.collected.extend(episodes)
-        steps = sum(e.length for e in episodes)
+        self.fresh = self._collect(phase.episodes, iteration, horizon) if phase.episodes else []
+        self.collected.extend(self.fresh)
+        steps = sum(e.length for e in self.fresh)
         sources = self._sources(phase)
         totals: dict[str, Tensor] = {}
         updates = phase.updates + round(phase.utd * steps)
-        for _ in range(updates):
+        for done in range(1, updates + 1):
             found = self.learner.update(self.updates, sources, phase.conservative)
             totals = {key: totals[key] + value if totals else value for key, value in found.items()}
             self.updates += 1
+            progress(done, updates)
         return {
-            "collected": len(episodes),
+            "collected": len(self.fresh),
             "env_steps": steps,
-            "successes": sum(e.terminated for e in episodes),
             "updates": updates,
             **{key: float(total) / updates for key, total in totals.items()},
         }
@@ -164,8 +169,11 @@ class ControlLoop:
         """Goes on from what `state` gave.
 
         Raises:
-            RunError: it is of another agent.
+            RunError: it is of another agent, or damaged.
         """
         self.learner.load_state({k: t for k, t in tensors.items() if not k.startswith("collected.")})
-        self.collected = TransitionStore.of({n: tensors[f"collected.{n}"].numpy() for n in FIELDS})
-        self.updates = int(numbers["updates"])
+        try:
+            self.collected = TransitionStore.of({n: tensors[f"collected.{n}"].numpy() for n in FIELDS})
+            self.updates = int(numbers["updates"])
+        except (KeyError, TypeError, ValueError) as e:
+            raise RunError(f"the checkpoint is damaged: {type(e).__name__}: {e}") from e

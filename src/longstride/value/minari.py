@@ -89,7 +89,7 @@ def write(name: str, episodes: Sequence[Episode]) -> None:
             EpisodeBuffer(
                 id=k,
                 observations=seen,
-                actions=e.action.astype(np.float32),
+                actions=e.action.astype(np.float32),  # pyright: ignore[reportArgumentType] (arrays are what it documents)
                 rewards=e.reward.tolist(),
                 terminations=(ended & e.terminated).tolist(),
                 truncations=(ended & (not e.terminated)).tolist(),

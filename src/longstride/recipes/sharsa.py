@@ -1,0 +1,39 @@
+"""SHARSA: horizon reduction for offline goal reaching. Park et al., 2025, arXiv 2506.04168.
+
+Offline, goal-conditioned RL does not get better with more data because its horizon is long: errors of one-step targets
+add up, and far goals are hard to map to actions. SHARSA shortens both: values of subgoals n steps ahead by n-step SARSA,
+the best of 32 subgoals that a flow proposes, and a flow that acts toward it.
+
+| place | choice | paper | here |
+|---|---|---|---|
+| plan | walks without a task as data | 1M to 1B transitions of four OGBench tasks | 200,000 of `PointMaze`, navigate |
+| roll out | none: offline | five test tasks, 15 episodes each | five test tasks, 10 episodes each |
+| value | `Sarsa`, `BCE`, two critics, the least of them | n = 25 or 50, gamma 0.999 | n = 25, gamma 0.99 |
+| value | `Relabelled` goals | 20 % current, 50 % future, 30 % random | the same |
+| policy | `Flow`, 10 Euler steps, `Rejection` of 32 subgoals | goals by environment | geometric, the same episode |
+| update | Adam 3e-4, tau 0.005 | 4 layers of 1024, batch 1024, 5M updates | 2 of 128, batch 256, 12,000 updates |
+
+Deviations: a point in a maze stands for OGBench's robots, so that data, training and tests take minutes on two cores;
+an episode that ends n or fewer steps ahead is no success unless it ends at the goal (the release counts it as one).
+"""
+
+from longstride.curriculum import Fixed
+from longstride.envs.control import PointMaze
+from longstride.models.mlp import Trunk
+from longstride.training.control import ControlEvaluation, ControlRecipe
+from longstride.value import algorithms
+
+SMALL = Trunk(width=128, depth=2)
+"""Hidden layers of every network."""
+HORIZON = Fixed(limit=250)
+"""Steps: ten a cell, and the longest of the shortest ways has eleven cells."""
+
+RECIPE = ControlRecipe(
+    name="sharsa",
+    tasks=PointMaze(maze="medium", walks="navigate"),
+    agent=algorithms.sized(algorithms.SHARSA, SMALL),
+    phases=(algorithms.offline(12, updates=1000),),
+    horizon=HORIZON,
+    test_horizon=HORIZON,
+    evaluation=ControlEvaluation(episodes=10, every=4),
+)

@@ -1,0 +1,269 @@
+"""Recipes of control in the house of language agents: the same commands, run folder, report, resume and claims."""
+
+import errno
+import io
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from test_value_training import RECIPE, rows
+
+from longstride import recipes
+from longstride.cli.main import main
+from longstride.core.config import dump_toml, resolve
+from longstride.core.errors import ConfigError, RunError
+from longstride.report.html import write_report
+from longstride.report.live import Live
+from longstride.stats import Ordering
+from longstride.training import run_folder
+from longstride.training.claim import run_claim
+from longstride.training.cluster.config import ClusterConfig
+from longstride.training.control import ControlRecipe, summary_of
+from longstride.training.experiment import load_experiment
+from longstride.training.recipe import Claim
+from longstride.value import Phase
+
+PAGES = ("cal_ql", "cql", "sharsa", "wsrl")
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the tiny recipe in it."""
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.toml").write_text(dump_toml(RECIPE))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    RECIPE.train(folder)
+    return folder
+
+
+def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(argv) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and "Traceback" not in err
+    return err
+
+
+# what a file says
+
+
+def test_a_file_says_of_which_type_it_is_and_one_that_does_not_is_a_recipe(tmp_path: Path) -> None:
+    for experiment, name in ((recipes.load("tti"), "recipe"), (RECIPE, "control_recipe")):
+        path = tmp_path / f"{name}.toml"
+        path.write_text(dump_toml(experiment))
+        assert tomllib.loads(path.read_text())["type"] == name
+        assert load_experiment(path) == experiment
+    old = (tmp_path / "recipe.toml").read_text().replace('type = "recipe"\n', "", 1)
+    (tmp_path / "old.toml").write_text(old)
+    assert "type" not in tomllib.loads(old) and load_experiment(tmp_path / "old.toml") == recipes.load("tti")
+
+
+def test_an_unknown_type_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text('type = "recip"')
+    with pytest.raises(ConfigError, match=r"x\.toml: unknown type 'recip'; did you mean 'recipe'"):
+        load_experiment(tmp_path / "x.toml")
+
+
+def test_reading_a_recipe_of_language_agents_imports_no_torch(tmp_path: Path) -> None:
+    (tmp_path / "tti.toml").write_text(dump_toml(recipes.load("tti")))
+    code = (
+        "import sys\nfrom longstride.cli.main import main\n"
+        f"main(['train', {str(tmp_path / 'tti.toml')!r}, '--dry-run'])\nprint('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_pages_of_control_are_whole(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = recipes.load(name)
+    assert isinstance(recipe, ControlRecipe) and resolve(ControlRecipe, recipe, []) == recipe
+    assert main(["train", name, "--dry-run"]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["name"] == name
+    assert recipe.agent.levels[-1].data.goals is not None
+
+
+def test_the_pages_differ_where_their_papers_do() -> None:
+    cql, cal_ql, wsrl = (recipes.load(name) for name in ("cql", "cal_ql", "wsrl"))
+    assert isinstance(cql, ControlRecipe) and isinstance(cal_ql, ControlRecipe) and isinstance(wsrl, ControlRecipe)
+    calibrated = [r.agent.as_data()["levels"][0]["critic"]["conservative"]["calibrated"] for r in (cql, cal_ql, wsrl)]
+    assert calibrated == [False, True, True]
+    assert [sum(phase.episodes for phase in r.phases) > 0 for r in (cql, cal_ql, wsrl)] == [False, True, True]
+    assert cal_ql.phases[-1].retained == 0.5 and cal_ql.phases[-1].conservative
+    assert wsrl.phases[-1].retained == 0.0 and not wsrl.phases[-1].conservative
+    assert wsrl.phases[-2].episodes and not wsrl.phases[-2].utd
+
+
+# commands
+
+
+def test_train_resume_view_and_eval_take_a_recipe_of_control(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "tiny.toml", "phases=[{iterations=1, updates=2}]", "--out", "run"]) == 0
+    out = capsys.readouterr().out
+    assert "run folder: run" in out and "report: " in out and "check-again" not in out
+    assert main(["train", "--resume", "run", "phases=[{iterations=2, updates=2}]"]) == 0
+    assert [r["iteration"] for r in rows(desk / "run")] == [0, 1, 1, 2, 2]
+    assert main(["view", "run"]) == 0
+    message = refused(capsys, "eval", "run")
+    assert "control_recipe" in message and "longstride view" in message
+    assert "control_recipe" in refused(capsys, "replay", "run", "0")
+
+
+def test_a_key_of_another_type_is_refused(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unknown key 'episodes'" in refused(capsys, "train", "tiny.toml", "episodes=3", "--dry-run")
+    assert "unknown type 'recipe'" in refused(capsys, "train", "tiny.toml", "type=recipe", "--dry-run")
+
+
+def test_a_recipe_of_control_is_not_spread_over_a_cluster(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="leave out --cluster"):
+        RECIPE.train(tmp_path / "run", cluster=ClusterConfig())
+    assert not (tmp_path / "run").exists()
+
+
+# the run folder
+
+
+def test_a_checkpoint_is_one_of_the_house(finished: Path) -> None:
+    assert {p.name for p in finished.iterdir()} == {"run.toml", "metrics.jsonl", "checkpoints"}
+    kept = sorted(p.name for p in (finished / "checkpoints").iterdir())
+    assert kept == ["000000", "000003", "000004", "latest.json"]
+    assert {p.name for p in (finished / "checkpoints" / "000004").iterdir()} == {"trainer.json", "trainer.safetensors"}
+
+
+def test_another_recipe_or_type_is_refused_by_name_and_a_longer_last_phase_is_not(
+    finished: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    with pytest.raises(RunError, match="another recipe: 'seed' is 0 there and 1 here"):
+        resolve(ControlRecipe, RECIPE, ["seed=1"]).train(folder, resume=True)
+    with pytest.raises(RunError, match="another recipe: 'type' is 'control_recipe' there and 'recipe' here"):
+        recipes.load("tti").train(folder, resume=True)
+    *first, last = RECIPE.phases
+    longer = RECIPE.model_copy(update={"phases": (*first, last.model_copy(update={"iterations": 3}))})
+    longer.train(folder, resume=True)
+    assert rows(folder)[-1]["iteration"] == 5
+    longer.train(tmp_path / "at once")
+    assert rows(tmp_path / "at once")[-1] == rows(folder)[-1]
+    with pytest.raises(RunError, match="'phases'"):
+        shorter = (RECIPE.phases[0], Phase(iterations=1, episodes=1))
+        RECIPE.model_copy(update={"phases": shorter}).train(folder, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("checkpoints/latest.json", "{"),
+        ("checkpoints/000004/trainer.json", "[]"),
+        ("checkpoints/000004/trainer.json", '{"iteration": "four"}'),
+        ("checkpoints/000004/trainer.json", '{"iteration": 4, "rows": 7, "episodes": "six", "env_steps": 9}'),
+        ("checkpoints/000004/trainer.json", '{"iteration": NaN}'),
+        ("checkpoints/000004/trainer.json", '{"iteration": 4, "rows": 7}'),
+        ("checkpoints/000004/trainer.safetensors", "no tensors"),
+        ("metrics.jsonl", ""),
+    ],
+)
+def test_a_damaged_run_is_refused_with_one_message(finished: Path, tmp_path: Path, file: str, text: str) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    (tmp_path / "run" / file).write_text(text)
+    with pytest.raises(RunError):
+        RECIPE.train(tmp_path / "run", resume=True)
+
+
+def test_a_full_disk_says_what_is_kept_and_the_run_can_go_on(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = run_folder.save_checkpoint
+
+    def full(run: Path, iteration: int, *rest: Any) -> Any:
+        if iteration == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return save(run, iteration, *rest)
+
+    with monkeypatch.context() as patch, pytest.raises(RunError, match="disk is full.*iteration 1.*resume"):
+        patch.setattr(run_folder, "save_checkpoint", full)
+        RECIPE.train(tmp_path / "run")
+    RECIPE.train(tmp_path / "run", resume=True)
+    assert rows(tmp_path / "run") == rows(finished)
+
+
+# report
+
+
+def test_the_report_of_a_control_run_shows_what_there_is_and_nothing_of_language(finished: Path) -> None:
+    page = write_report(finished).read_text()
+    data = json.loads(page.split('<script type="application/json"', 1)[1].split(">", 1)[1].split("</script>", 1)[0])
+    titles = [figure["title"] for figure in data["figures"]]
+    assert titles == ["Success", "Horizon and length", "Success by task", "Time-outs", "Loss", "Values"]
+    tasks = next(figure for figure in data["figures"] if figure["title"] == "Success by task")
+    assert [s["name"] for s in tasks["series"]] == [f"umaze-{k}" for k in range(1, 6)]
+    assert all(f'<th scope="col">{word}</th>' not in page for word in ("invalid", "easy", "medium", "hard"))
+    assert '<th scope="col">success</th>' in page and "is going on or was stopped" not in page
+
+
+def test_an_offline_run_has_no_figure_of_training_lengths_and_an_unfinished_one_says_so(tmp_path: Path) -> None:
+    offline = RECIPE.model_copy(update={"phases": (Phase(iterations=1, updates=1),)})
+    offline.train(tmp_path)
+    (tmp_path / "run.toml").write_text((tmp_path / "run.toml").read_text().replace("iterations = 1", "iterations = 3"))
+    page = write_report(tmp_path).read_text()
+    assert "Horizon and length" not in page and "stands at iteration 1 of 3" in page
+
+
+def test_a_summary_of_no_episodes_says_nothing_of_them() -> None:
+    assert set(summary_of([]).values()) == {0}
+
+
+def test_the_live_view_shows_tasks_and_updates_and_nothing_of_language(finished: Path) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=110, height=30, color_system=None)
+    with Live("tiny", RECIPE.iterations, console) as live:
+        for row in rows(finished):
+            live(row)
+        live.progress("train", 3, 10)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert all(part in text for part in ("iteration 4/4", "umaze-1 0.", "updates", "3/10"))
+    assert all(part not in text for part in ("tokens", "invalid", "easy"))
+
+
+# claims
+
+
+def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> None:
+    claim = Claim(
+        name="tiny",
+        paper="none",
+        statement="Updates with a longer horizon of the test solve more.",
+        arms={"short": ("test_horizon.limit=1",), "long": ("test_horizon.limit=10",)},
+        scale=("phases=[{iterations=1, updates=1}]", "evaluation.episodes=4"),
+        expected=Ordering(relations=("long > short",)),
+        seeds=(0, 1),
+    )
+    told: list[dict[str, Any]] = []
+
+    class Listener:
+        def __call__(self, row: dict[str, Any]) -> None:
+            told.append(row)
+
+        def progress(self, phase: str, done: int, total: int) -> None: ...
+
+    result = run_claim(claim, RECIPE, tmp_path, listener=Listener())
+    assert len(told) == 4 * 3 and result["matched_env_steps"] == []
+    assert result["arms"]["short"]["success_by_seed"] == [0.0, 0.0]
+    assert [p["iteration"] for p in result["arms"]["long"]["curves"][0]] == [0, 1]
+    assert result["recipe"]["type"] == "control_recipe" and (tmp_path / "tiny.md").exists()
+    again = run_claim(claim, RECIPE, tmp_path, listener=Listener())
+    assert len(told) == 4 * 3 and again == result
+    assert pickle.loads(pickle.dumps(RECIPE.train)).__self__ == RECIPE  # how a run gets into a process of its own
+    with pytest.raises(ConfigError, match="check_again is for language agents"):
+        run_claim(claim.model_copy(update={"check_again": "long"}), RECIPE, tmp_path / "other")

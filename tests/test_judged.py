@@ -25,7 +25,7 @@ from longstride.models.load import BASE, load_policy
 from longstride.rewards import JudgedReward, OpenAIJudge, Reward, judges
 from longstride.rewards.rubric import questions
 from longstride.rewards.webarena import GRADES
-from longstride.rollout import Plan, Pool, ScriptedPlayer
+from longstride.rollout import Plan, Pool, PoolConfig, ScriptedPlayer
 
 
 def task(evaluator, name="t"):
@@ -174,7 +174,8 @@ class Short:
 
 def play(reward, n=1, **pool):
     plans = [Plan(task(JUDGED.evaluator, f"t{i}"), i, i, Budget(turns=3)) for i in range(n)]
-    return Pool(ScriptedPlayer(lambda e: f"answer a{e.plan.ordinal}"), Short, reward, **pool).run(plans)
+    player = ScriptedPlayer(lambda e: f"answer a{e.plan.ordinal}")
+    return Pool(player, Short, reward, config=PoolConfig(**pool)).run(plans)
 
 
 class TestEpisodes:

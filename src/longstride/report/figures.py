@@ -102,14 +102,20 @@ def _difficulty(record: Record) -> Figure | None:
 
 
 def _tasks(record: Record) -> Figure | None:
-    """Success by test task, where tasks are named and have no difficulty."""
-    rows = [r for r in record.learning if not numbers(r, "summary", "by_difficulty")]
+    """Success by source: the sites of language agents, the test tasks of control."""
+    rows = record.learning
     names = dict.fromkeys(name for r in rows for name in sources(r))
     series = [
         _series(name, rows, [_iteration], lambda r, n=name: sources(r).get(n), hue, mark=mark)
         for name, (hue, mark) in zip(names, HUES, strict=False)
     ]
-    return _lines("Success by task", "The test tasks one by one.", "success", series, share=True)
+    return _lines(
+        "Success by task",
+        "By where held-out tasks come from: a site, a maze task, a puzzle.",
+        "success",
+        series,
+        share=True,
+    )
 
 
 def _trouble(record: Record) -> Figure | None:

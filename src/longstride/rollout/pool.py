@@ -69,6 +69,12 @@ class Rounds(ABC):
 
     config: PoolConfig
 
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        """Guards `_done` and `_error`, and whatever else the member says."""
+        self._done: dict[int, Trajectory] = {}
+        self._error: BaseException | None = None
+
     @abstractmethod
     def submit(self, plans: Sequence[Plan]) -> None:
         """Takes plans in; they are played as soon as there is room. Ordinals must be new."""
@@ -102,6 +108,16 @@ class Rounds(ABC):
                 self.submit(plans)
             yield i, self.collect(played.pop(i), progress)
 
+    def finished(self) -> list[Trajectory]:
+        """What was played to its end and not collected yet, by ordinal."""
+        with self._changed:
+            return [self._done[ordinal] for ordinal in sorted(self._done)]
+
+    def restore(self, trajectories: Sequence[Trajectory]) -> None:
+        """Takes back what `finished` gave: their plans are not played again. To be called before they are submitted."""
+        with self._changed:
+            self._done |= {t.ordinal: t for t in trajectories}
+
 
 class Pool(Rounds):
     """Plays plans. A context manager; `run` alone plays a list of plans and needs none.
@@ -125,11 +141,8 @@ class Pool(Rounds):
         if batch < 1:
             raise ConfigError(f"a pool plays at least 1 episode at once, got batch {batch}")
         self.player, self.make_env, self.reward, self.batch = player, make_env, reward, batch
+        super().__init__()
         self.config = config or PoolConfig()
-        self._changed = threading.Condition()
-        """Guards `_done` and `_error`: all else belongs to the pool's thread."""
-        self._done: dict[int, Trajectory] = {}
-        self._error: BaseException | None = None
         self._waiting: list[tuple[int, int, Plan]] = []
         """Ordinal, tries so far and plan, as a heap."""
         self._live: set[asyncio.Task[None]] = set()
@@ -193,14 +206,11 @@ class Pool(Rounds):
             with self._changed:
                 if self._error is not None:
                     raise self._error
-                ready = sum(ordinal in self._done for ordinal in ordinals)
+                ready, found = sum(ordinal in self._done for ordinal in ordinals), None
                 if ready == len(ordinals):
                     found = [self._done.pop(ordinal) for ordinal in ordinals]
                 elif ready == told:
                     self._changed.wait(TICK)
-                    found = None
-                else:
-                    found = None
             if ready > told and progress is not None:
                 progress(ready, len(ordinals))
             told = ready
@@ -212,16 +222,6 @@ class Pool(Rounds):
                 self._tell(answered.set)
             elif time.monotonic() - asked > self.config.step_deadline + GRACE:
                 raise self._blocked(time.monotonic() - asked)
-
-    def finished(self) -> list[Trajectory]:
-        """What was played to its end and not collected yet, by ordinal."""
-        with self._changed:
-            return [self._done[ordinal] for ordinal in sorted(self._done)]
-
-    def restore(self, trajectories: Sequence[Trajectory]) -> None:
-        """Takes back what `finished` gave: their plans are not played again. To be called before they are submitted."""
-        with self._changed:
-            self._done |= {t.ordinal: t for t in trajectories}
 
     def between(self, work: Callable[[], T]) -> T:
         """Does something in the player's thread, where it does not sample: give its engine new weights."""

@@ -93,14 +93,11 @@ class ClusterPool(Rounds):
     def __init__(
         self, workers: Sequence[Any], start: Callable[[], Any], slots: int, retries: int, config: PoolConfig
     ) -> None:
+        super().__init__()  # `_changed` guards `_waiting` and `_closing` too: all else belongs to the thread that deals
         self.config = config
         self._start, self._slots, self._retries = start, slots, retries
-        self._changed = threading.Condition()
-        """Guards `_waiting`, `_done`, `_error` and `_closing`: all else belongs to the thread that deals."""
         self._waiting: list[tuple[int, int, Plan]] = []
         """Ordinal, tries so far and plan, as a heap."""
-        self._done: dict[int, Trajectory] = {}
-        self._error: BaseException | None = None
         self._closing = False
         self._hands = [_Hand(worker, slots) for worker in workers]
         self._starting: dict[Any, _Hand] = {}
@@ -153,16 +150,6 @@ class ClusterPool(Rounds):
             told = ready
             if found is not None:
                 return found
-
-    def finished(self) -> list[Trajectory]:
-        """What was played to its end and not collected yet, by ordinal."""
-        with self._changed:
-            return [self._done[ordinal] for ordinal in sorted(self._done)]
-
-    def restore(self, trajectories: Sequence[Trajectory]) -> None:
-        """Takes back what `finished` gave: their plans are not played again. To be called before they are submitted."""
-        with self._changed:
-            self._done |= {t.ordinal: t for t in trajectories}
 
     def between(self, work: Callable[[], T]) -> T:
         """Does something now: each replica takes new weights between two passes of its own."""

@@ -19,6 +19,7 @@ from longstride.engines.config import HTTP
 from longstride.engines.local import LocalEngine
 from longstride.models.load import load_policy
 from longstride.rollout.episode import Plan
+from longstride.rollout.planning import at_once
 from longstride.training.cluster.cluster import Cluster
 from longstride.training.cluster.config import ClusterConfig
 from longstride.training.config import LearnerConfig
@@ -139,7 +140,7 @@ def test_a_plan_whose_workers_die_is_failed_all_others_are_played_and_a_bug_ends
     plan = lambda i: [Plan(task, n, n, Budget(turns=2), iteration=i) for n in (3 * i, 3 * i + 1, 3 * i + 2)]  # noqa: E731
     told: list[tuple[int, int]] = []
     with cluster.pool() as pool:
-        played = dict(pool.rounds(plan, 1, 2, lambda *done: told.append(done)))
+        played = dict(pool.rounds(lambda i: at_once(plan(i)), 1, 2, lambda *done: told.append(done)))
         deaths.rename(deaths.with_name("hidden"))
         pool.submit(plan(3))
         with pytest.raises(FileNotFoundError):

@@ -17,6 +17,7 @@ from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, PoolConfig, Said
+from longstride.rollout.planning import at_once
 from longstride.rollout.simulation import Latency, LogNormalLatency, Simulation, Stragglers
 
 FREE = PoolConfig(lockstep=False)
@@ -103,7 +104,7 @@ class TestRounds:
     def test_no_token_is_older_than_the_bound_and_some_are_as_old_as_it_allows(self, lag):
         model, ages = Model(), []
         with Pool(model, lambda: Walk(seconds=0.004), TaskReward(), 64, PoolConfig(staleness=lag)) as pool:
-            for i, trajectories in pool.rounds(lambda i: plans(8 * i, 8), 1, 6):
+            for i, trajectories in pool.rounds(lambda i: at_once(plans(8 * i, 8)), 1, 6):
                 assert [t.ordinal for t in trajectories] == list(range(8 * i, 8 * i + 8))
                 ages += [i - 1 - v for t in trajectories for turn in t.turns for v in turn.versions]
                 time.sleep(0.03)
@@ -115,7 +116,7 @@ class TestRounds:
     def test_later_iterations_are_played_while_one_is_trained(self):
         model = Model()
         with Pool(model, Walk, TaskReward(), 64, PoolConfig(staleness=1)) as pool:
-            for i, _ in pool.rounds(lambda i: plans(4 * i, 4), 1, 3):
+            for i, _ in pool.rounds(lambda i: at_once(plans(4 * i, 4)), 1, 3):
                 if i == 1:
                     deadline = time.monotonic() + 5
                     while len(pool.finished()) < 4 and time.monotonic() < deadline:
@@ -124,7 +125,7 @@ class TestRounds:
 
     def test_without_staleness_nothing_is_played_ahead(self):
         with Pool(Model(), Walk, TaskReward(), 64) as pool:
-            for i, _ in pool.rounds(lambda i: plans(4 * i, 4), 1, 3):
+            for i, _ in pool.rounds(lambda i: at_once(plans(4 * i, 4)), 1, 3):
                 time.sleep(0.02)
                 assert not pool.finished() and Walk.live == 0, i
 
@@ -135,7 +136,7 @@ class TestRounds:
         model = Model()
         with Pool(model, Walk, TaskReward(), config=PoolConfig(staleness=1)) as pool:
             pool.restore(done[:3])
-            got = dict(pool.rounds(lambda i: plans(4 * i, 4), 1, 2))
+            got = dict(pool.rounds(lambda i: at_once(plans(4 * i, 4)), 1, 2))
         assert essence(got[1]) == essence(done)
         assert len(model.released) == 1 + 4
 
@@ -144,7 +145,7 @@ class TestRounds:
         runs = []
         for way in ways:
             with Pool(Model(), lambda: Walk(seconds=0.003), TaskReward(), 5, way) as pool:
-                runs.append([essence(t) for _, t in pool.rounds(lambda i: plans(8 * i, 8), 1, 3)])
+                runs.append([essence(t) for _, t in pool.rounds(lambda i: at_once(plans(8 * i, 8)), 1, 3)])
         assert all(run == runs[0] for run in runs)
 
 
@@ -263,7 +264,7 @@ def test_whatever_happens_every_plan_is_handed_out_once_in_order_and_fresh_enoug
     config = PoolConfig(staleness=lag, lockstep=lockstep, retries=retries)
     seen = []
     with Pool(model, lambda: Walk(seconds=seconds, trouble=trouble), TaskReward(), batch, config) as pool:
-        for i, trajectories in pool.rounds(lambda i: plans(sizes * i, sizes), 1, 4):
+        for i, trajectories in pool.rounds(lambda i: at_once(plans(sizes * i, sizes)), 1, 4):
             seen += [t.ordinal for t in trajectories]
             for t in trajectories:
                 assert t.stop in (StopReason.ENV_ENDED, StopReason.INFRA_FAILURE)

@@ -11,8 +11,9 @@ from longstride.core.config import resolve
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.recipes import dr_grpo, grpo, ppo, reinforce_pp, rloo
+from longstride.rollout.store import TrajectoryStore
 from longstride.training.recipe import Recipe
-from longstride.training.trainer import plan, train
+from longstride.training.trainer import train
 
 PAGES = {page.RECIPE.name: page.RECIPE for page in (grpo, dr_grpo, rloo, reinforce_pp, ppo)}
 ROOT = 2**0.5
@@ -64,11 +65,10 @@ def test_an_iteration_plays_groups_of_one_task_and_trains_on_them_twice(tmp_path
     recipe = resolve(Recipe, grpo.RECIPE, [
         "iterations=1", "episodes=16", "learner.batch_samples=8", "evaluation.tasks=6",
     ])  # fmt: skip
-    plans = plan(recipe, 1)
-    assert len({p.task.id for p in plans[:8]}) == len({p.seed for p in plans[:8]}) == 1
-    assert [p.group for p in plans] == [0] * 8 + [8] * 8
-
     train(recipe, tmp_path / "run")
+    episodes = TrajectoryStore(tmp_path / "run" / "trajectories.jsonl").read(range(16))
+    assert len({t.task.id for t in episodes[:8]}) == len({t.seed for t in episodes[:8]}) == 1
+    assert [t.group for t in episodes] == [0] * 8 + [8] * 8
     rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     (row,) = [r for r in rows if r["kind"] == "train"]
     assert (row["trained_turns"], row["steps"], row["skipped"], row["staleness_max"]) == (32, 4, 0, 0)

@@ -30,7 +30,7 @@ class Turn:
     observation: str
     """The text that was seen before acting."""
     text: str
-    """`sampled_ids`, decoded."""
+    """What was said, decoded: `sampled_ids`, after the trajectory's `prefix` in the first turn."""
     action: str | None = None
     """The parsed action in canonical form; None when the text could not be parsed."""
     error: str | None = None
@@ -40,6 +40,8 @@ class Turn:
     """Whether the next observation differs from this one."""
     reward: float = 0.0
     seconds: float = 0.0
+    value: float = 0.0
+    """A critic's estimate of what is still to be earned before this turn; made for an update, and not kept."""
 
     @property
     def verb(self) -> str:
@@ -66,6 +68,10 @@ class Trajectory:
     """Episodes of one group share task and seed of the environment."""
     iteration: int = 0
     seconds: float = 0.0
+    prefix: list[int] = field(default_factory=list)
+    """Ids that the first turn began with, as if the policy had said them: the end of its `prompt_ids`."""
+    role: str = ""
+    """What a sampler made it for; empty where there is only one purpose."""
 
     @property
     def success(self) -> bool:
@@ -112,7 +118,7 @@ class Trajectory:
                 "task": self.task.model_dump(exclude_defaults=True), "ordinal": self.ordinal, "seed": self.seed,
                 "budget": self.budget.model_dump(exclude_defaults=True), "stop": self.stop.value, "answer": self.answer,
                 "reward": self.reward, "evidence": self.evidence, "group": self.group, "iteration": self.iteration,
-                "seconds": round(self.seconds, 6), "turns": turns,
+                "seconds": round(self.seconds, 6), "prefix": self.prefix, "role": self.role, "turns": turns,
             },
             separators=(",", ":"),
         )  # fmt: skip

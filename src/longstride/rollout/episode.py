@@ -52,6 +52,10 @@ class Plan:
     budget: Budget
     group: int = 0
     iteration: int = 0
+    prefix: tuple[int, ...] = ()
+    """Ids that the first turn begins with, as if the policy had said them; they are read and never trained."""
+    role: str = ""
+    """What a sampler made it for; see `planning`."""
 
 
 @dataclass(slots=True)
@@ -80,8 +84,9 @@ class Episode:
         self.observations: list[str] = []
         self.ended = False
         self.trajectory = Trajectory(
-            plan.task, plan.ordinal, plan.seed, budget, group=plan.group, iteration=plan.iteration
-        )
+            plan.task, plan.ordinal, plan.seed, budget, group=plan.group, iteration=plan.iteration,
+            prefix=list(plan.prefix), role=plan.role,
+        )  # fmt: skip
         self._url = ""
         self._tokens = 0
         self._tool_calls = 0
@@ -98,9 +103,15 @@ class Episode:
         return len(self.trajectory.turns)
 
     @property
-    def sampled(self) -> list[list[int]]:
-        """The ids sampled in each turn."""
-        return [turn.sampled_ids for turn in self.trajectory.turns]
+    def opening(self) -> list[int]:
+        """The ids that the turn that comes next begins with."""
+        return [] if self.turns else self.trajectory.prefix
+
+    @property
+    def said(self) -> list[list[int]]:
+        """The ids of each turn: what it began with and what was sampled."""
+        turns = self.trajectory.turns
+        return [self.trajectory.prefix + turns[0].sampled_ids, *(t.sampled_ids for t in turns[1:])] if turns else []
 
     @property
     def turn_seed(self) -> int:
@@ -109,9 +120,10 @@ class Episode:
 
     @property
     def max_new(self) -> int:
-        """Tokens that may be sampled in the turn that comes next."""
+        """Tokens that may be sampled in the turn that comes next, at least 1; what it begins with is part of it."""
         budget = self.trajectory.budget
-        return budget.turn_tokens if budget.tokens is None else min(budget.turn_tokens, budget.tokens - self._tokens)
+        rest = max(1, budget.turn_tokens - len(self.opening))
+        return rest if budget.tokens is None else min(rest, budget.tokens - self._tokens)
 
     async def start(self) -> None:
         """Resets the environment."""

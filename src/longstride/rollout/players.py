@@ -52,7 +52,7 @@ class LanguagePlayer:
         """Episode and prompt of each ticket of the engine."""
 
     def ask(self, episode: Episode) -> None:
-        prompt = self.context.render(self.chat, episode.goal, episode.observations, episode.sampled)
+        prompt = self.context.render(self.chat, episode.goal, episode.observations, episode.said) + episode.opening
         request = Request(prompt, episode.max_new, episode.turn_seed, episode.session, self.sampling)
         self._asked[self.engine.submit(request)] = episode, prompt
 
@@ -61,7 +61,8 @@ class LanguagePlayer:
         for ticket, done in self.engine.poll():
             episode, prompt = self._asked.pop(ticket)
             if not isinstance(done, EngineFailure):
-                done = Said(prompt, done.ids, done.logprobs, done.versions, self.chat.decode(done.ids), done.finish)
+                text = self.chat.decode(episode.opening + done.ids)
+                done = Said(prompt, done.ids, done.logprobs, done.versions, text, done.finish)
             said.append((episode, done))
         return said
 

@@ -35,6 +35,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
 from longstride.rollout.deadline import GRACE, where_running, within
 from longstride.rollout.episode import Episode, Judge, Plan, Said
+from longstride.rollout.planning import Stages
 from longstride.rollout.players import Player
 
 T = TypeVar("T")
@@ -85,28 +86,41 @@ class Rounds(ABC):
 
     def rounds(
         self,
-        plan: Callable[[int], Sequence[Plan]],
+        stages: Callable[[int], Stages],
         first: int,
         last: int,
         progress: Callable[[int, int], None] | None = None,
     ) -> Iterator[tuple[int, list[Trajectory]]]:
-        """The iterations from `first` to `last` with their trajectories, in the order of their plans, while up to
-        `staleness` later ones are played. Whoever takes one makes the next version of the policy of it before taking
-        another.
+        """The iterations from `first` to `last` with what their stages return, while up to `staleness` later ones are
+        played. Whoever takes one makes the next version of the policy of it before taking another.
 
         Args:
-            plan: the plans of an iteration; asked `staleness` iterations before it is handed out.
+            stages: the plans of an iteration; asked `staleness` iterations before it is handed out.
             first: iteration.
             last: iteration; none after it is started.
-            progress: called with (plans done, plans) of the iteration that is waited for.
+            progress: called with (plans done, plans) of the stage that is waited for.
         """
-        played: dict[int, list[int]] = {}
+        begun: dict[int, tuple[Stages, list[int]]] = {}
         for i in range(first, last + 1):
-            for k in range(i + len(played), min(i + self.config.staleness, last) + 1):
-                plans = plan(k)
-                played[k] = [p.ordinal for p in plans]
-                self.submit(plans)
-            yield i, self.collect(played.pop(i), progress)
+            for k in range(i + len(begun), min(i + self.config.staleness, last) + 1):
+                new = stages(k)
+                begun[k] = new, self._submitted(next(new))
+            yield i, self._ended(*begun.pop(i), progress)
+
+    def _ended(
+        self, stages: Stages, ordinals: list[int], progress: Callable[[int, int], None] | None
+    ) -> list[Trajectory]:
+        """Plays the stages that are left, after the one that was submitted."""
+        while True:
+            found = self.collect(ordinals, progress)
+            try:
+                ordinals = self._submitted(stages.send(found))
+            except StopIteration as e:
+                return e.value
+
+    def _submitted(self, plans: Sequence[Plan]) -> list[int]:
+        self.submit(plans)
+        return [plan.ordinal for plan in plans]
 
     def finished(self) -> list[Trajectory]:
         """What was played to its end and not collected yet, by ordinal."""

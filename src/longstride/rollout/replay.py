@@ -49,7 +49,8 @@ def replay(trajectory: Trajectory, make_env: Callable[[], Env], reward: Judge) -
 
     # an episode that tokens or seconds ended in the old run ends after as many turns in this one
     budget = trajectory.budget.model_copy(update={"turns": len(said), "seconds": None})
-    plan = Plan(trajectory.task, trajectory.ordinal, trajectory.seed, budget, trajectory.group, trajectory.iteration)
+    t = trajectory
+    plan = Plan(t.task, t.ordinal, t.seed, budget, t.group, t.iteration, tuple(t.prefix), t.role)
     again = Pool(ScriptedPlayer(say), make_env, reward, batch=1).run([plan])[0]
     found = [
         Difference(k, name, getattr(old, name), getattr(new, name))

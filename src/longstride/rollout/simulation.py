@@ -22,6 +22,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Observation, Step
 from longstride.rewards import TaskReward
 from longstride.rollout.episode import Episode, Plan, Said
+from longstride.rollout.planning import at_once
 from longstride.rollout.pool import Pool, PoolConfig
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -129,7 +130,7 @@ class Simulation(Component):
         began = time.perf_counter()
         with Pool(model, lambda: _Env(world), TaskReward(), self.slots, self.pool) as pool:
             ages = []
-            for i, trajectories in pool.rounds(self.plan, 1, self.iterations):
+            for i, trajectories in pool.rounds(lambda i: at_once(self.plan(i)), 1, self.iterations):
                 time.sleep(self.learn_seconds)
                 trained += trajectories
                 ages += [i - 1 - v for t in trajectories for turn in t.turns for v in turn.versions]

@@ -5,7 +5,7 @@ policy, the iteration or the arm of a claim, so that two evaluations of one reci
 failed episodes enter no mean.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,16 +52,6 @@ def turns_by_difficulty(schedule: HorizonSchedule, iteration: int) -> dict[str, 
     return {d: schedule.turns(iteration, d) for d in DIFFICULTIES}
 
 
-def make_plan(
-    recipe: Recipe, task: Task, turns: Mapping[str, int], ordinal: int, seed: int, iteration: int = 0, group: int = 1
-) -> Plan:
-    """The plan of one episode, under the horizon of the task's difficulty. A group is named by its first ordinal."""
-    budget = recipe.budget.model_copy(update={"turns": turns[task.difficulty]})
-    return Plan(
-        task=task, ordinal=ordinal, seed=seed, budget=budget, group=ordinal - ordinal % group, iteration=iteration
-    )
-
-
 def evaluate_player(
     player: Player,
     recipe: Recipe,
@@ -75,7 +65,10 @@ def evaluate_player(
     """
     strategy = strategy or Direct()
     turns = turns_by_difficulty(recipe.test_horizon, 1)
-    plans = [make_plan(recipe, t, turns, k, derive(recipe.seed, "eval", k)) for k, t in enumerate(tasks)]
+    plans = [
+        Plan(t, k, derive(recipe.seed, "eval", k), recipe.budget.model_copy(update={"turns": turns[t.difficulty]}), k)
+        for k, t in enumerate(tasks)
+    ]
     make_env = lambda: strategy.wrap(recipe.tasks.env())  # noqa: E731
     pool = Pool(player, make_env, recipe.evaluation.reward, recipe.tasks.at_once, recipe.pool)
     trajectories = parallel.gathered(pool.run(parallel.scatter(plans), progress))

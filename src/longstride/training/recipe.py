@@ -24,6 +24,7 @@ from longstride.engines.config import EngineConfig, Local
 from longstride.envs.base import TaskSource
 from longstride.rewards import Reward, TaskReward
 from longstride.rollout.context import ContextPolicy
+from longstride.rollout.planning import Groups, Sampler
 from longstride.rollout.pool import PoolConfig
 from longstride.stats import Ordering
 from longstride.strategies import Direct, Strategy
@@ -52,6 +53,18 @@ class Evaluation(Component):
     """Whether the trivial policies are run on the same tasks, once."""
 
 
+class Stage(Component):
+    """A part of a run with another objective, from some iteration on; what is left out stays as the stage before had
+    it."""
+
+    after: Count
+    """The last iteration before it."""
+    credit: Credit | None = None
+    """In place of the recipe's."""
+    loss: Loss | None = None
+    """In place of the recipe's."""
+
+
 class Recipe(Experiment):
     """A method for language agents, and its numbers. Iteration 0 is the warm start."""
 
@@ -67,11 +80,15 @@ class Recipe(Experiment):
     """Where training and held-out tasks and their environments come from."""
     horizon: HorizonSchedule
     """Turns that a training episode may take, by iteration and difficulty."""
+    tokens: HorizonSchedule | None = None
+    """Sampled tokens that a training episode may take, by iteration and difficulty; left out: `budget.tokens`."""
     test_horizon: HorizonSchedule
     """Turns that an evaluation episode may take; asked for iteration 1 always, so that it does not move during a
     run."""
     budget: Budget = Budget()
     """Every other limit of an episode; its `turns` are replaced by the horizon."""
+    sampler: Sampler = Groups()
+    """Which episodes of these tasks are played, in stages."""
     context: ContextPolicy
     """How a history becomes a prompt."""
     sampling: Sampling = Sampling()
@@ -93,6 +110,8 @@ class Recipe(Experiment):
     """What an optimiser step makes of the weights."""
     learner: LearnerConfig = LearnerConfig()
     """The optimiser step."""
+    stages: tuple[Stage, ...] = ()
+    """Other objectives later on, by iteration."""
     evaluation: Evaluation = Evaluation()
     """What is measured."""
 
@@ -100,13 +119,27 @@ class Recipe(Experiment):
     def _fits(self) -> Self:
         if self.episodes % self.group:
             raise ValueError(f"episodes ({self.episodes}) must be a multiple of group ({self.group})")
-        drawn = (self.sampling.temperature, self.sampling.top_p)
-        if isinstance(self.loss, RatioLoss) and drawn != (1.0, 1.0):
+        if self.sampler.staged and self.pool.staleness:
             raise ValueError(
-                f"loss {self.loss.type_name()} compares the policy with the distribution that was sampled from: "
-                f"sampling.temperature and sampling.top_p must be 1 and 1, not {drawn[0]} and {drawn[1]}"
+                f"sampler {self.sampler.type_name()} decides what is played by what came before: set pool.staleness to "
+                f"0, not {self.pool.staleness}"
             )
+        if [s.after for s in self.stages] != sorted({s.after for s in self.stages}):
+            raise ValueError("stages go by iteration: `after` must ascend")
+        drawn = (self.sampling.temperature, self.sampling.top_p)
+        for loss in (at.loss for at in (self, *self.stages)):
+            if isinstance(loss, RatioLoss) and drawn != (1.0, 1.0):
+                raise ValueError(
+                    f"loss {loss.type_name()} compares the policy with the distribution that was sampled from: "
+                    f"sampling.temperature and sampling.top_p must be 1 and 1, not {drawn[0]} and {drawn[1]}"
+                )
         return self
+
+    def at(self, iteration: int) -> Self:
+        """The recipe as it stands in an iteration: with the choices of the stages that have begun."""
+        begun = [stage for stage in self.stages if stage.after < iteration]
+        chosen = {name: choice for s in begun for name in ("credit", "loss") if (choice := getattr(s, name))}
+        return self.model_copy(update=chosen)
 
     def train(
         self,

@@ -184,7 +184,7 @@ class RunFolder(RunFiles):
         self.solved: set[str] = set()
         self.store = TrajectoryStore(folder / TRAJECTORIES)
         if self.leads:
-            episodes = self.iteration * recipe.episodes
+            episodes = self.counter("episodes", int)
             if len(self.store) < episodes:
                 raise self.lacking("episodes", episodes, len(self.store))
             self.store.truncate(episodes)
@@ -232,13 +232,13 @@ class RunFolder(RunFiles):
         chosen = [trajectories[k * len(trajectories) // n] for k in range(n)]
         write_atomically(self.folder / "episodes" / f"{name}.jsonl", "".join(t.to_json() + "\n" for t in chosen))
 
-    def mine(self, ordinal: int) -> bool:
-        """Whether this process plays an episode: groups are dealt out in turn."""
-        return ordinal // self.recipe.group % parallel.world() == parallel.rank()
+    def mine(self, group: int) -> bool:
+        """Whether this process plays the episodes of a group: groups are dealt out in turn."""
+        return group // self.recipe.group % parallel.world() == parallel.rank()
 
     def pending(self) -> list[Trajectory]:
         """What of this process's episodes was played before the last checkpoint, and not trained on."""
-        return [t for t in self.checkpoint.pending() if self.mine(t.ordinal)] if self.checkpoint else []
+        return [t for t in self.checkpoint.pending() if self.mine(t.group)] if self.checkpoint else []
 
     def save(self, policy: Policy, learner: Learner, finished: Sequence[Trajectory] = ()) -> None:
         """Makes a checkpoint of all processes' state.
@@ -249,6 +249,7 @@ class RunFolder(RunFiles):
             finished: trajectories of later iterations that this process has.
         """
         tensors, numbers = learner.state()
+        numbers = numbers | {"episodes": self.episodes}
         pending = parallel.gather(finished)
         self.keep(partial(save_policy, policy), tensors, numbers, pending)
 

@@ -11,11 +11,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from longstride.core.budget import Budget
 from longstride.core.errors import RunError
-from longstride.core.seeds import derive, stream
+from longstride.core.seeds import stream
+from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
+from longstride.models.chat import ChatFormat
 from longstride.models.load import load_policy
-from longstride.rollout.episode import Plan
+from longstride.rollout.planning import Planner, Stages
 from longstride.rollout.players import Player
 from longstride.rollout.pool import Pool
 from longstride.rollout.store import TrajectoryStore
@@ -27,7 +30,6 @@ from longstride.training.evaluate import (
     evaluate_baselines,
     evaluate_player,
     language_player,
-    make_plan,
     turns_by_difficulty,
 )
 from longstride.training.learner import Learner
@@ -83,21 +85,22 @@ def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:
         evaluate(recipe, run, tested)
         run.save(policy, learner)
 
-    planned = lambda i: [p for p in plan(recipe, i) if run.mine(p.ordinal)]  # noqa: E731
     pool = Pool(player, recipe.tasks.env, recipe.reward, recipe.tasks.at_once, recipe.pool)
     with cluster.pool() if cluster else pool as pool:
         if recipe.stored:
             rounds = stored_rounds(recipe, run)
         else:
             pool.restore(run.pending())
-            rounds = pool.rounds(planned, run.iteration + 1, recipe.iterations, run.progress("rollout"))
+            stages = lambda i: share(run, recipe.sampler.stages(planner(recipe, run, i, policy.chat)))  # noqa: E731
+            rounds = pool.rounds(stages, run.iteration + 1, recipe.iterations, run.progress("rollout"))
         began, sampled_before = time.perf_counter(), engine.tokens_out
-        for i, mine in rounds:
-            trajectories = sorted(parallel.gather(mine), key=lambda t: t.ordinal)
+        for i, trajectories in rounds:
             collected = time.perf_counter()
             run.iteration = i
 
-            samples = parallel.told(lambda: recipe.credit(run.chosen(i, trajectories)))  # noqa: B023 (called now)
+            now = recipe.at(i)
+            samples = parallel.told(lambda: now.credit(run.chosen(i, trajectories)))  # noqa: B023 (called now)
+            learner.loss = now.loss
             trained = learner.update(samples, stream(recipe.seed, "learner", i), run.progress("train"))
             weights = learner.whole()
             pool.between(lambda: engine.update(weights, i))  # noqa: B023
@@ -106,6 +109,7 @@ def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:
             run.row(
                 "train",
                 horizon=turns_by_difficulty(recipe.horizon, i),
+                tokens=turns_by_difficulty(recipe.tokens, i) if recipe.tokens else None,
                 summary=summarise(trajectories),
                 **trained,
                 **staleness(trajectories, i - 1),
@@ -123,20 +127,19 @@ def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:
 
 
 def stored_rounds(recipe: Recipe, run: RunFolder) -> Iterator[tuple[int, list[Trajectory]]]:
-    """The iterations that are left, as the run in the folder `recipe.stored` collected them: this process's episodes.
+    """The iterations that are left, as the run in the folder `recipe.stored` collected them.
 
     Raises:
-        RunError: that run has not so many episodes, or its iterations are of another size.
+        RunError: that run has not so many.
     """
     store = TrajectoryStore(Path(recipe.stored) / TRAJECTORIES)
+    places: dict[int, list[int]] = {}
+    for k, entry in enumerate(store.entries):
+        places.setdefault(entry.iteration, []).append(k)
     for i in range(run.iteration + 1, recipe.iterations + 1):
-        places = range((i - 1) * recipe.episodes, i * recipe.episodes)
-        if len(store) < places.stop or {store.entries[k].iteration for k in places} != {i}:
-            raise RunError(
-                f"{store.path} holds no iteration {i} of {recipe.episodes} episodes; set iterations and episodes to "
-                "those of the run that stored it"
-            )
-        yield i, store.read(k for k in places if run.mine(k))
+        if i not in places:
+            raise RunError(f"{store.path} has no iteration {i}; set iterations to those of the run that stored it")
+        yield i, store.read(places[i])
 
 
 def staleness(trajectories: Sequence[Trajectory], version: int) -> dict[str, float]:
@@ -146,15 +149,32 @@ def staleness(trajectories: Sequence[Trajectory], version: int) -> dict[str, flo
     return {"staleness": sum(ages) / max(len(ages), 1), "staleness_max": max(ages, default=0)}
 
 
-def plan(recipe: Recipe, iteration: int) -> list[Plan]:
-    """The episodes of an iteration: tasks drawn with replacement, each under the horizon of its difficulty."""
+def planner(recipe: Recipe, run: RunFolder, iteration: int, chat: ChatFormat) -> Planner:
+    """Makes the plans of an iteration, each under the budget of its task's difficulty."""
     turns = turns_by_difficulty(recipe.horizon, iteration)
-    tasks = recipe.tasks.sample(stream(recipe.seed, "tasks", iteration), recipe.episodes // recipe.group)
-    first, size = (iteration - 1) * recipe.episodes, recipe.group
-    return [
-        make_plan(recipe, task, turns, n, derive(recipe.seed, "episode", n - n % size), iteration, size)
-        for n, task in enumerate((task for task in tasks for _ in range(size)), first)
-    ]
+    tokens = turns_by_difficulty(recipe.tokens, iteration) if recipe.tokens else None
+
+    def budget(task: Task) -> Budget:
+        limits: dict[str, int] = {"turns": turns[task.difficulty]}
+        if tokens is not None:
+            limits["tokens"] = tokens[task.difficulty]
+        return recipe.budget.model_copy(update=limits)
+
+    # with later stages, how many episodes came before is known when they were played; without, it is always the same
+    first = run.episodes if recipe.sampler.staged else (iteration - 1) * recipe.episodes
+    return Planner(recipe.tasks, budget, chat, recipe.seed, iteration, first, recipe.episodes, recipe.group)
+
+
+def share(run: RunFolder, stages: Stages) -> Stages:
+    """This process's part of the stages of all: what they return is the same in every process."""
+    plans = next(stages)
+    while True:
+        mine = yield [plan for plan in plans if run.mine(plan.group)]
+        found = sorted(parallel.gather(mine), key=lambda t: t.ordinal)
+        try:
+            plans = stages.send(found)
+        except StopIteration as e:
+            return e.value
 
 
 def evaluate(recipe: Recipe, run: RunFolder, player: Player) -> None:

@@ -258,8 +258,8 @@ def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> N
         def progress(self, phase: str, done: int, total: int) -> None: ...
 
     result = run_claim(claim, RECIPE, tmp_path, listener=Listener())
-    assert len(told) == 4 * 3 and result["matched_env_steps"] == []
-    assert result["arms"]["short"]["success_by_seed"] == [0.0, 0.0]
+    assert len(told) == 4 * 3 and result["matched"] == []
+    assert result["arms"]["short"]["by_seed"] == [0.0, 0.0]
     assert [p["iteration"] for p in result["arms"]["long"]["curves"][0]] == [0, 1]
     assert result["recipe"]["type"] == "control_recipe" and (tmp_path / "tiny.md").exists()
     again = run_claim(claim, RECIPE, tmp_path, listener=Listener())

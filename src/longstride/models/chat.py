@@ -58,7 +58,7 @@ class ChatFormat:
 
     def head(self, goal: str) -> list[int]:
         """All that stands before the first observation."""
-        return [*self._head, *self._plain(goal)]
+        return [*self._head, *self.encode(goal)]
 
     def observation(self, text: str, first: bool = False) -> list[int]:
         """An observation with what stands before and after it, up to the place where the agent speaks.
@@ -67,18 +67,19 @@ class ChatFormat:
         """
         return list(self._observation(text, first))
 
+    def encode(self, text: str) -> list[int]:
+        """The ids of plain text: nothing in it becomes a special token."""
+        return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of sampled ids, without special tokens."""
         return self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
 
     def _encode_observation(self, text: str, first: bool) -> tuple[int, ...]:
-        return (*(() if first else self._next), *self._plain("\n" + text if first else text), *self._agent)
+        return (*(() if first else self._next), *self.encode("\n" + text if first else text), *self._agent)
 
     def _markup(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=False)
-
-    def _plain(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
 
     def _cut(self, system: str) -> tuple[str, str, str]:
         """The constant texts before the goal, between user and agent, and between agent and user."""
@@ -117,5 +118,5 @@ class ChatFormat:
     def _refuse_injection(self, used: set[int]) -> None:
         for i in used:
             text = self._tokenizer.convert_ids_to_tokens(i)
-            if i in self._plain(text):
+            if i in self.encode(text):
                 raise ModelError(f"the tokenizer turns plain text {text!r} into a special token; use its fast version")

@@ -5,10 +5,19 @@ the count beside it says so; keys are in one fixed order, so equal lists give eq
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from longstride.core.trajectory import Trajectory
+
+
+MEASURES: dict[str, Callable[[Trajectory], float]] = {
+    "success": lambda t: float(t.success),
+    "length": lambda t: float(t.length),
+    "sampled_tokens": lambda t: float(t.sampled_tokens),
+    "prompt_tokens": lambda t: float(sum(len(turn.prompt_ids) for turn in t.turns)),
+}
+"""What an evaluation says of an episode, by name: what claims compare."""
 
 
 def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ from longstride.training.experiment import Experiment
 from longstride.training.recipe import Claim, Recipe, sides_of
 from longstride.training.run_folder import Listener, Silent
 
+Curves = dict[str, list[list[dict[str, Any]]]]
+"""Evaluations of each side of a relation, by seed."""
+SPENT = ("env_steps", "sampled_tokens")
+"""What arms are compared at equal amounts of."""
 CHECKS = (1, 2, 3, 4)
 """Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""
 
@@ -53,11 +58,10 @@ def run_claim(
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:
-        What `NAME.json` holds: `name`, `paper`, `statement`, `ordering`, `control`, `recipe`,
-        `scale`, `arms` (overrides,
-        final success and its interval over seeds, success and environment steps by seed, curves), `seeds`, `effects`
-        and `control_effects` (relation, mean, lo, hi, gap, verdict), `matched_env_steps`, `check_again`, `verdict`,
-        `commit`, `command`, `seconds`.
+        What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`, `scale`,
+        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: overrides, the final value and its
+        interval over seeds, value and what was spent by seed, curves), `seeds`, `effects` and `control_effects`
+        (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`, `command`, `seconds`.
 
     Raises:
         ConfigError: before anything is run: fewer than two seeds, an arm that cannot be built, or checks of answers
@@ -75,19 +79,21 @@ def run_claim(
         for seed in seeds
         for arm, changes in claim.arms.items()
     }
-    curves: dict[str, list[list[dict[str, Any]]]] = {arm: [] for arm in claim.arms}
+    curves: Curves = {}
     _train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
     for arm, seed in runs:
-        curves[arm].append(_curve(home / f"{arm}-{seed}"))
+        for side, curve in _curves(home / f"{arm}-{seed}", arm, claim.measure).items():
+            curves.setdefault(side, []).append(curve)
     checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
 
-    final = _paired_outcomes(curves)
+    final = _paired_values(curves)
     findings = claim.expected.judge(final, seed=0)
     controls = claim.control.judge(final, seed=0) if claim.control else []
     result = {
         "name": claim.name,
         "paper": claim.paper,
         "statement": claim.statement,
+        "measure": claim.measure,
         "verdict": verdict_of(findings, controls),
         "ordering": list(claim.expected.relations),
         "control": list(claim.control.relations) if claim.control else [],
@@ -96,12 +102,17 @@ def run_claim(
         "seeds": list(seeds),
         "effects": [_effect(f) for f in findings],
         "control_effects": [_effect(f) for f in controls],
-        "matched_env_steps": [_matched(text, curves) for text in claim.expected.relations if _collected(curves)],
+        "matched": [
+            _matched(text, spent, curves)
+            for text in claim.expected.relations
+            for spent in SPENT
+            if all(curve[-1][spent] for by_seed in curves.values() for curve in by_seed)
+        ],
         "check_again": checks,
-        "arms": {arm: _arm(claim.arms[arm], curves[arm], final[arm]) for arm in claim.arms},
+        "arms": {side: _arm(claim.arms[side.partition("@")[0]], curves[side], final[side]) for side in curves},
         "commit": commit(),
         "command": f"longstride claim {claim.name}",
-        "seconds": sum(seed_curve[-1]["seconds"] for arm in curves.values() for seed_curve in arm),
+        "seconds": sum(seed_curve[-1]["seconds"] for arm in claim.arms for seed_curve in curves[arm]),
     }
     write_atomically(folder / f"{claim.name}.json", json.dumps(result, indent=1) + "\n")
     drawn = _plot(result, folder / f"{claim.name}.svg")
@@ -138,45 +149,47 @@ def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judg
     return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
 
 
-def _curve(run: Path) -> list[dict[str, Any]]:
-    """The policy's evaluations in a finished run, the warm start's first, under the first strategy."""
+def _curves(run: Path, arm: str, measure: str) -> dict[str, list[dict[str, Any]]]:
+    """The policy's evaluations in a finished run, the warm start's first: under the arm's name for the first strategy,
+    as `ARM@STRATEGY` for every other one."""
     try:
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        tested = [row for row in map(json.loads, lines) if row["kind"] == "eval"]
-        rows = [row for row in tested if row["policy"] in ("warm_start", "agent")]
-        return [
-            {
+        curves: dict[str, list[dict[str, Any]]] = {}
+        tokens, first = 0, None
+        for row in map(json.loads, lines):
+            if row["kind"] == "train":
+                tokens += row["summary"].get("sampled_tokens", 0)
+            if row["kind"] != "eval" or row["policy"] not in ("warm_start", "agent"):
+                continue
+            first = first or row["strategy"]
+            curves.setdefault(arm if row["strategy"] == first else f"{arm}@{row['strategy']}", []).append({
                 "iteration": row["iteration"],
                 "episodes": row["total_episodes"],
                 "env_steps": row["total_env_steps"],
+                "sampled_tokens": tokens,
                 "seconds": row["seconds"],
+                "value": fmean(v for v in row["measures"][measure] if v is not None),
                 "success": row["summary"]["success"],
                 "length": row["summary"]["length"],
                 "timeouts": row["summary"]["timeouts"],
-                "outcomes": row["outcomes"],
-            }
-            for row in rows
-            if row["strategy"] == rows[0]["strategy"]
-        ]
+                "values": row["measures"][measure],
+            })  # fmt: skip
+        return curves
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunError(
-            f"{run / 'metrics.jsonl'} cannot be read: {type(e).__name__}: {e}; delete {run} to run it anew"
+            f"{run / 'metrics.jsonl'} cannot be read, or has no {measure!r}: {type(e).__name__}: {e}; delete {run} to "
+            "run it anew"
         ) from e
 
 
-def _paired_outcomes(curves: dict[str, list[list[dict[str, Any]]]]) -> dict[str, np.ndarray]:
-    """Final success (seeds, tasks) by arm. A task that failed anywhere is left out everywhere: pairs stay pairs."""
-    last = {arm: [curve[-1]["outcomes"] for curve in by_seed] for arm, by_seed in curves.items()}
-    n = min(len(outcomes) for by_seed in last.values() for outcomes in by_seed)
-    whole = [k for k in range(n) if all(o[k] is not None for by_seed in last.values() for o in by_seed)]
+def _paired_values(curves: Curves) -> dict[str, np.ndarray]:
+    """Final values (seeds, tasks) by side. A task that failed anywhere is left out everywhere: pairs stay pairs."""
+    last = {side: [curve[-1]["values"] for curve in by_seed] for side, by_seed in curves.items()}
+    n = min(len(values) for by_seed in last.values() for values in by_seed)
+    whole = [k for k in range(n) if all(v[k] is not None for by_seed in last.values() for v in by_seed)]
     if not whole:
         raise RunError("every held-out task failed in some run; see `failed` in their metrics.jsonl")
-    return {arm: np.array([[o[k] > 0 for k in whole] for o in by_seed], float) for arm, by_seed in last.items()}
-
-
-def _collected(curves: dict[str, list[list[dict[str, Any]]]]) -> bool:
-    """Whether every run took steps in its environment; one that learns from given data alone takes none."""
-    return all(curve[-1]["env_steps"] for by_seed in curves.values() for curve in by_seed)
+    return {side: np.array([[v[k] for k in whole] for v in by_seed], float) for side, by_seed in last.items()}
 
 
 def _effect(finding: Finding) -> dict[str, Any]:
@@ -185,40 +198,34 @@ def _effect(finding: Finding) -> dict[str, Any]:
     return {"relation": finding.relation, **interval, "gap": finding.gap, "verdict": finding.verdict}
 
 
-def _matched(relation: str, curves: dict[str, list[list[dict[str, Any]]]]) -> dict[str, Any]:
-    """The two arms compared where both have spent as many environment steps as the thriftier one in all (curves
-    interpolated).
+def _matched(relation: str, spent: str, curves: Curves) -> dict[str, Any]:
+    """The two sides compared where both have spent as much as the thriftier one in all (curves interpolated).
 
-    An iteration of a long horizon costs more steps than one of a short horizon: equal episodes are not equal work.
+    An iteration of a long horizon costs more steps than one of a short horizon, and probes cost tokens: equal
+    iterations are not equal work.
     """
     better, worse = sides_of(relation)
     budgets, ours, theirs = [], [], []
     for a, b in zip(curves[better], curves[worse], strict=True):
-        budgets.append(min(a[-1]["env_steps"], b[-1]["env_steps"]))
+        budgets.append(min(a[-1][spent], b[-1][spent]))
         for curve, out in ((a, ours), (b, theirs)):
-            steps, success = [p["env_steps"] for p in curve], [p["success"] for p in curve]
-            out.append(float(np.interp(budgets[-1], steps, success)))
+            out.append(float(np.interp(budgets[-1], [p[spent] for p in curve], [p["value"] for p in curve])))
     e = paired_difference(ours, theirs, seed=0)
     return {
-        "relation": relation,
-        "env_steps": budgets,
-        "better": ours,
-        "worse": theirs,
-        "mean": e.mean,
-        "lo": e.lo,
-        "hi": e.hi,
-    }
+        "relation": relation, "spent": spent, "budgets": budgets, "better": ours, "worse": theirs,
+        "mean": e.mean, "lo": e.lo, "hi": e.hi,
+    }  # fmt: skip
 
 
 def _arm(changes: Sequence[str], by_seed: list[list[dict[str, Any]]], final: np.ndarray) -> dict[str, Any]:
-    success = [float(v) for v in final.mean(axis=1)]
+    values = [float(v) for v in final.mean(axis=1)]
     return {
         "overrides": list(changes),
-        "success": float(final.mean()),
-        "interval": list(mean_interval(success, seed=0)),
-        "success_by_seed": success,
-        "env_steps": [curve[-1]["env_steps"] for curve in by_seed],
-        "curves": [[{k: v for k, v in point.items() if k != "outcomes"} for point in curve] for curve in by_seed],
+        "value": float(final.mean()),
+        "interval": list(mean_interval(values, seed=0)),
+        "by_seed": values,
+        **{spent: [curve[-1][spent] for curve in by_seed] for spent in SPENT},
+        "curves": [[{k: v for k, v in point.items() if k != "values"} for point in curve] for curve in by_seed],
     }
 
 
@@ -243,12 +250,14 @@ def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
 def _table(result: dict[str, Any], drawn: bool) -> str:
     """The result as a page."""
     lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
-    lines += ["| arm | success | 95 % over seeds | by seed | env steps |", "|---|---|---|---|---|"]
+    spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
+    titles = ["arm", result["measure"], "95 % over seeds", "by seed", *(name.replace("_", " ") for name in spent)]
+    lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for name, arm in result["arms"].items():
-        by_seed = ", ".join(f"{v:.3f}" for v in arm["success_by_seed"])
         lo, hi = arm["interval"]
-        steps = sum(arm["env_steps"]) / len(arm["env_steps"])
-        lines.append(f"| {name} | {arm['success']:.3f} | {lo:.3f} to {hi:.3f} | {by_seed} | {steps:,.0f} |")
+        by_seed = ", ".join(f"{v:.3f}" for v in arm["by_seed"])
+        cells = [name, f"{arm['value']:.3f}", f"{lo:.3f} to {hi:.3f}", by_seed]
+        lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
     lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
     for e in result["effects"]:
         lines.append(f"| {e['relation']} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {e['verdict']} |")
@@ -257,8 +266,8 @@ def _table(result: dict[str, Any], drawn: bool) -> str:
             e["verdict"]
         ]
         lines.append(f"| control: {e['relation']} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {said} |")
-    for e in result["matched_env_steps"]:
-        relation = f"{e['relation']}, at equal env steps"
+    for e in result["matched"]:
+        relation = f"{e['relation']}, at equal {e['spent'].replace('_', ' ')}"
         lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | reported only |")
     if result["check_again"]:
         lines += [
@@ -270,7 +279,7 @@ def _table(result: dict[str, Any], drawn: bool) -> str:
             columns = zip(*(seed[name] for seed in result["check_again"]), strict=True)
             means = [sum(p["success"] for p in column) / len(column) for column in columns]
             lines.append(f"| {name} | " + " | ".join(f"{m:.3f}" for m in means) + " |")
-    lines += ["", f"![success against episodes and environment steps]({result['name']}.svg)"] if drawn else [
+    lines += ["", f"![value by what was spent]({result['name']}.svg)"] if drawn else [
         "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
     ]  # fmt: skip
     seeds = ", ".join(map(str, result["seeds"]))
@@ -279,23 +288,24 @@ def _table(result: dict[str, Any], drawn: bool) -> str:
 
 
 def _plot(result: dict[str, Any], path: Path) -> bool:
-    """Success against episodes and environment steps, or against iterations where some run collected nothing: mean of
-    the seeds, band from the lowest to the highest."""
+    """The measure against what was spent, or against iterations where some run collected nothing: mean of the seeds,
+    band from the lowest to the highest."""
     if importlib.util.find_spec("matplotlib") is None:
         return False
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    collected = all(all(arm["env_steps"]) for arm in result["arms"].values())
-    along = ("episodes", "env_steps") if collected else ("iteration",)
+    arms = result["arms"]
+    along = [x for x in ("episodes", *SPENT) if all(curve[-1][x] for a in arms.values() for curve in a["curves"])]
+    along = along or ["iteration"]
+    figure = Figure(figsize=(1 + 4 * len(along), 3.6), layout="constrained")
     for ax, x in zip(figure.subplots(1, len(along), sharey=True, squeeze=False)[0], along, strict=True):
-        for name, arm in result["arms"].items():
+        for name, arm in arms.items():
             x_SI = np.array([[p[x] for p in curve] for curve in arm["curves"]], float)
-            y_SI = np.array([[p["success"] for p in curve] for curve in arm["curves"]])
+            y_SI = np.array([[p["value"] for p in curve] for curve in arm["curves"]])
             ax.plot(x_SI.mean(0), y_SI.mean(0), label=name)
             ax.fill_between(x_SI.mean(0), y_SI.min(0), y_SI.max(0), alpha=0.15, linewidth=0)
         ax.set_xlabel(x.replace("_", " "))
-    figure.axes[0].set_ylabel("held-out success")
+    figure.axes[0].set_ylabel(f"held-out {result['measure']}")
     figure.axes[0].legend(frameon=False, fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     return True

@@ -142,6 +142,7 @@ class ControlRun(RunFiles):
             summary=summary_of(tested.episodes) | {"by_source": by_task},
             interval=list(wilson_interval(sum(e.terminated for e in tested.episodes), len(tested.episodes))),
             outcomes=tested.outcomes,
+            measures={"success": tested.outcomes},
         )
 
     def save(self, loop: ControlLoop) -> None:

@@ -7,6 +7,7 @@ failed episodes enter no mean.
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from longstride.core.config import load_toml
@@ -20,8 +21,8 @@ from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
-from longstride.rollout.summary import summarise
-from longstride.stats import wilson_interval
+from longstride.rollout.summary import MEASURES, summarise
+from longstride.stats import pass_at_k, wilson_interval
 from longstride.strategies import Direct, Strategy
 from longstride.strategies.baselines import BASELINES
 from longstride.training import parallel
@@ -39,12 +40,36 @@ class Result(NamedTuple):
     interval: tuple[float, float]
     """95 % Wilson interval of the success rate over the episodes that did not fail."""
     trajectories: list[Trajectory]
-    """One a task, in the order of the tasks."""
+    """Of all tasks, in their order; then of all of them again, for each further sample."""
+    tasks: int
+    """How many tasks there are."""
 
     @property
     def outcomes(self) -> list[float | None]:
-        """Reward of each task, in order; None where the episode failed. What paired comparisons are made of."""
-        return [None if t.stop.failed else t.reward for t in self.trajectories]
+        """Reward of each task, in order, the mean of its samples; None where all of them failed."""
+        return self._means(lambda t: t.reward)
+
+    @property
+    def measures(self) -> dict[str, list[float | None]]:
+        """What claims compare, by name and task: means of `rollout.summary.MEASURES` over the samples, and where there
+        are several, the chance that one of k solves it (`pass@k`, for k of 2, 4, 8 and so on)."""
+        found = {name: self._means(measure) for name, measure in MEASURES.items()}
+        k = 2
+        while k * self.tasks <= len(self.trajectories):
+            found[f"pass@{k}"] = [
+                pass_at_k(len(played), sum(t.success for t in played), k) if len(played) >= k else None
+                for played in self._by_task
+            ]
+            k *= 2
+        return found
+
+    @property
+    def _by_task(self) -> list[list[Trajectory]]:
+        """The samples of each task that did not fail."""
+        return [[t for t in self.trajectories[k :: self.tasks] if not t.stop.failed] for k in range(self.tasks)]
+
+    def _means(self, measure: Callable[[Trajectory], float]) -> list[float | None]:
+        return [round(fmean(map(measure, played)), 6) if played else None for played in self._by_task]
 
 
 def turns_by_difficulty(schedule: HorizonSchedule, iteration: int) -> dict[str, int]:
@@ -59,14 +84,17 @@ def evaluate_player(
     strategy: Strategy | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Plays each task once under the recipe's budget and test horizon; `strategy` wraps the environments.
+    """Plays each task `evaluation.samples` times under the recipe's budget and test horizon; `strategy` wraps the
+    environments. The first sample of a task does not depend on how many there are.
 
     What counts is the recipe's `evaluation.reward`, whatever is trained on.
     """
     strategy = strategy or Direct()
     turns = turns_by_difficulty(recipe.test_horizon, 1)
+    budgets = {d: strategy.budget(recipe.budget.model_copy(update={"turns": turns[d]})) for d in turns}
     plans = [
-        Plan(t, k, derive(recipe.seed, "eval", k), recipe.budget.model_copy(update={"turns": turns[t.difficulty]}), k)
+        Plan(t, n * len(tasks) + k, derive(recipe.seed, "eval", k), budgets[t.difficulty], group=k)
+        for n in range(recipe.evaluation.samples)
         for k, t in enumerate(tasks)
     ]
     make_env = lambda: strategy.wrap(recipe.tasks.env())  # noqa: E731
@@ -74,7 +102,7 @@ def evaluate_player(
     trajectories = parallel.gathered(pool.run(parallel.scatter(plans), progress))
     whole = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in whole), len(whole)) if whole else (0.0, 1.0)
-    return Result(summarise(trajectories), interval, trajectories)
+    return Result(summarise(trajectories), interval, trajectories, len(tasks))
 
 
 def evaluate_policy(

@@ -41,6 +41,8 @@ class Evaluation(Component):
 
     tasks: Count = 200
     """Held-out tasks."""
+    samples: Count = 1
+    """Episodes of each of them: several tell how often one of k solves it."""
     every: Count = 1
     """Iterations between evaluations; the warm start and the last iteration are always evaluated."""
     sampling: Sampling | None = None
@@ -172,8 +174,10 @@ class Claim(Component):
     """Name of an arm to the overrides that make it from the recipe, as the command line takes them."""
     scale: tuple[str, ...] = ()
     """Overrides of every arm, before its own: how long the runs of a claim are."""
+    measure: str = "success"
+    """What is compared: a measure of the last evaluation, by its name in `metrics.jsonl` (such as `pass@16`)."""
     expected: Ordering
-    """Relations between arms in final held-out success at the test horizon."""
+    """Relations between arms, under the first of `evaluation.strategies`; `ARM@STRATEGY` is the arm under another."""
     control: Ordering | None = None
     """Relations that must *not* hold: where the paper's cause is taken away, the effect has to go too."""
     check_again: str = ""
@@ -185,13 +189,13 @@ class Claim(Component):
     def _names_arms(self) -> Self:
         relations = self.expected.relations + (self.control.relations if self.control else ())
         named = [name for text in relations for name in sides_of(text)] + [self.check_again] * bool(self.check_again)
-        for name in named:
+        for name in (side.partition("@")[0] for side in named):
             if name not in self.arms:
                 raise ValueError(unknown("arm", name, self.arms))
         return self
 
 
 def sides_of(relation: str) -> tuple[str, str]:
-    """The arms of `BETTER > WORSE by GAP`."""
+    """The two sides of `BETTER > WORSE by GAP`."""
     better, _, worse, *_ = relation.split(" ")
     return better, worse

@@ -222,6 +222,7 @@ class RunFolder(RunFiles):
             summary=result.summary,
             interval=list(result.interval),
             outcomes=result.outcomes,
+            measures=result.measures,
         )
 
     def show(self, name: str, trajectories: list[Trajectory]) -> None:

@@ -9,12 +9,15 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.curriculum import (
     Additive,
+    Cosine,
     Fixed,
     HorizonSchedule,
     Linear,
     Multiplicative,
     PerDifficulty,
     Staged,
+    Stair,
+    StairCosine,
     StepList,
 )
 
@@ -47,6 +50,14 @@ def test_step_list_gives_the_horizons_of_the_released_scripts():
 
 def test_staged_changes_with_every_80th_update():
     assert turns(Staged(stages=(8, 12, 15), every=80), 1, 79, 80, 159, 160, 500) == [8, 8, 12, 12, 15, 15]
+
+
+def test_cyclic_budgets_go_down_and_up():
+    down_and_up = {"high": 160, "low": 64, "period": 8}
+    assert turns(Stair(**down_and_up), 1, 4, 5, 8, 9) == [160, 160, 64, 64, 160]
+    assert turns(Cosine(**down_and_up), *range(1, 10)) == [160, 146, 112, 78, 64, 78, 112, 146, 160]
+    # an eighth of a cycle on either side of both ends stands still; between, the angle goes twice as fast
+    assert turns(StairCosine(**down_and_up), *range(1, 10)) == [160, 160, 112, 64, 64, 64, 112, 160, 160]
 
 
 def test_linear_holds_each_value_for_an_interval_and_reaches_the_limit_at_the_cap():

@@ -1,14 +1,29 @@
-"""Curriculum: how long an episode may be, iteration by iteration. No torch."""
+"""Curriculum: how much an episode may take, iteration by iteration. No torch."""
 
 from longstride.curriculum.schedules import (
     Additive,
+    Cosine,
     Fixed,
     HorizonSchedule,
     Linear,
     Multiplicative,
     PerDifficulty,
     Staged,
+    Stair,
+    StairCosine,
     StepList,
 )
 
-__all__ = ["Additive", "Fixed", "HorizonSchedule", "Linear", "Multiplicative", "PerDifficulty", "Staged", "StepList"]
+__all__ = [
+    "Additive",
+    "Cosine",
+    "Fixed",
+    "HorizonSchedule",
+    "Linear",
+    "Multiplicative",
+    "PerDifficulty",
+    "Stair",
+    "StairCosine",
+    "Staged",
+    "StepList",
+]

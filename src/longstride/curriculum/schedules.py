@@ -1,12 +1,14 @@
-"""Horizon schedules: how many turns an episode may take, as a function of the iteration.
+"""Budget schedules: how much an episode may take, turns or sampled tokens, as a function of the iteration.
 
-What always holds: a schedule is a pure function of iteration and difficulty, so a resumed run sees the same horizons;
-it returns at least one turn; a growing schedule never shrinks and never passes its `limit`; nothing here knows the
-horizon of the tests, which is a schedule of its own (TTI tests at its training limit, WebGym far beyond it).
+What always holds: a schedule is a pure function of iteration and difficulty, so a resumed run sees the same budgets;
+it returns at least 1; a growing schedule never shrinks and never passes its `limit`, a cyclic one stays between its
+`low` and its `high`; nothing here knows the horizon of the tests, which is a schedule of its own (TTI tests at its
+training limit, WebGym far beyond it).
 """
 
 from abc import abstractmethod
 from itertools import pairwise
+from math import cos, pi
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -135,3 +137,52 @@ class PerDifficulty(HorizonSchedule):
     def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
         by_name: dict[Difficulty, HorizonSchedule] = {"easy": self.easy, "medium": self.medium, "hard": self.hard}
         return by_name[difficulty].turns(iteration, difficulty)
+
+
+class Cyclic(HorizonSchedule):
+    """Family of budgets that go down and up again (SIRI, arXiv 2509.25176). The first iteration stands at the
+    beginning of a cycle."""
+
+    high: Positive
+    """At the beginning, the middle of an expansion."""
+    low: Positive
+    """Half a cycle later."""
+    period: Annotated[int, Field(ge=2)]
+    """Iterations of a cycle."""
+
+    @model_validator(mode="after")
+    def _falls(self) -> Self:
+        if self.high < self.low:
+            raise ValueError(f"high must be at least low ({self.low}), got {self.high}")
+        return self
+
+    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        share = self._share(((iteration - 1) % self.period) / self.period)
+        return round(self.low + (self.high - self.low) * share)
+
+    @abstractmethod
+    def _share(self, phase: float) -> float:
+        """How far above `low`, 0 to 1, at a phase in [0, 1)."""
+
+
+class Cosine(Cyclic):
+    """A cosine from `high` to `low` and back."""
+
+    def _share(self, phase: float) -> float:
+        return (1 + cos(2 * pi * phase)) / 2
+
+
+class Stair(Cyclic):
+    """`high` for half a cycle, `low` for the other half."""
+
+    def _share(self, phase: float) -> float:
+        return float(phase < 0.5)
+
+
+class StairCosine(Cyclic):
+    """SIRI's choice: a quarter of the cycle at `high`, around its beginning, a quarter at `low`, and half a cosine on
+    the way down and on the way up."""
+
+    def _share(self, phase: float) -> float:
+        from_start = min(phase, 1 - phase)
+        return (1 + cos(2 * pi * min(max(2 * from_start - 0.25, 0.0), 0.5))) / 2

@@ -1,0 +1,36 @@
+"""DARS-B: more rollouts for hard tasks, and full batches. Yang et al., 2025, arXiv 2508.13755.
+
+What a group adds to the gradient grows with p (1 - p): tasks of middling difficulty drown the hard ones, whose success
+is what widens what the model can do at all. So a first look tells how hard a task is, and hard ones are played more
+often; and updates take the whole batch, for noise in them costs exploration.
+
+| place | choice | paper and released code (Qwen2.5-Math) | here |
+|---|---|---|---|
+| plan | `DifficultyAdaptive` | 8 answers, then more, 64 at most (hardness weighted) | 8, then more, 32 at most |
+| plan | tasks | 3,072 an update | 32 |
+| roll out | sampling | temperature 1, 3,072 tokens | temperature 1, 160 tokens |
+| score | `TaskReward` | right or wrong | the same |
+| credit | `GroupRelative`, mixed groups only | r - mean | the same |
+| update | `PPO` over the whole batch | two passes, clip 0.2, no KL | the same, mean over tokens |
+| update | rate | 5e-6 | 1e-3: a quarter of the steps of `grpo` |
+
+Deviations: model and tasks are those of `grpo`. Both stages are one group for the advantage, as in the release.
+"""
+
+from longstride.algorithms import PPO, GroupRelative
+from longstride.recipes import grpo
+from longstride.rollout.planning import DifficultyAdaptive
+
+BREADTH = 100_000
+"""Samples of an optimiser step: all that an iteration has."""
+
+RECIPE = grpo.RECIPE.model_copy(
+    update={
+        "name": "dars",
+        "iterations": 30,
+        "sampler": DifficultyAdaptive(target="hardness", most=32),
+        "credit": GroupRelative(scale="none", mixed_only=True),
+        "loss": PPO(),
+        "learner": grpo.RECIPE.learner.model_copy(update={"lr": 1e-3, "batch_samples": BREADTH}),
+    }
+)

@@ -1,0 +1,38 @@
+"""SIRI: reinforcement learning under a length limit that goes down and up. Wen et al., 2025, arXiv 2509.25176.
+
+Under a tight limit only what is said early enough earns anything, so the model learns to say it shortly; under a wide
+one it learns to search. Taken in turns, each cycle begins from a denser policy than the one before.
+
+| place | choice | paper and released model (R1-Distill-Qwen-1.5B) | here |
+|---|---|---|---|
+| plan | groups of one task | 128 prompts an update | 32 tasks, 8 answers each |
+| plan | `StairCosine` over tokens | 16,384 down to 8,192, cycles of 640 updates | 128 to 48, cycles of 12 iterations |
+| roll out | sampling | temperature 1 | the same |
+| score | `TaskReward` | 1 if the answer within the limit is right | the same: what is cut has no answer |
+| credit | `GroupRelative` | GRPO | (r - mean) / deviation |
+| update | `PPO` | clip 0.2 and 0.28, no KL | the same, mean over tokens |
+| update | rate | 1e-6 | 3e-4, as `grpo` |
+
+Deviations: model and tasks are those of `grpo`; three cycles of 12 iterations in all. The limit binds what is sampled in
+training; evaluation allows 160 tokens always, and 64 beside it.
+"""
+
+from longstride.algorithms import PPO, Mean
+from longstride.curriculum import StairCosine
+from longstride.recipes import grpo
+from longstride.strategies import Direct
+
+LONG, SHORT, CYCLE = 128, 48, 12
+"""Tokens of an answer at the two ends of a cycle, and its iterations."""
+
+RECIPE = grpo.RECIPE.model_copy(
+    update={
+        "name": "siri",
+        "iterations": 3 * CYCLE,
+        "tokens": StairCosine(high=LONG, low=SHORT, period=CYCLE),
+        "loss": PPO(high=0.28, aggregation=Mean(over="token")),
+        "evaluation": grpo.RECIPE.evaluation.model_copy(
+            update={"every": CYCLE // 2, "strategies": (Direct(), Direct(tokens=64))}
+        ),
+    }
+)

@@ -20,6 +20,8 @@ Deviations: model and tasks are those of `grpo`. Both stages are one group for t
 from longstride.algorithms import PPO, GroupRelative
 from longstride.recipes import grpo
 from longstride.rollout.planning import DifficultyAdaptive
+from longstride.stats import Ordering
+from longstride.training.recipe import Claim
 
 BREADTH = 100_000
 """Samples of an optimiser step: all that an iteration has."""
@@ -33,4 +35,28 @@ RECIPE = grpo.RECIPE.model_copy(
         "loss": PPO(),
         "learner": grpo.RECIPE.learner.model_copy(update={"lr": 1e-3, "batch_samples": BREADTH}),
     }
+)
+
+UNIFORM = "sampler={type='groups'}"
+MINI_BATCH = ("learner.batch_samples=64", f"learner.lr={grpo.RECIPE.learner.lr}")
+
+CLAIM = Claim(
+    name="dars",
+    paper="arXiv 2508.13755, abstract",
+    statement="More rollouts for hard tasks raise pass@k more than more rollouts for all.",
+    scale=("iterations=16", "episodes=128", "evaluation.every=8", "evaluation.tasks=100", "evaluation.samples=32"),
+    arms={
+        "dars": MINI_BATCH,
+        "equal": (*MINI_BATCH, "sampler={type='difficulty_adaptive', target='equal', most=32}"),
+        "uniform": (*MINI_BATCH, UNIFORM),
+        "uniform_24": (*MINI_BATCH, UNIFORM, "group=24", "episodes=384"),
+        "breadth": (UNIFORM,),
+        "alike_dars": (*MINI_BATCH, grpo.ALIKE),
+        "alike_uniform": (*MINI_BATCH, grpo.ALIKE, UNIFORM),
+    },
+    measure="pass@32",
+    expected=Ordering(relations=("dars > uniform", "dars > uniform_24")),
+    # of tasks of one middling difficulty none is drowned
+    control=Ordering(relations=("alike_dars > alike_uniform by 0.03",)),
+    seeds=(0, 1, 2, 3, 4),
 )

@@ -30,8 +30,9 @@ from longstride.curriculum import Fixed
 from longstride.envs.puzzles import Puzzles
 from longstride.rewards import TaskReward
 from longstride.rollout.context import KeepAll
+from longstride.stats import Ordering
 from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Evaluation, Recipe
+from longstride.training.recipe import Claim, Evaluation, Recipe
 
 TOKENS = 160
 """Sampled tokens of a turn: six attempts at a Countdown of four numbers, and the answer."""
@@ -53,4 +54,30 @@ RECIPE = Recipe(
     loss=PPO(aggregation=Mean(over="episode")),
     learner=LearnerConfig(lr=3e-4, warmup_steps=5, epochs=2, batch_samples=128),
     evaluation=Evaluation(every=10, baselines=False),
+)
+
+SCALE = (
+    "iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=8", "evaluation.tasks=300",
+)  # fmt: skip
+"""An arm of a claim on puzzles: a minute of one core."""
+ALIKE = "tasks={type='modular_chain', lengths=[3, 3, 3]}"
+"""Tasks of one difficulty."""
+
+CLAIM = Claim(
+    name="grpo",
+    paper="arXiv 2402.03300, section 4.1",
+    statement="Where tasks differ in difficulty, the mean of a task's own group is the better baseline: better than the "
+    "mean of the batch, and better than none.",
+    scale=SCALE,
+    arms={
+        "group": ("credit.scale=none",),
+        "batch": ("credit.centre=batch", "credit.scale=none"),
+        "none": ("credit.centre=none", "credit.scale=none"),
+        "alike_group": (ALIKE, "credit.scale=none"),
+        "alike_batch": (ALIKE, "credit.centre=batch", "credit.scale=none"),
+    },
+    expected=Ordering(relations=("group > batch", "group > none")),
+    # where all tasks are alike, the batch knows their mean as well, from more episodes
+    control=Ordering(relations=("alike_group > alike_batch by 0.03",)),
+    seeds=(0, 1, 2, 3, 4),
 )

@@ -20,7 +20,9 @@ training; evaluation allows 160 tokens always, and 64 beside it.
 from longstride.algorithms import PPO, Mean
 from longstride.curriculum import StairCosine
 from longstride.recipes import grpo
+from longstride.stats import Ordering
 from longstride.strategies import Direct
+from longstride.training.recipe import Claim
 
 LONG, SHORT, CYCLE = 128, 48, 12
 """Tokens of an answer at the two ends of a cycle, and its iterations."""
@@ -36,3 +38,26 @@ RECIPE = grpo.RECIPE.model_copy(
         ),
     }
 )
+
+CLAIM = Claim(
+    name="siri",
+    paper="arXiv 2509.25176, abstract and figure 1",
+    statement="A limit that goes down and up ends more accurate within few tokens than a constant long one, and more "
+    "accurate with many than a constant short one.",
+    scale=(
+        *grpo.SCALE, f"tokens={{type='stair_cosine', high={LONG}, low={SHORT}, period=8}}",
+        "evaluation.strategies=[{type='direct'}, {type='direct', tokens=64}]",
+    ),
+    arms={
+        "siri": (),
+        "cosine": (f"tokens={{type='cosine', high={LONG}, low={SHORT}, period=8}}",),
+        "long": (f"tokens={{type='fixed', limit={LONG}}}",),
+        "short": (f"tokens={{type='fixed', limit={SHORT}}}",),
+        "alike_siri": (grpo.ALIKE,),
+        "alike_long": (grpo.ALIKE, f"tokens={{type='fixed', limit={LONG}}}"),
+    },
+    expected=Ordering(relations=("siri@direct_64_tokens > long@direct_64_tokens", "siri > short")),
+    # three steps need 20 tokens: no limit binds
+    control=Ordering(relations=("alike_siri > alike_long by 0.03",)),
+    seeds=(0, 1, 2, 3, 4),
+)  # fmt: skip

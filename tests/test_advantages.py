@@ -21,9 +21,11 @@ PLAIN: dict[str, Any] = {"centre": "none", "scale": "none"}
 LOO: dict[str, Any] = {"centre": "leave_one_out", "scale": "none"}
 
 
-def turn(state: int = 0, ids: Iterable[int] = (0,), reward: float = 0.0) -> Turn:
+def turn(state: int = 0, ids: Iterable[int] = (0,), reward: float = 0.0, value: float = 0.0) -> Turn:
     ids = list(ids)
-    return Turn([state], ids, [-1.0] * len(ids), [0] * len(ids), f"state {state}", "text", "go", reward=reward)
+    return Turn(
+        [state], ids, [-1.0] * len(ids), [0] * len(ids), f"state {state}", "text", "go", reward=reward, value=value
+    )
 
 
 def episode(
@@ -35,7 +37,9 @@ def episode(
 
 
 def of_path(path: Path, group: int = 0) -> Trajectory:
-    turns = [turn(s, [a], r) for s, a, r in zip(path.states, path.actions, path.rewards, strict=True)]
+    """With values of the states that are anything but right."""
+    steps = zip(path.states, path.actions, path.rewards, strict=True)
+    turns = [turn(s, [a], r, value=(0.7, -2.0, 1.3)[s]) for s, a, r in steps]
     return episode(sum(path.rewards), turns, group)
 
 
@@ -154,6 +158,21 @@ def test_a_truncated_episode_goes_on_from_the_value_of_its_last_state():
     assert against_a_success(StopReason.TURNS) == [[0], [0]]  # its state is worth 1, and nobody saw what came of it
 
 
+def test_a_critics_values_are_those_of_the_turns_and_its_targets_are_lambda_returns():
+    """delta = 1 + 0.5 * 2 - 3 = -1 and 2 - 2 = 0 where it ended; 2 + 0.5 * 2 - 2 = 1 where a budget ended it."""
+    turns = lambda: [turn(0, [4, 5], 1.0, 3.0), turn(1, [6], 2.0, 2.0)]  # noqa: E731
+    ended, cut = (episode(3, turns(), stop=s) for s in (StopReason.ENV_ENDED, StopReason.TURNS))
+    failed = episode(3, turns(), stop=StopReason.INFRA_FAILURE)
+    credit = GAE(values="critic", discount=0.5, lam=0.5)
+    assert weights(credit, [ended, failed, cut]) == [[-1, -1], [0], [-0.75, -0.75], [1]]
+    for whiten in (False, True):
+        found = credit.model_copy(update={"whiten": whiten}).targets([ended, failed, cut])
+        assert found == [[2, 2], [], [2.25, 3]]
+    silent = episode(1, [turn(0, [], value=0.5), turn(1, [4, 5], value=0.25)])
+    over = GAE(values="critic", over="tokens", discount=0.5)
+    assert weights(over, [silent]) == [[0.25, 0.75]] and over.targets([silent]) == [[0.25, 0.5]]
+
+
 def test_over_tokens_the_last_token_of_a_turn_takes_its_reward():
     found = weights(GAE(over="tokens", discount=0.5), [episode(3, [turn(0, [1, 2], reward=1), turn(1, [3, 4])])])
     assert found == [[1 * 0.5 + 2 / 8, 1 + 2 / 4], [1, 2]]  # 1 for the first turn, 2 by the evaluator
@@ -232,6 +251,8 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
         (GAE(values="group"), (2,), 1.0),
         (GAE(values="group"), (3,), 1.0),
         (GAE(values="group", over="tokens"), (2,), 1.0),
+        (GAE(values="critic"), (1,), 1.0),
+        (GAE(values="critic", over="tokens"), (2,), 1.0),
     ],
 )
 def test_the_expected_gradient_is_the_exact_one_times_a_known_factor(credit, sizes, factor):

@@ -45,6 +45,12 @@ def test_each_turn_is_a_sample_whose_tokens_weigh_one_together():
     samples = FilteredBC()([episode(turns=[turn([5, 6, 7, 8]), turn([9])]), episode(turns=[turn([4, 4])])])
     assert [s.weights for s in samples] == [[0.25] * 4, [1.0], [0.5, 0.5]]
     assert samples[0] == Sample([1, 2, 3], [5, 6, 7, 8], [0.25] * 4, [-0.5] * 4)
+    assert [s.turn for s in samples] == [0, 1, 0]
+
+
+def test_turns_that_are_equal_are_told_apart():
+    t = episode(turns=[turn([5]), turn([5]), turn([5])])
+    assert [Sample.of(t, u, [1.0]).turn for u in t.turns] == [0, 1, 2]
 
 
 def test_text_that_could_not_be_parsed_and_turns_without_tokens_are_not_imitated():

@@ -4,14 +4,18 @@ gradient."""
 import json
 import math
 import random
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from longstride.core.errors import RunError
+from longstride.algorithms import GSPO, KL, PPO, Correction, Loss, Reinforce, base
+from longstride.core.errors import ConfigError, ModelError, RunError
+from longstride.models.adapters import LoRA
 from longstride.training.batching import chains, micro_batches, row_of, steps_of
 from longstride.training.config import LearnerConfig
 from longstride.training.learner import PATIENCE, Learner
@@ -187,8 +191,9 @@ def test_an_update_learns_what_it_is_given():
     assert out["trained_tokens"] == 30 * sum(len(s.sampled_ids) for s in samples)
 
 
-def test_an_update_without_samples_changes_nothing():
-    learner = Learner(tiny_model(), fp32())
+@pytest.mark.parametrize("loss", [Reinforce(), PPO(kl=KL(), correction=Correction())])
+def test_an_update_without_samples_changes_nothing(loss):
+    learner = Learner(tiny_model(), fp32(), loss)
     before = {k: v.clone() for k, v in learner.model.state_dict().items()}
     out = learner.update([], random.Random(0))
     assert (out["steps"], out["loss"], out["trained_tokens"]) == (0, 0.0, 0)
@@ -257,3 +262,137 @@ def test_ten_bad_steps_in_a_row_end_the_training_with_advice():
         learner.step(bad)
     with pytest.raises(RunError, match=r"learner\.lr"):
         learner.step(bad)
+
+
+def family(seed: int = 0) -> list[base.Sample]:
+    """Siblings of two turns that share a prompt, the first of them without an advantage."""
+    rng = random.Random(seed)
+    ids = lambda n: [rng.randrange(VOCABULARY) for _ in range(n)]  # noqa: E731
+    prompt, out = ids(30), []
+    for episode in range(4):
+        context = list(prompt)
+        for turn in range(2):
+            said = ids(rng.randint(1, 5))
+            weights, old = [turn * rng.choice([-1.0, 1.0])] * len(said), [-rng.uniform(3.5, 4.2) for _ in said]
+            out.append(base.Sample(context, said, weights, old, episode, 0, turn))
+            context = context + said + ids(4)
+    return out
+
+
+def logps(model: nn.Module, s: base.Sample) -> torch.Tensor:
+    ids = torch.tensor([s.prompt_ids + s.sampled_ids])
+    every = model(ids).logits[0, len(s.prompt_ids) - 1 : -1].log_softmax(-1)
+    return every.gather(1, ids[0, len(s.prompt_ids) :, None])[:, 0]
+
+
+class Apart(Learner):
+    """One row a sample."""
+
+    def _rows(self, samples, shares=(), prompt_weight=0.0):
+        penalties = self.loss.penalties(samples)
+        return [row_of([s], 0.0, shares[n : n + 1], n, penalties[n : n + 1]) for n, s in enumerate(samples)]
+
+
+def held(kl: KL, loss: Loss | None = None) -> Loss:
+    return (loss or Reinforce()).model_copy(update={"kl": kl})
+
+
+def test_a_penalty_is_that_of_every_sampled_token_also_where_there_is_no_advantage():
+    model, other, samples = tiny_model().double(), tiny_model(seed=1).double(), family()
+    kl = KL(estimator="k2", by_turn=(0.5, 0.1))
+    learner = Learner(model, fp32(), held(kl), deepcopy(other))
+    loss, told = learner.accumulate(learner._with_reference(samples))
+    expected, k3 = torch.zeros(()), []
+    for s in samples:
+        policy, reference = logps(model, s), logps(other, s).detach()
+        expected = expected - (torch.tensor(s.weights) * policy).sum()
+        expected = expected + kl.at(s.turn) * ((policy - reference) ** 2 / 2).sum()
+        k3 += ((reference - policy).exp() - 1 - (reference - policy)).tolist()
+    found = {name: p.grad for name, p in learner.parameters.items() if p.grad is not None}
+    wanted = torch.autograd.grad(expected / len(samples), list(model.parameters()))
+    assert loss == pytest.approx(expected.item() / len(samples), rel=1e-6)
+    assert told["kl"] == pytest.approx(sum(k3) / len(k3), rel=1e-5) and told["tokens"] == len(k3)
+    assert_same(found, dict(zip(learner.parameters, wanted, strict=True)))
+
+
+@pytest.mark.parametrize("kind", [Reinforce(), PPO(), GSPO(low=0.1, high=0.1)])
+@pytest.mark.parametrize("micro_tokens", [1, 50, 10_000])
+def test_a_penalty_depends_neither_on_micro_batches_nor_on_order_nor_on_sharing(kind, micro_tokens):
+    samples, loss = family(), held(KL(coefficient=0.3), kind)
+
+    def step(learner: Learner, samples: list[base.Sample]) -> tuple[Any, dict[str, torch.Tensor]]:
+        told = learner.accumulate(learner._with_reference(samples))
+        return told, {name: p.grad for name, p in learner.parameters.items() if p.grad is not None}
+
+    models = [tiny_model().double() for _ in range(2)]
+    reference = step(Apart(models[0], fp32(), loss, tiny_model(seed=1).double()), samples)
+    learner = Learner(models[1], fp32(micro_tokens=micro_tokens), loss, tiny_model(seed=1).double())
+    assert micro_tokens < 10_000 or any(row.ends for row in learner._rows(samples))
+    found = step(learner, samples[::-1])
+    assert found[0][0] == pytest.approx(reference[0][0], abs=1e-7)
+    assert found[0][1] == pytest.approx(reference[0][1], rel=1e-6)
+    assert_same(found[1], reference[1], 1e-7)
+
+
+def test_without_a_penalty_a_token_without_weight_is_not_there():
+    silent = base.Sample([1, 2], [3], [0.0], [-1.0])
+    assert not Learner(tiny_model(), fp32())._rows([silent])
+    for kl, entries in ((KL(), 1), (KL(by_turn=(0.0, 0.5)), 0)):
+        assert sum(len(row.entries) for row in Learner(tiny_model(), fp32(), held(kl))._rows([silent])) == entries
+
+
+def test_an_update_holds_on_to_where_the_learner_started():
+    samples, config = family(), fp32(lr=1e-2, warmup_steps=0, epochs=2, batch_samples=100)
+    loss = held(KL(coefficient=0.5))
+    one, other = (Learner(tiny_model(), config, loss) for _ in range(2))
+    start = tiny_model()
+    assert one.update(samples, random.Random(0))["kl"] > 0
+    by_hand = [replace(s, reference=logps(start, s).tolist()) for s in samples]
+    assert other.step(by_hand)["kl"] == pytest.approx(0, abs=1e-6)
+    assert other.step(by_hand)["kl"] > 0
+    for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-4)
+    given = Learner(deepcopy(one.model), config, loss, start)  # as when a run goes on
+    given.load_state(*one.state())
+    told = [learner.update(samples, random.Random(1)) for learner in (one, given)]
+    assert told[0] == told[1]
+    assert all(torch.equal(a, b) for a, b in zip(start.parameters(), tiny_model().parameters(), strict=True))
+
+
+def test_a_strong_penalty_keeps_the_policy_where_it_was():
+    samples, config = family(), fp32(lr=1e-2, warmup_steps=0, epochs=20, batch_samples=100)
+    free, pinned = (Learner(tiny_model(), config, held(KL(coefficient=c))) for c in (0.0, 10.0))
+    ends = [learner.update(samples, random.Random(0))["kl"] for learner in (free, pinned)]
+    assert ends[1] < ends[0] / 10
+
+
+def test_with_adapters_the_reference_is_the_model_without_them():
+    pytest.importorskip("peft")
+    model = tiny_model()
+    learner = Learner(model, fp32(lr=1e-1, warmup_steps=0, lora=LoRA(rank=2)), held(KL()))
+    assert learner._reference is None
+    first, second = (learner.update(family(), random.Random(0))["kl"] for _ in range(2))
+    assert first == pytest.approx(0, abs=1e-6) and second > 1e-3
+    found = learner._with_reference(family())
+    for s in found:
+        torch.testing.assert_close(torch.tensor(s.reference), logps(tiny_model(), s).detach(), rtol=0, atol=1e-5)
+    assert all(p.requires_grad for p in learner.parameters.values())
+
+
+def test_a_penalty_that_comes_later_needs_a_reference():
+    learner = Learner(tiny_model(), fp32(), PPO())
+    learner.loss = held(KL(), PPO())
+    with pytest.raises(ConfigError, match="loss ppo has a KL term.*give the learner a reference"):
+        learner.update(family(), random.Random(0))
+
+
+def test_features_are_the_last_hidden_states_before_the_tokens_that_have_a_weight():
+    model, samples = tiny_model(), family()
+    first = [replace(s, weights=[1.0] + [0.0] * (len(s.sampled_ids) - 1)) for s in samples]
+    found = Learner(model, fp32(micro_tokens=100), held(KL())).features(first)
+    for s, feature in zip(samples, found, strict=True):
+        state = model(torch.tensor([s.prompt_ids]), output_hidden_states=True).hidden_states[-1][0, -1]
+        torch.testing.assert_close(feature, state.detach(), rtol=0, atol=1e-5)
+    assert not found.requires_grad and found.dtype == torch.float32
+    with pytest.raises(ModelError, match="Bare has no `get_decoder`"):
+        Learner(Bare(model), fp32()).features(first)

@@ -1,7 +1,7 @@
 """Losses and aggregation by hand, and what all losses have in common."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from longstride.algorithms import CISPO, GSPO, PPO, Constant, Correction, Loss, Mean, Reinforce, Sample
+from longstride.algorithms import CISPO, GSPO, KL, PPO, Constant, Correction, Loss, Mean, Reinforce, Sample
 from longstride.algorithms.aggregation import Aggregation
 from longstride.core.component import build
 
@@ -29,6 +29,8 @@ class Given:
     behaviour_P: Tensor
     proximal_P: Tensor
     sequence_P: Tensor
+    reference_P: Tensor = field(default_factory=lambda: torch.tensor([]))
+    penalty_P: Tensor = field(default_factory=lambda: torch.tensor([]))
 
 
 def terms(loss: Loss, ratios: Sequence[float], advantages: Sequence[float], sequences: Sequence[int] = ()) -> Any:
@@ -130,9 +132,81 @@ def test_a_token_that_became_impossible_does_not_overflow():
         assert torch.isfinite(out.loss_P).all() and np.isfinite(gradient).all()
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, Reinforce(aggregation=Constant(length=64, per="episode"))])
+@pytest.mark.parametrize("loss", [*LOSSES, Reinforce(aggregation=Constant(length=64), kl=KL(by_turn=(0.1, 0)))])
 def test_a_loss_is_built_again_from_its_data(loss):
     assert build(Loss, loss.as_data()) == loss
+
+
+# Divergence from a reference
+
+ESTIMATORS = ("k1", "k2", "k3", "k3+")
+
+
+def estimate(name: str, logp: Tensor, reference: Tensor) -> Tensor:
+    return KL.model_validate({"estimator": name})(logp, reference)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "slope"),
+    [
+        ("k1", np.log(4), 1.0),
+        ("k2", np.log(4) ** 2 / 2, np.log(4)),
+        ("k3", 0.25 - 1 + np.log(4), 1 - 0.25),
+        ("k3+", 0.25 - 1 + np.log(4), np.log(4)),
+    ],
+)
+def test_what_a_token_four_times_as_likely_as_under_the_reference_costs(name, value, slope):
+    logp, reference = torch.tensor([0.8], dtype=torch.float64).log(), torch.tensor([0.2], dtype=torch.float64).log()
+    found = estimate(name, logp.requires_grad_(), reference)
+    assert found.item() == pytest.approx(value)
+    (gradient,) = torch.autograd.grad(found.sum(), logp)
+    assert gradient.item() == pytest.approx(slope)
+
+
+def divergence(p: Tensor, q: Tensor) -> Tensor:
+    return (p * (p.log() - q.log())).sum()
+
+
+def test_means_and_gradients_of_the_estimates_over_all_tokens_of_a_distribution():
+    """k1 and k3 have the mean of the divergence, k2 and k3+ its gradient, k1 none, k3 that of the other direction."""
+    rng = torch.Generator().manual_seed(3)
+    logits = torch.randn(5, generator=rng, dtype=torch.float64).requires_grad_()
+    reference = torch.randn(5, generator=rng, dtype=torch.float64).log_softmax(0)
+    p, q = logits.softmax(0), reference.exp()
+    exact, other = divergence(p, q), divergence(q, p)
+    (forward,), (backward,) = (torch.autograd.grad(x, logits, retain_graph=True) for x in (exact, other))
+    values, gradients = {}, {}
+    for name in ESTIMATORS:
+        mean = (p.detach() * estimate(name, logits.log_softmax(0), reference)).sum()
+        values[name] = mean.item()
+        (gradients[name],) = torch.autograd.grad(mean, logits)
+    for name in ("k1", "k3", "k3+"):
+        assert values[name] == pytest.approx(exact.item())
+    assert abs(values["k2"] / exact.item() - 1) > 0.05
+    torch.testing.assert_close(gradients["k1"], torch.zeros(5, dtype=torch.float64))
+    for name in ("k2", "k3+"):
+        torch.testing.assert_close(gradients[name], forward)
+    torch.testing.assert_close(gradients["k3"], backward)
+    assert torch.cosine_similarity(gradients["k3"], forward, 0) < 0.99
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_divergence_is_added_to_every_loss_by_its_own_weight(loss: Loss):
+    logp, old = torch.tensor([-0.1, -2.0, -1.0]), torch.tensor([-0.2, -1.9, -1.0])
+    given = Given(
+        torch.tensor([1.0, -0.5, 0.0]), old, old, torch.tensor([0, 0, 1]), logp - 0.5, torch.tensor([2, 0, 3])
+    )
+    plain, held = loss(logp, given), loss.model_copy(update={"kl": KL(estimator="k2")})(logp, given)
+    torch.testing.assert_close(held.loss_P - plain.loss_P, torch.tensor([2, 0, 3]) * 0.125)
+    torch.testing.assert_close(held.kl_P, torch.full((3,), np.exp(-0.5) - 0.5))
+    assert plain.kl_P is None
+
+
+def test_the_coefficient_goes_by_the_turn_and_the_last_one_stays():
+    turns = [Sample([0], [1], [0.0], [0.0], turn=k) for k in (0, 1, 2, 9)]
+    assert PPO(kl=KL(by_turn=(0.5, 0.1, 0.0))).penalties(turns) == [0.5, 0.1, 0, 0]
+    assert PPO(kl=KL(coefficient=0.04)).penalties(turns) == [0.04] * 4
+    assert PPO().penalties(turns) == []
 
 
 # Aggregation

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from longstride.algorithms import GSPO, PPO
+from longstride.algorithms import GSPO, KL, PPO
 from longstride.algorithms.base import Sample
 from longstride.algorithms.losses import Correction
 from longstride.models.adapters import LoRA
@@ -22,10 +22,11 @@ from longstride.training.config import LearnerConfig
 from longstride.training.learner import Learner
 
 VOCABULARY = 40
+HELD = KL(coefficient=0.5)
 CASES = {
-    "whole": (LearnerConfig(), PPO(correction=Correction())),
-    "sharded": (LearnerConfig(sharded=True, checkpointing=True), GSPO()),
-    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), PPO(correction=Correction())),
+    "whole": (LearnerConfig(), PPO(correction=Correction(), kl=HELD)),
+    "sharded": (LearnerConfig(sharded=True, checkpointing=True), GSPO(kl=HELD)),
+    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), PPO(correction=Correction(), kl=HELD)),
 }
 
 
@@ -55,11 +56,12 @@ def trained(name: str, seed: int) -> tuple[dict, dict, dict]:
         pytest.importorskip("peft")
     more = {"dtype": "float32", "lr": 1e-2, "warmup_steps": 0, "batch_samples": 8, "micro_tokens": 100}
     learner = Learner(make(seed), numbers.model_copy(update=more), loss)
-    learner.step(samples()[:1])  # fewer rows than ranks
+    learner.update(samples()[:1], random.Random(1))  # fewer rows than ranks
     told = learner.update(samples()[:8], random.Random(2))
     tensors, counts = learner.state()
     learner.load_state({k: v.clone() for k, v in tensors.items()}, dict(counts))
-    learner.step(samples()[8:])
+    learner.update(samples()[8:], random.Random(3))
+    told["features"] = learner.features(samples()).sum().item()
     return learner.whole().state_dict(), told, learner.state()[0]
 
 

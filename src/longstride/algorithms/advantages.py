@@ -6,15 +6,15 @@ reward that is its baseline (within `EQUAL`) gives exactly 0, so that nothing is
 compared within `Trajectory.group`, turns within (group, state). No torch.
 
 Bias, as the tests measure it. Unbiased: no baseline, `leave_one_out`, a constant scale, a constant length, GAE at lam =
-1 with or without `group` values (for episodes that terminated). The gradient times (n - 1) / n: `mean` over groups of
-n, `batch` over n episodes of one prompt. Another direction: dividing by a deviation (the prompts are weighed anew; for
-binary rewards of one prompt the direction stays), by the length of the episode, by whitening; filtering groups; GAE at
-lam < 1 with values that are not the policy's own; a discount below 1 (the factor discount^t in front of turn t is left
-out, as everywhere).
+1 with whatever values (for episodes that terminated; a critic's are made before it learns of these episodes). The
+gradient times (n - 1) / n: `mean` over groups of n, `batch` over n episodes of one prompt. Another direction: dividing
+by a deviation (the prompts are weighed anew; for binary rewards of one prompt the direction stays), by the length of
+the episode, by whitening; filtering groups; GAE at lam < 1 with values that are not the policy's own; a discount below
+1 (the factor discount^t in front of turn t is left out, as everywhere).
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -196,14 +196,35 @@ class GAE(Credit):
     """Weight of what is one step later."""
     lam: Share = 1.0
     """Weight of rewards against values; see `gae`."""
-    values: Literal["none", "group"] = "none"
+    values: Literal["none", "group", "critic"] = "none"
     """Value of a state: 0, or the mean return to go from the same turn on of the group's other episodes that came so
-    far (0 without any): a baseline that the episode's own actions do not touch."""
+    far (0 without any): a baseline that the episode's own actions do not touch; or what a critic said (`Turn.value`),
+    which learns from `targets`."""
     whiten: bool = False
     """Whether advantages get mean 0 and deviation 1 over all sampled tokens of the batch."""
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
         played = [t for t in trajectories if not t.stop.failed]
+        samples = []
+        for t, (_, advantages) in zip(played, self._estimates(played), strict=True):
+            for turn, own in zip(t.turns, advantages, strict=True):
+                if turn.sampled_ids:
+                    every = own if self.over == "tokens" else np.repeat(own, len(turn.sampled_ids))
+                    samples.append(Sample.of(t, turn, every.tolist()))
+        return _whitened(samples) if self.whiten else samples
+
+    def targets(self, trajectories: Sequence[Trajectory]) -> list[list[float]]:
+        """For each trajectory what the value before each of its turns should have been: its lambda return, the value
+        that was used and the advantage before whitening. Nothing for a failed one."""
+        played = [t for t in trajectories if not t.stop.failed]
+        found = {
+            id(t): [float(value + own[0]) for value, own in zip(value_T, advantages, strict=True)]
+            for t, (value_T, advantages) in zip(played, self._estimates(played), strict=True)
+        }
+        return [found.get(id(t), []) for t in trajectories]
+
+    def _estimates(self, played: Sequence[Trajectory]) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+        """Of each episode the value before each turn, and the advantages of each turn's steps."""
         sizes = [
             np.array([max(len(u.sampled_ids), 1) if self.over == "tokens" else 1 for u in t.turns], dtype=int)
             for t in played
@@ -213,16 +234,10 @@ class GAE(Credit):
             for size, t in zip(sizes, played, strict=True)
         ]
         values = self._values(played, sizes, rewards)
-        samples = []
         for t, size, reward_S, value_T in zip(played, sizes, rewards, values, strict=True):
-            value_S, ends = np.repeat(value_T, size), np.cumsum(size)
             after = value_T[-1] if t.stop.truncated and len(value_T) else 0.0
-            a_S = gae(reward_S.tolist(), value_S.tolist(), after, self.discount, self.lam)
-            for turn, n, end in zip(t.turns, size, ends, strict=True):
-                if turn.sampled_ids:
-                    own = a_S[end - n : end].tolist()
-                    samples.append(Sample.of(t, turn, own if self.over == "tokens" else own * len(turn.sampled_ids)))
-        return _whitened(samples) if self.whiten else samples
+            a_S = gae(reward_S.tolist(), np.repeat(value_T, size).tolist(), after, self.discount, self.lam)
+            yield value_T, np.split(a_S, np.cumsum(size)[:-1]) if len(size) else []
 
     def _values(
         self, played: Sequence[Trajectory], sizes: Sequence[np.ndarray], rewards: Sequence[np.ndarray]
@@ -230,6 +245,8 @@ class GAE(Credit):
         """Value before each turn of each episode."""
         if self.values == "none":
             return [np.zeros(len(size)) for size in sizes]
+        if self.values == "critic":
+            return [np.array([turn.value for turn in t.turns]) for t in played]
         to_go = [
             gae(reward_S.tolist(), [0.0] * len(reward_S), discount=self.discount)[np.cumsum(size) - size]
             for size, reward_S in zip(sizes, rewards, strict=True)

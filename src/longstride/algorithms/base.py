@@ -34,9 +34,13 @@ class Sample:
     """Ordinal of the trajectory."""
     group: int = 0
     """Group of the trajectory."""
+    turn: int = 0
+    """Number of the turn in its trajectory, from 0."""
     proximal: list[float] = field(default_factory=list)
     """Log-probability of each sampled token under the weights at the start of the update; the learner fills it in where
     the loss asks for it."""
+    reference: list[float] = field(default_factory=list)
+    """The same under the policy that the loss holds on to; filled in likewise."""
 
     def __post_init__(self) -> None:
         if not len(self.sampled_ids) == len(self.weights) == len(self.logprobs):
@@ -48,7 +52,10 @@ class Sample:
     @staticmethod
     def of(trajectory: Trajectory, turn: Turn, weights: list[float]) -> "Sample":
         """A turn of a trajectory, with a weight for each sampled token."""
-        return Sample(turn.prompt_ids, turn.sampled_ids, weights, turn.logprobs, trajectory.ordinal, trajectory.group)
+        number = [id(t) for t in trajectory.turns].index(id(turn))  # turns may be equal
+        return Sample(
+            turn.prompt_ids, turn.sampled_ids, weights, turn.logprobs, trajectory.ordinal, trajectory.group, number
+        )
 
 
 class Credit(Component):

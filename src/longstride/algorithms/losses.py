@@ -2,8 +2,8 @@
 
 What always holds: where current and old policy agree (ratio 1) every loss has the gradient of `Reinforce`; c > 0 times
 the advantage is c times the loss, so that an aggregation may multiply advantages; a term depends on the tokens of its
-own sequence only, and a sequence is one sample (a turn), which is never cut; a token of weight 0 is not there.
-Formulas are methods of the tensors that come in, so a recipe is read without torch.
+own sequence only, and a sequence is one sample (a turn), which is never cut; a token of weight 0 is not there, unless
+it is held to a reference (`KL`). Formulas are methods of the tensors that come in, so a recipe is read without torch.
 
 A ratio compares log-probabilities of the learner with those of the sampler, which has to sample at temperature 1 and
 without top-p or top-k: otherwise the two are different distributions before anything was learnt. Clips narrower than
@@ -12,12 +12,13 @@ the rounding of the learner's arithmetic (`GSPO`) want `learner.dtype = "float32
 Bias against the exact gradient when the sampler is an older policy, as the tests measure it: `PPO` and `CISPO` are
 exact for single-token actions while nothing is clipped; a capped ratio weighs a token by min(pi, cap * old);
 `Reinforce` ignores the difference; `GSPO` weighs by the geometric mean of the ratios of a sequence, which is no
-importance weight.
+importance weight. The bias of each estimate of the divergence from a reference stands at `KL`.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
@@ -46,6 +47,10 @@ class Tokens(Protocol):
     """Log-probability under the weights at the start of the update, where the loss asks for it."""
     sequence_P: "Tensor"
     """Number of the sample that the token is of."""
+    reference_P: "Tensor"
+    """Log-probability under the reference, where the loss has a KL term."""
+    penalty_P: "Tensor"
+    """Coefficient of the KL term times the share of its aggregation."""
 
 
 @dataclass(slots=True)
@@ -58,14 +63,17 @@ class Terms:
     """log pi - log old, without gradient."""
     clipped_P: "Tensor | None" = None
     """Where the ratio was cut: the token has no gradient (`PPO`, `GSPO`) or a smaller one (`CISPO`)."""
+    kl_P: "Tensor | None" = None
+    """k3 against the reference, without gradient."""
 
 
 class Drift:
-    """How far the policy is from the old one, added up over micro-batches."""
+    """How far the policy is from the old one and from the reference, added up over micro-batches."""
 
     def __init__(self) -> None:
         self.tokens = 0
-        self._clipped = self._kl = self._largest = 0.0
+        self._clipped = self._old = self._largest = 0.0
+        self._reference: float | None = None
 
     def add(self, terms: Terms) -> None:
         """Takes in the tokens of a micro-batch."""
@@ -73,19 +81,22 @@ class Drift:
         if terms.log_ratio_P is not None and terms.clipped_P is not None:
             ratio_P = terms.log_ratio_P.exp()
             self._clipped += terms.clipped_P.sum().item()
-            self._kl += (ratio_P - 1 - terms.log_ratio_P).sum().item()
+            self._old += (ratio_P - 1 - terms.log_ratio_P).sum().item()
             self._largest = max(self._largest, ratio_P.max().item())
+        if terms.kl_P is not None:
+            self._reference = (self._reference or 0.0) + terms.kl_P.sum().item()
 
     def metrics(self) -> dict[str, float]:
         """`clip_fraction`, `approx_kl` (mean of rho - 1 - log rho: it estimates KL(old || new) and is never
-        negative) and `ratio_max`; empty where the loss has no ratio."""
-        if not self._largest:
-            return {}
-        return {
-            "clip_fraction": self._clipped / self.tokens,
-            "approx_kl": self._kl / self.tokens,
-            "ratio_max": self._largest,
-        }
+        negative) and `ratio_max` where the loss has a ratio; `kl` (mean of k3) where it has a reference."""
+        found = {} if self._reference is None else {"kl": self._reference / self.tokens}
+        if self._largest:
+            found |= {
+                "clip_fraction": self._clipped / self.tokens,
+                "approx_kl": self._old / self.tokens,
+                "ratio_max": self._largest,
+            }
+        return found
 
 
 class Correction(Component):
@@ -110,18 +121,60 @@ class Correction(Component):
         return w.clamp(self.floor, self.cap) if self.beyond == "truncate" else w * ((w >= self.floor) & (w <= self.cap))
 
 
+class KL(Component):
+    """What it costs to go away from a reference policy, token by token: a coefficient times an estimate of KL(policy ||
+    reference) from the one token that was sampled (Schulman, "Approximating KL divergence", 2020).
+
+    With d = log reference - log policy, as the tests measure it on what the policy itself sampled:
+
+    | estimator | value | mean of the value | mean of the gradient |
+    |---|---|---|---|
+    | `k1` | -d, of either sign | the divergence | 0: it holds nothing |
+    | `k2` | d^2 / 2 | another number | that of the divergence |
+    | `k3` | exp(d) - 1 - d, never negative | the divergence | that of the divergence the other way round |
+    | `k3+` | that of k3 | as k3 | as k2 |
+
+    All of it is of one token given what stands before it: what a token does to the divergence of later ones is left
+    out, and samples of an older policy are not weighed anew.
+    """
+
+    coefficient: Above = 1e-3
+    """Weight beside advantages (1e-3 in verl and SkyRL where it is on, 0.04 in DeepSeekMath)."""
+    estimator: Literal["k1", "k2", "k3", "k3+"] = "k3"
+    """See above."""
+    by_turn: tuple[Above, ...] = ()
+    """In place of `coefficient`, that of the first turn of an episode, of the second and so on; the last one stays.
+    Stage I of SCoRe (arXiv 2409.12917) holds the first attempt to where it was, and sets the second one free."""
+
+    def at(self, turn: int) -> float:
+        """The coefficient in a turn, counted from 0."""
+        return self.by_turn[min(turn, len(self.by_turn) - 1)] if self.by_turn else self.coefficient
+
+    def __call__(self, logp_P: "Tensor", reference_P: "Tensor") -> "tuple[Tensor, Tensor]":
+        """The estimates of P tokens, with gradient, and k3, without."""
+        d_P = (reference_P - logp_P).clamp(-LARGEST_LOG, LARGEST_LOG)
+        k2_P, k3_P = d_P.square() / 2, d_P.exp() - 1 - d_P
+        estimates = {"k1": -d_P, "k2": k2_P, "k3": k3_P, "k3+": k3_P.detach() + k2_P - k2_P.detach()}
+        return estimates[self.estimator], k3_P.detach()
+
+
 class Loss(Component):
     """Family: what an optimiser step minimises."""
 
     aggregation: Aggregation
     """How tokens become a number."""
+    kl: KL | None = None
+    """What it costs to go away from a reference; nothing if left out."""
 
     @property
     def proximal(self) -> bool:
         """Whether `Tokens.proximal_P` is read: it costs a forward pass over everything at the start of an update."""
         return False
 
-    @abstractmethod
+    def penalties(self, samples: Sequence[Any]) -> list[float]:
+        """Coefficient of the KL term of each sample's tokens (see `KL.by_turn`); empty where there is no such term."""
+        return [self.kl.at(s.turn) for s in samples] if self.kl is not None else []
+
     def __call__(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
         """The loss terms.
 
@@ -129,6 +182,15 @@ class Loss(Component):
             logp_P: log pi of the tokens, with gradient.
             tokens: what else is known of them.
         """
+        terms = self._policy(logp_P, tokens)
+        if self.kl is None:
+            return terms
+        estimate_P, kl_P = self.kl(logp_P, tokens.reference_P)
+        return replace(terms, loss_P=terms.loss_P + tokens.penalty_P * estimate_P, kl_P=kl_P)
+
+    @abstractmethod
+    def _policy(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
+        """The loss terms without the KL term."""
 
 
 class Reinforce(Loss):
@@ -137,7 +199,7 @@ class Reinforce(Loss):
 
     aggregation: Aggregation = Constant()
 
-    def __call__(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
+    def _policy(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
         return Terms(-tokens.weight_P * logp_P)
 
 
@@ -153,7 +215,7 @@ class RatioLoss(Loss):
     def proximal(self) -> bool:
         return self.correction is not None
 
-    def __call__(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
+    def _policy(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
         old_P = tokens.behaviour_P if self.correction is None else tokens.proximal_P
         log_ratio_P = (logp_P - old_P).clamp(-LARGEST_LOG, LARGEST_LOG)
         loss_P, clipped_P = self._terms(logp_P, log_ratio_P, tokens)

@@ -6,6 +6,8 @@ and checkpoints take. Neither peft nor torch is imported before an adapter is ma
 """
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -64,3 +66,18 @@ def merged(model: "nn.Module") -> "nn.Module":
             parent, _, name = path.rpartition(".")
             setattr(plain.get_submodule(parent), name, module.get_base_layer())
     return plain.requires_grad_(True)
+
+
+@contextmanager
+def without_adapters(model: "nn.Module") -> Iterator[None]:
+    """Within it, an adapted model is the one that was adapted."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    layers = [m for m in model.modules() if isinstance(m, BaseTunerLayer)]
+    for layer in layers:
+        layer.enable_adapters(False)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.enable_adapters(True)

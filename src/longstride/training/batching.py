@@ -1,9 +1,9 @@
 """Batches: samples become rows of ids with an entry per trained token, and rows become micro-batches.
 
-What always holds: a token is trained only where its weight is not zero; padding stands on the right, so that under
-causal attention it touches nothing; how rows are cut, merged and packed into micro-batches changes the loss by rounding
-alone; the tokens of one sample are in one micro-batch, in order. Where weights come from is not known here (see
-`longstride.algorithms`).
+What always holds: a token is trained only where its weight or its penalty is not zero; padding stands on the right, so
+that under causal attention it touches nothing; how rows are cut, merged and packed into micro-batches changes the loss
+by rounding alone; the tokens of one sample are in one micro-batch, in order. Where weights come from is not known here
+(see `longstride.algorithms`).
 """
 
 import math
@@ -27,8 +27,8 @@ class Trainable(Protocol):
     """What a batch is made of: an `algorithms.base.Sample`, or anything that looks like one.
 
     It may carry `prompt_from`: where in `prompt_ids` the newest observation starts; with a `prompt_weight` above 0 the
-    tokens from there on are trained too (warm start). It may carry `logprobs` and `proximal`, one a sampled token, for
-    losses that read them.
+    tokens from there on are trained too (warm start). It may carry `logprobs`, `proximal` and `reference`, one a
+    sampled token, for losses that read them.
     """
 
     prompt_ids: list[int]
@@ -49,6 +49,8 @@ class MicroBatch:
     behaviour_P: Tensor
     proximal_P: Tensor
     sequence_P: Tensor
+    reference_P: Tensor
+    penalty_P: Tensor
     forest: Forest | None = None
     """Who sees whom; None where rows do not branch."""
 
@@ -71,7 +73,11 @@ def chains(samples: Sequence[S]) -> list[list[S]]:
 
 
 def row_of(
-    chain: Sequence[Trainable], prompt_weight: float = 0.0, shares: Sequence[float] = (), number: int = 0
+    chain: Sequence[Trainable],
+    prompt_weight: float = 0.0,
+    shares: Sequence[float] = (),
+    number: int = 0,
+    penalties: Sequence[float] = (),
 ) -> Row:
     """The row of a chain of samples, which ends with the last trained token.
 
@@ -83,10 +89,13 @@ def row_of(
         prompt_weight: see above.
         shares: what each sample's weights are multiplied by (see `algorithms.Aggregation`); 1 if left out.
         number: of the first sample among those of the step.
+        penalties: what the divergence of each sample's tokens from the reference weighs, before its share; 0 if left
+            out.
     """
     ids = chain[-1].prompt_ids + chain[-1].sampled_ids
     entries: list[Entry] = []
-    for k, (s, share) in enumerate(zip(chain, shares or [1.0] * len(chain), strict=True), number):
+    each_share, each_penalty = shares or [1.0] * len(chain), penalties or [0.0] * len(chain)
+    for k, (s, share, penalty) in enumerate(zip(chain, each_share, each_penalty, strict=True), number):
         n, unknown = len(s.prompt_ids), [math.nan] * len(s.sampled_ids)
         first = max(getattr(s, "prompt_from", n), 1)
         if prompt_weight > 0 and first < n:
@@ -94,8 +103,13 @@ def row_of(
             entries += [Entry(at, ids[at + 1], each, math.nan, math.nan, k) for at in range(first - 1, n - 1)]
         behaviour = getattr(s, "logprobs", None) or unknown
         proximal = getattr(s, "proximal", None) or unknown
-        tokens = zip(s.sampled_ids, s.weights, behaviour, proximal, strict=True)
-        entries += [Entry(at, i, w * share, b, p, k) for at, (i, w, b, p) in enumerate(tokens, n - 1) if w]
+        reference = getattr(s, "reference", None) or unknown
+        tokens = zip(s.sampled_ids, s.weights, behaviour, proximal, reference, strict=True)
+        entries += [
+            Entry(at, i, w * share, b, p, k, r, penalty * share)
+            for at, (i, w, b, p, r) in enumerate(tokens, n - 1)
+            if w or penalty
+        ]
     return Row(ids[: max((e.at + 2 for e in entries), default=0)], entries)
 
 
@@ -104,6 +118,7 @@ def rows_of(
     shares: Sequence[float] = (),
     prompt_weight: float = 0.0,
     branch_tokens: int = 0,
+    penalties: Sequence[float] = (),
 ) -> list[Row]:
     """The rows of a step.
 
@@ -112,23 +127,30 @@ def rows_of(
         shares: see `row_of`.
         prompt_weight: see `row_of`.
         branch_tokens: tokens that a branched row may have; 0 where rows must not branch.
+        penalties: see `row_of`.
     """
     rows, n = [], 0
     for chain in chains(samples):
-        rows.append(row_of(chain, prompt_weight, shares[n : n + len(chain)], n))
-        n += len(chain)
+        end = n + len(chain)
+        rows.append(row_of(chain, prompt_weight, shares[n:end], n, penalties[n:end]))
+        n = end
     trained = [row for row in rows if row.entries]
     return [merged([trained[k] for k in family]) for family in families([row.ids for row in trained], branch_tokens)]
 
 
-def units(samples: Sequence[S], branch_tokens: int, most: int) -> list[list[S]]:
+def units(samples: Sequence[S], branch_tokens: int, most: int, penalties: Sequence[float] = ()) -> list[list[S]]:
     """What an epoch shuffles as one: chains that will share a row, as long as they are no more than `most` samples.
 
     So the siblings of a group meet in one optimiser step where they share their prompt. Without branches a unit is a
     chain, as long as it may be.
     """
     chained = chains(samples)
-    found = families([row_of(c).ids for c in chained], branch_tokens, [len(c) for c in chained], most)
+    sizes = [len(c) for c in chained]
+    ids = [
+        row_of(c, penalties=penalties[n : n + len(c)]).ids
+        for n, c in zip(accumulate(sizes, initial=0), chained, strict=False)
+    ]
+    found = families(ids, branch_tokens, sizes, most)
     return [[s for k in sorted(family) for s in chained[k]] for family in found]
 
 
@@ -176,7 +198,7 @@ def micro_batch(rows: Sequence[Row], device: torch.device | str = "cpu") -> Micr
         list(accumulate((len(r.ids) for r in rows), initial=0)) if branched else range(0, length * len(rows), length)
     )
     entries = [e._replace(at=start + e.at) for row, start in zip(rows, starts, strict=False) for e in row.entries]
-    at, target, weight, behaviour, proximal, sequence = zip(*entries, strict=True)
+    at, target, weight, behaviour, proximal, sequence, reference, penalty = zip(*entries, strict=True)
     if branched:
         ids = [[i for row in rows for i in row.ids]]
         ends = [start + end for row, start in zip(rows, starts, strict=False) for end in row.ends]
@@ -192,5 +214,7 @@ def micro_batch(rows: Sequence[Row], device: torch.device | str = "cpu") -> Micr
         torch.tensor(behaviour, dtype=real).to(device),
         torch.tensor(proximal, dtype=real).to(device),
         torch.tensor(sequence).to(device),
+        torch.tensor(reference, dtype=real).to(device),
+        torch.tensor(penalty, dtype=real).to(device),
         forest,
     )

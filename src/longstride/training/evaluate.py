@@ -51,9 +51,15 @@ class Result(NamedTuple):
 
     @property
     def measures(self) -> dict[str, list[float | None]]:
-        """What claims compare, by name and task: means of `rollout.summary.MEASURES` over the samples, and where there
-        are several, the chance that one of k solves it (`pass@k`, for k of 2, 4, 8 and so on)."""
+        """What claims compare, by name and task: means of `rollout.summary.MEASURES` over the samples; `success_easy`
+        and so on, None where a task is of another difficulty; and where there are several samples, the chance that one
+        of k solves it (`pass@k`, for k of 2, 4, 8 and so on)."""
         found = {name: self._means(measure) for name, measure in MEASURES.items()}
+        difficulties = [t.task.difficulty for t in self.trajectories[: self.tasks]]
+        for d in DIFFICULTIES:
+            found[f"success_{d}"] = [
+                s if difficulty == d else None for s, difficulty in zip(found["success"], difficulties, strict=True)
+            ]
         k = 2
         while k * self.tasks <= len(self.trajectories):
             found[f"pass@{k}"] = [

@@ -3,13 +3,15 @@
 What a step minimises is an `algorithms.Loss`; left out, it is `Reinforce`: over N samples `-(1/N) sum_samples
 sum_tokens w_t log pi(token | before)`. What always holds: the gradient does not depend on how a step is cut into
 micro-batches, what rows share, or how many processes take part; a step whose gradient is not finite changes nothing
-and is counted. The learner is blind to the algorithm. Under `parallel.joined` all ranks make the same calls with the
-same samples and get the same answers.
+and is counted; the reference of a KL term never changes. The learner is blind to the algorithm. Under `parallel.joined`
+all ranks make the same calls with the same samples and get the same answers.
 """
 
+import copy
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from longstride.algorithms.losses import Drift, Loss, Reinforce, Terms
-from longstride.core.errors import RunError
-from longstride.models.adapters import adapt, merged
+from longstride.core.errors import ConfigError, RunError
+from longstride.models.adapters import adapt, merged, without_adapters
 from longstride.training import parallel
 from longstride.training.batching import MicroBatch, Trainable, micro_batch, packs, rows_of, shuffled, steps_of, units
 from longstride.training.config import LearnerConfig
@@ -36,16 +38,27 @@ class Learner:
         model: a causal language model; it is changed in place (`LearnerConfig.lora` puts adapters into it).
         config: the numbers.
         loss: what is minimised.
+        reference: a model of the same architecture, which a KL term of the loss holds on to; it is frozen in place.
+            Left out, it is the model as it is now: a copy where the loss asks for one, or, where there are adapters,
+            the model without them.
 
     Raises:
         ConfigError, ModelError: adapters or checkpointing are asked for and cannot be had.
     """
 
-    def __init__(self, model: nn.Module, config: LearnerConfig, loss: Loss | None = None) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        config: LearnerConfig,
+        loss: Loss | None = None,
+        reference: nn.Module | None = None,
+    ) -> None:
         self.model: Any = model
         self.config = config
         self.loss = loss or Reinforce()
         parallel.broadcast(list(model.parameters()))
+        if reference is None and self.loss.kl is not None and config.lora is None:
+            reference = copy.deepcopy(model)
         if config.lora is not None:
             adapt(model, config.lora)
         self._likelihood = Likelihood(model, config)
@@ -54,6 +67,7 @@ class Learner:
         if config.sharded and parallel.world() > 1:
             self._skeleton = parallel.skeleton(model)
             parallel.shard(self._likelihood, self._likelihood.layers)
+        self._reference = self._frozen(reference) if reference is not None else None
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.device = next(iter(self.parameters.values())).device
         self.optimiser = torch.optim.AdamW(
@@ -64,6 +78,14 @@ class Learner:
         self.skipped = 0
         """Steps that were skipped because their loss or gradient was not finite."""
         self._skipped_in_a_row = 0
+
+    def _frozen(self, reference: nn.Module) -> Likelihood:
+        reference.requires_grad_(False).to(next(self.model.parameters()).device)
+        parallel.broadcast(list(reference.parameters()))
+        likelihood = Likelihood(reference, self.config)
+        if self._skeleton is not None:
+            parallel.shard(likelihood, likelihood.layers)
+        return likelihood
 
     def whole(self) -> nn.Module:
         """The policy as an ordinary module, for engines and checkpoints: the model itself, or, where it is sharded or
@@ -109,7 +131,7 @@ class Learner:
     def _rows(
         self, samples: Sequence[Trainable], shares: Sequence[float] = (), prompt_weight: float = 0.0
     ) -> list[Row]:
-        return rows_of(samples, shares, prompt_weight, self._branch_tokens)
+        return rows_of(samples, shares, prompt_weight, self._branch_tokens, self.loss.penalties(samples))
 
     def _passes(self, rows: Sequence[Row]) -> Iterator[tuple[MicroBatch, bool]]:
         """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
@@ -126,18 +148,55 @@ class Learner:
             self._likelihood.rest()
 
     @torch.no_grad()
+    def _read(self, rows: Sequence[Row], ask: Callable[[MicroBatch], Tensor]) -> Tensor:
+        """What `ask` says of the entries of rows, shape (P, ...) and on the CPU, in the order of samples and tokens."""
+        known: list[tuple[Tensor, Tensor]] = []
+        for batch, idle in self._passes(rows):
+            found_P = ask(batch)
+            if not idle:
+                known.append((batch.sequence_P.cpu(), found_P.cpu()))
+        known = parallel.gather(known)
+        if not known:
+            return torch.zeros(0)
+        sequence_P, found_P = (torch.cat(parts) for parts in zip(*known, strict=True))
+        return found_P[sequence_P.argsort(stable=True)]
+
+    def _logps(self, samples: Sequence[Any], likelihood: Likelihood) -> list[list[float]]:
+        """Log-probability of every sampled token of every sample."""
+        every = [replace(s, weights=[1.0] * len(s.sampled_ids)) for s in samples]  # a weight of 0 would be left out
+        sizes = [len(s.sampled_ids) for s in samples]
+        return [part.tolist() for part in self._read(self._rows(every), likelihood).split(sizes)]
+
     def _with_proximal(self, samples: Sequence[Any]) -> list[Any]:
         """Copies of samples with the log-probabilities of their tokens under the weights as they are now."""
-        every = [replace(s, weights=[1.0] * len(s.sampled_ids)) for s in samples]  # a weight of 0 would be left out
-        known: list[tuple[int, float]] = []
-        for batch, idle in self._passes(self._rows(every)):
-            logp_P = self._likelihood(batch)
-            if not idle:
-                known += zip(batch.sequence_P.tolist(), logp_P.tolist(), strict=True)
-        found: list[list[float]] = [[] for _ in samples]
-        for n, logp in parallel.gather(known):
-            found[n].append(logp)
+        found = self._logps(samples, self._likelihood)
         return [replace(s, proximal=logps) for s, logps in zip(samples, found, strict=True)]
+
+    def _with_reference(self, samples: Sequence[Any]) -> list[Any]:
+        """Copies of samples with the log-probabilities of their tokens under the reference.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        adapted = self.config.lora is not None and self._reference is None
+        if self._reference is None and not adapted:
+            raise ConfigError(
+                f"loss {self.loss.type_name()} has a KL term, which the learner's first loss had not: give the learner "
+                "a reference when it is made"
+            )
+        with without_adapters(self.model) if adapted else nullcontext():
+            found = self._logps(samples, self._reference or self._likelihood)
+        return [replace(s, reference=logps) for s, logps in zip(samples, found, strict=True)]
+
+    def features(self, samples: Sequence[Trainable]) -> Tensor:
+        """The policy's last hidden state before every sampled token of a weight other than 0, in the order of samples
+        and tokens, without gradient: shape (P, D), float32, on the CPU. All ranks must ask for it.
+
+        Raises:
+            ModelError: the model does not say what makes its hidden states.
+        """
+        rows = rows_of(samples, branch_tokens=self._branch_tokens)
+        return self._read(rows, lambda batch: self._likelihood(batch, hidden=True))
 
     def step(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> dict[str, float]:
         """One optimiser step on all of `samples`.
@@ -148,7 +207,7 @@ class Learner:
 
         Returns:
             `loss`, `grad_norm` (before clipping), `lr`, `tokens` (trained), `skipped` (1 where the step changed
-            nothing), and for a loss with a ratio the metrics of `algorithms.losses.Drift`.
+            nothing), and for a loss with a ratio or a reference the metrics of `algorithms.losses.Drift`.
 
         Raises:
             RunError: the tenth step in a row without a finite gradient.
@@ -189,12 +248,16 @@ class Learner:
         Returns:
             means over the finite steps of `loss` and `grad_norm` (0 without any), the last `lr`, and counts:
             `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`. For a loss with
-            a ratio also the metrics of `algorithms.losses.Drift`: means over the finite steps, of `ratio_max` the
-            largest.
+            a ratio or a reference also the metrics of `algorithms.losses.Drift`: means over the finite steps, of
+            `ratio_max` the largest.
+
+        Raises:
+            ConfigError: the loss has a KL term that it had not when the learner was made, and there is no reference.
         """
         c = self.config
         ready = self._with_proximal(samples) if self.loss.proximal else samples
-        together = units(ready, self._branch_tokens, c.batch_samples)
+        ready = self._with_reference(ready) if self.loss.kl is not None else ready
+        together = units(ready, self._branch_tokens, c.batch_samples, self.loss.penalties(ready))
         batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(together, rng), c.batch_samples)]
         done: list[dict[str, float]] = []
         for n, batch in enumerate(batches, 1):
@@ -212,7 +275,7 @@ class Learner:
             "skipped": len(done) - len(finite),
             **{
                 name: max(values) if name == "ratio_max" else sum(values) / len(values)
-                for name in ("clip_fraction", "approx_kl", "ratio_max")
+                for name in ("clip_fraction", "approx_kl", "ratio_max", "kl")
                 if (values := [d[name] for d in finite if name in d])
             },
         }

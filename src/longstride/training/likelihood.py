@@ -1,4 +1,5 @@
-"""The likelihood: log pi of the trained tokens of a micro-batch, from any Hugging Face causal language model.
+"""The likelihood: log pi of the trained tokens of a micro-batch, or the hidden states before them, from any Hugging
+Face causal language model.
 
 What always holds: logits are computed only where a token is trained, and their log-softmax in float32 at least;
 dropout stays off: what is trained is the distribution that was sampled from. What a model can do (its head apart from
@@ -36,16 +37,22 @@ def _close(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
+def decoder_of(model: nn.Module) -> Any:
+    """What of a model makes its last hidden states; None where it does not say."""
+    whole: Any = model
+    decoder = whole.get_decoder() if hasattr(model, "get_decoder") else None
+    return None if decoder is model else decoder
+
+
 def split_head(model: nn.Module) -> tuple[Any, Any] | None:
     """Decoder and head of a model whose logits are `head(decoder(ids))`; None for any other.
 
     Some models do more to their logits (Gemma 2 caps, Cohere scales), so a few ids are put through both ways.
     """
-    if not (hasattr(model, "get_decoder") and hasattr(model, "get_output_embeddings")):
-        return None
     whole: Any = model
-    decoder, head = whole.get_decoder(), whole.get_output_embeddings()
-    if decoder is None or decoder is model or head is None:
+    decoder = decoder_of(model)
+    head = whole.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    if decoder is None or head is None:
         return None
     ids = torch.tensor([[0, 1, 1, 0]], device=next(model.parameters()).device)
     with torch.no_grad():
@@ -87,17 +94,26 @@ def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] |
     every prompt token is most of a small model's work. No attention mask is needed, for padding is on the right;
     without one SDPA takes its fast causal path.
     """
-    trees: dict[str, Any] = {}
-    if batch.forest is not None:
-        trees = {"forest": batch.forest, "position_ids": batch.forest.position_N.unsqueeze(0)}
     if split is None:
-        logits_P_V = model(batch.ids_B_L, **trees).logits.flatten(0, 1)[batch.at_P]
+        logits_P_V = model(batch.ids_B_L, **_trees(batch)).logits.flatten(0, 1)[batch.at_P]
     else:
         decoder, head = split
-        hidden_B_L_D = decoder(input_ids=batch.ids_B_L, use_cache=False, **trees).last_hidden_state
-        logits_P_V = head(hidden_B_L_D.flatten(0, 1)[batch.at_P])
+        logits_P_V = head(hidden_states(decoder, batch))
     exact = torch.promote_types(logits_P_V.dtype, torch.float32)
     return -F.cross_entropy(logits_P_V.to(exact), batch.target_P, reduction="none")
+
+
+def hidden_states(decoder: nn.Module, batch: MicroBatch) -> Tensor:
+    """The last hidden states at the places before the trained tokens, shape (P, D)."""
+    found = decoder(input_ids=batch.ids_B_L, use_cache=False, **_trees(batch))
+    return found.last_hidden_state.flatten(0, 1)[batch.at_P]
+
+
+def _trees(batch: MicroBatch) -> dict[str, Any]:
+    """What a model must be told besides the ids of a batch whose rows branch."""
+    if batch.forest is None:
+        return {}
+    return {"forest": batch.forest, "position_ids": batch.forest.position_N.unsqueeze(0)}
 
 
 class Likelihood(nn.Module):
@@ -127,12 +143,21 @@ class Likelihood(nn.Module):
         if config.checkpointing:
             self._enable_checkpointing(device)
 
-    def forward(self, batch: MicroBatch) -> Tensor:
-        """log pi, shape (P,) (see `log_likelihood`)."""
+    def forward(self, batch: MicroBatch, hidden: bool = False) -> Tensor:
+        """log pi, shape (P,) (see `log_likelihood`), or the `hidden_states`, shape (P, D).
+
+        Raises:
+            ModelError: the model does not say what makes its hidden states.
+        """
+        decoder = decoder_of(self.model)
+        if hidden and decoder is None:
+            raise ModelError(f"{type(self.model).__name__} has no `get_decoder`: its hidden states cannot be read")
         self._choose_attention(batch)
         self._recompute(self._checkpointing and torch.is_grad_enabled())
         try:
             with torch.autocast(self._device_type, torch.bfloat16, enabled=self._bfloat16):
+                if hidden:
+                    return hidden_states(decoder, batch).float()
                 return log_likelihood(self.model, batch, self._split)
         finally:
             self._recompute(False)

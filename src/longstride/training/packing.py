@@ -8,6 +8,7 @@ at the same place; a row that does not branch is an ordinary sequence; the loss 
 by rounding alone. How rows are computed is not known here (see `batching`, `tree_attention`).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -37,6 +38,10 @@ class Entry(NamedTuple):
     """The same under the weights at the start of the update."""
     sequence: int
     """Number of the sample, among those of the step, that the token is of."""
+    reference: float = math.nan
+    """Log-probability under the reference; nan where it is not known."""
+    penalty: float = 0.0
+    """Weight of the divergence from the reference."""
 
 
 @dataclass(slots=True)

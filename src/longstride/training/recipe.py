@@ -14,7 +14,7 @@ import longstride.envs.web.benchmarks.source
 import longstride.envs.web.browsergym
 import longstride.envs.web.miniwob
 import longstride.envs.web.tasks  # noqa: F401 (their members of TaskSource can be named in TOML)
-from longstride.algorithms import Credit, Loss, Reinforce, Replay
+from longstride.algorithms import GAE, Credit, Loss, Reinforce, Replay
 from longstride.algorithms.losses import RatioLoss
 from longstride.core.budget import Budget
 from longstride.core.component import Component, unknown
@@ -29,6 +29,7 @@ from longstride.rollout.pool import PoolConfig
 from longstride.stats import Ordering
 from longstride.strategies import Direct, Strategy
 from longstride.training.config import Count, LearnerConfig
+from longstride.training.critic import Critic
 from longstride.training.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ class Recipe(Experiment):
     """What an optimiser step makes of the weights."""
     learner: LearnerConfig = LearnerConfig()
     """The optimiser step."""
+    critic: Critic | None = None
+    """What learns the values of turns, where credit reads them."""
     stages: tuple[Stage, ...] = ()
     """Other objectives later on, by iteration."""
     evaluation: Evaluation = Evaluation()
@@ -129,13 +132,25 @@ class Recipe(Experiment):
         if [s.after for s in self.stages] != sorted({s.after for s in self.stages}):
             raise ValueError("stages go by iteration: `after` must ascend")
         drawn = (self.sampling.temperature, self.sampling.top_p)
-        for loss in (at.loss for at in (self, *self.stages)):
+        credits = (at.credit for at in (self, *self.stages))
+        reads = any(isinstance(credit, GAE) and credit.values == "critic" for credit in credits)
+        if reads != (self.critic is not None):
+            raise ValueError(
+                "a critic goes with credit that reads its values: credit={type='gae', values='critic'} and critic={} "
+                "belong together"
+            )
+        for loss in self.losses:
             if isinstance(loss, RatioLoss) and drawn != (1.0, 1.0):
                 raise ValueError(
                     f"loss {loss.type_name()} compares the policy with the distribution that was sampled from: "
                     f"sampling.temperature and sampling.top_p must be 1 and 1, not {drawn[0]} and {drawn[1]}"
                 )
         return self
+
+    @property
+    def losses(self) -> list[Loss]:
+        """Of all stages."""
+        return [self.loss, *(stage.loss for stage in self.stages if stage.loss)]
 
     def at(self, iteration: int) -> Self:
         """The recipe as it stands in an iteration: with the choices of the stages that have begun."""

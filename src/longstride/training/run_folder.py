@@ -29,6 +29,7 @@ from longstride.training.evaluate import Result, turns_by_difficulty
 from longstride.training.experiment import Experiment, load_experiment
 from longstride.training.learner import Learner
 from longstride.training.recipe import Recipe
+from longstride.training.turn_critic import TurnCritic
 
 SHOWN = 40
 """Evaluation episodes that are kept in `episodes/`, the same tasks before and after."""
@@ -241,16 +242,19 @@ class RunFolder(RunFiles):
         """What of this process's episodes was played before the last checkpoint, and not trained on."""
         return [t for t in self.checkpoint.pending() if self.mine(t.group)] if self.checkpoint else []
 
-    def save(self, policy: Policy, learner: Learner, finished: Sequence[Trajectory] = ()) -> None:
+    def save(
+        self, policy: Policy, learner: Learner, critic: TurnCritic | None, finished: Sequence[Trajectory] = ()
+    ) -> None:
         """Makes a checkpoint of all processes' state.
 
         Args:
             policy: as it is now.
             learner: after the iteration's update.
+            critic: likewise.
             finished: trajectories of later iterations that this process has.
         """
         tensors, numbers = learner.state()
-        numbers = numbers | {"episodes": self.episodes}
+        tensors, numbers = tensors | (critic.state() if critic else {}), numbers | {"episodes": self.episodes}
         pending = parallel.gather(finished)
         self.keep(partial(save_policy, policy), tensors, numbers, pending)
 

@@ -11,9 +11,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from longstride.algorithms import GAE
 from longstride.core.budget import Budget
 from longstride.core.errors import RunError
-from longstride.core.seeds import stream
+from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.models.chat import ChatFormat
@@ -35,6 +36,7 @@ from longstride.training.evaluate import (
 from longstride.training.learner import Learner
 from longstride.training.recipe import Recipe
 from longstride.training.run_folder import TRAJECTORIES, Listener, RunFolder, Silent
+from longstride.training.turn_critic import PREFIX
 
 
 def train(
@@ -71,19 +73,25 @@ def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:
     policy = load_policy(source)
     samplings = dict.fromkeys([recipe.sampling, recipe.evaluation.sampling or recipe.sampling])
     ahead = recipe.pool.staleness
+    held = any(loss.kl for loss in recipe.losses) and recipe.learner.lora is None
+    reference = load_policy(recipe.model).model if held else None
     if cluster:
-        engine, learner = cluster.engine(policy, run.iteration), cluster.learner(policy)
+        engine, learner = cluster.engine(policy, run.iteration), cluster.learner(policy, reference)
     else:
         engine = recipe.engine.make(policy, run.iteration, list(samplings), shared=ahead == 0)
-        learner = Learner(policy.model, recipe.learner, recipe.loss)
+        learner = Learner(policy.model, recipe.learner, recipe.loss, reference)
+    critic = recipe.critic.make(learner, derive(recipe.seed, "critic")) if recipe.critic else None
     if checkpoint is not None:
-        learner.load_state(checkpoint.tensors(), checkpoint.numbers)
+        tensors = checkpoint.tensors()
+        if critic:
+            critic.load_state(tensors)
+        learner.load_state({k: v for k, v in tensors.items() if not k.startswith(PREFIX)}, checkpoint.numbers)
     engine.update(learner.whole(), run.iteration)  # an engine that takes none says so now, not after a rollout
     player = language_player(policy, recipe, engine)
     tested = language_player(policy, recipe, engine, testing=True)
     if checkpoint is None:
         evaluate(recipe, run, tested)
-        run.save(policy, learner)
+        run.save(policy, learner, critic)
 
     pool = Pool(player, recipe.tasks.env, recipe.reward, recipe.tasks.at_once, recipe.pool)
     with cluster.pool() if cluster else pool as pool:
@@ -99,9 +107,15 @@ def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:
             run.iteration = i
 
             now = recipe.at(i)
-            samples = parallel.told(lambda: now.credit(run.chosen(i, trajectories)))  # noqa: B023 (called now)
+            chosen = parallel.told(lambda: run.chosen(i, trajectories))  # noqa: B023 (called now)
+            if critic:
+                critic.values(chosen)
             learner.loss = now.loss
+            waits = critic is not None and i <= critic.config.warmup
+            samples = [] if waits else parallel.told(lambda: now.credit(chosen))  # noqa: B023
             trained = learner.update(samples, stream(recipe.seed, "learner", i), run.progress("train"))
+            if critic and isinstance(now.credit, GAE):
+                trained |= critic.fit(chosen, now.credit.targets(chosen), stream(recipe.seed, "critic", i))
             weights = learner.whole()
             pool.between(lambda: engine.update(weights, i))  # noqa: B023
             ended = time.perf_counter()
@@ -122,7 +136,7 @@ def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:
             if i % recipe.evaluation.every == 0 or i == recipe.iterations:
                 with pool.paused():
                     evaluate(recipe, run, tested)
-            run.save(replace(policy, model=weights), learner, pool.finished())
+            run.save(replace(policy, model=weights), learner, critic, pool.finished())
             began, sampled_before = time.perf_counter(), engine.tokens_out
 
 

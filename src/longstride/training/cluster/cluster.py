@@ -12,6 +12,8 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Self, cast
 
+from torch import nn
+
 from longstride.core.errors import ConfigError, MissingExtra
 from longstride.engines.config import Local
 from longstride.engines.remote import RemoteEngine, Replica, WeightStore, last_line, result
@@ -116,18 +118,19 @@ class Cluster:
         self._await(self._replicas, "engine replicas")
         return RemoteEngine(self._replicas, self._store, version)
 
-    def learner(self, policy: Policy) -> Learner:
-        """The learner of the policy: in this process, or `Ranks`, which have what a training loop uses of one.
+    def learner(self, policy: Policy, reference: nn.Module | None = None) -> Learner:
+        """The learner of the policy: in this process, or `Ranks`, which have what a training loop uses of one; see
+        `Learner` for its reference.
 
         Raises:
             ConfigError: the cluster has no room for the ranks; or as `Learner`.
         """
         config, recipe, world = self.config, self.recipe, self.config.learner_ranks
         if world == 0:
-            return Learner(policy.model, recipe.learner, recipe.loss)
+            return Learner(policy.model, recipe.learner, recipe.loss, reference)
         ranks = [self._start(Rank, n, world, cpus=config.learner_cpus, gpus=self._gpus) for n in range(world)]
         self._await(ranks, "learner ranks")
-        return cast(Learner, Ranks(ranks, policy.model, recipe.learner, recipe.loss))
+        return cast(Learner, Ranks(ranks, policy.model, recipe.learner, recipe.loss, reference))
 
     def pool(self) -> ClusterPool:
         """A pool of workers that play with tokens of `engine`, which must have been asked for before.

@@ -43,18 +43,31 @@ class Rank:
             s.bind(("", 0))
             return ray.util.get_node_ip_address(), s.getsockname()[1]
 
-    def join(self, place: tuple[str, int], model: nn.Module, config: LearnerConfig, loss: Loss) -> None:
+    def join(
+        self,
+        place: tuple[str, int],
+        model: nn.Module,
+        config: LearnerConfig,
+        loss: Loss,
+        reference: nn.Module | None,
+    ) -> None:
         """Meets the other ranks at a host and port, and makes the learner."""
         import ray
 
         os.environ |= {"MASTER_ADDR": place[0], "MASTER_PORT": str(place[1])}
         self._joined = parallel.joined()  # until the actor ends
         self._joined.__enter__()
-        self._learner = Learner(model.to("cuda" if ray.get_gpu_ids() else "cpu"), config, loss)
+        self._learner = Learner(model.to("cuda" if ray.get_gpu_ids() else "cpu"), config, loss, reference)
 
-    def update(self, samples: Sequence[Trainable], rng: random.Random) -> dict[str, Any]:
-        """As `Learner.update`."""
+    def update(self, samples: Sequence[Trainable], rng: random.Random, loss: Loss) -> dict[str, Any]:
+        """As `Learner.update`, by a loss that may be another one than before."""
+        self._learner.loss = loss
         return self._learner.update(samples, rng)
+
+    def features(self, samples: Sequence[Trainable]) -> Tensor:
+        """As `Learner.features`; of rank 0 alone."""
+        found = self._learner.features(samples)
+        return found if parallel.rank() == 0 else found[:0]
 
     def whole(self) -> dict[str, Tensor]:
         """The weights of `Learner.whole`, on the CPU; of rank 0 alone."""
@@ -81,18 +94,27 @@ class Ranks:
         model: where they start; it is given their weights whenever these are asked for.
         config: the learners' numbers.
         loss: what is minimised.
+        reference: as of `Learner`.
 
     Raises:
         RunError: a rank died.
         ConfigError, ModelError: as `Learner`.
     """
 
-    def __init__(self, ranks: Sequence[Any], model: nn.Module, config: LearnerConfig, loss: Loss) -> None:
+    def __init__(
+        self,
+        ranks: Sequence[Any],
+        model: nn.Module,
+        config: LearnerConfig,
+        loss: Loss,
+        reference: nn.Module | None = None,
+    ) -> None:
         import ray
 
         self._ranks, self._model = list(ranks), model
+        self.loss = loss
         place = ranks[0].address.remote()
-        self._all("join", place, ray.put(model), config, loss)
+        self._all("join", place, ray.put(model), config, loss, ray.put(reference))
 
     def update(
         self,
@@ -103,10 +125,16 @@ class Ranks:
         """As `Learner.update`, but that progress is told once, at the end."""
         import ray
 
-        told = self._all("update", ray.put(list(samples)), rng)
+        told = self._all("update", ray.put(list(samples)), rng, self.loss)
         if progress is not None and told["steps"]:
             progress(told["steps"], told["steps"])
         return told
+
+    def features(self, samples: Sequence[Trainable]) -> Tensor:
+        """As `Learner.features`."""
+        import ray
+
+        return self._all("features", ray.put(list(samples)))
 
     def whole(self) -> nn.Module:
         """The policy as an ordinary module: the one that was given."""

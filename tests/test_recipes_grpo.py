@@ -22,17 +22,17 @@ BY_HAND = {
     "dr_grpo": ([1 / 2, -1 / 2, 2 / 3, -1 / 3, -1 / 3], [160 * 5] * 5),
     "rloo": ([1, -1, 1, -1 / 2, -1 / 2], [5] * 5),
     "reinforce_pp": ([ROOT, -ROOT / 2, ROOT, -ROOT / 2, -ROOT / 2], [9] * 5),
-    "ppo": (np.array([7, -5, 7, -2, -2]) / 6 / (13 / 18) ** 0.5, [9] * 5),
+    "ppo": (np.array([19, -17, 28, -8, -8]) / 332**0.5, [9] * 5),
 }
 """Advantage of each episode, and what its tokens' terms are divided by."""
 
 
 def episodes() -> list[Trajectory]:
-    """Two groups, rewards 1, 0 and 1, 0, 0, with 1, 3, 2, 2 and 1 sampled tokens."""
+    """Two groups, rewards 1, 0 and 1, 0, 0, with 1, 3, 2, 2 and 1 sampled tokens; a critic's values of 1/2 and 1/4."""
     task = Task(id="t", source="s", goal="g", start="s")
     found = []
     for n, (group, reward, tokens) in enumerate([(0, 1, 1), (0, 0, 3), (2, 1, 2), (2, 0, 2), (2, 0, 1)]):
-        turn = Turn([1], [2] * tokens, [-1.0] * tokens, [0] * tokens, "", "text")
+        turn = Turn([1], [2] * tokens, [-1.0] * tokens, [0] * tokens, "", "text", value=1 / (2 + group))
         found.append(Trajectory(task, n, 0, Budget(), [turn], StopReason.ENV_ENDED, reward=reward, group=group))
     return found
 
@@ -51,7 +51,8 @@ def test_each_page_weighs_tokens_as_its_paper_says(name: str) -> None:
 def test_siblings_differ_from_grpo_in_credit_and_loss_alone(name: str) -> None:
     recipe = PAGES[name]
     changed = {key for key in Recipe.model_fields if getattr(recipe, key) != getattr(grpo.RECIPE, key)}
-    assert changed <= {"name", "credit", "loss", *(["learner"] if name == "rloo" else [])}
+    more = {"rloo": {"learner"}, "ppo": {"critic"}}.get(name, set())
+    assert changed <= {"name", "credit", "loss"} | more
     assert recipe.learner.lr == grpo.RECIPE.learner.lr
     assert resolve(Recipe, recipe, []) == recipe  # checked as a whole, which model_copy does not do
 

@@ -26,11 +26,12 @@ from transformers.models.gpt_oss import GptOssConfig, GptOssForCausalLM
 import longstride.engines.attention as attention
 import longstride.engines.local as local
 from longstride.core.errors import EngineFailure, ModelError
+from longstride.engines.attention import Piece
 from longstride.engines.base import Completion, Outcome, Request, Sampling
 from longstride.engines.cache import Slot, common_prefix, shared_beginnings
 from longstride.engines.fusion import fuse
 from longstride.engines.local import LocalEngine
-from longstride.engines.sampling import draw, uniforms
+from longstride.engines.sampling import _nucleus, draw, uniforms
 from longstride.models.tiny import TinyConfig, build_model
 
 VOCABULARY, END = 50, 4
@@ -200,6 +201,16 @@ def test_top_p_keeps_to_the_nucleus_and_renormalises() -> None:
             assert token in nucleus
             want = (chance[k, token] / chance[k, nucleus].sum()).log().item()
             assert done.logprobs[k] == pytest.approx(want, abs=1e-5)
+
+
+def test_every_row_has_a_nucleus_of_its_own() -> None:
+    sharp, flat = torch.full((20,), 0.1 / 18), torch.arange(1.0, 21.0) / 210
+    sharp[3], sharp[7] = 0.5, 0.4
+    limit = torch.tensor([0.8, 0.55, 2.0], dtype=torch.float64).unsqueeze(1)
+    got = _nucleus(torch.stack([sharp, flat, flat]), limit, 4)
+    assert got[0].nonzero().flatten().tolist() == [3, 7]
+    assert got[1].nonzero().flatten().tolist() == list(range(13, 20))  # 20 + ... + 14 are 119 of 210
+    assert torch.equal(got[2], flat)
 
 
 def test_samples_follow_the_distribution() -> None:
@@ -500,6 +511,12 @@ class TestSharing:
         engine.generate([Request([*head[:12], 49, 48, 47, 46, 45], 3, seed=1, session=3)])
         assert engine.tokens_in - before == 17  # not a whole block of 16 is shared
 
+    @pytest.mark.parametrize(("cache_bytes", "capacity"), [(6 * 128 * 256, 128), (6 * 128 * 256 - 1, 32)])
+    def test_slots_hold_the_whole_context_where_there_is_room_for_all(self, cache_bytes: int, capacity: int) -> None:
+        engine = LocalEngine(llama(), NEVER, 128, max_batch=6, cache_bytes=cache_bytes)
+        engine.generate([Request([1] * 20, 4, seed=0)])
+        assert engine._cache.store.capacity == capacity
+
     def test_nothing_is_shared_over_an_update(self) -> None:
         engine, prompt = LocalEngine(llama(), NEVER, 128), [5] * 40
         engine.generate([Request(prompt, 1, seed=0)])
@@ -517,6 +534,28 @@ class TestSharing:
         assert like(engine.generate([request])[0], before)
         engine.update(model, 1)
         assert difference(model, [request], engine.generate([request])) < 1e-5
+
+
+class TestCalls:
+    """Which pieces go through one call, where a call costs as much as 60 scores."""
+
+    @staticmethod
+    def parts(*pieces: tuple[int, int, int]) -> list[list[int]]:
+        return [[p.slot for p in part] for part in attention._joined([Piece(*p) for p in pieces], 60)]
+
+    def test_single_queries_go_together_while_that_costs_little_reading(self) -> None:
+        assert attention.READ == 4
+        # a call each: 5 * 10 + 5 * 20 + 60; both in one: 2 * 5 * 20, and one slot idle: 3 * 5 * 20
+        assert self.parts((0, 9, 1), (1, 19, 1)) == [[0, 1]]
+        assert self.parts((0, 9, 1), (2, 19, 1)) == [[0], [2]]
+        assert self.parts((0, 9, 1), (1, 22, 1)) == [[0], [1]]  # 5 * 33 + 60 against 2 * 5 * 23
+        assert self.parts((0, 9, 1), (1, 21, 1)) == [[0, 1]]  # 5 * 32 + 60 against 2 * 5 * 22
+
+    def test_slots_must_rise_and_scores_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert self.parts((1, 0, 5), (0, 0, 5)) == [[1], [0]]
+        assert self.parts((0, 0, 5), (1, 0, 5)) == [[0, 1]]
+        monkeypatch.setattr(attention, "SCORES", 2 * 5 * 5 - 1)
+        assert self.parts((0, 0, 5), (1, 0, 5)) == [[0], [1]]
 
 
 class TestTrunks:

@@ -180,9 +180,10 @@ PAGE = Page(
         f"what is observed between turns ({SEEN[0]} to {SEEN[1]} tokens)",
     ),
     limits=(
-        "prompts cost most where they are not shared: their matrix products, and the operations between these. "
-        "`generate` pads prompts to the longest, samples for all as many tokens as the longest "
-        "completion has, and encodes shared prompts and earlier turns again."
+        "each token reads the keys and values of its whole row, which costs most over many turns; first prompts cost "
+        "their matrix products and the exponentials of attention, a pass of few tokens the calls between them. "
+        "`generate` pads prompts to the longest, samples for all as many tokens as the longest completion has, and "
+        "encodes shared prompts and earlier turns again."
     ),
     measure=measure,
 )

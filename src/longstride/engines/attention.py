@@ -8,7 +8,9 @@ grouped heads are never expanded (the query heads of a group become query rows);
 sessions or sampling.
 """
 
+import mmap
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,15 +26,18 @@ SCORES = 1 << 24
 """Attention scores (slots x queries x keys) of one call at most."""
 QUERIES = {"cpu": 128, "cuda": 512}
 """Queries of a prompt that go through one call: keys behind the last of them are not even looked at."""
-CALL = {"cpu": 4096, "cuda": 1 << 20}
+CALL = {"cpu": 1024, "cuda": 1 << 20}
 """What a call costs beside its scores, counted in scores."""
+READ = 4
+"""What reading a key and its value costs, counted in scores: single queries are as slow as memory is."""
 
 
 class KeyValueStore:
     """Keys and values of `slots` rows and `capacity` positions, a pair of buffers for each layer.
 
     Buffers have shape (slots, capacity, heads of keys and values, head size), and are made when a layer first writes.
-    Places that hold nothing are zero or old, never infinite: what is hidden from a query must still be a number.
+    Places that hold nothing are zero or old, never infinite: what is hidden from a query must still be a number. On a
+    CPU they take no memory before they are written.
     """
 
     def __init__(self, slots: int = 0, capacity: int = 0) -> None:
@@ -44,8 +49,9 @@ class KeyValueStore:
         """Bytes of one position of one slot in all layers; 0 before the first pass."""
         return sum(b.element_size() * b.shape[2] * b.shape[3] for pair in self._layers.values() for b in pair)
 
-    def resize(self, slots: int, capacity: int, keep: Sequence[int]) -> None:
-        """Makes room for `slots` x `capacity`; what stood in slot `keep[i]` then stands in slot i."""
+    def resize(self, slots: int, capacity: int, keep: Sequence[tuple[int, int]]) -> None:
+        """Makes room for `slots` x `capacity`; the first `keep[i][1]` positions of slot `keep[i][0]` become those of
+        slot i."""
         for i, (keys, values) in self._layers.items():  # layer by layer: twice the memory of one, not of all
             self._layers[i] = (_moved(keys, slots, capacity, keep), _moved(values, slots, capacity, keep))
         self.slots, self.capacity = slots, capacity
@@ -63,7 +69,7 @@ class KeyValueStore:
     def write(self, layer: int, at_N: Tensor, keys_N: Tensor, values_N: Tensor) -> tuple[Tensor, Tensor]:
         """Writes (N, heads, size) at flat places slot * capacity + position; returns the layer's buffers."""
         if layer not in self._layers:
-            k, v = (x.new_zeros(self.slots, self.capacity, *x.shape[1:]) for x in (keys_N, values_N))
+            k, v = (_zeros(x, self.slots, self.capacity, *x.shape[1:]) for x in (keys_N, values_N))
             self._layers[layer] = (k, v)
         keys, values = self._layers[layer]
         keys.flatten(0, 1).index_copy_(0, at_N, keys_N)
@@ -74,11 +80,18 @@ class KeyValueStore:
         return (buffer for pair in self._layers.values() for buffer in pair)
 
 
-def _moved(old: Tensor, slots: int, capacity: int, keep: Sequence[int]) -> Tensor:
-    new = old.new_zeros(slots, capacity, *old.shape[2:])
-    n = min(capacity, old.shape[1])
-    new[: len(keep), :n] = old[torch.as_tensor(keep, dtype=torch.long, device=old.device), :n]
+def _moved(old: Tensor, slots: int, capacity: int, keep: Sequence[tuple[int, int]]) -> Tensor:
+    new = _zeros(old, slots, capacity, *old.shape[2:])
+    for i, (slot, count) in enumerate(keep):
+        new[i, :count] = old[slot, :count]
     return new
+
+
+def _zeros(like: Tensor, *shape: int) -> Tensor:
+    if like.device.type != "cpu":
+        return like.new_zeros(shape)
+    memory = mmap.mmap(-1, prod(shape) * like.element_size(), access=mmap.ACCESS_COPY)
+    return torch.frombuffer(memory, dtype=like.dtype).view(shape)
 
 
 class Piece(NamedTuple):
@@ -145,11 +158,12 @@ class Layout:
         self, layer: int, query_N: Tensor, key_N: Tensor, value_N: Tensor, scale: float, window: int | None
     ) -> Tensor:
         """Stores new keys and values (N, kv heads, size); answers queries (N, heads, size) with all that they see."""
-        keys, values = self._store.write(layer, self._at_N, key_N, value_N)
-        out_N = query_N.new_empty(len(query_N), query_N.shape[1], values.shape[3])
+        keys, values = (x.transpose(1, 2) for x in self._store.write(layer, self._at_N, key_N, value_N))
+        query_N = query_N.unflatten(1, (keys.shape[1], -1))
+        out_N = query_N.new_empty(*query_N.shape[:3], values.shape[3])
         for part in self._plan(window is not None):
             part.attend(out_N, query_N, keys, values, scale, window)
-        return out_N
+        return out_N.flatten(1, 2)
 
 
 class _Trunks:
@@ -176,12 +190,12 @@ class _Trunks:
     def attend(
         self, out_N: Tensor, query_N: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None
     ) -> None:
-        """Fills in the outputs (N, heads, size) of the groups' rows; there is no window."""
-        rows, rest, (heads, size), kv_heads = self.end, self._rest, query_N.shape[1:], keys.shape[2]
-        group = heads // kv_heads
-        query = query_N[:rows].view(rows, kv_heads, group, size).transpose(0, 1).reshape(kv_heads, -1, size) * scale
+        """Fills in the outputs of the groups' rows, as `_Part.attend` does; there is no window."""
+        rows, rest, (kv_heads, group, size) = self.end, self._rest, query_N.shape[1:]
+        query = query_N[:rows].transpose(0, 1).reshape(kv_heads, -1, size) * scale
         key_R_S, value_R_S = (
-            x.flatten(0, 1).index_select(0, self._index).unflatten(0, (rows, rest)) for x in (keys, values)
+            x.transpose(1, 2).flatten(0, 1).index_select(0, self._index).unflatten(0, (rows, rest))
+            for x in (keys, values)
         )
         scores = query.new_full((kv_heads, rows * group, rest + self._longest), -torch.inf)
         by_row = scores.view(kv_heads, rows, group, -1)[..., :rest]
@@ -190,15 +204,15 @@ class _Trunks:
         by_row.masked_fill_(self._beyond_R_S.unsqueeze(1), -torch.inf)
         shared = [(slice(b * group, e * group), slice(rest, rest + n), slot, n) for b, e, slot, n in self._groups]
         for these, places, slot, n in shared:
-            torch.bmm(query[:, these], keys[slot, :n].permute(1, 2, 0), out=scores[:, these, places])
+            torch.bmm(query[:, these], keys[slot, :, :n].transpose(1, 2), out=scores[:, these, places])
         weights = scores.softmax(-1, dtype=torch.float32).to(values.dtype)
         answer = query.new_empty(kv_heads, rows * group, values.shape[3])
         for these, places, slot, n in shared:
-            torch.bmm(weights[:, these, places], values[slot, :n].transpose(0, 1), out=answer[:, these])
+            torch.bmm(weights[:, these, places], values[slot, :, :n], out=answer[:, these])
         by_row = weights.view(kv_heads, rows, group, -1)[..., :rest]
         for head in range(kv_heads):
             answer[head].view(rows, group, -1).baddbmm_(by_row[head], value_R_S[:, :, head])
-        out_N[:rows].view(rows, kv_heads, group, -1).copy_(answer.view(kv_heads, rows, group, -1).transpose(0, 1))
+        out_N[:rows].copy_(answer.view(kv_heads, rows, group, -1).transpose(0, 1))
 
 
 class _Part:
@@ -231,23 +245,32 @@ class _Part:
     def attend(
         self, out_N: Tensor, query_N: Tensor, keys: Tensor, values: Tensor, scale: float, window: int | None
     ) -> None:
-        """Fills in the outputs (N, heads, size) for the part's share of the N queries."""
+        """Fills in the outputs for the part's share of the N queries.
+
+        Args:
+            out_N: outputs (N, kv heads, group, size).
+            query_N: queries, by the key head that a group of them shares: (N, kv heads, group, size).
+            keys: of all slots, (slots, kv heads, capacity, size).
+            values: like `keys`.
+            scale: of the scores.
+            window: positions that a query sees; None: all.
+        """
         query, out = query_N[self._begin : self.end], out_N[self._begin : self.end]
         if self._index is not None:
             query = query.index_select(0, self._index)
-        (rows, width), (heads, size), kv_heads = self._shape, query.shape[1:], keys.shape[2]
-        group = heads // kv_heads
-        keys, values = (x[self._low : self._high, : self._length].transpose(1, 2) for x in (keys, values))
-        # (R, kv heads, Q * group, size): one matrix product serves all query heads that share a key head
-        query = query.view(rows, width, kv_heads, group, size).transpose(1, 2).reshape(rows, kv_heads, -1, size)
+        (rows, width), (kv_heads, group, size) = self._shape, query.shape[1:]
+        if width > 1:  # (R, kv heads, Q * group, size): one matrix product serves all query heads that share a key head
+            query = query.view(rows, width, kv_heads, group, size).transpose(1, 2).reshape(rows, kv_heads, -1, size)
+        keys, values = (x[self._low : self._high, :, : self._length] for x in (keys, values))
         answer = nn.functional.scaled_dot_product_attention(
             query, keys, values, attn_mask=self._mask(group, window, query), scale=scale
         )
-        answer = answer.view(rows, kv_heads, width, group, -1).transpose(1, 2)
+        if width > 1:
+            answer = answer.view(rows, kv_heads, width, group, -1).transpose(1, 2)
         if self._out is None:
             out.view(answer.shape).copy_(answer)
         else:
-            torch.index_select(answer.reshape(-1, heads, out.shape[2]), 0, self._out, out=out)
+            torch.index_select(answer.reshape(-1, *out.shape[1:]), 0, self._out, out=out)
 
     def _mask(self, group: int, window: int | None, like: Tensor) -> Tensor:
         """What is added to the scores, shape (R, 1, Q * group, length): minus infinity where a token must not look."""
@@ -264,22 +287,24 @@ class _Part:
 
 
 def _joined(pieces: Iterable[Piece], call: int) -> Iterator[list[Piece]]:
-    """Runs of pieces of rising slots, for each of which one call costs less than two: a call costs its scores, those of
-    idle slots and repeated queries included, and `call` besides."""
+    """Runs of pieces of rising slots, for each of which one call costs less than two: a call costs its scores and what
+    it reads, idle slots and repeated queries included, and `call` besides."""
     part: list[Piece] = []
-    width = length = scores = 0
+    width = length = cost = 0
     for piece in pieces:
-        end = piece.start + piece.count
-        if part and piece.slot > part[-1].slot:
+        slot, end = piece.slot, piece.start + piece.count
+        alone = end * (piece.count + READ)
+        if part and slot > part[-1].slot:
             w, n = max(width, piece.count), max(length, end)
-            together = (piece.slot - part[0].slot + 1) * w * n
-            if together <= min(scores + piece.count * end + call, SCORES):
+            places = (slot - part[0].slot + 1) * n
+            together = places * (w + READ)
+            if together <= cost + alone + call and places * w <= SCORES:
                 part.append(piece)
-                width, length, scores = w, n, together
+                width, length, cost = w, n, together
                 continue
         if part:
             yield part
-        part, width, length, scores = [piece], piece.count, end, piece.count * end
+        part, width, length, cost = [piece], piece.count, end, alone
     if part:
         yield part
 

@@ -55,6 +55,8 @@ class Cache:
         self.store = KeyValueStore()
         self._bytes_per_token, self._limit = bytes_per_token, limit
         self._max_slots, self._max_context = max_slots, max_context
+        self._least = max_context if max_slots * max_context * bytes_per_token <= limit else 1
+        """Positions of a slot, at least: where there is room for all, slots need not grow later."""
         self._slots: list[Slot] = []
         """All of them, by row."""
         self._sessions: dict[int, Slot] = {}
@@ -175,15 +177,15 @@ class Cache:
         for slot in free:
             self._hold(slot, [], 0, [])
         taken = [slot for slot in self._slots if slot not in free]
-        self.store.resize(slots, capacity, [slot.row for slot in taken])
+        self.store.resize(slots, capacity, [(slot.row, slot.at) for slot in taken])
         for row, slot in enumerate(taken):
             slot.row = row
         new = [Slot(row) for row in range(len(taken), slots)]
         self._slots, self._free = taken + new, [(slot.row, slot) for slot in new]
 
     def _capacity(self, need: int) -> int:
-        """Positions of a slot: a power of two, so that growing is rare."""
-        return max(self.store.capacity, min(1 << (need - 1).bit_length(), self._max_context))
+        """Positions of a slot: a power of two or all, so that growing is rare."""
+        return max(self.store.capacity, self._least, min(1 << (need - 1).bit_length(), self._max_context))
 
     def _hold(self, slot: Slot, ids: list[int], at: int, keys: Sequence[int]) -> None:
         """Says what stands in a slot, or is going to."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import Counter
 from itertools import islice
 
 import pytest
@@ -10,8 +11,10 @@ from pydantic import ValidationError
 from longstride.core.component import build
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
-from longstride.envs.base import TaskSource
-from longstride.envs.puzzles import Countdown, ModularChain, Puzzles, PuzzleSource, Sudoku
+from longstride.envs.base import Mix, TaskSource
+from longstride.envs.puzzles import Attempts, Countdown, Iterated, ModularChain, Puzzles, PuzzleSource, Sudoku
+from longstride.envs.puzzles.countdown import Numbers, value_of
+from longstride.envs.puzzles.iterated import first_move
 from longstride.envs.puzzles.modular import Chain
 from longstride.envs.text import thought_of
 from longstride.models.chat import ChatFormat
@@ -24,15 +27,18 @@ from longstride.training.evaluate import evaluate_policy
 from longstride.training.puzzle_traces import PuzzleTraces
 from longstride.training.warmstart import turns_of
 
-PERFECT = PuzzleTraces(patient=1, slips=0, insight=1)
-CHAINS, COUNTDOWN = Puzzles(sources=(ModularChain(),)), Puzzles(sources=(Countdown(largest=10),))
+ONCE = PuzzleTraces(second=0, summarised=0)
+SMALL = Countdown(largest=10, most=30)
+CHAINS, COUNTDOWN = Puzzles(sources=(ModularChain(),)), Puzzles(sources=(SMALL,))
+EASY = SMALL.model_copy(update={"mix": Mix(easy=1, medium=0, hard=0)})
+PERFECT = PuzzleTraces(tasks=Puzzles(sources=(ModularChain(), EASY)), patient=1, slips=0, insight=1, second=0)
 
 
-def verdict(demo: Demo) -> str:
+def verdict(demo: Demo, turn: int = 0) -> str:
     async def play() -> str:
         env = Puzzles().env()
         await env.reset(demo.task, 0)
-        step = await env.step(demo.texts[0])
+        step = await env.step(demo.texts[turn])
         assert step.terminated and not step.error
         return (await env.final_state())["verdict"]
 
@@ -43,23 +49,102 @@ def some(traces: PuzzleTraces, n: int) -> list[Demo]:
     return list(islice(traces.demos(0), n))
 
 
-def test_who_never_gives_up_never_slips_and_knows_the_way_solves_everything() -> None:
-    for demo in some(PERFECT, 60):
-        assert verdict(demo) == "solved", demo.texts
+def test_who_never_gives_up_never_slips_and_sees_the_last_step_solves_what_has_no_other_from_any_summary() -> None:
+    for demo in some(PERFECT, 90):
+        assert verdict(demo) == "solved" or demo.pages[0].startswith("tried"), demo
+    assert all(verdict(demo) == "solved" for demo in some(PERFECT.model_copy(update={"summarised": 0.0}), 60))
 
 
 def test_demonstrations_are_a_function_of_their_number_of_training_tasks_and_fit_a_turn() -> None:
-    demos = some(PuzzleTraces(), 120)
+    demos = some(PuzzleTraces(), 200)
     assert next(PuzzleTraces().demos(0, first=37)) == demos[37]
     assert {d.task.split for d in demos} == {"train"}
     assert {d.task.source for d in demos} == {"puzzles/modular_chain", "puzzles/countdown"}
-    assert max(len(words_of(d.texts[0])) for d in demos) < TOKENS
+    assert max(len(words_of(text)) for d in demos for text in d.texts) < TOKENS
+
+
+def test_a_countdown_is_told_with_the_numbers_that_are_left_and_what_is_wanted_beside_the_last_two() -> None:
+    for demo in some(ONCE.model_copy(update={"tasks": COUNTDOWN, "slips": 0.0}), 60):
+        puzzle = Numbers.of(demo.task)
+        for told in thought_of(demo.texts[0]).split(" ; again ; "):
+            left = Counter(puzzle.numbers)
+            *first, pair, last = told.split(" ; ")
+            made, _, verdict_said = last.rpartition(" ")
+            for step in [*first, made]:
+                expression, _, result = step.partition(" = ")
+                value, _, beside = result.partition(" , ")
+                a, _, b = expression.split()
+                if step is made:
+                    two = sorted(left.elements(), reverse=True)
+                    assert pair == f"{two[0]} {two[1]} want {puzzle.target}" and [int(a), int(b)] == two
+                left = left - Counter([int(a), int(b)]) + Counter([int(value)])
+                assert value_of(expression, (int(a), int(b))) == int(value) <= 30
+                assert not beside or sorted([int(value), *map(int, beside.split())]) == sorted(left.elements())
+            assert verdict_said == ("yes" if list(left) == [puzzle.target] else "no")
+
+
+def test_attempts_but_for_their_last_step_do_not_know_the_target() -> None:
+    """With insight the share of medium tasks solved at once is what arbitrary first moves leave to be solved."""
+    traces = ONCE.model_copy(update={"tasks": COUNTDOWN, "slips": 0.0, "attempts": 1})
+    solved = {}
+    for insight in (0.0, 1.0):
+        told = some(traces.model_copy(update={"insight": insight}), 400)
+        of_medium = [verdict(d) == "solved" for d in told if d.task.difficulty == "medium"]
+        solved[insight] = sum(of_medium) / len(of_medium)
+    assert 0.02 < solved[0.0] < 0.15 < solved[1.0] < 0.5
+
+
+def test_a_second_attempt_repeats_the_first_answer_or_is_thought_out_afresh() -> None:
+    demos = some(PuzzleTraces(second=1, summarised=0), 100)
+    afresh = [d for d in demos if d.texts[1].startswith("Thought:")]
+    assert 35 < len(afresh) < 65
+    for demo in demos:
+        assert demo.pages == ["", "check again"] and len(demo.weights) == 2
+        if demo not in afresh:
+            assert demo.texts[1] == demo.texts[0][demo.texts[0].index("Action:") :]
+    assert len({verdict(d, 0) == "solved" or verdict(d, 1) == "solved" for d in afresh}) == 2
+    page = asyncio.run(_second_page(demos[0]))
+    assert page == demos[0].pages[1]
+
+
+async def _second_page(demo: Demo) -> str:
+    env = Attempts().env()
+    await env.reset(demo.task, 0)
+    return (await env.step(demo.texts[0])).observation.text
+
+
+def test_a_summary_is_gone_on_from() -> None:
+    kinds = Counter()
+    for demo in some(PuzzleTraces(summarised=1, second=0, slips=0), 150):
+        (page,), (text,) = demo.pages, demo.texts
+        kind, _, rest = page.partition(" ")
+        kinds[kind] += 1
+        if kind == "done":
+            chain, (place, value) = Chain.of(demo.task), map(int, rest.split(" ; "))
+            assert chain.values()[place] == value
+            left = chain.steps()[place:]
+            steps = list(filter(None, thought_of(text).split(" ; ")))
+            assert steps == left[: len(steps)] and bool(steps) == bool(left)
+        elif kind == "found":
+            assert text == f"Action: answer {rest}" and verdict(demo) == "solved"
+        else:
+            puzzle, moves = Numbers.of(demo.task), rest.split(" ; ")
+            assert all(first_move(puzzle, move) == move for move in moves)
+            firsts = {first_move(puzzle, told) for told in thought_of(text).split("again")}
+            assert not firsts & set(moves) or firsts <= set(moves)  # where all were tried, there is no other
+        asyncio.run(_begins(demo))
+    assert min(kinds.values()) > 5 and set(kinds) == {"done", "found", "tried"}
+
+
+async def _begins(demo: Demo) -> None:
+    first = await Iterated().env().reset(demo.task.model_copy(update={"start": demo.pages[0]}), 0)
+    assert first.text == demo.pages[0]
 
 
 def test_a_countdown_is_answered_rightly_exactly_where_the_trace_says_yes() -> None:
     said = set()
-    for demo in some(PuzzleTraces(tasks=COUNTDOWN, slips=0), 80):
-        yes = "; yes Action:" in demo.texts[0]
+    for demo in some(ONCE.model_copy(update={"tasks": COUNTDOWN, "slips": 0.0}), 80):
+        yes = " yes Action:" in demo.texts[0]
         said.add(yes)
         assert (verdict(demo) == "solved") == yes, demo.texts
     assert said == {True, False}
@@ -67,7 +152,7 @@ def test_a_countdown_is_answered_rightly_exactly_where_the_trace_says_yes() -> N
 
 def test_steps_of_a_chain_that_was_given_up_are_right_and_too_few() -> None:
     gave_up = 0
-    for demo in some(PuzzleTraces(tasks=CHAINS, patient=0, slips=0), 60):
+    for demo in some(ONCE.model_copy(update={"tasks": CHAINS, "patient": 0.0, "slips": 0.0}), 60):
         chain = Chain.of(demo.task)
         labels = chain.step_labels(demo.texts[0])
         assert all(labels) and len(labels) <= len(chain.operations)
@@ -76,7 +161,7 @@ def test_steps_of_a_chain_that_was_given_up_are_right_and_too_few() -> None:
 
 
 def test_a_slip_is_a_wrong_result_that_is_gone_on_from() -> None:
-    traces = PuzzleTraces(tasks=CHAINS)
+    traces = ONCE.model_copy(update={"tasks": CHAINS})
     labels = []
     for n, demo in enumerate(some(traces, 40)):
         told = traces.tell(demo.task, random.Random(n), patience=1.0, slip=0.5)

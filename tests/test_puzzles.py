@@ -37,8 +37,8 @@ from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 
 SOURCES: list[PuzzleSource] = [
-    Countdown(), ModularChain(), Sudoku(), Sudoku(multi_turn=True), LayeredPath(), LayeredPath(shortest=True),
-    LayeredPath(multi_turn=True), Mastermind(),
+    Countdown(), Countdown(largest=10, most=30), ModularChain(), Sudoku(), Sudoku(multi_turn=True), LayeredPath(),
+    LayeredPath(shortest=True), LayeredPath(multi_turn=True), Mastermind(),
 ]  # fmt: skip
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda s: f"{s.type_name()}-{s.as_data()}"[:60])
 
@@ -221,7 +221,7 @@ def test_the_verifier_agrees_with_every_expression_of_three_numbers(numbers: tup
         values.add(wanted)
         if wanted.denominator == 1 and 1 <= wanted <= 99:
             assert Numbers(numbers=numbers, target=int(wanted)).check(text) == "solved"
-    assert set(reachable(numbers)[-1]) <= values
+    assert set(reachable(numbers, 99)[-1]) <= values
 
 
 def test_a_target_needs_all_numbers_and_its_solution_is_a_chain_of_true_steps() -> None:
@@ -245,7 +245,7 @@ CHAIN = Chain(first=3, operations=(("+", 4), ("*", 2), ("-", 5)), modulus=7)
 
 def test_a_chain_by_hand() -> None:
     assert CHAIN.goal == "start 3 ; + 4 ; * 2 ; - 5 ; mod 7"
-    assert CHAIN.demonstration() == ["Thought: 3 + 4 = 0 ; 0 * 2 = 0 ; 0 - 5 = 2 Action: answer 2"]
+    assert CHAIN.demonstration() == ["Thought: 3 + 4 ≡ 0 ; 0 * 2 ≡ 0 ; 0 - 5 ≡ 2 Action: answer 2"]
     assert [CHAIN.check(a) for a in ("2", "02", "9")] == ["solved", "the value is 2 , not 02", "the value is 2 , not 9"]
 
 
@@ -253,7 +253,7 @@ def test_a_chain_by_hand() -> None:
     ("thought", "labels"),
     [
         ("3 + 4 = 0 ; 0 * 2 = 0 ; 0 - 5 = 2", [True, True, True]),
-        ("3 + 4 = 0 ; 0 * 2 = 0 ;", [True, True]),
+        ("3 + 4 ≡ 0 ; 0 * 2 ≡ 0 ;", [True, True]),
         ("3 + 4 = 1 ; 1 * 2 = 2 ; 2 - 5 = 4", [False, True, True]),
         ("3 + 4 = 0 ; 0 * 2 = 1 ; 0 - 5 = 2", [True, False, False]),
         ("3 + 4 = 7 ; 7 * 2 = 0", [False, True]),

@@ -2,11 +2,13 @@
 
 from longstride.algorithms.advantages import GAE, GroupRelative, StepRelative
 from longstride.algorithms.aggregation import Aggregation, Constant, Mean
+from longstride.algorithms.attempts import AttemptCredit
 from longstride.algorithms.base import Credit, OnPolicy, Replay, Sample
 from longstride.algorithms.filtered_bc import FilteredBC, TTIReplay
 from longstride.algorithms.losses import CISPO, GSPO, KL, PPO, Correction, Loss, Reinforce
 
 __all__ = [
+    "AttemptCredit",
     "CISPO",
     "GAE",
     "GSPO",

@@ -15,6 +15,9 @@ from pydantic import Field
 from longstride.core.component import Component
 from longstride.core.task import Task
 
+HELD_ANSWER = "held_answer"
+"""Key of `Step.info`: an answer that counts if the episode is cut before another one."""
+
 
 @dataclass(slots=True)
 class Observation:

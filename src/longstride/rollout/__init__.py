@@ -1,14 +1,13 @@
 """Rollout: plans are played to trajectories, and trajectories kept. No torch."""
 
 from longstride.rollout.context import ContextPolicy, KeepAll, KeepLast
-from longstride.rollout.episode import HELD_ANSWER, Episode, Plan, Said
+from longstride.rollout.episode import Episode, Plan, Said
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool, PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import summarise
 
 __all__ = [
-    "HELD_ANSWER",
     "ContextPolicy",
     "Episode",
     "KeepAll",

@@ -2,8 +2,8 @@
 
 What always holds: a prompt is the chat format's own pieces and the sampled ids, put one behind the other; nothing is
 decoded or encoded again here (an observation's ids come from the chat format's cache), so a prompt costs one pass
-over its length. Every sampled id stands in every later prompt; under `KeepAll` a prompt continues the one before it
-and what was sampled.
+over its length. Under a `Transcript` every sampled id stands in every later prompt; under `KeepAll` a prompt continues
+the one before it and what was sampled.
 """
 
 from abc import abstractmethod
@@ -22,13 +22,10 @@ class ContextPolicy(Component):
     """Family: what the policy still sees of its past."""
 
     @abstractmethod
-    def seen(self, observations: Sequence[str]) -> Sequence[str]:
-        """The observations (oldest first) as they stand in the next prompt: as many as came."""
-
     def render(
         self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
     ) -> list[int]:
-        """The prompt of the next turn: head, observation 1, sampled 1, observation 2, ...
+        """The prompt of the next turn.
 
         Args:
             chat: makes ids of the goal and of observations.
@@ -37,6 +34,28 @@ class ContextPolicy(Component):
             sampled: ids sampled in each past turn. A turn without an end token (cut by its length) is closed with
                 `chat.close`.
         """
+
+
+class Newest(ContextPolicy):
+    """The goal and the newest observation: nothing that was said, and no older observation. For environments whose
+    observation says all that is to be known of the past (Reasoning Cache)."""
+
+    def render(
+        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
+    ) -> list[int]:
+        return chat.head(goal) + chat.observation(observations[-1], first=True)
+
+
+class Transcript(ContextPolicy):
+    """Family: head, observation 1, sampled 1, observation 2, ..."""
+
+    @abstractmethod
+    def seen(self, observations: Sequence[str]) -> Sequence[str]:
+        """The observations (oldest first) as they stand in the next prompt: as many as came."""
+
+    def render(
+        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
+    ) -> list[int]:
         shown = self.seen(observations)
         prompt = chat.head(goal) + chat.observation(shown[0], first=True)
         for ids, text in zip(sampled, shown[1:], strict=True):
@@ -47,14 +66,14 @@ class ContextPolicy(Component):
         return prompt
 
 
-class KeepAll(ContextPolicy):
+class KeepAll(Transcript):
     """Every page stays: the prompt only grows."""
 
     def seen(self, observations: Sequence[str]) -> Sequence[str]:
         return observations
 
 
-class KeepLast(ContextPolicy):
+class KeepLast(Transcript):
     """Every action stays, and the newest pages; each older page becomes a placeholder (TTI, released code;
     WebAgent-R1)."""
 

@@ -27,15 +27,12 @@ from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.envs.base import Env, Observation, Step
+from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.rewards import Verdict
 
 Judge = Callable[[Task, str | None, dict[str, Any], int], Verdict | Awaitable[Verdict]]
 """Task, answer, final state and seed to verdict: a `longstride.rewards.Reward`. One that asks a server returns a
 coroutine: it is awaited as part of the turn, so it holds up no other episode and the turn's deadline bounds it too."""
-
-HELD_ANSWER = "held_answer"
-"""Key of `Step.info`: an answer that counts if the episode is cut before another one (see `strategies.CheckAgain`)."""
 
 _log = logging.getLogger(__name__)
 _serials = itertools.count()

@@ -10,14 +10,15 @@ from typing import Any
 
 from longstride.core.trajectory import Trajectory
 
-
 MEASURES: dict[str, Callable[[Trajectory], float]] = {
     "success": lambda t: float(t.success),
     "length": lambda t: float(t.length),
     "sampled_tokens": lambda t: float(t.sampled_tokens),
+    "gain": lambda t: t.reward - t.turns[0].reward if t.turns else 0.0,
     "prompt_tokens": lambda t: float(sum(len(turn.prompt_ids) for turn in t.turns)),
 }
-"""What an evaluation says of an episode, by name: what claims compare."""
+"""What an evaluation says of an episode, by name: what claims compare. `gain` is what was earned after the first turn:
+where attempts are scored one by one (`envs.puzzles.Attempts`), what the later ones changed."""
 
 
 def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:

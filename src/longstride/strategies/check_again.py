@@ -10,9 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from longstride.core.task import Task
-from longstride.envs.base import Env, Observation, Step
+from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.web.actions import Action, parse
-from longstride.rollout.episode import HELD_ANSWER
 from longstride.strategies.base import Strategy
 
 

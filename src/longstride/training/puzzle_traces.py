@@ -2,14 +2,19 @@
 
 | puzzle | a trace |
 |---|---|
-| `ModularChain` | `Thought: 3 + 4 = 7 ; 7 * 2 = 3 Action: answer 3` |
-| `Countdown` | `Thought: 3 + 5 = 8 ; 8 - 4 = 4 ; no ; again ; 3 * 5 = 15 ; 15 - 4 = 11 ; yes Action: answer ...` |
+| `ModularChain` | `Thought: 3 + 4 ≡ 7 ; 7 * 2 ≡ 3 Action: answer 3` |
+| `Countdown` | `Thought: 5 + 3 = 8 ; 8 4 want 11 ; 8 - 4 = 4 no ; again ; 5 * 3 = 15 ; 15 4 want 11 ; 15 - 4 = 11 yes Action: ...` |
 
-One who gives up answers with what he has: the value so far, or the newest attempt. What always holds: demonstration n
-is a function of the settings, the seed and n; it is of a training task; one who never gives up and never slips solves
-every chain, and answers a Countdown rightly exactly where he says `yes`. An attempt is the solver's own way with the
-probability `insight` and otherwise arbitrary, whatever came before it, so that the last attempts teach no wishful
-arithmetic.
+What a small model compares has to stand side by side: the numbers beside a step's result while more than one is left,
+and what is wanted beside the last two. One who gives up answers with what he has: the value so far, or the newest
+attempt. Asked for a second attempt (`envs.puzzles.Attempts`) he says the same again or
+thinks afresh; shown a summary (`envs.puzzles.Iterated`) he goes on from it: with the next operation of a chain, with
+a first move that was not tried, or with the answer that was found.
+
+What always holds: demonstration n is a function of the settings, the seed and n; it is of a training task; one who
+never gives up and never slips solves every chain, and answers a Countdown rightly exactly where he says `yes`. Only the
+last step of an attempt knows the target (with the probability `insight`); every other one is arbitrary, so that search
+is honest.
 """
 
 import itertools
@@ -23,11 +28,15 @@ from pydantic import Field, model_validator
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.puzzles import Countdown, ModularChain, Puzzles
-from longstride.envs.puzzles.countdown import LARGEST, Numbers, results
+from longstride.envs.puzzles.attempts import AGAIN
+from longstride.envs.puzzles.countdown import Numbers, results
 from longstride.envs.puzzles.modular import SIGNS, Chain
 from longstride.envs.text import MARK, THOUGHT
 from longstride.models.tiny import words_of
 from longstride.training.demonstrators import Demo, Demonstrators, Share
+
+FOUND = 0.15
+"""Share of summaries of a Countdown that have an answer."""
 
 
 @dataclass
@@ -60,6 +69,16 @@ class Trace:
         """A step's result: the right one, or by a slip an arbitrary one of `others`."""
         return self.rng.choice(others) if self.rng.random() < self.slip else right
 
+    def answer(self, answer: str) -> None:
+        """Ends the response."""
+        self.say(f"{MARK} answer {answer}")
+
+    def add_to(self, demo: Demo, page: str) -> None:
+        """Adds the response to a demonstration, as that to a page."""
+        demo.pages.append(page)
+        demo.texts.append(" ".join(self.words))
+        demo.weights.append(self.weights)
+
 
 class PuzzleTraces(Demonstrators):
     """On single-turn puzzles: what `base-puzzles` is made from. No demonstration is seen twice."""
@@ -73,10 +92,14 @@ class PuzzleTraces(Demonstrators):
     first, and not more so."""
     slips: Share = 0.1
     """Largest probability of an arbitrary result of a step; each episode draws its own below it."""
-    insight: Share = 0.25
-    """Probability that an attempt at Countdown is a right one."""
-    attempts: Annotated[int, Field(ge=1)] = 6
+    insight: Share = 0.5
+    """Probability that the last step of an attempt at Countdown makes the target, where one can."""
+    attempts: Annotated[int, Field(ge=1)] = 5
     """Most attempts at Countdown; then the most patient one gives up."""
+    second: Share = 0.15
+    """Share of episodes with a second attempt."""
+    summarised: Share = 0.2
+    """Share of episodes that begin with a summary."""
 
     @model_validator(mode="after")
     def _can_be_told(self) -> "PuzzleTraces":
@@ -86,70 +109,120 @@ class PuzzleTraces(Demonstrators):
                     f"tasks: nobody can tell how to solve {source.type_name()}; expected were "
                     f"{ModularChain.type_name()} and {Countdown.type_name()}"
                 )
+        if self.second + self.summarised > 1:
+            raise ValueError("second and summarised are shares of all episodes: together at most 1")
         return self
 
     def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
         for n in itertools.count(first):
             rng = stream(seed, "demo", n)
             task = self.tasks.sample(rng, 1)[0]
-            yield self.tell(task, rng, self.draw_patience(rng), self.slips * rng.random())
+            kind, patience, slip = rng.random(), self.draw_patience(rng), self.slips * rng.random()
+            summary = self.summary(task, rng) if kind < self.summarised else ""
+            demo = self.tell(task, rng, patience, slip, summary)
+            if kind >= 1 - self.second:
+                self.tell_again(demo, rng, patience, slip)
+            yield demo
 
     def words(self) -> list[str]:
         return []
 
-    def tell(self, task: Task, rng: random.Random, patience: float, slip: float) -> Demo:
-        """One solver's demonstration of a task of `tasks`."""
-        trace = Trace(rng, patience, slip, self.example)
-        trace.say(THOUGHT)
+    def summary(self, task: Task, rng: random.Random) -> str:
+        """What may be left of earlier thought about a task of `tasks`."""
         if task.source == ModularChain().source:
-            answer = self._chain(Chain.of(task), trace)
-        else:
-            answer = self._countdown(Numbers.of(task), trace)
-        trace.say(f"{MARK} answer {answer}")
-        return Demo(task, [""], [" ".join(trace.words)], [trace.weights])
+            chain = Chain.of(task)
+            position = rng.randint(1, len(chain.operations))
+            return f"done {position} ; {chain.values()[position]}"
+        puzzle = Numbers.of(task)
+        moves = first_moves(puzzle)
+        if rng.random() < FOUND:
+            return f"found {puzzle.solution()[1]}"
+        return f"tried {' ; '.join(rng.sample(moves, rng.randint(1, len(moves))))}"
 
-    def _chain(self, chain: Chain, trace: Trace) -> str:
-        """Writes the steps of a chain; the value that is answered."""
-        value, last = chain.first, len(chain.operations) - 1
-        for i, (sign, n) in enumerate(chain.operations):
+    def tell(self, task: Task, rng: random.Random, patience: float, slip: float, summary: str = "") -> Demo:
+        """One solver's demonstration of a task of `tasks`, from a summary on."""
+        demo = Demo(task)
+        self._think(task, Trace(rng, patience, slip, self.example), summary).add_to(demo, summary)
+        return demo
+
+    def tell_again(self, demo: Demo, rng: random.Random, patience: float, slip: float) -> None:
+        """Adds a second attempt to a demonstration: the same answer, or one that is thought out afresh."""
+        trace = Trace(rng, patience, slip, self.example)
+        if rng.random() < 0.5:
+            trace.say(demo.texts[0][demo.texts[0].index(MARK) :])
+        else:
+            self._think(demo.task, trace, "")
+        trace.add_to(demo, AGAIN)
+
+    def _think(self, task: Task, trace: Trace, summary: str) -> Trace:
+        """Writes a response."""
+        if task.source == ModularChain().source:
+            self._chain(Chain.of(task), trace, summary)
+        else:
+            self._countdown(Numbers.of(task), trace, summary)
+        return trace
+
+    def _chain(self, chain: Chain, trace: Trace, summary: str) -> None:
+        """Writes the steps of a chain that are left, and answers with the value so far."""
+        begun, value = map(int, summary.removeprefix("done ").split(" ; ")) if summary else (0, chain.first)
+        if begun < len(chain.operations):
+            trace.say(THOUGHT)
+        last = len(chain.operations) - 1
+        for i, (sign, n) in enumerate(chain.operations[begun:], begun):
             result = trace.result(SIGNS[sign](value, n) % chain.modulus, range(chain.modulus))
-            trace.say(f"{value} {sign} {n} = {result}")
+            trace.say(f"{value} {sign} {n} ≡ {result}")
             value = result
             if i == last or not trace.goes_on(";"):
                 break
-        return str(value)
+        trace.answer(str(value))
 
-    def _countdown(self, puzzle: Numbers, trace: Trace) -> str:
-        """Writes attempts at a Countdown; the expression that is answered."""
+    def _countdown(self, puzzle: Numbers, trace: Trace, summary: str) -> None:
+        """Writes attempts at a Countdown, and answers with the newest one."""
+        if summary.startswith("found "):
+            return trace.answer(summary.removeprefix("found "))
+        avoided = set(summary.removeprefix("tried ").split(" ; "))
+        trace.say(THOUGHT)
         expression = ""
         for n in range(self.attempts):
-            if trace.rng.random() < self.insight:
-                steps, expression = puzzle.solution()
-                value = puzzle.target
-            else:
-                steps, expression, value = attempt(puzzle.numbers, trace)
-            trace.say(f"{' ; '.join(steps)} ;")
+            steps, expression, value = self._attempt(puzzle, trace, avoided)
+            trace.say(" ; ".join(steps))
             if value == puzzle.target:
                 trace.say("yes")
                 break
             trace.say("no")
             if n + 1 == self.attempts or not trace.goes_on("; again ;"):
                 break
-        return expression
+        trace.answer(expression)
+
+    def _attempt(self, puzzle: Numbers, trace: Trace, avoided: set[str]) -> tuple[list[str], str, int]:
+        """A way to use all of the numbers, of which only the last step may know the target, and the first avoids what
+        it can of `avoided`: its steps, its expression and the value that it is said to have."""
+        pool, steps = [(n, str(n)) for n in puzzle.numbers], []
+        while len(pool) > 1:
+            if len(pool) == 2:
+                larger, smaller = sorted((n for n, _ in pool), reverse=True)
+                steps.append(f"{larger} {smaller} want {puzzle.target}")
+            moves = [
+                (i, j, sign, c)
+                for i, j in itertools.permutations(range(len(pool)), 2)
+                for sign, c in results(pool[i][0], pool[j][0], puzzle.most)
+            ]
+            if len(pool) == len(puzzle.numbers):
+                moves = [m for m in moves if f"{pool[m[0]][0]} {m[2]} {pool[m[1]][0]}" not in avoided] or moves
+            if len(pool) == 2 and trace.rng.random() < self.insight:
+                moves = [m for m in moves if m[3] == puzzle.target] or moves
+            i, j, sign, right = trace.rng.choice(moves)
+            (a, left), (b, right_of) = pool[i], pool[j]
+            c = trace.result(right, range(1, puzzle.most + 1))
+            pool = [p for k, p in enumerate(pool) if k not in (i, j)]
+            beside = " ".join(str(n) for n, _ in pool)
+            steps.append(f"{a} {sign} {b} = {c}" + (f" , {beside}" if len(pool) > 1 else ""))
+            left, right_of = (f"( {x} )" if " " in x else x for x in (left, right_of))
+            pool.append((c, f"{left} {sign} {right_of}"))
+        return steps, pool[0][1], pool[0][0]
 
 
-def attempt(numbers: tuple[int, ...], trace: Trace) -> tuple[list[str], str, int]:
-    """An arbitrary way to use all of the numbers: its steps, its expression and the value that it is said to have."""
-    pool, steps = [(n, str(n)) for n in numbers], []
-    while len(pool) > 1:
-        i, j, sign, right = trace.rng.choice([
-            (i, j, sign, c)
-            for i, j in itertools.permutations(range(len(pool)), 2)
-            for sign, c in results(pool[i][0], pool[j][0])
-        ])  # fmt: skip
-        (a, left), (b, right_of) = pool[i], pool[j]
-        c = trace.result(right, range(1, LARGEST + 1))
-        steps.append(f"{a} {sign} {b} = {c}")
-        left, right_of = (f"( {x} )" if " " in x else x for x in (left, right_of))
-        pool = [p for k, p in enumerate(pool) if k not in (i, j)] + [(c, f"{left} {sign} {right_of}")]
-    return steps, pool[0][1], pool[0][0]
+def first_moves(puzzle: Numbers) -> list[str]:
+    """All distinct first moves of a Countdown, as a summary tells them."""
+    pairs = itertools.permutations(puzzle.numbers, 2)
+    return list(dict.fromkeys(f"{a} {sign} {b}" for a, b in pairs for sign, _ in results(a, b, puzzle.most)))

@@ -13,7 +13,9 @@ import longstride.envs.puzzles
 import longstride.envs.web.benchmarks.source
 import longstride.envs.web.browsergym
 import longstride.envs.web.miniwob
-import longstride.envs.web.tasks  # noqa: F401 (their members of TaskSource can be named in TOML)
+import longstride.envs.web.tasks
+import longstride.rollout.branching
+import longstride.rollout.states  # noqa: F401 (members of TaskSource, Sampler and Credit that can be named in TOML)
 from longstride.algorithms import GAE, Credit, Loss, Reinforce, Replay
 from longstride.algorithms.losses import RatioLoss
 from longstride.core.budget import Budget

@@ -1,11 +1,14 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
 `Countdown`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind` and `ReasoningGym` are task sources, `Puzzles` mixes
-several; `tabular` holds decision problems small enough to be enumerated, against which estimators are tested. No torch.
+several; under `Attempts` they are attempted again, under `Iterated` thought about in rounds; `tabular` holds decision
+problems small enough to be enumerated, against which estimators are tested. No torch.
 """
 
+from longstride.envs.puzzles.attempts import Attempts
 from longstride.envs.puzzles.base import Game, Puzzle, PuzzleEnv, PuzzleSource
 from longstride.envs.puzzles.countdown import Countdown
+from longstride.envs.puzzles.iterated import Iterated
 from longstride.envs.puzzles.mastermind import Mastermind
 from longstride.envs.puzzles.mixture import Puzzles
 from longstride.envs.puzzles.modular import ModularChain
@@ -14,6 +17,6 @@ from longstride.envs.puzzles.reasoning_gym import ReasoningGym
 from longstride.envs.puzzles.sudoku import Sudoku
 
 __all__ = [
-    "Countdown", "Game", "LayeredPath", "Mastermind", "ModularChain", "Puzzle", "PuzzleEnv", "PuzzleSource",
-    "Puzzles", "ReasoningGym", "Sudoku",
+    "Attempts", "Countdown", "Game", "Iterated", "LayeredPath", "Mastermind", "ModularChain", "Puzzle", "PuzzleEnv",
+    "PuzzleSource", "Puzzles", "ReasoningGym", "Sudoku",
 ]  # fmt: skip

@@ -181,7 +181,7 @@ class PuzzleEnv:
     """An `Env` for the tasks of one kind of puzzle; the episode's seed has no use here."""
 
     def __init__(self, kind: type[Puzzle]) -> None:
-        self._kind = kind
+        self.kind = kind
         self._game: Game | None = None
 
     @property
@@ -194,7 +194,7 @@ class PuzzleEnv:
     async def reset(self, task: Task, seed: int) -> Observation:
         """Sets the puzzle up. Raises: EnvFailure when the task's `meta` is no instance of it."""
         try:
-            self._game = self._kind.of(task).start()
+            self._game = self.kind.of(task).start()
         except TaskError as e:
             raise EnvFailure(str(e)) from e
         return Observation(self.game.look())

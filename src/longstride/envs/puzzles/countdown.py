@@ -2,8 +2,8 @@
 
 `make 14 from 3 4 2` is answered by `answer ( 3 + 4 ) * 2`. What always holds: an answer is checked over exact
 fractions by a parser that knows numbers, four operators and brackets, runs in linear time and executes nothing; a
-generated target needs all of the numbers if every value on the way is a whole number from 1 to 99. The verifier accepts
-any other way there as well.
+generated target needs all of the numbers if every value on the way is a whole number from 1 to `most`. The verifier
+accepts any other way there as well.
 """
 
 import functools
@@ -85,9 +85,9 @@ def value_of(expression: str, numbers: Sequence[int]) -> Fraction | str:
 
 
 @functools.lru_cache(64)  # a task asks for the same numbers several times, a group for the same task
-def reachable(numbers: tuple[int, ...]) -> list[dict[int, tuple[int, Way]]]:
+def reachable(numbers: tuple[int, ...], most: int) -> list[dict[int, tuple[int, Way]]]:
     """By subset of the numbers (a bit mask), each value that all numbers of the subset make together, and how: the
-    subset of the left part and the `Way`. All values on the way are whole numbers from 1 to 99."""
+    subset of the left part and the `Way`. All values on the way are whole numbers from 1 to `most`."""
     tables: list[dict[int, tuple[int, Way]]] = [{} for _ in range(1 << len(numbers))]
     for i, number in enumerate(numbers):
         tables[1 << i][number] = (0, None)
@@ -95,18 +95,21 @@ def reachable(numbers: tuple[int, ...]) -> list[dict[int, tuple[int, Way]]]:
         part = (mask - 1) & mask
         while part:
             for a, b in itertools.product(tables[part], tables[mask ^ part]):
-                for sign, c in results(a, b):
+                for sign, c in results(a, b, most):
                     tables[mask].setdefault(c, (part, (a, sign, b)))
             part = (part - 1) & mask
     return tables
 
 
-def results(a: int, b: int) -> list[tuple[str, int]]:
-    """What two values can become, by operator: the whole numbers from 1 to 99."""
+def results(a: int, b: int, most: int) -> list[tuple[str, int]]:
+    """What two values can become, by operator: the whole numbers from 1 to `most`. Nothing where the second is larger,
+    for the other order makes the same."""
+    if a < b:
+        return []
     found = [("+", a + b), ("*", a * b), ("-", a - b)]
     if a % b == 0:
         found.append(("/", a // b))
-    return [(sign, c) for sign, c in found if 1 <= c <= LARGEST]
+    return [(sign, c) for sign, c in found if 1 <= c <= most]
 
 
 class Numbers(Puzzle):
@@ -114,6 +117,8 @@ class Numbers(Puzzle):
 
     numbers: tuple[Number, ...] = Field(min_length=1, max_length=6)
     target: Number
+    most: Number = LARGEST
+    """Largest value on the way of a solution that is shown."""
 
     @property
     def goal(self) -> str:
@@ -135,8 +140,8 @@ class Numbers(Puzzle):
 
     def solution(self) -> tuple[list[str], str]:
         """The steps (`3 + 4 = 7`) and the expression of a way that uses fewest numbers; no steps and no expression
-        where no whole numbers from 1 to 99 lead there."""
-        tables = reachable(self.numbers)
+        where no whole numbers from 1 to `most` lead there."""
+        tables = reachable(self.numbers, self.most)
         masks = [m for m, table in enumerate(tables) if self.target in table]
         return _told(tables, min(masks, key=int.bit_count), self.target) if masks else ([], "")
 
@@ -165,6 +170,8 @@ class Countdown(PuzzleSource):
     """How many numbers are given in easy, medium and hard tasks; one less is the length of the solution."""
     largest: Annotated[int, Field(ge=2, le=LARGEST)] = 20
     """Numbers are drawn from 1 to this."""
+    most: Annotated[int, Field(ge=2, le=LARGEST)] = LARGEST
+    """Targets, and all values on the way to them, go up to this."""
 
     @model_validator(mode="after")
     def _grows(self) -> "Countdown":
@@ -175,7 +182,7 @@ class Countdown(PuzzleSource):
     def make(self, rng: random.Random, difficulty: Difficulty) -> Numbers:
         while True:
             numbers = tuple(rng.randint(1, self.largest) for _ in range(at(self.numbers, difficulty)))
-            *fewer, all_of_them = reachable(numbers)
+            *fewer, all_of_them = reachable(numbers, self.most)
             targets = sorted(set(all_of_them).difference(*fewer))
             if targets:
-                return Numbers(numbers=numbers, target=rng.choice(targets))
+                return Numbers(numbers=numbers, target=rng.choice(targets), most=self.most)

@@ -30,14 +30,17 @@ class MixedEnv(PuzzleEnv):
         """Sets the puzzle up. Raises: EnvFailure when the task is of no kind of this mixture, or no instance of it."""
         if task.source not in self._kinds:
             raise EnvFailure(f"task {task.id!r} is of {task.source!r}; expected was one of {', '.join(self._kinds)}")
-        self._kind = self._kinds[task.source]
+        self.kind = self._kinds[task.source]
         return await super().reset(task, seed)
 
 
 class Puzzles(TaskSource):
     """Single-turn puzzles of several kinds, in equal shares."""
 
-    sources: Annotated[tuple[PuzzleSource, ...], Field(min_length=1)] = (ModularChain(), Countdown(largest=10))
+    sources: Annotated[tuple[PuzzleSource, ...], Field(min_length=1)] = (
+        ModularChain(),
+        Countdown(largest=10, most=30),
+    )
     """Where tasks are drawn from. Small numbers keep the table of arithmetic facts small."""
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:

@@ -2,7 +2,8 @@
 
 `start 3 ; + 4 ; * 2 ; - 5 ; mod 7` is answered by `answer 2`. The chain is written step by step, not as one nested
 expression, so that step i of a solution needs the i-th part of the goal and the value before it and nothing else; each
-step is one of few facts. What always holds: operations are done in the order in which they stand, each followed by
+step is one of few facts, told with the sign of congruence (`3 + 4 ≡ 0`), for it is none of the facts of whole numbers
+that other puzzles rest on. What always holds: operations are done in the order in which they stand, each followed by
 the modulo; every written step of a response can be labelled right or wrong without a model (`Chain.step_labels`).
 """
 
@@ -19,7 +20,8 @@ from longstride.envs.text import thought_of
 
 Sign = Literal["+", "-", "*"]
 SIGNS: dict[Sign, Callable[[int, int], int]] = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
-_STEP = re.compile(r"\s*([0-9]{1,2})\s*([-+*])\s*([0-9]{1,2})\s*=\s*([0-9]{1,2})\s*")
+STEP = re.compile(r"\s*([0-9]{1,2})\s*([-+*])\s*([0-9]{1,2})\s*[=≡]\s*([0-9]{1,2})\s*")
+"""A written step: value, operation, operand, result. Whoever writes `=` for `≡` is understood."""
 
 Residue = Annotated[int, Field(ge=0, le=98)]
 Modulus = Annotated[int, Field(ge=2, le=99)]
@@ -67,7 +69,7 @@ class Chain(Puzzle):
         before = str(self.first)
         written = [part for part in thought_of(text).split(";") if part.strip()]
         for i, part in enumerate(written):
-            step = _STEP.fullmatch(part)
+            step = STEP.fullmatch(part)
             labels.append(step is not None and i < len(self.operations) and self._follows(i, before, *step.groups()))
             before = step[4] if step else ""
         return labels
@@ -79,7 +81,7 @@ class Chain(Puzzle):
 
     def steps(self) -> list[str]:
         values = self.values()
-        return [f"{values[i]} {s} {n} = {values[i + 1]}" for i, (s, n) in enumerate(self.operations)]
+        return [f"{values[i]} {s} {n} ≡ {values[i + 1]}" for i, (s, n) in enumerate(self.operations)]
 
     def demonstration(self) -> list[str]:
         return [answered(self.steps(), str(self.values()[-1]))]

@@ -1,0 +1,80 @@
+"""Reasoning Cache: reason, summarise, forget, reason on from the summary. Wu et al., 2026, arXiv 2602.03773.
+
+Each round reads the task and a summary, and what it thought is dropped but for the next summary. So the length that
+is trained is that of a round, and how many rounds there are is free: what a round has to learn is to go on from where
+it is. Training begins in states that the policy itself came to.
+
+| place | choice | released code (4B) | here |
+|---|---|---|---|
+| plan | `SummaryStates` | 3 rounds explore, 2 of the states that they saw, 8 rollouts of a round from each | the same |
+| plan | tasks | 64 an update | 16 |
+| roll out | `Newest`, sampling | task and summary; temperature 1, at most 8,192 or 16,384 tokens | temperature 1, 160 tokens |
+| roll out | summary | by the model itself, not trained | by rule: the place in a chain, failed first moves of a Countdown |
+| score | `TaskReward` | the answer of the round | the same |
+| credit | `GroupRelative` | (r - mean) / deviation in the group of a state | the same |
+| update | `PPO` | clip 0.2 and 0.28, mean over tokens, no KL | the same |
+| update | rate | 1e-6 | 3e-4, as `grpo` |
+| test | rounds | up to 12 | 3, beside it 1, 8 and 12 |
+
+Deviations: model and puzzles are those of `grpo`; the summariser is a rule, so that nothing but reasoning is learned; an
+episode that explores is counted in the mean over tokens, with advantage 0; there is no replay of summaries from earlier
+iterations.
+"""
+
+from longstride.algorithms import PPO, GroupRelative, Mean, OnPolicy
+from longstride.core.budget import Budget
+from longstride.curriculum import Fixed
+from longstride.envs.puzzles import Iterated
+from longstride.recipes.grpo import TOKENS
+from longstride.rewards import TaskReward
+from longstride.rollout.context import Newest
+from longstride.rollout.states import SummaryStates
+from longstride.stats import Ordering
+from longstride.strategies import Direct
+from longstride.training.config import LearnerConfig
+from longstride.training.recipe import Claim, Evaluation, Recipe
+
+ROUNDS = 3
+"""Rounds that explore, and that are tested; none is trained beyond."""
+
+RECIPE = Recipe(
+    name="reasoning_cache",
+    iterations=30,
+    episodes=256,
+    group=8,
+    model="base-puzzles",
+    tasks=Iterated(),
+    sampler=SummaryStates(states=2),
+    horizon=Fixed(limit=ROUNDS),
+    test_horizon=Fixed(limit=ROUNDS),
+    budget=Budget(turn_tokens=TOKENS),
+    context=Newest(),
+    reward=TaskReward(),
+    replay=OnPolicy(),
+    credit=GroupRelative(),
+    loss=PPO(high=0.28, aggregation=Mean(over="token")),
+    learner=LearnerConfig(lr=3e-4, warmup_steps=5, epochs=2, batch_samples=128),
+    evaluation=Evaluation(every=10, baselines=False, strategies=(Direct(), *(Direct(turns=n) for n in (1, 8, 12)))),
+)
+
+CLAIM = Claim(
+    name="reasoning_cache",
+    paper="arXiv 2602.03773, abstract",
+    statement="What was trained in three rounds goes on rising in eight, above a long chain of thought that was trained "
+    "with as many tokens in a round.",
+    scale=("iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=8", "evaluation.tasks=200"),
+    arms={
+        "rounds": (),
+        "long": ("sampler={type='groups'}", "horizon.limit=1", f"budget.turn_tokens={ROUNDS * TOKENS}"),
+        "untrained": ("learner.epochs=0", "iterations=1"),
+    },
+    expected=Ordering(
+        relations=(
+            "rounds@direct_8_turns > rounds",
+            "rounds@direct_8_turns > long@direct_8_turns",
+            "rounds > long@direct_1_turns",
+            "rounds@direct_8_turns > untrained@direct_8_turns",
+        )
+    ),
+    seeds=(0, 1, 2, 3, 4),
+)

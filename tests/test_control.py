@@ -124,3 +124,19 @@ def test_stitch_walks_go_four_cells() -> None:
     episodes = PointMaze(maze="large", walks="stitch", episodes=50, length=80, noise=0.0).dataset(0)
     ends = np.stack([e.observation[[0, -1], :2] for e in episodes])
     assert (layout.distance[layout.cell_of(ends[:, 1]), layout.cell_of(ends[:, 0])] == 4).mean() > 0.9
+
+
+def test_practice_is_any_two_cells_or_the_test_tasks_in_turn() -> None:
+    cells = {pair: k for k, pair in enumerate(TASKS["umaze"])}
+
+    def played(tasks: PointMaze, seed: int) -> list[int | None]:
+        env = tasks.training(10, 5)
+        env.reset(seed)
+        rows_columns = [np.floor(xy[:, ::-1]).astype(int) for xy in (env.xy, env.goal)]
+        pairs = zip(*(map(tuple, rc.tolist()) for rc in rows_columns), strict=True)
+        return [cells.get(pair) for pair in pairs]
+
+    tests = PointMaze(maze="umaze", practice="tests")
+    assert all(sorted(map(str, played(tests, seed))) == sorted("0011223344") for seed in range(3))
+    assert played(tests, 0) == played(tests, 0) != played(tests, 1)
+    assert None in played(PointMaze(maze="umaze"), 0)

@@ -9,12 +9,13 @@ import pytest
 from longstride.core.config import load_toml, resolve
 from longstride.core.errors import RunError
 from longstride.curriculum import Additive, Fixed
-from longstride.envs.control import PointMaze
+from longstride.envs.control import PointMaze, play
 from longstride.models.mlp import Trunk
 from longstride.models.policies import Gaussian
 from longstride.report.rows import read_record
-from longstride.training.control import ControlEvaluation, ControlRecipe, train_control
-from longstride.value import SAC, Agent, Conservative, Gather, Given, Level, Phase, PolicyValue
+from longstride.training.control import ControlEvaluation, ControlRecipe, instead, train_control
+from longstride.value import SAC, Agent, Conservative, ControlLoop, Gather, Given, Level, Phase, PolicyValue, algorithms
+from longstride.value import loop as loops
 
 SMALL = Trunk(width=8, depth=1)
 RECIPE = ControlRecipe(
@@ -81,6 +82,29 @@ def test_a_run_has_the_rows_that_report_and_claims_read(tmp_path: Path) -> None:
         assert len(row["outcomes"]) == row["summary"]["episodes"] == 10
         assert row["summary"]["success"] == sum(row["outcomes"]) / 10
     assert load_toml(ControlRecipe, tmp_path / "run.toml") == RECIPE
+
+
+def test_online_success_is_the_mean_of_the_evaluations_since_going_online(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = iter([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+
+    def evaluate(loop: ControlLoop, episodes: int, horizon: int) -> loops.Tested:
+        played = play(loop.tasks.tests(1, 1)[0], loop.learner.actor(0, explore=False), 0)[:2]
+        for e, outcome in zip(played, next(outcomes), strict=True):
+            e.terminated = bool(outcome)
+        return loops.Tested(played, ["a", "b"])
+
+    monkeypatch.setattr(ControlLoop, "evaluate", evaluate)
+    phases = (Phase(iterations=1, updates=1), Phase(iterations=2, episodes=1))
+    train_control(RECIPE.model_copy(update={"phases": phases, "evaluation": ControlEvaluation(every=1)}), tmp_path)
+    measured = [r["measures"]["online_success"] for r in rows(tmp_path) if r["kind"] == "eval"]
+    assert measured == [[1, 1], [0, 1], [1, 1], [0.5, 1]]
+
+
+def test_an_arm_may_put_another_agent_into_a_recipe() -> None:
+    agent = algorithms.sac_bc(steps=3, alpha=0.5)
+    assert resolve(ControlRecipe, RECIPE, [instead(agent)]).agent == agent != RECIPE.agent
 
 
 @pytest.mark.parametrize("at", [1, 2, 5, 7])

@@ -80,7 +80,10 @@ class MLP(nn.Module):
         for k in range(self.trunk.depth):
             x = act(torch.baddbmm(biases[k], x, weights[k]))
             if self.trunk.norm:
-                x = torch.addcmul(shifts[k], F.layer_norm(x, x.shape[-1:]), gains[k])
+                x = F.layer_norm(x, x.shape[-1:])
+                # gain and shift belong to the next layer: the same function with one pass over the rows less
+                biases[k + 1] = torch.baddbmm(biases[k + 1], shifts[k], weights[k + 1])
+                weights[k + 1] = gains[k].mT * weights[k + 1]
         return torch.baddbmm(biases[-1], x, weights[-1])
 
 

@@ -20,8 +20,10 @@ an episode that ends n or fewer steps ahead is no success unless it ends at the 
 from longstride.curriculum import Fixed
 from longstride.envs.control import PointMaze
 from longstride.models.mlp import Trunk
-from longstride.training.control import ControlEvaluation, ControlRecipe
-from longstride.value import algorithms
+from longstride.stats import Ordering
+from longstride.training.control import ControlEvaluation, ControlRecipe, instead
+from longstride.training.recipe import Claim
+from longstride.value import Agent, algorithms
 
 SMALL = Trunk(width=128, depth=2)
 """Hidden layers of every network."""
@@ -36,4 +38,33 @@ RECIPE = ControlRecipe(
     horizon=HORIZON,
     test_horizon=HORIZON,
     evaluation=ControlEvaluation(episodes=10, every=4),
+)
+
+
+def _arm(agent: Agent, maze: str, horizon: int) -> tuple[str, ...]:
+    smaller = algorithms.sized(agent, Trunk(width=64, depth=2)).model_copy(update={"batch": 128})
+    return (instead(smaller), f"tasks.maze={maze}", f"horizon.limit={horizon}", f"test_horizon.limit={horizon}")
+
+
+# both alphas are those of the paper's puzzles
+_one_step = algorithms.sac_bc(steps=1, alpha=0.3)
+_n_step = algorithms.sac_bc(steps=algorithms.N, alpha=0.1)
+
+CLAIM = Claim(
+    name="sharsa",
+    paper="arXiv 2506.04168",
+    statement="Where goals are far, n-step values, and values and policies of subgoals, beat flat one-step values.",
+    scale=("tasks.episodes=100", "phases=[{iterations=1, updates=2500}]", "evaluation.episodes=5"),
+    arms={
+        "sharsa": _arm(algorithms.SHARSA, "large", 400),
+        "n_step": _arm(_n_step, "large", 400),
+        "one_step": _arm(_one_step, "large", 400),
+        "short_sharsa": _arm(algorithms.SHARSA, "umaze", 150),
+        "short_n_step": _arm(_n_step, "umaze", 150),
+        "short_one_step": _arm(_one_step, "umaze", 150),
+    },
+    expected=Ordering(relations=("sharsa > one_step by 0.1", "n_step > one_step by 0.1")),
+    # where no goal is farther than six cells there is little horizon to reduce
+    control=Ordering(relations=("short_sharsa > short_one_step by 0.1", "short_n_step > short_one_step by 0.1")),
+    seeds=(0, 1, 2, 3, 4),
 )

@@ -6,6 +6,7 @@ process ends. A checkpoint is `trainer.safetensors` (weights, optimisers, collec
 the offline data is made again from the seed.
 """
 
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -142,13 +143,35 @@ class ControlRun(RunFiles):
             summary=summary_of(tested.episodes) | {"by_source": by_task},
             interval=list(wilson_interval(sum(e.terminated for e in tested.episodes), len(tested.episodes))),
             outcomes=tested.outcomes,
-            measures={"success": tested.outcomes},
+            measures={"success": tested.outcomes, "online_success": self._online_success(tested.outcomes)},
         )
+
+    def _online_success(self, outcomes: list[float]) -> list[float]:
+        """By test episode, its mean outcome over the evaluations since the first step that was collected, this one
+        among them; this one alone before that. It falls where going online unlearns: one minus the regret of Cal-QL
+        (arXiv 2303.05479)."""
+        rows = map(json.loads, self.metrics.read_text(encoding="utf-8").splitlines() if self.env_steps else ())
+        earlier = [row["outcomes"] for row in rows if row["kind"] == "eval" and row["total_env_steps"]]
+        return np.mean([*earlier, outcomes], axis=0).tolist()
 
     def save(self, loop: ControlLoop) -> None:
         """Makes a checkpoint."""
         tensors, numbers = loop.state()
         self.keep(Path.mkdir, tensors, numbers | {"episodes": self.episodes, "env_steps": self.env_steps})
+
+
+def instead(agent: Agent) -> str:
+    """The override that puts another agent into a recipe: an arm of a claim."""
+    return f"agent={_inline(agent.as_data())}"
+
+
+def _inline(value: Any) -> str:
+    """A value of TOML in one line; all but tables are written as in JSON."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_inline(v)}' for key, v in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    return json.dumps(value)
 
 
 def summary_of(episodes: list[Episode]) -> dict[str, Any]:

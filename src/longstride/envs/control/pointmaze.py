@@ -144,6 +144,9 @@ class PointMaze(ControlTasks):
     """Steps of a walk."""
     noise: float = Field(default=0.5, ge=0)
     """Deviation of the noise on the actions of walks."""
+    practice: Literal["anywhere", "tests"] = "anywhere"
+    """Starts and goals of training episodes: any two cells, or those of the test tasks, each as often as the others
+    (where D4RL's mazes are trained online, they are tested too)."""
 
     @property
     def spec(self) -> Spec:
@@ -163,7 +166,8 @@ class PointMaze(ControlTasks):
 
     def training(self, count: int, horizon: int) -> PointMazeEnv:
         layout = maze(self.maze)
-        return PointMazeEnv(layout, _uniform(layout, np.arange(len(layout.centre))), count, horizon)
+        draw = _tasks(self.maze) if self.practice == "tests" else _uniform(layout, np.arange(len(layout.centre)))
+        return PointMazeEnv(layout, draw, count, horizon)
 
     def tests(self, count: int, horizon: int) -> tuple[PointMazeEnv, Sequence[str]]:
         layout, tasks = maze(self.maze), TASKS[self.maze]
@@ -194,6 +198,17 @@ def _nearby(layout: Maze) -> Draw:
     def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
         start_B = rng.integers(len(layout.centre), size=count)
         return start_B, np.array([rng.choice(from_C[cell]) for cell in start_B])
+
+    return draw
+
+
+def _tasks(name: Name) -> Draw:
+    """The test tasks, dealt out in turn from a shuffled order."""
+    number, tasks_K22 = maze(name).number, np.array(TASKS[name])
+
+    def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+        start_B2, goal_B2 = tasks_K22[np.resize(rng.permutation(len(tasks_K22)), count)].swapaxes(0, 1)
+        return number[tuple(start_B2.T)], number[tuple(goal_B2.T)]
 
     return draw
 

@@ -50,7 +50,7 @@ class Budget(Component):
     turns: Annotated[int, Field(ge=1)] = 30
     """Environment steps: the horizon h of TTI. An answer is a step."""
     tokens: Limit = None
-    """Sampled tokens over the whole episode."""
+    """Sampled tokens over the whole episode, what it began with included."""
     turn_tokens: Annotated[int, Field(ge=1)] = 64
     """Sampled tokens in one turn; a turn that is cut is parsed as it stands."""
     tool_calls: Limit = None

@@ -20,6 +20,10 @@ Deviations: model and tasks are those of `grpo`; those that go on do so until th
 so that progress is that of all that follows; its bonus is one number an episode, as in the paper (the later release
 finds it better than one number an attempt). The trace that leads to the place is sampled by the newest policy and
 not trained.
+
+Normalised regret is measured on what `longstride train mrt model=POLICY iterations=1 learner.epochs=0
+sampler.everywhere=true sampler.forced=1` stores, by `algorithms.progress.regrets`: a success rate of forced answers at
+every place of a trace. A test budget is another thing: it cuts a thought and asks for no answer.
 """
 
 from longstride.algorithms.progress import ProgressCredit
@@ -38,11 +42,11 @@ BUDGETS = (Direct(), Direct(tokens=TOKENS // 2), Direct(tokens=TOKENS))
 RECIPE = dr_grpo.RECIPE.model_copy(
     update={
         "name": "mrt",
-        "iterations": 30,
+        "iterations": 60,
         "tokens": Fixed(limit=TOKENS),
         "sampler": ForcedTermination(),
         "credit": ProgressCredit(bonus=1.0),
-        "evaluation": Evaluation(every=10, baselines=False, strategies=BUDGETS),
+        "evaluation": Evaluation(every=20, baselines=False, strategies=BUDGETS),
     }
 )
 

@@ -7,21 +7,22 @@ imitated: it is read, and what the policy says after it is trained.
 
 | place | choice | paper (Qwen3-4B-Instruct) | here |
 |---|---|---|---|
-| plan | tasks | no success in 128 rollouts of 32k tokens | Countdown of four numbers: next to none in 64 |
+| plan | tasks | no success in 128 rollouts of 32k tokens | Countdown of four numbers: 0.6 % of rollouts succeed |
 | plan | `OraclePrefix` | shortest of the beginnings, up to a quarter of the solution, with a success in 8 | up to two of its three steps, a success in 8 |
 | plan | guided to unguided | each hard problem in both forms, 1:1 | the same, as long as it is hard |
 | roll out | sampling | temperature 0.8, 16,384 tokens | temperature 1, 160 tokens |
 | score | `TaskReward` | right or wrong | the same |
 | credit | `GroupRelative`, mixed groups only | groups of 8, divided by the deviation | the same |
-| update | `PPO` | 1e-6, gradient clipped at 0.3 | 3e-4, clipped at 1 |
+| update | `PPO` | 1e-6, gradient clipped at 0.3 | 5e-4, clipped at 1, steps of 48 episodes: few groups are mixed |
 
 Deviations: the beginning stands on the policy's side, as if it had said it, and not in the prompt with the instruction
 to study it and to go on: a model of half a million parameters follows no instructions. So a guided episode stands
 exactly where an unguided one would that had begun like that, which is the overlap that the paper explains its transfer
-by. Beginnings are looked for in every iteration, as tasks are drawn afresh, by the policy as it is, and where none
-leads to a success the task teaches nothing; the paper looks once, by the base model, and then takes the quarter. A task
-that was solved without guidance is not guided. The steps of a solution are equally long here and the first is the one
-that matters, so the share that is shown is larger.
+by; and so a solution has to be spelled as the policy spells its own. A task is hard when a group of 8 has no success,
+which says less than 128 rollouts. Beginnings are looked for in every iteration, as tasks are drawn afresh, by the
+policy as it is, and where none leads to a success the task teaches nothing; the paper looks once, by the base model,
+and then takes the quarter. A task that was solved without guidance is not guided. A solution has three steps here, and
+each is a choice, so the share that is shown is larger.
 """
 
 from longstride.algorithms import GroupRelative
@@ -35,11 +36,12 @@ from longstride.training.recipe import Claim, Evaluation
 RECIPE = grpo.RECIPE.model_copy(
     update={
         "name": "pope",
-        "iterations": 30,
-        "episodes": 192,
+        "iterations": 40,
+        "episodes": 128,
         "tasks": Countdown(largest=10, most=30, mix=Mix(easy=0, medium=0, hard=1)),
         "sampler": OraclePrefix(share=0.7, checkpoints=2),
         "credit": GroupRelative(mixed_only=True),
+        "learner": grpo.RECIPE.learner.model_copy(update={"lr": 5e-4, "batch_samples": 48}),
         "evaluation": Evaluation(tasks=300, every=10, baselines=False),
     }
 )
@@ -59,7 +61,7 @@ CLAIM = Claim(
     paper="arXiv 2601.18779",
     statement="Guided and unguided hard tasks together solve held-out hard tasks that neither alone, nor easy tasks "
     "beside them, make solvable.",
-    scale=("iterations=24", "episodes=128", "evaluation.every=12", "evaluation.samples=4"),
+    scale=("iterations=24", "evaluation.every=12", "evaluation.samples=4"),
     arms={
         "pope": (),
         "guided_only": ("sampler.unguided=false", "episodes=200"),

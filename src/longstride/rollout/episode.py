@@ -85,7 +85,7 @@ class Episode:
             prefix=list(plan.prefix), role=plan.role,
         )  # fmt: skip
         self._url = ""
-        self._tokens = 0
+        self._tokens = len(plan.prefix)
         self._tool_calls = 0
         self._held_answer: str | None = None
         self._began = time.monotonic()
@@ -120,7 +120,7 @@ class Episode:
         """Tokens that may be sampled in the turn that comes next, at least 1; what it begins with is part of it."""
         budget = self.trajectory.budget
         rest = max(1, budget.turn_tokens - len(self.opening))
-        return rest if budget.tokens is None else min(rest, budget.tokens - self._tokens)
+        return rest if budget.tokens is None else max(1, min(rest, budget.tokens - self._tokens))
 
     async def start(self) -> None:
         """Resets the environment."""

@@ -1,7 +1,7 @@
 """Planning: which episodes an iteration plays, in stages, each decided by what those before it came to.
 
 What always holds: ordinals are given in the order in which plans are made, without gaps; members of a group share task,
-prefix and the seed of the environment, and nothing else; a plan depends on the seed of the run, the iteration and
+state and the seed of the environment, and nothing else; a plan depends on the seed of the run, the iteration and
 earlier stages alone. All that is played is an episode of the iteration, probes too: it is stored and counted.
 """
 

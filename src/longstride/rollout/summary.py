@@ -28,7 +28,8 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         `episodes` (not failed), `failed`, `env_steps` and `sampled_tokens` (sums), `success` (share with a positive
         reward), `length` and `length_success` (mean environment steps of all and of successes), `timeouts` (share
         that a budget cut), `invalid` (share of turns without a parsed action), `actions` {verb: count}, `stops`
-        {reason: count}, `by_difficulty` and `by_source` {name: {`episodes`, `success`, `length`}}.
+        {reason: count}, `by_difficulty`, `by_source` and, where a sampler gave them several roles, `by_role` {name:
+        {`episodes`, `success`, `length`}}.
     """
     given = list(trajectories)
     played = [t for t in given if not t.stop.failed]
@@ -36,9 +37,11 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
     verbs = Counter(turn.verb for t in played for turn in t.turns)
     by_difficulty: dict[str, list[Trajectory]] = {"easy": [], "medium": [], "hard": []}
     by_source: dict[str, list[Trajectory]] = defaultdict(list)
+    by_role: dict[str, list[Trajectory]] = defaultdict(list)
     for t in played:
         by_difficulty[t.task.difficulty].append(t)
         by_source[t.task.source].append(t)
+        by_role[t.role].append(t)
     return {
         "episodes": len(played),
         "failed": len(given) - len(played),
@@ -53,6 +56,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         "stops": dict(sorted(Counter(t.stop.value for t in played).items())),
         "by_difficulty": {name: _brief(part) for name, part in by_difficulty.items() if part},
         "by_source": {name: _brief(by_source[name]) for name in sorted(by_source)},
+        **({"by_role": {name: _brief(by_role[name]) for name in sorted(by_role)}} if len(by_role) > 1 else {}),
     }
 
 

@@ -149,7 +149,23 @@ class Numbers(Puzzle):
         return self.solution()[0]
 
     def demonstration(self) -> list[str]:
-        return [answered(*self.solution())]
+        steps, expression = self.solution()
+        return [answered(restated(self.numbers, steps, self.target), expression)]
+
+
+def restated(numbers: Sequence[int], steps: Sequence[str], target: int) -> list[str]:
+    """Steps as one writes them who compares what stands side by side: with the numbers beside a result while more than
+    one is left, and with what is wanted beside the last two."""
+    left, told = list(numbers), []
+    for step in steps:
+        a, _, b, _, c = step.split()
+        if len(left) == 2:
+            told.append(f"{a} {b} want {target}")
+        left.remove(int(a))
+        left.remove(int(b))
+        told.append(f"{step} , {' '.join(map(str, left))}" if len(left) > 1 else step)
+        left.append(int(c))
+    return told
 
 
 def _told(tables: list[dict[int, tuple[int, Way]]], mask: int, value: int) -> tuple[list[str], str]:

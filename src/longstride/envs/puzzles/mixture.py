@@ -51,5 +51,9 @@ class Puzzles(TaskSource):
         turns = zip(*(source.held_out(each) for source in self.sources), strict=True)
         return [task for turn in turns for task in turn][:n]
 
+    def demonstrate(self, task: Task) -> list[str]:
+        """See `PuzzleSource.demonstrate`."""
+        return next(source for source in self.sources if source.source == task.source).demonstrate(task)
+
     def env(self) -> MixedEnv:
         return MixedEnv({source.source: source.kind for source in self.sources})

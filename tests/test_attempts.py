@@ -18,7 +18,10 @@ def episode(*r: float, group: int = 0, ids: tuple[tuple[int, ...], ...] = ((1,),
     """Attempts with these scores, as `envs.puzzles.Attempts` rewards them."""
     rewards = [r[0], *(b - a for a, b in itertools.pairwise(r))]
     rewards[-1] -= r[-1]  # the evaluator's part
-    turns = [Turn([k], list(i), [-1.0] * len(i), [0] * len(i), "", "", reward=x) for k, (x, i) in enumerate(zip(rewards, ids))]  # fmt: skip  # noqa: B905, E501
+    turns = [
+        Turn([k], list(i), [-1.0] * len(i), [0] * len(i), "", "", reward=x)
+        for k, (x, i) in enumerate(zip(rewards, ids, strict=False))
+    ]
     return Trajectory(Task(id="t", source="s", goal="g", start="s"), 0, 0, Budget(), turns, StopReason.ANSWERED,
                       reward=r[-1], group=group)  # fmt: skip
 
@@ -58,7 +61,8 @@ def test_an_attempt_is_held_against_those_of_its_number_in_its_group() -> None:
 def test_all_tokens_of_an_attempt_share_its_weight_and_turns_without_tokens_are_no_samples() -> None:
     cut = episode(0, 1, ids=((4, 5), ()))
     samples = AttemptCredit(centre="none")([episode(1, 1, ids=((4, 5), (6,))), cut])
-    assert [(s.sampled_ids, s.weights, s.turn) for s in samples] == [([4, 5], [1, 1], 0), ([6], [1], 1), ([4, 5], [0, 0], 0)]  # fmt: skip  # noqa: E501
+    found = [(s.sampled_ids, s.weights, s.turn) for s in samples]
+    assert found == [([4, 5], [1, 1], 0), ([6], [1], 1), ([4, 5], [0, 0], 0)]
     failed = episode(1, 1)
     failed.stop = StopReason.INFRA_FAILURE
     assert AttemptCredit()([failed, episode(0, 1), episode(1, 1)]) == AttemptCredit()([episode(0, 1), episode(1, 1)])

@@ -19,7 +19,7 @@ from transformers.utils import logging
 from longstride.core.errors import ModelError
 from longstride.models.chat import ChatFormat
 
-SHIPPED = {name: Path(__file__).parent / name for name in ("base", "base-miniwob", "base-puzzles")}
+SHIPPED = {name: Path(__file__).parent / name for name in ("base", "base-keep-last", "base-miniwob", "base-puzzles")}
 BASE = SHIPPED["base"]
 """Folders of the shipped models (see README.md there), in half precision, which halves the package."""
 _TROUBLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)
@@ -44,7 +44,7 @@ def load_policy(name: str, system: str = "") -> Policy:
     """Loads a policy in float32, in evaluation mode.
 
     Args:
-        name: `base`, `base-miniwob` or `base-puzzles` for a shipped model, a folder, or a name on the Hugging Face hub.
+        name: `base` or another of `SHIPPED`, a folder, or a name on the Hugging Face hub.
         system: system text of the chat format.
 
     Raises:

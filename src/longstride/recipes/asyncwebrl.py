@@ -13,7 +13,7 @@ less for each token than short successes were praised, which teaches to fail slo
 | score | `TaskReward` | a rubric's judge | programmatic, exact |
 | credit | `GroupRelative` | (r - mean) / std, divided by k = 10 | the same, k = 8, the easy horizon |
 | update | `PPO` with `Correction` | clip 0.2, dual 3; w = start / sampler, masked above 5; mean over tokens, no KL | the same |
-| update | passes, rate | 2 minibatches, 3 epochs; 5e-6, cosine over 300 steps to a tenth | the same passes; 5e-4 |
+| update | passes, rate | 2 minibatches, 3 epochs; 5e-6, cosine over 300 steps to a tenth | the same passes; 3e-4 |
 
 Deviations: a model of about a million parameters on embedded sites; an iteration starts a fixed number of groups and trains on those that
 are mixed, where the paper goes on until it has 16 of them.
@@ -24,15 +24,16 @@ from longstride.curriculum import Fixed, PerDifficulty
 from longstride.engines.base import Sampling
 from longstride.recipes import tti
 from longstride.rollout.pool import PoolConfig
+from longstride.stats import Ordering
 from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Recipe
+from longstride.training.recipe import Claim, Recipe
 
 EASY, MEDIUM, HARD = 8, 16, 24
 """Turns by difficulty."""
 
 RECIPE = Recipe(
     name="asyncwebrl",
-    iterations=10,
+    iterations=16,
     episodes=256,
     group=8,
     tasks=tti.RECIPE.tasks,
@@ -45,6 +46,27 @@ RECIPE = Recipe(
     replay=OnPolicy(),
     credit=GroupRelative(length=float(EASY), mixed_only=True),
     loss=PPO(dual=3.0, correction=Correction(beyond="mask", cap=5.0), aggregation=Mean(over="token")),
-    learner=LearnerConfig(lr=5e-4, warmup_steps=5, decay_steps=300, epochs=3, batch_samples=768),
+    learner=LearnerConfig(lr=3e-4, warmup_steps=5, decay_steps=300, epochs=3, batch_samples=768),
     evaluation=tti.RECIPE.evaluation,
+)
+
+_sheet = "tasks.sites=['sheet']"
+_by_turns = "credit.length='turns'"
+
+CLAIM = Claim(
+    name="asyncwebrl",
+    paper="arXiv 2606.05597, abstract",
+    statement="A constant in place of the episode's own length as divisor of advantages makes episodes shorter.",
+    scale=("iterations=9", "evaluation.every=5", "evaluation.baselines=false"),
+    arms={
+        "constant": (),
+        "by_turns": (_by_turns,),
+        "sheet_constant": (_sheet,),
+        "sheet_by_turns": (_sheet, _by_turns),
+    },
+    measure="length",
+    expected=Ordering(relations=("by_turns > constant by 0.5",)),
+    # on a sheet all episodes are of one length: the two divisors differ by a factor alone
+    control=Ordering(relations=("sheet_by_turns > sheet_constant by 0.5",)),
+    seeds=(0, 1, 2, 3, 4),
 )

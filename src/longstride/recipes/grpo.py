@@ -57,9 +57,9 @@ RECIPE = Recipe(
 )
 
 SCALE = (
-    "iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=8", "evaluation.tasks=300",
+    "iterations=24", "episodes=128", "learner.batch_samples=64", "evaluation.every=12", "evaluation.tasks=300",
 )  # fmt: skip
-"""An arm of a claim on puzzles: a minute of one core."""
+"""An arm of a claim on puzzles: half a minute of one core."""
 ALIKE = "tasks={type='modular_chain', lengths=[3, 3, 3]}"
 """Tasks of one difficulty."""
 

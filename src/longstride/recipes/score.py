@@ -60,6 +60,7 @@ RECIPE = Recipe(
     evaluation=Evaluation(every=5, baselines=False),
 )
 
+
 def second_stage(after: int, bonus: float) -> str:
     """The override for a second stage after an iteration, with a bonus."""
     return (

@@ -3,7 +3,7 @@
 | puzzle | a trace |
 |---|---|
 | `ModularChain` | `Thought: 3 + 4 ≡ 7 ; 7 * 2 ≡ 3 Action: answer 3` |
-| `Countdown` | `Thought: 5 + 3 = 8 ; 8 4 want 11 ; 8 - 4 = 4 no ; again ; 5 * 3 = 15 ; 15 4 want 11 ; 15 - 4 = 11 yes Action: ...` |
+| `Countdown` | `Thought: 5 + 3 = 8 ; 8 4 want 11 ; 8 - 4 = 4 no ; again ; ... 15 - 4 = 11 yes Action: answer ...` |
 
 What a small model compares has to stand side by side: the numbers beside a step's result while more than one is left,
 and what is wanted beside the last two. One who gives up answers with what he has: the value so far, or the newest

@@ -101,6 +101,13 @@ def test_overrides_reach_into_components_and_leave_the_base_alone() -> None:
     assert base == Train()
 
 
+def test_an_override_without_a_value_gives_the_default() -> None:
+    train = Train(limit=3)
+    assert resolve(Train, train, ["limit="]) == Train() == resolve(Train, Train(), ["limit="])
+    with pytest.raises(ConfigError, match="limits"):
+        resolve(Train, train, ["limits=1"])
+
+
 def test_of_two_overrides_of_one_key_the_last_counts() -> None:
     assert resolve(Train, Train(), ["limit=3", "limit=4"]).limit == 4
 

@@ -5,7 +5,8 @@ the text itself is broken, the line; an unknown key is refused with the nearest 
 
 An override is `key=value`: the key is dotted; the value is read as TOML (`3e-4`, `[1, 2]`, `{type = "fixed"}`) and as
 plain text where it is none (`horizon.type=fixed`). A list or table replaces the old one whole. A new `type` keeps the
-fields that the old and the new type share and drops the others.
+fields that the old and the new type share and drops the others. Without a value (`learner.lora=`) a field gets its
+default.
 """
 
 import datetime
@@ -101,7 +102,10 @@ def resolve(cls: type[C], base: C, overrides: Sequence[str]) -> C:
                 raise ConfigError(f"{key}: {'.'.join(path[:depth])} is {place!r} and has no fields; set it whole")
         if last == "type":
             _keep_shared(place, _at(base, path), changes[key])
-        place[last] = changes[key]
+        if changes[key] == "":
+            place.pop(last, None)
+        else:
+            place[last] = changes[key]
     return build(cls, data)
 
 

@@ -35,7 +35,7 @@ from longstride.training.config import LearnerConfig
 from longstride.training.recipe import Claim, Evaluation, Recipe
 
 TOKENS = 160
-"""Sampled tokens of a turn: six attempts at a Countdown of four numbers, and the answer."""
+"""Sampled tokens of a turn: five attempts at a Countdown of four numbers, and the answer."""
 
 RECIPE = Recipe(
     name="grpo",

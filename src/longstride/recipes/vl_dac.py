@@ -27,9 +27,10 @@ from longstride.algorithms import GAE, KL, PPO, Mean, OnPolicy
 from longstride.curriculum import Fixed
 from longstride.engines.base import Sampling
 from longstride.recipes import tti
+from longstride.stats import Ordering
 from longstride.training.config import LearnerConfig
 from longstride.training.critic import Critic
-from longstride.training.recipe import Recipe
+from longstride.training.recipe import Claim, Recipe
 
 RECIPE = Recipe(
     name="vl_dac",
@@ -47,4 +48,27 @@ RECIPE = Recipe(
     loss=PPO(low=0.1, high=0.1, dual=10.0, kl=KL(coefficient=0.04), aggregation=Mean(over="sequence")),
     learner=LearnerConfig(lr=3e-4, warmup_steps=5, epochs=2, batch_samples=384),
     evaluation=tti.RECIPE.evaluation,
+)
+
+_sheet = "tasks.sites=['sheet']"
+_sequence = "loss={type='gspo', low=0.1, high=0.1, kl={coefficient=0.04}}"
+_no_values = ("credit.values=none", "critic=")
+
+CLAIM = Claim(
+    name="vl_dac",
+    paper="arXiv 2508.04280, abstract",
+    statement="Clipping each token and valuing each turn beats clipping a turn's tokens together, and beats returns "
+    "without values.",
+    scale=("iterations=9", "evaluation.every=9", "evaluation.baselines=false"),
+    arms={
+        "vl_dac": (),
+        "sequence_ratio": (_sequence,),
+        "no_values": _no_values,
+        "sheet_vl_dac": (_sheet,),
+        "sheet_no_values": (_sheet, *_no_values),
+    },
+    expected=Ordering(relations=("vl_dac > sequence_ratio by 0.02", "vl_dac > no_values by 0.02")),
+    # on a sheet an episode is a turn or two: there is little that values of turns could tell apart
+    control=Ordering(relations=("sheet_vl_dac > sheet_no_values by 0.05",)),
+    seeds=(0, 1, 2, 3, 4),
 )

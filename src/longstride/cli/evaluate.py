@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from longstride.strategies import Strategy
     from longstride.training.recipe import Recipe
 
-MODEL_RECIPES = {"base-miniwob": "tti_miniwob", "base-puzzles": "grpo"}
+MODEL_RECIPES = {"base-keep-last": "webagent_r1", "base-miniwob": "tti_miniwob", "base-puzzles": "grpo"}
 """Give tasks, horizon and context where a model is evaluated and no run says which; `tti` for any other model."""
 
 

@@ -43,7 +43,8 @@ class WarmStart(Component):
     model: TinyConfig = TinyConfig()
     """The network."""
     tokens: Annotated[int, Field(ge=1)] = 11_000_000
-    """Padded training tokens of demonstrations."""
+    """Padded training tokens of demonstrations. A context that is rebuilt counts with its last prompt alone, and
+    computes more."""
     demonstrators: Demonstrators = Sites()
     """Who is imitated."""
     recitals: Annotated[int, Field(ge=0)] = 3000

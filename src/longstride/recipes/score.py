@@ -73,7 +73,7 @@ _TOGETHER = ("stages=[]", "loss.kl={coefficient=0.01}")
 
 CLAIM = Claim(
     name="score",
-    paper="arXiv 2409.12917, section 6.2 and table 4",
+    paper="arXiv 2409.12917, abstract",
     statement="Both stage I and the bonus are needed for what a second attempt gains on the first.",
     scale=("iterations=24", "episodes=128", "evaluation.every=12", "evaluation.tasks=300", second_stage(9, 1.0)),
     arms={

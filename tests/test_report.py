@@ -170,6 +170,17 @@ def test_equal_horizons_are_one_step_line(run: Path) -> None:
     assert [p["y"] for p in steps[0]["points"]] == [4, 8]
 
 
+def test_tokens_stand_under_their_limit_and_in_place_of_horizons_of_one_turn() -> None:
+    sampled = [{**training(i), "summary": {**summary(0.1), "episodes": 10, "sampled_tokens": 100 * i}} for i in (1, 2)]
+    limited = [{**row, "horizon": {"easy": 1}, "tokens": {"easy": 16 * i}} for i, row in enumerate(sampled, 1)]
+    limit, mean = _figure(limited, "Tokens")["series"]
+    assert limit["step"] and [p["y"] for p in limit["points"]] == [16, 32]
+    assert [p["y"] for p in mean["points"]] == [10, 20]
+    assert [s["name"] for s in _figure([{**r, "tokens": None} for r in limited], "Tokens")["series"]] == ["mean"]
+    titles = [[f["title"] for f in figures(Record("x", rows=rows))] for rows in (limited, sampled)]
+    assert "Horizon and length" not in titles[0] and "Tokens" not in titles[1]
+
+
 def test_a_long_run_is_thinned_and_keeps_its_newest_point() -> None:
     points = _figure([training(i) for i in range(1, 3 * MOST_POINTS)], "Loss")["series"][0]["points"]
     assert len(points) <= MOST_POINTS

@@ -38,7 +38,7 @@ Read = Callable[[Row], float | None]
 def figures(record: Record) -> list[Figure]:
     """All figures of a run, in the order in which they tell its story."""
     made = (
-        _learning(record), _lengths(record), _difficulty(record), _tasks(record), _trouble(record),
+        _learning(record), _lengths(record), _tokens(record), _difficulty(record), _tasks(record), _trouble(record),
         _shares(record, "actions", "Actions", "Share of all turns by verb, on the held-out tasks.", "share of turns"),
         _shares(record, "stops", "Why episodes stopped", "Share of the held-out episodes.", "share of episodes"),
         _checks(record), _loss(record), _values(record),
@@ -72,21 +72,48 @@ def _learning(record: Record) -> Figure | None:
 
 
 def _lengths(record: Record) -> Figure | None:
-    """The horizon schedule over what episodes really took."""
-    train = record.train
-    if all(number(r, "summary", "episodes") == 0 for r in train):  # from given data: no horizon was at work
+    """The horizon schedule over what episodes really took; nothing where an episode is one turn always."""
+    turns = {h for r in record.train for h in horizons(r).values()}
+    if turns == {1.0} or all(number(r, "summary", "episodes") == 0 for r in record.train):
+        return None  # or from given data: no horizon was at work
+    return _lines(
+        "Horizon and length", "What the schedule allowed and what training episodes took.", "environment steps",
+        [
+            *_allowed(record, "horizon"),
+            _series("mean, all", record.train, [_iteration], _measure("length"), "orange", mark="circle"),
+            _series("mean, successes", record.train, [_iteration], _measure("length_success"), "blue", mark="square"),
+        ],
+    )  # fmt: skip
+
+
+def _tokens(record: Record) -> Figure | None:
+    """The schedule of tokens over what episodes really sampled; where there is one, or where turns tell nothing."""
+    limits = _allowed(record, "tokens")
+    if not limits and {h for r in record.train for h in horizons(r).values()} != {1.0}:
         return None
-    names = list(dict.fromkeys(d for r in train for d in horizons(r)))
-    alike = all(len(set(horizons(r).values())) <= 1 for r in train)
+
+    def each(row: Row) -> float | None:
+        tokens, episodes = (number(row, "summary", name) for name in ("sampled_tokens", "episodes"))
+        return tokens / episodes if tokens is not None and episodes else None
+
+    mean = _series("mean", record.train, [_iteration], each, "orange", mark="circle")
+    caption = "What training episodes sampled" + (", and what the schedule allowed." if limits else ".")
+    return _lines("Tokens", caption, "sampled tokens an episode", [*limits, mean])
+
+
+def _allowed(record: Record, budget: str) -> list[dict[str, Any]]:
+    """What a schedule allowed, as steps: a series for each difficulty where these differ."""
+    train = [r for r in record.train if horizons(r, budget)]
+    names = list(dict.fromkeys(d for r in train for d in horizons(r, budget)))
+    alike = all(len(set(horizons(r, budget).values())) == 1 for r in train)
     series = []
     for i, name in enumerate(names[:1] if alike else names[:3]):
-        read = (lambda r: next(iter(horizons(r).values()), None)) if alike else (lambda r, n=name: horizons(r).get(n))
-        label = "horizon" if alike or not name else f"horizon, {name}"
+        read = lambda r, n=name: (  # noqa: E731
+            next(iter(horizons(r, budget).values()), None) if alike else horizons(r, budget).get(n)
+        )
+        label = {"horizon": "horizon", "tokens": "limit"}[budget] + ("" if alike or not name else f", {name}")
         series.append(_series(label, train, [_iteration], read, "ink", dash=("", "6 3", "2 3")[i], step=True))
-    series.append(_series("mean, all", train, [_iteration], _measure("length"), "orange", mark="circle"))
-    series.append(_series("mean, successes", train, [_iteration], _measure("length_success"), "blue", mark="square"))
-    return _lines("Horizon and length", "What the schedule allowed and what training episodes took.",
-                  "environment steps", series)  # fmt: skip
+    return series
 
 
 def _difficulty(record: Record) -> Figure | None:

@@ -49,12 +49,13 @@ def numbers(row: Any, *path: str) -> dict[str, float]:
     return {str(k): v for k in row if (v := number(row, k)) is not None}
 
 
-def horizons(row: Row) -> dict[str, float]:
-    """Turns by difficulty, in the order easy, medium, hard; under "" where a row gives one number for all."""
-    one = number(row, "horizon")
+def horizons(row: Row, budget: str = "horizon") -> dict[str, float]:
+    """Turns (or, by `budget`, `tokens`) by difficulty, in the order easy, medium, hard; under "" where a row gives one
+    number for all."""
+    one = number(row, budget)
     if one is not None:
         return {"": one}
-    found = numbers(row, "horizon")
+    found = numbers(row, budget)
     known = [d for d in DIFFICULTIES if d in found]
     return {d: found[d] for d in (*known, *(d for d in found if d not in known))}
 

@@ -50,7 +50,6 @@ RECIPE = Recipe(
     evaluation=tti.RECIPE.evaluation,
 )
 
-_sheet = "tasks.sites=['sheet']"
 _by_turns = "credit.length='turns'"
 
 CLAIM = Claim(
@@ -61,8 +60,8 @@ CLAIM = Claim(
     arms={
         "constant": (),
         "by_turns": (_by_turns,),
-        "sheet_constant": (_sheet,),
-        "sheet_by_turns": (_sheet, _by_turns),
+        "sheet_constant": (tti.SHEET,),
+        "sheet_by_turns": (tti.SHEET, _by_turns),
     },
     measure="length",
     expected=Ordering(relations=("by_turns > constant by 0.5",)),

@@ -20,7 +20,7 @@ Deviations: a model of about a million parameters on embedded sites. The rate wa
 from longstride.algorithms import KL, PPO, GroupRelative, Mean
 from longstride.curriculum import Staged
 from longstride.recipes import asyncwebrl
-from longstride.recipes.tti import LONG, SHORT, fixed
+from longstride.recipes.tti import LONG, SHEET, SHORT, fixed
 from longstride.rollout.pool import PoolConfig
 from longstride.stats import Ordering
 from longstride.training.config import LearnerConfig
@@ -38,8 +38,6 @@ RECIPE = asyncwebrl.RECIPE.model_copy(
     }
 )
 
-_sheet = "tasks.sites=['sheet']"
-
 CLAIM = Claim(
     name="scaling_inter",
     paper="arXiv 2509.08755, table 1",
@@ -49,8 +47,8 @@ CLAIM = Claim(
         "staged": ("horizon.every=3",),
         "fixed_short": (fixed(SHORT),),
         "fixed_long": (fixed(LONG),),
-        "sheet_staged": (_sheet, "horizon.every=3"),
-        "sheet_fixed_short": (_sheet, fixed(SHORT)),
+        "sheet_staged": (SHEET, "horizon.every=3"),
+        "sheet_fixed_short": (SHEET, fixed(SHORT)),
     },
     expected=Ordering(relations=("staged > fixed_short by 0.02", "staged > fixed_long by 0.02")),
     # everything is on the first page of a sheet: there is nothing to explore, so the longer horizon must not pay

@@ -64,7 +64,8 @@ def growing(start: int) -> str:
     return f"horizon={{type='multiplicative', start={start}, limit={LONG}}}"
 
 
-_sheet = "tasks.sites=['sheet']"
+SHEET = "tasks.sites=['sheet']"
+"""The control site: everything is on the first page, so there is nothing to explore."""
 
 CLAIM = Claim(
     name="tti",
@@ -76,8 +77,8 @@ CLAIM = Claim(
         "additive": (f"horizon={{type='additive', start={SHORT}, limit={LONG}, step=1}}",),
         "fixed_short": (fixed(SHORT),),
         "fixed_long": (fixed(LONG),),
-        "sheet_multiplicative": (_sheet,),
-        "sheet_fixed_short": (_sheet, fixed(SHORT)),
+        "sheet_multiplicative": (SHEET,),
+        "sheet_fixed_short": (SHEET, fixed(SHORT)),
     },
     expected=Ordering(
         relations=(

@@ -50,7 +50,6 @@ RECIPE = Recipe(
     evaluation=tti.RECIPE.evaluation,
 )
 
-_sheet = "tasks.sites=['sheet']"
 _sequence = "loss={type='gspo', low=0.1, high=0.1, kl={coefficient=0.04}}"
 _no_values = ("credit.values=none", "critic=")
 
@@ -64,8 +63,8 @@ CLAIM = Claim(
         "vl_dac": (),
         "sequence_ratio": (_sequence,),
         "no_values": _no_values,
-        "sheet_vl_dac": (_sheet,),
-        "sheet_no_values": (_sheet, *_no_values),
+        "sheet_vl_dac": (tti.SHEET,),
+        "sheet_no_values": (tti.SHEET, *_no_values),
     },
     expected=Ordering(relations=("vl_dac > sequence_ratio by 0.02", "vl_dac > no_values by 0.02")),
     # on a sheet an episode is a turn or two: there is little that values of turns could tell apart

@@ -60,8 +60,8 @@ SCALE = (
     "iterations=24", "episodes=128", "learner.batch_samples=64", "evaluation.every=12", "evaluation.tasks=300",
 )  # fmt: skip
 """An arm of a claim on puzzles: half a minute of one core."""
-ALIKE = "tasks={type='modular_chain', lengths=[3, 3, 3]}"
-"""Tasks of one difficulty."""
+ALIKE = "tasks={type='modular_chain', lengths=[2, 2, 2]}"
+"""Tasks of one difficulty, one that the start knows: of a length that it was not shown it guesses."""
 
 CLAIM = Claim(
     name="grpo",

@@ -52,7 +52,6 @@ RECIPE = dr_grpo.RECIPE.model_copy(
 
 OUTCOME = ("sampler={type='groups'}", "credit={type='group_relative', scale='none'}")
 """Outcome reward alone, from the start of every task: GRPO as in `dr_grpo`."""
-ONE_STEP = "tasks={type='modular_chain', lengths=[1, 1, 1]}"
 
 CLAIM = Claim(
     name="mrt",
@@ -65,8 +64,8 @@ CLAIM = Claim(
         "mrt_half": ("credit.bonus=0.5",),
         "branches": ("credit.bonus=0",),
         "grpo": (*OUTCOME, "episodes=72"),
-        "one_step_mrt": (ONE_STEP,),
-        "one_step_grpo": (ONE_STEP, *OUTCOME),
+        "alike_mrt": (grpo.ALIKE,),
+        "alike_grpo": (grpo.ALIKE, *OUTCOME),
     },
     expected=Ordering(
         relations=(
@@ -75,7 +74,7 @@ CLAIM = Claim(
             "mrt > branches",
         )
     ),
-    # a thought of one step is over when it has begun
-    control=Ordering(relations=("one_step_mrt > one_step_grpo by 0.03",)),
+    # a thought of two steps has one place at which it could go on
+    control=Ordering(relations=("alike_mrt > alike_grpo by 0.03",)),
     seeds=(0, 1, 2, 3, 4),
 )

@@ -11,14 +11,14 @@ it is. Training begins in states that the policy itself came to.
 | roll out | `Newest`, sampling | task and summary; temperature 1, at most 8,192 or 16,384 tokens | temperature 1, 160 tokens |
 | roll out | summary | by the model itself, not trained | by rule: the place in a chain, failed first moves of a Countdown |
 | score | `TaskReward` | the answer of the round | the same |
-| credit | `GroupRelative` | (r - mean) / deviation in the group of a state | the same |
+| credit | `GroupRelative` | (r - mean) / deviation in the group of a state | the same, mixed groups only |
 | update | `PPO` | clip 0.2 and 0.28, mean over tokens, no KL | the same |
 | update | rate | 1e-6 | 3e-4, as `grpo` |
 | test | rounds | up to 12 | 3, beside it 1, 8 and 12 |
 
-Deviations: model and puzzles are those of `grpo`; the summariser is a rule, so that nothing but reasoning is learned; an
-episode that explores is counted in the mean over tokens, with advantage 0; there is no replay of summaries from earlier
-iterations.
+Deviations: model and puzzles are those of `grpo`; the summariser is a rule, so that nothing but reasoning is learned, and
+believes what the policy says: an answer that it wrongly calls found stands in all later rounds; groups of one outcome are
+left out, many of which begin in such a state; there is no replay of summaries from earlier iterations.
 """
 
 from longstride.algorithms import PPO, GroupRelative, Mean, OnPolicy
@@ -39,7 +39,7 @@ ROUNDS = 3
 
 RECIPE = Recipe(
     name="reasoning_cache",
-    iterations=30,
+    iterations=40,
     episodes=256,
     group=8,
     model="base-puzzles",
@@ -51,7 +51,7 @@ RECIPE = Recipe(
     context=Newest(),
     reward=TaskReward(),
     replay=OnPolicy(),
-    credit=GroupRelative(),
+    credit=GroupRelative(mixed_only=True),
     loss=PPO(high=0.28, aggregation=Mean(over="token")),
     learner=LearnerConfig(lr=3e-4, warmup_steps=5, epochs=2, batch_samples=128),
     evaluation=Evaluation(every=10, baselines=False, strategies=(Direct(), *(Direct(turns=n) for n in (1, 8, 12)))),

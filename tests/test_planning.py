@@ -1,14 +1,17 @@
 """Planning: groups, stages, and the samplers' rules."""
 
 import json
+from typing import Any
 
 import pytest
 
+from longstride.algorithms import GroupRelative
 from longstride.core.budget import Budget, StopReason
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import Mastermind, ModularChain
+from longstride.envs.puzzles.base import PuzzleSource
 from longstride.models.load import load_policy
 from longstride.recipes import grpo
 from longstride.rollout import LanguagePlayer, Plan, Pool
@@ -22,7 +25,7 @@ from longstride.training.trainer import train
 CHAINS = ModularChain()
 
 
-def planner(first=0, episodes=8, size=4, chat=None):
+def planner(first=0, episodes=8, size=4, chat: Any = None) -> Planner:
     budget = Budget(turns=1, turn_tokens=64)
     return Planner(CHAINS, lambda task: budget, chat, 0, 1, first, episodes, size)
 
@@ -143,7 +146,7 @@ def test_token_schedules_bound_what_training_episodes_sample(tmp_path):
 
 def test_stages_change_the_objective_from_their_iteration_on():
     recipe = resolve(Recipe, grpo.RECIPE, ["stages=[{after=3, credit={type='group_relative', scale='none'}}]"])
-    assert recipe.at(3).credit == recipe.credit and recipe.at(4).credit.scale == "none"
+    assert recipe.at(3).credit == recipe.credit and recipe.at(4).credit == GroupRelative(scale="none")
     assert recipe.at(4).loss == recipe.loss
     with pytest.raises(ConfigError, match="must ascend"):
         resolve(Recipe, grpo.RECIPE, ["stages=[{after=3}, {after=3}]"])
@@ -157,7 +160,7 @@ def policy():
 class TestPrefix:
     """An episode that begins in the middle of what the policy says."""
 
-    def play(self, policy, plan, source=CHAINS):
+    def play(self, policy, plan, source: PuzzleSource = CHAINS):
         engine = grpo.RECIPE.engine.make(policy, 0, [grpo.RECIPE.sampling])
         player = LanguagePlayer(engine, policy.chat, KeepAll(), grpo.RECIPE.sampling)
         return Pool(player, source.env, grpo.RECIPE.reward).run([plan])[0]

@@ -113,10 +113,10 @@ def test_a_tokens_advantage_is_multiplied_by_its_share_of_the_step(aggregation):
 def test_what_was_injected_has_no_gradient(loss):
     """0 1 | 2 3 | 4 5 | 6: after 3 and 4 stands what the policy did not say."""
     logits = np.random.default_rng(0).normal(size=(7, 7))
-    old, both = [-1.0, -2.0], {"episode": 0, "group": 0}
+    old = [-1.0, -2.0]
     turns = [
-        Sample([0, 1], [2, 3], [1.0, 1.0], old, **both, proximal=old),
-        Sample([0, 1, 2, 3, 4, 5], [6], [-1.0], [-1.0], **both, proximal=[-1.0]),
+        Sample([0, 1], [2, 3], [1.0, 1.0], old, proximal=old),
+        Sample([0, 1, 2, 3, 4, 5], [6], [-1.0], [-1.0], turn=1, proximal=[-1.0]),
     ]
     loss = loss.model_copy(update={"low": 1.0, "high": 99.0} if isinstance(loss, PPO | GSPO) else {})
     found = np.abs(gradient_of(logits, turns, loss)).sum(1)

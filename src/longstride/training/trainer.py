@@ -144,15 +144,18 @@ def stored_rounds(recipe: Recipe, run: RunFolder) -> Iterator[tuple[int, list[Tr
     """The iterations that are left, as the run in the folder `recipe.stored` collected them.
 
     Raises:
-        RunError: that run has not so many.
+        RunError: that run has not so many, or, where it is known how many episodes they have, of another size.
     """
     store = TrajectoryStore(Path(recipe.stored) / TRAJECTORIES)
     places: dict[int, list[int]] = {}
     for k, entry in enumerate(store.entries):
         places.setdefault(entry.iteration, []).append(k)
     for i in range(run.iteration + 1, recipe.iterations + 1):
-        if i not in places:
-            raise RunError(f"{store.path} has no iteration {i}; set iterations to those of the run that stored it")
+        if i not in places or not recipe.sampler.staged and len(places[i]) != recipe.episodes:
+            raise RunError(
+                f"{store.path} holds no iteration {i} of {recipe.episodes} episodes; set iterations and episodes to "
+                "those of the run that stored it"
+            )
         yield i, store.read(places[i])
 
 

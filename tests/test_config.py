@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_component import Cart, HTTPWheel, SmallWheel, WideWheel, carts
 
 from longstride.core.component import Component
-from longstride.core.config import dump_toml, load_toml, parse_override, read_toml, resolve
+from longstride.core.config import UNSET, dump_toml, load_toml, override, parse_override, read_toml, resolve
 from longstride.core.errors import ConfigError
 
 
@@ -70,7 +70,7 @@ def test_a_wrong_key_in_a_file_is_named_with_the_file_and_the_nearest_key(tmp_pa
         ("a={type = 'fixed', limit = 8}", ("a", {"type": "fixed", "limit": 8})),
         ("a=x=y", ("a", "x=y")),
         ("a = 3", ("a", 3)),
-        ("a=", ("a", "")),
+        ("a=", ("a", UNSET)),
         ("a=2026-01-01", ("a", "2026-01-01")),
         ("a=1\nb=2", ("a", "1\nb=2")),
     ],
@@ -104,8 +104,16 @@ def test_overrides_reach_into_components_and_leave_the_base_alone() -> None:
 def test_an_override_without_a_value_gives_the_default() -> None:
     train = Train(limit=3)
     assert resolve(Train, train, ["limit="]) == Train() == resolve(Train, Train(), ["limit="])
+    assert parse_override('name=""') == ("name", "")  # an empty text is a value
     with pytest.raises(ConfigError, match="limits"):
         resolve(Train, train, ["limits=1"])
+
+
+@given(carts)
+def test_components_are_put_in_the_place_of_a_field(cart: Cart) -> None:
+    assert resolve(Train, Train(), [override("first", cart), override("cars", (cart, cart))]) == Train(
+        first=cart, cars=(cart, cart)
+    )
 
 
 def test_of_two_overrides_of_one_key_the_last_counts() -> None:

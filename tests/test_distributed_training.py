@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from test_trainer import episodes_of, make_recipe, model_folder, rows_of  # noqa: F401
 
-from longstride.rollout.pool import PoolConfig
+from longstride.rollout.rounds import PoolConfig
 from longstride.training.evaluate import load_run
 from longstride.training.recipe import Recipe
 from longstride.training.trainer import train

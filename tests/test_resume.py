@@ -11,7 +11,7 @@ from test_trainer import OnePageTasks, Watcher, episodes_of, make_recipe, model_
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.models.load import load_policy
-from longstride.rollout.pool import PoolConfig
+from longstride.rollout.rounds import PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.training.checkpoint import latest_checkpoint
 from longstride.training.evaluate import load_run

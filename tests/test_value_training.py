@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from longstride.core.config import load_toml, resolve
+from longstride.core.config import load_toml, override, resolve
 from longstride.core.errors import RunError
 from longstride.curriculum import Additive, Fixed
 from longstride.envs.control import PointMaze, play
 from longstride.models.mlp import Trunk
 from longstride.models.policies import Gaussian
 from longstride.report.rows import read_record
-from longstride.training.control import ControlEvaluation, ControlRecipe, instead, train_control
+from longstride.training.control import ControlEvaluation, ControlRecipe, train_control
 from longstride.value import SAC, Agent, Conservative, ControlLoop, Gather, Given, Level, Phase, PolicyValue, algorithms
 from longstride.value import loop as loops
 
@@ -104,7 +104,7 @@ def test_online_success_is_the_mean_of_the_evaluations_since_going_online(
 
 def test_an_arm_may_put_another_agent_into_a_recipe() -> None:
     agent = algorithms.sac_bc(steps=3, alpha=0.5)
-    assert resolve(ControlRecipe, RECIPE, [instead(agent)]).agent == agent != RECIPE.agent
+    assert resolve(ControlRecipe, RECIPE, [override("agent", agent)]).agent == agent != RECIPE.agent
 
 
 @pytest.mark.parametrize("at", [1, 2, 5, 7])

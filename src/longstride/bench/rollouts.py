@@ -8,7 +8,7 @@ from functools import partial
 
 from longstride.bench.base import Page, Progress, Row, in_turn
 from longstride.core.errors import ConfigError
-from longstride.rollout.pool import PoolConfig
+from longstride.rollout.rounds import PoolConfig
 from longstride.rollout.simulation import ConstantLatency, LogNormalLatency, Simulation, Stragglers
 
 LATENCIES = {

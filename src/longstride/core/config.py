@@ -21,6 +21,8 @@ from longstride.core.component import Component, build
 from longstride.core.errors import ConfigError
 
 C = TypeVar("C", bound=Component)
+UNSET = object()
+"""What an override without a value says: the field's default. An empty text is `key=""`."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def dump_toml(component: Component) -> str:
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """`learner.lr=3e-4` -> ("learner.lr", 0.0003).
+    """`learner.lr=3e-4` -> ("learner.lr", 0.0003); without a value, `UNSET`.
 
     Raises:
         ConfigError: there is no `=`, or nothing in front of it, or an empty part between dots.
@@ -69,7 +71,21 @@ def parse_override(text: str) -> tuple[str, Any]:
         raise ConfigError(f"{text!r} is not an override; expected key=value, such as horizon.limit=24")
     if not all(key.split(".")):
         raise ConfigError(f"{text!r} does not name a field; expected key=value, such as learner.lr=3e-4")
-    return key, _value(value.strip())
+    return key, _value(value.strip()) if value.strip() else UNSET
+
+
+def override(key: str, value: Component | Sequence[Component]) -> str:
+    """The override that puts components in the place of a field, as `parse_override` reads it: an arm of a claim."""
+    return f"{key}={_inline(value.as_data() if isinstance(value, Component) else [v.as_data() for v in value])}"
+
+
+def _inline(value: Any) -> str:
+    """A value of TOML in one line."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_inline(key)} = {_inline(v)}' for key, v in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
 
 
 def _value(text: str) -> Any:
@@ -102,7 +118,7 @@ def resolve(cls: type[C], base: C, overrides: Sequence[str]) -> C:
                 raise ConfigError(f"{key}: {'.'.join(path[:depth])} is {place!r} and has no fields; set it whole")
         if last == "type":
             _keep_shared(place, _at(base, path), changes[key])
-        if changes[key] == "":
+        if changes[key] is UNSET:
             place.pop(last, None)
         else:
             place[last] = changes[key]

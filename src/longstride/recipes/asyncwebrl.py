@@ -23,7 +23,7 @@ from longstride.algorithms import PPO, Correction, GroupRelative, Mean, OnPolicy
 from longstride.curriculum import Fixed, PerDifficulty
 from longstride.engines.base import Sampling
 from longstride.recipes import tti
-from longstride.rollout.pool import PoolConfig
+from longstride.rollout.rounds import PoolConfig
 from longstride.stats import Ordering
 from longstride.training.config import LearnerConfig
 from longstride.training.recipe import Claim, Recipe

@@ -18,11 +18,12 @@ than that of `cql` can be learnt in the few thousand steps that there are online
 At this size CQL's values do end further below the returns, but they lose nothing online, so its claim stands undecided.
 """
 
+from longstride.core.config import override
 from longstride.curriculum import Fixed
 from longstride.envs.control import PointMaze
 from longstride.recipes import cql
 from longstride.stats import Ordering
-from longstride.training.control import ControlRecipe, instead
+from longstride.training.control import ControlRecipe
 from longstride.training.recipe import Claim
 from longstride.value import Phase, algorithms
 
@@ -42,7 +43,7 @@ RECIPE = ControlRecipe(
 
 
 def _weighed(calibrated: bool, weight: float) -> str:
-    return instead(cql.agent(cql.conservative(calibrated, weight)))
+    return override("agent", cql.agent(cql.conservative(calibrated, weight)))
 
 
 CLAIM = Claim(

@@ -21,40 +21,33 @@ believes what the policy says: an answer that it wrongly calls found stands in a
 left out, many of which begin in such a state; there is no replay of summaries from earlier iterations.
 """
 
-from longstride.algorithms import PPO, GroupRelative, Mean, OnPolicy
-from longstride.core.budget import Budget
+from longstride.algorithms import PPO, GroupRelative, Mean
 from longstride.curriculum import Fixed
 from longstride.envs.puzzles import Iterated
-from longstride.recipes.grpo import TOKENS
-from longstride.rewards import TaskReward
+from longstride.recipes import grpo
 from longstride.rollout.context import Newest
 from longstride.rollout.states import SummaryStates
 from longstride.stats import Ordering
 from longstride.strategies import Direct
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Claim, Evaluation, Recipe
+from longstride.training.recipe import Claim, Evaluation
 
 ROUNDS = 3
 """Rounds that explore, and that are tested; none is trained beyond."""
 
-RECIPE = Recipe(
-    name="reasoning_cache",
-    iterations=40,
-    episodes=256,
-    group=8,
-    model="base-puzzles",
-    tasks=Iterated(),
-    sampler=SummaryStates(states=2),
-    horizon=Fixed(limit=ROUNDS),
-    test_horizon=Fixed(limit=ROUNDS),
-    budget=Budget(turn_tokens=TOKENS),
-    context=Newest(),
-    reward=TaskReward(),
-    replay=OnPolicy(),
-    credit=GroupRelative(mixed_only=True),
-    loss=PPO(high=0.28, aggregation=Mean(over="token")),
-    learner=LearnerConfig(lr=3e-4, warmup_steps=5, epochs=2, batch_samples=128),
-    evaluation=Evaluation(every=10, baselines=False, strategies=(Direct(), *(Direct(turns=n) for n in (1, 8, 12)))),
+RECIPE = grpo.RECIPE.model_copy(
+    update={
+        "name": "reasoning_cache",
+        "tasks": Iterated(),
+        "sampler": SummaryStates(states=2),
+        "horizon": Fixed(limit=ROUNDS),
+        "test_horizon": Fixed(limit=ROUNDS),
+        "context": Newest(),
+        "credit": GroupRelative(mixed_only=True),
+        "loss": PPO(high=0.28, aggregation=Mean(over="token")),
+        "evaluation": Evaluation(
+            every=10, baselines=False, strategies=(Direct(), *(Direct(turns=n) for n in (1, 8, 12)))
+        ),
+    }
 )
 
 CLAIM = Claim(
@@ -65,7 +58,7 @@ CLAIM = Claim(
     scale=("iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=8", "evaluation.tasks=200"),
     arms={
         "rounds": (),
-        "long": ("sampler={type='groups'}", "horizon.limit=1", f"budget.turn_tokens={ROUNDS * TOKENS}"),
+        "long": ("sampler={type='groups'}", "horizon.limit=1", f"budget.turn_tokens={ROUNDS * grpo.TOKENS}"),
         "untrained": ("learner.epochs=0", "iterations=1"),
     },
     expected=Ordering(

@@ -21,7 +21,7 @@ from longstride.algorithms import KL, PPO, GroupRelative, Mean
 from longstride.curriculum import Staged
 from longstride.recipes import asyncwebrl
 from longstride.recipes.tti import LONG, SHEET, SHORT, fixed
-from longstride.rollout.pool import PoolConfig
+from longstride.rollout.rounds import PoolConfig
 from longstride.stats import Ordering
 from longstride.training.config import LearnerConfig
 from longstride.training.recipe import Claim

@@ -20,54 +20,38 @@ times the paper's and the iterations are few, so the first attempt is held ten t
 paper is from notes on it.
 """
 
-from longstride.algorithms import KL, Constant, OnPolicy, Reinforce
+from longstride.algorithms import KL, Constant, Reinforce
 from longstride.algorithms.attempts import AttemptCredit
-from longstride.core.budget import Budget
+from longstride.core.config import override
 from longstride.curriculum import Fixed
 from longstride.envs.puzzles import Attempts
-from longstride.recipes.grpo import TOKENS
-from longstride.rewards import TaskReward
-from longstride.rollout.context import KeepAll
+from longstride.recipes import grpo
 from longstride.stats import Ordering
 from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Claim, Evaluation, Recipe, Stage
+from longstride.training.recipe import Claim, Evaluation, Stage
 
-_PER_EPISODE = Constant(length=TOKENS, per="episode")
+_PER_EPISODE = Constant(length=grpo.TOKENS, per="episode")
 
-RECIPE = Recipe(
-    name="score",
-    iterations=40,
-    episodes=256,
-    group=8,
-    model="base-puzzles",
-    tasks=Attempts(),
-    horizon=Fixed(limit=2),
-    test_horizon=Fixed(limit=2),
-    budget=Budget(turn_tokens=TOKENS),
-    context=KeepAll(),
-    reward=TaskReward(),
-    replay=OnPolicy(),
-    credit=AttemptCredit(first=0.0),
-    loss=Reinforce(aggregation=_PER_EPISODE, kl=KL(by_turn=(1.0, 0.0))),
-    learner=LearnerConfig(lr=3e-4, warmup_steps=5, batch_samples=128),
-    stages=(
-        Stage(
-            after=15,
-            credit=AttemptCredit(bonus=1.0),
-            loss=Reinforce(aggregation=_PER_EPISODE, kl=KL(coefficient=0.01)),
-        ),
-    ),
-    evaluation=Evaluation(every=5, baselines=False),
+
+def _second_stage(after: int, bonus: float) -> tuple[Stage, ...]:
+    """From an iteration on both attempts are credited, and both are held a little."""
+    loss = Reinforce(aggregation=_PER_EPISODE, kl=KL(coefficient=0.01))
+    return (Stage(after=after, credit=AttemptCredit(bonus=bonus), loss=loss),)
+
+
+RECIPE = grpo.RECIPE.model_copy(
+    update={
+        "name": "score",
+        "tasks": Attempts(),
+        "horizon": Fixed(limit=2),
+        "test_horizon": Fixed(limit=2),
+        "credit": AttemptCredit(first=0.0),
+        "loss": Reinforce(aggregation=_PER_EPISODE, kl=KL(by_turn=(1.0, 0.0))),
+        "learner": LearnerConfig(lr=3e-4, warmup_steps=5, batch_samples=128),
+        "stages": _second_stage(after=15, bonus=1.0),
+        "evaluation": Evaluation(every=5, baselines=False),
+    }
 )
-
-
-def second_stage(after: int, bonus: float) -> str:
-    """The override for a second stage after an iteration, with a bonus."""
-    return (
-        f"stages=[{{after={after}, credit={{type='attempt_credit', bonus={bonus}}}, loss={{type='reinforce', "
-        f"aggregation={{type='constant', length={TOKENS}, per='episode'}}, kl={{coefficient=0.01}}}}}}]"
-    )
-
 
 _TOGETHER = ("stages=[]", "loss.kl={coefficient=0.01}")
 
@@ -75,10 +59,16 @@ CLAIM = Claim(
     name="score",
     paper="arXiv 2409.12917, abstract",
     statement="Both stage I and the bonus are needed for what a second attempt gains on the first.",
-    scale=("iterations=24", "episodes=128", "evaluation.every=12", "evaluation.tasks=300", second_stage(9, 1.0)),
+    scale=(
+        "iterations=24",
+        "episodes=128",
+        "evaluation.every=12",
+        "evaluation.tasks=300",
+        override("stages", _second_stage(9, 1.0)),
+    ),
     arms={
         "two_stages": (),
-        "no_bonus": (second_stage(9, 0.0),),
+        "no_bonus": (override("stages", _second_stage(9, 0.0)),),
         "stage_two": (*_TOGETHER, "credit={type='attempt_credit', bonus=1.0}"),
         "neither": (*_TOGETHER, "credit={type='attempt_credit'}"),
     },

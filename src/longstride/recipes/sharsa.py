@@ -17,11 +17,12 @@ Deviations: a point in a maze stands for OGBench's robots, so that data, trainin
 an episode that ends n or fewer steps ahead is no success unless it ends at the goal (the release counts it as one).
 """
 
+from longstride.core.config import override
 from longstride.curriculum import Fixed
 from longstride.envs.control import PointMaze
 from longstride.models.mlp import Trunk
 from longstride.stats import Ordering
-from longstride.training.control import ControlEvaluation, ControlRecipe, instead
+from longstride.training.control import ControlEvaluation, ControlRecipe
 from longstride.training.recipe import Claim
 from longstride.value import Agent, algorithms
 
@@ -43,7 +44,12 @@ RECIPE = ControlRecipe(
 
 def _arm(agent: Agent, maze: str, horizon: int) -> tuple[str, ...]:
     smaller = algorithms.sized(agent, Trunk(width=64, depth=2)).model_copy(update={"batch": 128})
-    return (instead(smaller), f"tasks.maze={maze}", f"horizon.limit={horizon}", f"test_horizon.limit={horizon}")
+    return (
+        override("agent", smaller),
+        f"tasks.maze={maze}",
+        f"horizon.limit={horizon}",
+        f"test_horizon.limit={horizon}",
+    )
 
 
 # both alphas are those of the paper's puzzles

@@ -3,7 +3,8 @@
 from longstride.rollout.context import ContextPolicy, KeepAll, KeepLast
 from longstride.rollout.episode import Episode, Plan, Said
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
-from longstride.rollout.pool import Pool, PoolConfig
+from longstride.rollout.pool import Pool
+from longstride.rollout.rounds import PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import summarise
 

@@ -119,8 +119,8 @@ class Episode:
     def max_new(self) -> int:
         """Tokens that may be sampled in the turn that comes next, at least 1; what it begins with is part of it."""
         budget = self.trajectory.budget
-        rest = max(1, budget.turn_tokens - len(self.opening))
-        return rest if budget.tokens is None else max(1, min(rest, budget.tokens - self._tokens))
+        rest = budget.turn_tokens - len(self.opening)
+        return max(1, rest if budget.tokens is None else min(rest, budget.tokens - self._tokens))
 
     async def start(self) -> None:
         """Resets the environment."""

@@ -6,10 +6,6 @@ free, so a finished episode is replaced at once; an episode's content does not d
 failed episode is tried again under the same plan before it is reported as failed. Every environment is closed and every
 session released, on errors and on Ctrl-C too.
 
-How stale a token may be is decided by when its plan is submitted: `rounds` submits those of iteration i + S when the
-policy is at version i - 1, and not before. Under a bound of 0 nothing is left to play when an iteration is collected:
-that is the synchronous loop, and the same code.
-
 The event loop lives in a thread of its own, the player in another: environments go on while tokens are sampled, and
 whoever waits for trajectories can train meanwhile. An environment that blocks the thread cannot be ended, but is named:
 who waits for trajectories gets an error that says where it stands.
@@ -20,117 +16,24 @@ import heapq
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Annotated, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from pydantic import Field
-
-from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EngineFailure, RunError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
 from longstride.rollout.deadline import GRACE, where_running, within
 from longstride.rollout.episode import Episode, Judge, Plan, Said
-from longstride.rollout.planning import Stages
 from longstride.rollout.players import Player
+from longstride.rollout.rounds import PoolConfig, Rounds
 
 T = TypeVar("T")
 
 TICK = 1.0
 """Seconds between two looks at whether the pool's thread still answers."""
-
-
-class PoolConfig(Component):
-    """How episodes are played side by side."""
-
-    staleness: Annotated[int, Field(ge=0)] = 0
-    """Updates by which the policy that is trained may be ahead of the one that sampled a token, at most. 0 rolls out
-    and trains in turn; above it the next iterations are rolled out while one is trained."""
-    lockstep: bool | None = None
-    """Whether tokens are sampled when no environment is at work any more, so that it does not depend on their
-    latencies which episodes are computed together, and the last bits of a run with them; slow environments hold all
-    others up. Left out: where `staleness` is 0."""
-    step_deadline: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds that an environment and a judge have for one turn; who is late is named, and failed."""
-    retries: Annotated[int, Field(ge=0)] = 1
-    """How often a failed episode is tried again."""
-
-    @property
-    def together(self) -> bool:
-        """Whether it plays in lockstep."""
-        return self.staleness == 0 if self.lockstep is None else self.lockstep
-
-
-class Rounds(ABC):
-    """Whatever plays plans in iterations, under a bound on staleness."""
-
-    config: PoolConfig
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        """Guards `_done` and `_error`, and whatever else the member says."""
-        self._done: dict[int, Trajectory] = {}
-        self._error: BaseException | None = None
-
-    @abstractmethod
-    def submit(self, plans: Sequence[Plan]) -> None:
-        """Takes plans in; they are played as soon as there is room. Ordinals must be new."""
-
-    @abstractmethod
-    def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
-        """Waits for the trajectories of plans that were submitted, and hands them out, in this order."""
-
-    def rounds(
-        self,
-        stages: Callable[[int], Stages],
-        first: int,
-        last: int,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[tuple[int, list[Trajectory]]]:
-        """The iterations from `first` to `last` with what their stages return, while up to `staleness` later ones are
-        played. Whoever takes one makes the next version of the policy of it before taking another.
-
-        Args:
-            stages: the plans of an iteration; asked `staleness` iterations before it is handed out.
-            first: iteration.
-            last: iteration; none after it is started.
-            progress: called with (plans done, plans) of the stage that is waited for.
-        """
-        begun: dict[int, tuple[Stages, list[int]]] = {}
-        for i in range(first, last + 1):
-            for k in range(i + len(begun), min(i + self.config.staleness, last) + 1):
-                new = stages(k)
-                begun[k] = new, self._submitted(next(new))
-            yield i, self._ended(*begun.pop(i), progress)
-
-    def _ended(
-        self, stages: Stages, ordinals: list[int], progress: Callable[[int, int], None] | None
-    ) -> list[Trajectory]:
-        """Plays the stages that are left, after the one that was submitted."""
-        while True:
-            found = self.collect(ordinals, progress)
-            try:
-                ordinals = self._submitted(stages.send(found))
-            except StopIteration as e:
-                return e.value
-
-    def _submitted(self, plans: Sequence[Plan]) -> list[int]:
-        self.submit(plans)
-        return [plan.ordinal for plan in plans]
-
-    def finished(self) -> list[Trajectory]:
-        """What was played to its end and not collected yet, by ordinal."""
-        with self._changed:
-            return [self._done[ordinal] for ordinal in sorted(self._done)]
-
-    def restore(self, trajectories: Sequence[Trajectory]) -> None:
-        """Takes back what `finished` gave: their plans are not played again. To be called before they are submitted."""
-        with self._changed:
-            self._done |= {t.ordinal: t for t in trajectories}
 
 
 class Pool(Rounds):

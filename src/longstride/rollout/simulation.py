@@ -23,7 +23,8 @@ from longstride.envs.base import Observation, Step
 from longstride.rewards import TaskReward
 from longstride.rollout.episode import Episode, Plan, Said
 from longstride.rollout.planning import at_once
-from longstride.rollout.pool import Pool, PoolConfig
+from longstride.rollout.pool import Pool
+from longstride.rollout.rounds import PoolConfig
 
 Seconds = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]

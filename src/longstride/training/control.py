@@ -160,20 +160,6 @@ class ControlRun(RunFiles):
         self.keep(Path.mkdir, tensors, numbers | {"episodes": self.episodes, "env_steps": self.env_steps})
 
 
-def instead(agent: Agent) -> str:
-    """The override that puts another agent into a recipe: an arm of a claim."""
-    return f"agent={_inline(agent.as_data())}"
-
-
-def _inline(value: Any) -> str:
-    """A value of TOML in one line; all but tables are written as in JSON."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {_inline(v)}' for key, v in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
-    return json.dumps(value)
-
-
 def summary_of(episodes: list[Episode]) -> dict[str, Any]:
     """What metrics rows say of episodes, with the meanings of `rollout.summary`: a mean of nothing is 0."""
     lengths, solved = [e.length for e in episodes], [e.terminated for e in episodes]

@@ -27,7 +27,7 @@ from longstride.envs.base import TaskSource
 from longstride.rewards import Reward, TaskReward
 from longstride.rollout.context import ContextPolicy
 from longstride.rollout.planning import Groups, Sampler
-from longstride.rollout.pool import PoolConfig
+from longstride.rollout.rounds import PoolConfig
 from longstride.stats import Ordering
 from longstride.strategies import Direct, Strategy
 from longstride.training.config import Count, LearnerConfig

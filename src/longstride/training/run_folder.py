@@ -90,14 +90,14 @@ class RunFiles:
         if self.leads:
             self._cut_rows()
 
-    def counter(self, name: str, kind: type[N]) -> N:
-        """A number of the last checkpoint; 0 where there is none.
+    def counter(self, name: str, kind: type[N], default: int = 0) -> N:
+        """A number of the last checkpoint; `default` where it has none, 0 where there is no checkpoint.
 
         Raises:
             RunError: it is no number.
         """
         try:
-            return kind(self.checkpoint.numbers.get(name, 0) if self.checkpoint else 0)
+            return kind(self.checkpoint.numbers.get(name, default) if self.checkpoint else 0)
         except (TypeError, ValueError, OverflowError) as e:
             raise RunError(f"{self.folder}: trainer.json of the last checkpoint is damaged: {name}: {e}") from e
 
@@ -185,7 +185,8 @@ class RunFolder(RunFiles):
         self.solved: set[str] = set()
         self.store = TrajectoryStore(folder / TRAJECTORIES)
         if self.leads:
-            episodes = self.counter("episodes", int)
+            # checkpoints do not say it that were made before iterations could differ in size
+            episodes = self.counter("episodes", int, self.iteration * recipe.episodes)
             if len(self.store) < episodes:
                 raise self.lacking("episodes", episodes, len(self.store))
             self.store.truncate(episodes)

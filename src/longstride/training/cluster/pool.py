@@ -22,7 +22,8 @@ from longstride.engines.remote import RemoteEngine, last_line, result
 from longstride.models.chat import ChatFormat
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer
-from longstride.rollout.pool import Pool, PoolConfig, Rounds
+from longstride.rollout.pool import Pool
+from longstride.rollout.rounds import PoolConfig, Rounds
 from longstride.training.recipe import Recipe
 
 T = TypeVar("T")

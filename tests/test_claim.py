@@ -131,7 +131,7 @@ def test_a_claim_writes_what_it_found(done):
     assert result["verdict"] == "reproduced"
     assert [e["relation"] for e in result["effects"]] == ["long > short by 0.1"]
     assert result["effects"][0]["mean"] == pytest.approx(10 / 12)
-    assert result["arms"]["short"]["by_seed"] == pytest.approx([2 / 12] * 3)
+    assert result["arms"]["short"]["measures"]["success"]["by_seed"] == pytest.approx([2 / 12] * 3)
     assert result["arms"]["long"]["overrides"] == [LONG]
     assert [p["episodes"] for p in result["arms"]["long"]["curves"][0]] == [0, 4]
     assert {p.name for p in (folder / "patience").iterdir()} == {
@@ -157,14 +157,27 @@ def test_arms_are_compared_under_another_strategy_and_by_another_measure(recipe,
     claim = make_claim(measure="length", scale=(more,), expected=Ordering(relations=relations), control=None)
     result = run_claim(claim, recipe, tmp_path, seeds=(0, 1))
     assert set(result["arms"]) == {a + s for a in ("long", "short", "long_too") for s in ("", "@direct_2_turns")}
-    long, cut, short = (result["arms"][side]["value"] for side in ("long", "long@direct_2_turns", "short"))
+    long, cut, short = (
+        result["arms"][side]["measures"]["length"]["value"] for side in ("long", "long@direct_2_turns", "short")
+    )
     assert long > cut > short and [e["mean"] for e in result["effects"]] == pytest.approx([long - cut, cut - short])
     page = (tmp_path / "patience.md").read_text()
-    assert "| arm | length |" in page and "| long@direct_2_turns |" in page
+    assert "| arm | length |" in page and "| env steps |" in page and "| long@direct_2_turns |" in page
+
+
+def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):
+    relations = ("long > short by 0.1", "long > short by 0.1 in length")
+    result = run_claim(make_claim(expected=Ordering(relations=relations), control=None), recipe, tmp_path, seeds=(0, 1))
+    long, short = (result["arms"][side]["measures"] for side in ("long", "short"))
+    for effect, measure in zip(result["effects"], ("success", "length"), strict=True):
+        assert effect["mean"] == pytest.approx(long[measure]["value"] - short[measure]["value"])
+        matched = [e["mean"] for e in result["matched"] if e["relation"] == effect["relation"]]
+        assert len(matched) == 2 and effect["mean"] > 0.1
+    assert "| by seed | length | env steps |" in (tmp_path / "patience.md").read_text()
 
 
 def test_a_measure_that_is_not_there_is_named(recipe, tmp_path):
-    with pytest.raises(RunError, match="has no 'pass@64'"):
+    with pytest.raises(ConfigError, match="no evaluation has the measure 'pass@64'"):
         run_claim(make_claim(measure="pass@64"), recipe, tmp_path, seeds=(0, 1))
 
 
@@ -200,13 +213,13 @@ def test_the_plot_is_an_svg(done):
 
 def test_arms_are_compared_where_both_have_spent_the_same_environment_steps():
     def curve(*points: tuple[int, float]) -> list[dict[str, Any]]:
-        return [{"env_steps": x, "value": y} for x, y in points]
+        return [{"env_steps": x, "values": {"success": [y, None]}} for x, y in points]
 
     curves = {
         "a": [curve((0, 0.0), (1000, 1.0)), curve((0, 0.0), (1000, 0.8))],
         "b": [curve((0, 0.0), (500, 0.25)), curve((0, 0.0), (500, 0.25))],
     }
-    found = claims._matched("a > b", "env_steps", curves)
+    found = claims._matched("a > b", "success", "env_steps", curves)
     assert found["budgets"] == [500, 500]
     assert found["better"] == [0.5, 0.4] and found["worse"] == [0.25, 0.25]
     assert found["mean"] == pytest.approx(0.2)
@@ -214,12 +227,12 @@ def test_arms_are_compared_where_both_have_spent_the_same_environment_steps():
 
 def test_a_task_that_failed_in_one_run_is_left_out_of_all():
     def curves(*by_seed: Sequence[float | None]) -> list[list[dict[str, Any]]]:
-        return [[{"values": list(o)}] for o in by_seed]
+        return [[{"values": {"success": list(o)}}] for o in by_seed]
 
-    final = claims._paired_values({"a": curves([1, None, 0], [1, 1, 1]), "b": curves([0, 1, 0], [0, 0, 1])})
+    final = claims._paired_values({"a": curves([1, None, 0], [1, 1, 1]), "b": curves([0, 1, 0], [0, 0, 1])}, "success")
     assert np.array_equal(final["a"], [[1, 0], [1, 1]]) and np.array_equal(final["b"], [[0, 0], [0, 1]])
     with pytest.raises(RunError, match="failed"):
-        claims._paired_values({"a": curves([None], [1])})
+        claims._paired_values({"a": curves([None], [1])}, "success")
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> N
 
     result = run_claim(claim, RECIPE, tmp_path, listener=Listener())
     assert len(told) == 4 * 3 and result["matched"] == []
-    assert result["arms"]["short"]["by_seed"] == [0.0, 0.0]
+    assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.0, 0.0]
     assert [p["iteration"] for p in result["arms"]["long"]["curves"][0]] == [0, 1]
     assert result["recipe"]["type"] == "control_recipe" and (tmp_path / "tiny.md").exists()
     again = run_claim(claim, RECIPE, tmp_path, listener=Listener())

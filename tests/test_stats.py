@@ -159,22 +159,34 @@ ARMS = {
     ],
 )
 def test_a_verdict_follows_from_the_interval_and_the_gap(relation: str, verdict: str):
-    (finding,) = Ordering(relations=(relation,)).judge(ARMS, seed=0)
+    (finding,) = Ordering(relations=(relation,)).judge({"success": ARMS}, "success", seed=0)
     assert finding.verdict == verdict
     assert overall([finding]) == verdict
 
 
 def test_an_effect_is_the_mean_difference_in_the_direction_of_the_relation():
-    up, down = Ordering(relations=("growing > short", "short > growing by 0.05")).judge(ARMS, seed=0)
+    up, down = Ordering(relations=("growing > short", "short > growing by 0.05")).judge(
+        {"success": ARMS}, "success", seed=0
+    )
     assert up.effect.mean == pytest.approx(0.198)
     assert (down.effect.mean, down.gap) == pytest.approx((-0.198, 0.05))
     assert overall([up, down]) == "not reproduced"
 
 
+def test_a_relation_may_name_its_own_measure():
+    results = {"success": ARMS, "length": {"short": [1.0, 2.0], "growing": [5.0, 6.0]}}
+    relations = ("growing > short", "growing > short by 2 in length", "short > growing in length")
+    found = Ordering(relations=relations).judge(results, "success", seed=0)
+    assert [f.effect.mean for f in found] == pytest.approx([0.198, 4, -4])
+    assert [(f.relation, f.gap) for f in found] == list(zip(relations, (0, 2, 0), strict=True))
+    with pytest.raises(ConfigError, match="unknown arm 'noisy'"):
+        Ordering(relations=("noisy > short in length",)).judge(results, "success", seed=0)
+
+
 def test_orderings_take_results_by_seed_and_task():
     rng = np.random.default_rng(0)
     arms = {"a": rng.random((4, 100)) < 0.8, "b": rng.random((4, 100)) < 0.2}
-    assert Ordering(relations=("a > b by 0.2",)).judge(arms, 0)[0].verdict == "reproduced"
+    assert Ordering(relations=("a > b by 0.2",)).judge({"success": arms}, "success", 0)[0].verdict == "reproduced"
 
 
 @pytest.mark.parametrize(
@@ -187,10 +199,10 @@ def test_orderings_take_results_by_seed_and_task():
 )
 def test_arms_that_cannot_be_compared_give_one_message(arms: dict[str, Any], message: str):
     with pytest.raises(ConfigError, match=message):
-        Ordering(relations=("growing > short",)).judge(arms, 0)
+        Ordering(relations=("growing > short",)).judge({"success": arms}, "success", 0)
 
 
-@pytest.mark.parametrize("relation", ["a < b", "a>b", "a > b > c", "a > b by much", ""])
+@pytest.mark.parametrize("relation", ["a < b", "a>b", "a > b > c", "a > b by much", "a > b in", "a > b in x by 2", ""])
 def test_a_relation_that_cannot_be_read_is_refused(relation: str):
     with pytest.raises(ConfigError, match="a relation is"):
         build(Ordering, {"relations": [relation]})

@@ -20,6 +20,7 @@ are mixed, where the paper goes on until it has 16 of them.
 """
 
 from longstride.algorithms import PPO, Correction, GroupRelative, Mean, OnPolicy
+from longstride.core.config import override
 from longstride.curriculum import Fixed, PerDifficulty
 from longstride.engines.base import Sampling
 from longstride.recipes import tti
@@ -51,21 +52,24 @@ RECIPE = Recipe(
 )
 
 _by_turns = "credit.length='turns'"
+_coupled = override("loss", PPO(dual=3.0, aggregation=Mean(over="token")))
 
 CLAIM = Claim(
     name="asyncwebrl",
     paper="arXiv 2606.05597, abstract",
-    statement="A constant in place of the episode's own length as divisor of advantages makes episodes shorter.",
+    statement="A constant in place of the episode's own length as divisor of advantages makes episodes shorter; where "
+    "rollouts run ahead, the decoupled ratio solves more than one ratio for both.",
     scale=("iterations=9", "evaluation.every=5", "evaluation.baselines=false"),
     arms={
         "constant": (),
         "by_turns": (_by_turns,),
+        "coupled": (_coupled,),
         "sheet_constant": (tti.SHEET,),
         "sheet_by_turns": (tti.SHEET, _by_turns),
     },
     measure="length",
-    expected=Ordering(relations=("by_turns > constant by 0.5",)),
-    # on a sheet all episodes are of one length: the two divisors differ by a factor alone
+    expected=Ordering(relations=("by_turns > constant by 0.5", "constant > coupled in success")),
+    # without a lead the two ratios are one; on a sheet all episodes are of one length: the two divisors differ by a factor alone
     control=Ordering(relations=("sheet_by_turns > sheet_constant by 0.5",)),
     seeds=(0, 1, 2, 3, 4),
 )

@@ -2,13 +2,14 @@
 
 from longstride.stats.bootstrap import Effect, mean_interval, paired_difference, paired_difference_clustered
 from longstride.stats.measures import iqm, pass_at_k, wilson_interval
-from longstride.stats.ordering import Finding, Judgement, Ordering, overall
+from longstride.stats.ordering import Finding, Judgement, Ordering, Relation, overall
 
 __all__ = [
     "Effect",
     "Finding",
     "Judgement",
     "Ordering",
+    "Relation",
     "iqm",
     "mean_interval",
     "overall",

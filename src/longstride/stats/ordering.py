@@ -7,7 +7,7 @@ reproduced* when none of it does, else *undecided*. Few seeds make the interval 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,12 +18,29 @@ from longstride.core.errors import ConfigError
 from longstride.stats.bootstrap import Effect, paired_difference_clustered
 
 Judgement = Literal["reproduced", "not reproduced", "undecided"]
-_RELATION = re.compile(r"(\S+) > (\S+)(?: by (\d+(?:\.\d+)?))?")
+_RELATION = re.compile(r"(\S+) > (\S+)(?: by (\d+(?:\.\d+)?))?(?: in (\S+))?")
+
+
+class Relation(NamedTuple):
+    """`BETTER > WORSE`, `BETTER > WORSE by GAP`, either of them `in MEASURE`."""
+
+    better: str
+    worse: str
+    gap: float
+    measure: str
+    """Empty where none is named."""
+
+    @classmethod
+    def of(cls, text: str) -> "Relation":
+        """Raises: ValueError when the text is no relation."""
+        if not (match := _RELATION.fullmatch(text)):
+            raise ValueError("a relation is `BETTER > WORSE`, with ` by GAP` and ` in MEASURE` behind it if you like")
+        better, worse, gap, measure = match.groups()
+        return cls(better, worse, float(gap or 0), measure or "")
 
 
 def _relation(text: str) -> str:
-    if not _RELATION.fullmatch(text):
-        raise ValueError("a relation is `BETTER > WORSE` or `BETTER > WORSE by GAP`")
+    Relation.of(text)
     return text
 
 
@@ -43,24 +60,32 @@ class Ordering(Component):
 
     relations: Annotated[tuple[Annotated[str, AfterValidator(_relation)], ...], Field(min_length=1)]
     """Such as `multiplicative > fixed_short` or `multiplicative > fixed_long by 0.05`: the arm on the left is better
-    by more than the gap (0 where none is named)."""
+    by more than the gap (0 where none is named), in the measure that is meant where ` in MEASURE` names no other."""
 
-    def judge(self, arms: Mapping[str, ArrayLike], seed: int, level: float = 0.95) -> list[Finding]:
+    @property
+    def parsed(self) -> list[Relation]:
+        """The relations, taken apart."""
+        return [Relation.of(text) for text in self.relations]
+
+    def judge(
+        self, results: Mapping[str, Mapping[str, ArrayLike]], measure: str, seed: int, level: float = 0.95
+    ) -> list[Finding]:
         """Holds every relation against the results, in the order of `relations`.
 
         Args:
-            arms: results of each arm, (seeds,) or (seeds, tasks), paired between arms entry by entry.
+            results: by measure, of each arm: (seeds,) or (seeds, tasks), paired between arms entry by entry.
+            measure: of relations that name none.
             seed: of the resampling.
             level: of the intervals.
 
         Raises:
-            ConfigError: an arm is missing, or two arms cannot be paired (shapes differ, fewer than two seeds).
+            ConfigError: an arm is missing or lacks the measure, or two arms cannot be paired (shapes differ, fewer than
+                two seeds).
         """
         findings = []
-        for text in self.relations:
-            match = _RELATION.fullmatch(text)
-            assert match  # validated
-            better, worse, by = match.groups()
+        for text, relation in zip(self.relations, self.parsed, strict=True):
+            better, worse, gap, named = relation
+            arms = results.get(named or measure, {})
             for name in (better, worse):
                 if name not in arms:
                     raise ConfigError(f"relation {text!r}: {unknown('arm', name, arms)}")
@@ -68,7 +93,6 @@ class Ordering(Component):
                 effect = paired_difference_clustered(_by_seed(arms[better]), _by_seed(arms[worse]), seed, level)
             except ValueError as e:
                 raise ConfigError(f"relation {text!r}: {e}; run both arms with the same two or more seeds") from e
-            gap = float(by or 0)
             verdict = "reproduced" if effect.lo > gap else "not reproduced" if effect.hi <= gap else "undecided"
             findings.append(Finding(text, effect, gap, verdict))
         return findings

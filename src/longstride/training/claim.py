@@ -23,12 +23,12 @@ from longstride.core.config import resolve
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import commit
 from longstride.models.load import load_policy
-from longstride.stats import Finding, Judgement, mean_interval, overall, paired_difference
+from longstride.stats import Finding, Judgement, Relation, mean_interval, overall, paired_difference
 from longstride.strategies import CheckAgain, Direct
 from longstride.training.checkpoint import write_atomically
 from longstride.training.evaluate import evaluate_policy, load_run
 from longstride.training.experiment import Experiment
-from longstride.training.recipe import Claim, Recipe, sides_of
+from longstride.training.recipe import Claim, Recipe
 from longstride.training.run_folder import Listener, Silent
 
 Curves = dict[str, list[list[dict[str, Any]]]]
@@ -59,9 +59,10 @@ def run_claim(
 
     Returns:
         What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`, `scale`,
-        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: overrides, the final value and its
-        interval over seeds, value and what was spent by seed, curves), `seeds`, `effects` and `control_effects`
-        (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`, `command`, `seconds`.
+        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: overrides, by measure the final value
+        with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects` and
+        `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`,
+        `command`, `seconds`.
 
     Raises:
         ConfigError: before anything is run: fewer than two seeds, an arm that cannot be built, or checks of answers
@@ -82,13 +83,13 @@ def run_claim(
     curves: Curves = {}
     _train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
     for arm, seed in runs:
-        for side, curve in _curves(home / f"{arm}-{seed}", arm, claim.measure).items():
+        for side, curve in _curves(home / f"{arm}-{seed}", arm, claim.measures).items():
             curves.setdefault(side, []).append(curve)
     checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
 
-    final = _paired_values(curves)
-    findings = claim.expected.judge(final, seed=0)
-    controls = claim.control.judge(final, seed=0) if claim.control else []
+    final = {measure: _paired_values(curves, measure) for measure in claim.measures}
+    findings = claim.expected.judge(final, claim.measure, seed=0)
+    controls = claim.control.judge(final, claim.measure, seed=0) if claim.control else []
     result = {
         "name": claim.name,
         "paper": claim.paper,
@@ -103,13 +104,18 @@ def run_claim(
         "effects": [_effect(f) for f in findings],
         "control_effects": [_effect(f) for f in controls],
         "matched": [
-            _matched(text, spent, curves)
+            _matched(text, claim.measure, spent, curves)
             for text in claim.expected.relations
             for spent in SPENT
             if all(curve[-1][spent] for by_seed in curves.values() for curve in by_seed)
         ],
         "check_again": checks,
-        "arms": {side: _arm(claim.arms[side.partition("@")[0]], curves[side], final[side]) for side in curves},
+        "arms": {
+            side: _arm(
+                claim.arms[side.partition("@")[0]], by_seed, {m: of[side] for m, of in final.items() if side in of}
+            )
+            for side, by_seed in curves.items()
+        },
         "commit": commit(),
         "command": f"longstride claim {claim.name}",
         "seconds": sum(seed_curve[-1]["seconds"] for arm in claim.arms for seed_curve in curves[arm]),
@@ -149,9 +155,9 @@ def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judg
     return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
 
 
-def _curves(run: Path, arm: str, measure: str) -> dict[str, list[dict[str, Any]]]:
+def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """The policy's evaluations in a finished run, the warm start's first: under the arm's name for the first strategy,
-    as `ARM@STRATEGY` for every other one."""
+    as `ARM@STRATEGY` for every other one. `values` has what of the measures there is, by task."""
     try:
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         curves: dict[str, list[dict[str, Any]]] = {}
@@ -168,23 +174,33 @@ def _curves(run: Path, arm: str, measure: str) -> dict[str, list[dict[str, Any]]
                 "env_steps": row["total_env_steps"],
                 "sampled_tokens": tokens,
                 "seconds": row["seconds"],
-                "value": fmean(v for v in row["measures"][measure] if v is not None),
                 "success": row["summary"]["success"],
                 "length": row["summary"]["length"],
                 "timeouts": row["summary"]["timeouts"],
-                "values": row["measures"][measure],
+                "values": {m: row["measures"][m] for m in measures if m in row["measures"]},
             })  # fmt: skip
         return curves
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunError(
-            f"{run / 'metrics.jsonl'} cannot be read, or has no {measure!r}: {type(e).__name__}: {e}; delete {run} to "
-            "run it anew"
+            f"{run / 'metrics.jsonl'} cannot be read: {type(e).__name__}: {e}; delete {run} to run it anew"
         ) from e
 
 
-def _paired_values(curves: Curves) -> dict[str, np.ndarray]:
-    """Final values (seeds, tasks) by side. A task that failed anywhere is left out everywhere: pairs stay pairs."""
-    last = {side: [curve[-1]["values"] for curve in by_seed] for side, by_seed in curves.items()}
+def _value(point: dict[str, Any], measure: str) -> float:
+    """The mean over tasks of a measure at a point of a curve."""
+    return fmean(v for v in point["values"][measure] if v is not None)
+
+
+def _paired_values(curves: Curves, measure: str) -> dict[str, np.ndarray]:
+    """Final values (seeds, tasks) by side that has the measure. A task that failed anywhere is left out everywhere:
+    pairs stay pairs."""
+    last = {
+        side: [curve[-1]["values"][measure] for curve in by_seed]
+        for side, by_seed in curves.items()
+        if all(measure in curve[-1]["values"] for curve in by_seed)
+    }
+    if not last:
+        raise ConfigError(f"no evaluation has the measure {measure!r}; take one of `measures` in a run's metrics.jsonl")
     n = min(len(values) for by_seed in last.values() for values in by_seed)
     whole = [k for k in range(n) if all(v[k] is not None for by_seed in last.values() for v in by_seed)]
     if not whole:
@@ -198,34 +214,38 @@ def _effect(finding: Finding) -> dict[str, Any]:
     return {"relation": finding.relation, **interval, "gap": finding.gap, "verdict": finding.verdict}
 
 
-def _matched(relation: str, spent: str, curves: Curves) -> dict[str, Any]:
+def _matched(text: str, measure: str, spent: str, curves: Curves) -> dict[str, Any]:
     """The two sides compared where both have spent as much as the thriftier one in all (curves interpolated).
 
     An iteration of a long horizon costs more steps than one of a short horizon, and probes cost tokens: equal
     iterations are not equal work.
     """
-    better, worse = sides_of(relation)
+    better, worse, _, named = Relation.of(text)
     budgets, ours, theirs = [], [], []
     for a, b in zip(curves[better], curves[worse], strict=True):
         budgets.append(min(a[-1][spent], b[-1][spent]))
         for curve, out in ((a, ours), (b, theirs)):
-            out.append(float(np.interp(budgets[-1], [p[spent] for p in curve], [p["value"] for p in curve])))
+            out.append(
+                float(np.interp(budgets[-1], [p[spent] for p in curve], [_value(p, named or measure) for p in curve]))
+            )
     e = paired_difference(ours, theirs, seed=0)
     return {
-        "relation": relation, "spent": spent, "budgets": budgets, "better": ours, "worse": theirs,
+        "relation": text, "spent": spent, "budgets": budgets, "better": ours, "worse": theirs,
         "mean": e.mean, "lo": e.lo, "hi": e.hi,
     }  # fmt: skip
 
 
-def _arm(changes: Sequence[str], by_seed: list[list[dict[str, Any]]], final: np.ndarray) -> dict[str, Any]:
-    values = [float(v) for v in final.mean(axis=1)]
+def _arm(changes: Sequence[str], by_seed: list[list[dict[str, Any]]], final: dict[str, np.ndarray]) -> dict[str, Any]:
+    measures = {}
+    for measure, values_ST in final.items():
+        values = [float(v) for v in values_ST.mean(axis=1)]
+        interval = list(mean_interval(values, seed=0))
+        measures[measure] = {"value": float(values_ST.mean()), "interval": interval, "by_seed": values}
     return {
         "overrides": list(changes),
-        "value": float(final.mean()),
-        "interval": list(mean_interval(values, seed=0)),
-        "by_seed": values,
+        "measures": measures,
         **{spent: [curve[-1][spent] for curve in by_seed] for spent in SPENT},
-        "curves": [[{k: v for k, v in point.items() if k != "values"} for point in curve] for curve in by_seed],
+        "curves": [[point | {"values": {m: _value(point, m) for m in final}} for point in curve] for curve in by_seed],
     }
 
 
@@ -251,12 +271,16 @@ def _table(result: dict[str, Any], drawn: bool) -> str:
     """The result as a page."""
     lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
     spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
-    titles = ["arm", result["measure"], "95 % over seeds", "by seed", *(name.replace("_", " ") for name in spent)]
+    measure, *others = dict.fromkeys(m for arm in result["arms"].values() for m in arm["measures"])
+    titles = ["arm", measure, "95 % over seeds", "by seed", *(name.replace("_", " ") for name in [*others, *spent])]
     lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for name, arm in result["arms"].items():
-        lo, hi = arm["interval"]
-        by_seed = ", ".join(f"{v:.3f}" for v in arm["by_seed"])
-        cells = [name, f"{arm['value']:.3f}", f"{lo:.3f} to {hi:.3f}", by_seed]
+        cells = [name, "", "", ""]
+        if of := arm["measures"].get(measure):
+            lo, hi = of["interval"]
+            by_seed = ", ".join(f"{v:.3f}" for v in of["by_seed"])
+            cells = [name, f"{of['value']:.3f}", f"{lo:.3f} to {hi:.3f}", by_seed]
+        cells += [f"{of['value']:.3f}" if (of := arm["measures"].get(m)) else "" for m in others]
         lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
     lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
     for e in result["effects"]:
@@ -289,23 +313,29 @@ def _table(result: dict[str, Any], drawn: bool) -> str:
 
 def _plot(result: dict[str, Any], path: Path) -> bool:
     """The measure against what was spent, or against iterations where some run collected nothing: mean of the seeds,
-    band from the lowest to the highest."""
+    band from the lowest to the highest. Of strategies, the first and what is compared."""
     if importlib.util.find_spec("matplotlib") is None:
         return False
     from matplotlib.figure import Figure
 
-    arms = result["arms"]
+    measure = result["measure"]
+    compared = {side for text in result["ordering"] + result["control"] for side in Relation.of(text)[:2]}
+    arms = {
+        side: arm
+        for side, arm in result["arms"].items()
+        if measure in arm["measures"] and ("@" not in side or side in compared)
+    }
     along = [x for x in ("episodes", *SPENT) if all(curve[-1][x] for a in arms.values() for curve in a["curves"])]
     along = along or ["iteration"]
     figure = Figure(figsize=(1 + 4 * len(along), 3.6), layout="constrained")
     for ax, x in zip(figure.subplots(1, len(along), sharey=True, squeeze=False)[0], along, strict=True):
         for name, arm in arms.items():
             x_SI = np.array([[p[x] for p in curve] for curve in arm["curves"]], float)
-            y_SI = np.array([[p["value"] for p in curve] for curve in arm["curves"]])
+            y_SI = np.array([[p["values"][measure] for p in curve] for curve in arm["curves"]])
             ax.plot(x_SI.mean(0), y_SI.mean(0), label=name)
             ax.fill_between(x_SI.mean(0), y_SI.min(0), y_SI.max(0), alpha=0.15, linewidth=0)
         ax.set_xlabel(x.replace("_", " "))
-    figure.axes[0].set_ylabel(f"held-out {result['measure']}")
+    figure.axes[0].set_ylabel(f"held-out {measure}")
     figure.axes[0].legend(frameon=False, fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     return True

@@ -28,7 +28,7 @@ from longstride.rewards import Reward, TaskReward
 from longstride.rollout.context import ContextPolicy
 from longstride.rollout.planning import Groups, Sampler
 from longstride.rollout.rounds import PoolConfig
-from longstride.stats import Ordering
+from longstride.stats import Ordering, Relation
 from longstride.strategies import Direct, Strategy
 from longstride.training.config import Count, LearnerConfig
 from longstride.training.critic import Critic
@@ -192,7 +192,8 @@ class Claim(Component):
     scale: tuple[str, ...] = ()
     """Overrides of every arm, before its own: how long the runs of a claim are."""
     measure: str = "success"
-    """What is compared: a measure of the last evaluation, by its name in `metrics.jsonl` (such as `pass@16`)."""
+    """What is compared where a relation names nothing else: a measure of the last evaluation, by its name in
+    `metrics.jsonl` (such as `pass@16`)."""
     expected: Ordering
     """Relations between arms, under the first of `evaluation.strategies`; `ARM@STRATEGY` is the arm under another."""
     control: Ordering | None = None
@@ -204,15 +205,19 @@ class Claim(Component):
 
     @model_validator(mode="after")
     def _names_arms(self) -> Self:
-        relations = self.expected.relations + (self.control.relations if self.control else ())
-        named = [name for text in relations for name in sides_of(text)] + [self.check_again] * bool(self.check_again)
+        named = [side for relation in self.relations for side in (relation.better, relation.worse)]
+        named += [self.check_again] * bool(self.check_again)
         for name in (side.partition("@")[0] for side in named):
             if name not in self.arms:
                 raise ValueError(unknown("arm", name, self.arms))
         return self
 
+    @property
+    def relations(self) -> list[Relation]:
+        """Those that are expected, then those of the control."""
+        return self.expected.parsed + (self.control.parsed if self.control else [])
 
-def sides_of(relation: str) -> tuple[str, str]:
-    """The two sides of `BETTER > WORSE by GAP`."""
-    better, _, worse, *_ = relation.split(" ")
-    return better, worse
+    @property
+    def measures(self) -> list[str]:
+        """All that is compared, `measure` first."""
+        return list(dict.fromkeys([self.measure, *(r.measure for r in self.relations if r.measure)]))

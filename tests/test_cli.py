@@ -284,6 +284,7 @@ def test_eval_prints_a_line_for_each_row_and_names_failures(capsys: pytest.Captu
         "horizon": horizon,
         "summary": summary,
         "interval": [0.4, 0.6],
+        "measures": {},
     }
     _print_table([row], 9)
     first, _, line, last = capsys.readouterr().out.splitlines()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longstride.algorithms import Credit, GroupRelative
-from longstride.algorithms.progress import ProgressCredit, regret, regrets
+from longstride.algorithms.progress import ProgressCredit, regret
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.task import Task
@@ -133,19 +133,3 @@ def test_regret_by_hand(tokens, solved, budget, area):
 def test_regret_refuses_what_is_no_curve(tokens, solved, budget):
     with pytest.raises(ValueError, match="regret needs ascending tokens"):
         regret(tokens, solved, budget)
-
-
-def test_regrets_are_those_of_traces_by_the_places_of_their_answers():
-    def answer(task, tokens, reward, role="forced"):
-        t = episode(role, reward)
-        t.task, t.prefix = TASK.model_copy(update={"id": task}), [0] * tokens
-        return t
-
-    places = [
-        answer("a", 10, 1),
-        answer("a", 10, 0),
-        answer("b", 10, 1),
-        answer("a", 5, 0),
-        answer("b", 20, 1, "go_on"),
-    ]
-    assert regrets(places, 10) == [pytest.approx(regret([5, 10], [0, 0.5], 10)), pytest.approx(0.5)]

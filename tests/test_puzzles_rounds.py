@@ -94,12 +94,12 @@ def test_an_attempt_at_a_puzzle_of_several_turns_begins_anew() -> None:
 @pytest.mark.parametrize(
     ("before", "said", "after"),
     [
-        ("", "Thought: 3 + 4 ≡ 0 Action: answer 0", "done 1 ; 0"),
-        ("", "Thought: 3 + 4 ≡ 0 ; 0 * 2 = 0 ; Action: answer 0", "done 2 ; 0"),
-        ("done 1 ; 5", "Thought: 5 * 2 ≡ 3 Action: answer 3", "done 2 ; 3"),
-        ("done 2 ; 3", "Thought: 3 - 5 ≡ 5 ; 5 - 5 ≡ 0 Action: answer 5", "done 3 ; 0"),  # there are three operations
-        ("done 1 ; 5", "Action: answer 5", "done 1 ; 5"),
-        ("done 1 ; 5", "Thought: ; 5 * = Action: answer 5", "done 1 ; 5"),
+        ("", "Thought: 3 + 4 ≡ 0 Action: answer 0", "now 0 ; * 2 ; - 5"),
+        ("", "Thought: 3 + 4 ≡ 0 ; 0 * 2 = 0 ; Action: answer 0", "now 0 ; - 5"),
+        ("now 5 ; * 2 ; - 5", "Thought: 5 * 2 ≡ 3 Action: answer 3", "now 3 ; - 5"),
+        ("now 3 ; - 5", "Thought: 3 - 5 ≡ 5 ; 5 - 5 ≡ 0 Action: answer 5", "now 0"),  # there are three operations
+        ("now 5 ; * 2 ; - 5", "Action: answer 5", "now 5 ; * 2 ; - 5"),
+        ("now 5 ; * 2 ; - 5", "Thought: ; 5 * = Action: answer 5", "now 5 ; * 2 ; - 5"),
         ("", "nothing", ""),
     ],
 )
@@ -139,9 +139,9 @@ def test_a_round_shows_the_summary_and_a_task_may_begin_with_one() -> None:
         "Thought: 0 - 5 ≡ 2 Action: answer 2",
     )
     whole = play(Iterated(), CHAINED, *steps)
-    assert [turn.observation for turn in whole.turns] == ["", "done 1 ; 0", "done 2 ; 0"] and whole.success
-    begun = play(Iterated(), CHAINED.model_copy(update={"start": "done 2 ; 0"}), steps[2])
-    assert [turn.observation for turn in begun.turns] == ["done 2 ; 0"] and begun.success
+    assert [turn.observation for turn in whole.turns] == ["", "now 0 ; * 2 ; - 5", "now 0 ; - 5"] and whole.success
+    begun = play(Iterated(), CHAINED.model_copy(update={"start": "now 0 ; - 5"}), steps[2])
+    assert [turn.observation for turn in begun.turns] == ["now 0 ; - 5"] and begun.success
 
 
 def test_what_cannot_be_summarised_is_refused() -> None:

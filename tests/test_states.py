@@ -28,8 +28,8 @@ def play(plans: list[Plan]) -> list[Trajectory]:
         if not episode.goal.startswith("start"):
             a, b = sorted(map(int, rng.sample(numbers, 2)), reverse=True)
             return f"Thought: {a} + {b} = 1 ; no Action: answer {a} + {b}"
-        value = (episode.observations[-1] or "done 0 ; 0").split()[-1]
-        return f"Thought: {value} + 1 = {(int(value) + 1) % 11} Action: answer 1"
+        value = (episode.observations[-1] or "now 0").split()[1]
+        return f"Thought: {value} + 1 = {(int(value) + 1) % 7} Action: answer 1"
 
     return Pool(ScriptedPlayer(say), SOURCE.env, TaskReward()).run(plans)
 

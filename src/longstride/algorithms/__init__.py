@@ -5,6 +5,7 @@ from longstride.algorithms.aggregation import Aggregation, Constant, Mean
 from longstride.algorithms.attempts import AttemptCredit
 from longstride.algorithms.base import Credit, OnPolicy, Replay, Sample
 from longstride.algorithms.filtered_bc import FilteredBC, TTIReplay
+from longstride.algorithms.length import LengthPenalty
 from longstride.algorithms.losses import CISPO, GSPO, KL, PPO, Correction, Loss, Reinforce
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Credit",
     "FilteredBC",
     "GroupRelative",
+    "LengthPenalty",
     "Loss",
     "Mean",
     "OnPolicy",

@@ -67,22 +67,6 @@ class ProgressCredit(Credit):
         return samples
 
 
-def regrets(trajectories: Sequence[Trajectory], budget: float) -> list[float]:
-    """Normalised regret of each trace that was made to answer at every place (`rollout.branching.ForcedTermination`
-    with `everywhere`). A place is as many tokens from the start as an answer there begins with; the answer itself is
-    not counted.
-
-    Args:
-        trajectories: of iterations in which no task came twice.
-        budget: tokens; see `regret`.
-    """
-    traces: dict[tuple[int, str], dict[int, list[float]]] = {}
-    for t in trajectories:
-        if t.role == FORCED and not t.stop.failed:
-            traces.setdefault((t.iteration, t.task.id), {}).setdefault(len(t.prefix), []).append(float(t.success))
-    return [regret(sorted(at), [fmean(at[n]) for n in sorted(at)], budget) for at in traces.values()]
-
-
 def regret(tokens_T: Sequence[float], solved_T: Sequence[float], budget: float) -> float:
     """Normalised regret of a trace against one that is right from the first token on (arXiv 2503.07572; the
     release's `regret.ipynb`): 1 minus the mean height of its success curve up to the budget. The curve begins at 0,

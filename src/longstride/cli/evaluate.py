@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from longstride.cli.common import RUN_FILE, print_json, recipe_from
@@ -25,7 +26,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
-        "--strategy", choices=("direct", "check-again"), default="direct", help="what is done at test time"
+        "--strategy", choices=("direct", "check-again", "anytime"), default="direct", help="what is done at test time"
     )
     parser.add_argument(
         "--checks", type=_span, default=range(2, 3), metavar="N|A..B", help="answers needed by check-again (1..4)"
@@ -52,7 +53,7 @@ def _span(text: str) -> range:
 def run(args: argparse.Namespace) -> int:
     """Prints a row for each policy and strategy."""
     from longstride.core.config import resolve
-    from longstride.strategies import CheckAgain, Direct
+    from longstride.strategies import Anytime, CheckAgain, Direct
     from longstride.training.recipe import Recipe
 
     toml = Path(args.target) / RUN_FILE
@@ -65,8 +66,12 @@ def run(args: argparse.Namespace) -> int:
     whose = str(toml) if toml.is_file() else MODEL_RECIPES.get(args.target, "tti")
     recipe = resolve(Recipe, recipe_from(whose), overrides)
     tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
-    strategies = [CheckAgain(checks=n) for n in args.checks] if args.strategy == "check-again" else [Direct()]
-    rows = _rows(args.target, recipe, tasks, strategies)
+    strategies = {
+        "direct": [Direct()],
+        "check-again": [CheckAgain(checks=n) for n in args.checks],
+        "anytime": [Anytime()],
+    }
+    rows = _rows(args.target, recipe, tasks, strategies[args.strategy])
     if args.json:
         print_json({"target": args.target, "tasks": len(tasks), "seed": recipe.seed, "rows": rows})
     else:
@@ -101,7 +106,14 @@ def _rows(
         results += [(name, "direct", result) for name, result in baselines.items()]
     horizon = turns_by_difficulty(recipe.test_horizon, 1)
     return [
-        {"policy": p, "strategy": s, "horizon": horizon, "summary": r.summary, "interval": list(r.interval)}
+        {
+            "policy": p,
+            "strategy": s,
+            "horizon": horizon,
+            "summary": r.summary,
+            "interval": list(r.interval),
+            "measures": r.measures,
+        }
         for p, s, r in results
     ]
 
@@ -123,5 +135,8 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
             f"{row['policy']:15}{row['strategy']:15}{success:21}{easy:6}{medium:8}{hard:6}"
             f"{s['length']:<8.1f}{s['timeouts']:<10.2f}{s['invalid']:.2f}"
         )
+    for row in rows:
+        if values := [v for v in row["measures"].get("anytime", ()) if v is not None]:
+            print(f"{row['policy']} {row['strategy']}: anytime {fmean(values):.3f} (1 - normalised regret)")
     if failed := sum(row["summary"]["failed"] for row in rows):
         print(f"{failed} episodes failed for reasons of infrastructure; they are in no figure above")

@@ -15,7 +15,7 @@ group's deviation is what rewards are divided by.
 | update | steps | one after each exploration | four: two passes in steps of 128 episodes |
 | update | rate | 1e-6 | 3e-4, warm-up of 5 steps |
 
-Deviations: a model of less than half a million parameters on chains modulo 11 and Countdown stands for
+Deviations: a model of less than half a million parameters on chains modulo 7 and Countdown stands for
 DeepSeekMath-Instruct 7B, so rate, batch and lengths are a small model's; there is no KL term and no reference policy,
 as in most later work; the deviation has the divisor n. The rate was chosen once for this recipe, of 1e-4 and
 3e-4 (5e-4 and more lost success from an earlier, weaker warm start); its siblings (`dr_grpo`, `rloo`, `reinforce_pp`,
@@ -35,7 +35,7 @@ from longstride.training.config import LearnerConfig
 from longstride.training.recipe import Claim, Evaluation, Recipe
 
 TOKENS = 160
-"""Sampled tokens of a turn: five attempts at a Countdown of four numbers, and the answer."""
+"""Sampled tokens of a turn: four attempts at a Countdown of four numbers, and the answer."""
 
 RECIPE = Recipe(
     name="grpo",
@@ -61,7 +61,7 @@ SCALE = (
 )  # fmt: skip
 """An arm of a claim on puzzles: half a minute of one core."""
 ALIKE = "tasks={type='modular_chain', lengths=[2, 2, 2]}"
-"""Tasks of one difficulty, one that the start knows: of a length that it was not shown it guesses."""
+"""Tasks of one difficulty."""
 
 CLAIM = Claim(
     name="grpo",

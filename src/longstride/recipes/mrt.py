@@ -14,30 +14,35 @@ them must answer at once, and the others are paid for what they add to that.
 | score | `TaskReward` | right or wrong | the same |
 | credit | `ProgressCredit` | outcome and progress, alpha 1; released as reward less that of answering at once | outcome and progress, alpha 1 |
 | update | `PPO` | GRPO | as in `dr_grpo`: no division by length or deviation |
-| test | budgets | accuracy and normalised regret at budgets up to 2 times that of training | success at half, 1 and 2 times |
+| test | `Anytime` | normalised regret of answers forced at every step of a trace, 16 a step | the same, 1 a step |
+| test | budgets | regret and accuracy up to 2 times the tokens of training | half and 2 times |
 
 Deviations: model and tasks are those of `grpo`; those that go on do so until they answer, not for one attempt more,
 so that progress is that of all that follows; its bonus is one number an episode, as in the paper (the later release
 finds it better than one number an attempt). The trace that leads to the place is sampled by the newest policy and
 not trained.
 
-Normalised regret is measured on what `longstride train mrt model=POLICY iterations=1 learner.epochs=0
-sampler.everywhere=true sampler.forced=1` stores, by `algorithms.progress.regrets`: a success rate of forced answers at
-every place of a trace. A test budget is another thing: it cuts a thought and asks for no answer.
+The claim compares 1 - normalised regret (`anytime`, see `strategies.Anytime`). A test budget is another thing: it cuts a
+thought and asks for no answer. The length penalty beside it is that of arXiv 2502.04463.
 """
 
+from longstride.algorithms import GroupRelative
+from longstride.algorithms.length import LengthPenalty
 from longstride.algorithms.progress import ProgressCredit
+from longstride.core.config import override
 from longstride.curriculum import Fixed
 from longstride.recipes import dr_grpo, grpo
 from longstride.rollout.branching import ForcedTermination
+from longstride.rollout.planning import Groups
 from longstride.stats import Ordering
-from longstride.strategies import Direct
+from longstride.strategies import Anytime, Direct
 from longstride.training.recipe import Claim, Evaluation
 
 TOKENS = 80
 """Sampled tokens of a training episode; `grpo.TOKENS` of a test are twice as many."""
-BUDGETS = (Direct(), Direct(tokens=TOKENS // 2), Direct(tokens=TOKENS))
-"""The whole budget of a turn, and parts of it."""
+HALF = TOKENS // 2
+BUDGETS = (Anytime(within=(HALF,)), Direct(tokens=HALF))
+"""The whole budget of a turn, twice that of training, and half that of training."""
 
 RECIPE = dr_grpo.RECIPE.model_copy(
     update={
@@ -50,28 +55,37 @@ RECIPE = dr_grpo.RECIPE.model_copy(
     }
 )
 
-OUTCOME = ("sampler={type='groups'}", "credit={type='group_relative', scale='none'}")
-"""Outcome reward alone, from the start of every task: GRPO as in `dr_grpo`."""
+_outcome = GroupRelative(scale="none")
+_groups = (override("sampler", Groups()), "episodes=72")
+GRPO = (*_groups, override("credit", _outcome))
+"""Outcome reward alone, from the start of every task, in about as many sampled tokens: GRPO as in `dr_grpo`."""
+SHORT = (*_groups, override("credit", LengthPenalty(weight=0.4, credit=_outcome)))
+"""The same with a penalty on length."""
 
 CLAIM = Claim(
     name="mrt",
     paper="arXiv 2503.07572",
-    statement="Paying for progress gives more at every budget than paying for the outcome: at half the tokens of "
-    "training, and at twice as many.",
-    scale=(*grpo.SCALE, "evaluation.samples=4"),
+    statement="Paying for progress leads to less regret than paying for the outcome, and to more right answers, at half "
+    "the tokens of training and at twice as many; a penalty on length leads to fewer.",
+    scale=(*grpo.SCALE, "evaluation.samples=2"),
     arms={
         "mrt": (),
         "mrt_half": ("credit.bonus=0.5",),
         "branches": ("credit.bonus=0",),
-        "grpo": (*OUTCOME, "episodes=72"),
+        "grpo": GRPO,
+        "short": SHORT,
         "alike_mrt": (grpo.ALIKE,),
-        "alike_grpo": (grpo.ALIKE, *OUTCOME),
+        "alike_grpo": (grpo.ALIKE, *GRPO),
     },
+    measure="anytime",
     expected=Ordering(
         relations=(
-            f"mrt@direct_{TOKENS // 2}_tokens > grpo@direct_{TOKENS // 2}_tokens",
             "mrt > grpo",
+            f"mrt > grpo in anytime@{HALF}",
             "mrt > branches",
+            "mrt > grpo in success",
+            f"mrt@direct_{HALF}_tokens > grpo@direct_{HALF}_tokens in success",
+            "mrt > short in success",
         )
     ),
     # a thought of two steps has one place at which it could go on

@@ -16,6 +16,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.text import MARK
+from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Count, Planner, Sampler, Stages, by_group
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
@@ -105,9 +106,10 @@ class ForcedTermination(Sampler):
     """What ends a thought; the answer itself is the policy's."""
     forced: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Part of a group that must answer at once (role `forced`); the rest may go on (role `go_on`)."""
+    longest: Count = 16
+    """Tokens that such an answer may take, beyond the budget: no room to think on."""
     everywhere: bool = False
-    """Whether groups begin at all places of a trace. With `forced` = 1 this measures how an answer at once gets
-    better along a trace: what `algorithms.progress.regrets` is made of."""
+    """Whether groups begin at all places of a trace, as in the paper's online release."""
 
     def stages(self, planner: Planner) -> Stages:
         traces = yield [plan for task in planner.tasks(planner.groups) for plan in planner.group(task, 1, role=TRACE)]
@@ -120,6 +122,12 @@ class ForcedTermination(Sampler):
                 group = planner.group(trace.task, prefix=said[:place], role=GO_ON)
                 forced = round(self.forced * len(group))
                 # an action from the same state, so it is held against those that go on from there
-                plans += [replace(plan, prefix=plan.prefix + closing, role=FORCED) for plan in group[:forced]]
+                plans += [self._forced(plan, closing) for plan in group[:forced]]
                 plans += group[forced:]
         return traces + (yield plans)
+
+    def _forced(self, plan: Plan, closing: tuple[int, ...]) -> Plan:
+        """The plan with an answer at once."""
+        prefix = plan.prefix + closing
+        budget = plan.budget.model_copy(update={"tokens": None, "turn_tokens": len(prefix) + self.longest})
+        return replace(plan, prefix=prefix, budget=budget, role=FORCED)

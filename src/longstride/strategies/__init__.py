@@ -1,7 +1,8 @@
 """Strategies: what is done with a policy at test time, and the trivial policies beside it. No torch."""
 
-from longstride.strategies.base import Direct, Strategy
+from longstride.strategies.anytime import Anytime
+from longstride.strategies.base import Course, Direct, Played, Strategy
 from longstride.strategies.baselines import BASELINES
 from longstride.strategies.check_again import CheckAgain
 
-__all__ = ["BASELINES", "CheckAgain", "Direct", "Strategy"]
+__all__ = ["Anytime", "BASELINES", "CheckAgain", "Course", "Direct", "Played", "Strategy"]

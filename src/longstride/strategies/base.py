@@ -1,14 +1,35 @@
 """Strategies: what is done with a policy at test time.
 
-What always holds: a strategy wraps the environment and leaves the policy alone, so what it costs is counted in turns
-and tokens like everything else; its name tells apart whatever gives different results.
+What always holds: a strategy wraps the environment, or plays in stages, and leaves the policy alone, so what an episode
+costs is counted in turns and tokens like everything else; every plan of an evaluation comes to one episode that counts;
+its name tells apart whatever gives different results.
 """
 
 from abc import abstractmethod
+from collections.abc import Generator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from longstride.core.budget import Budget, Limit
 from longstride.core.component import Component
+from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
+from longstride.rollout.episode import Plan
+from longstride.rollout.players import Player
+
+
+class Played(NamedTuple):
+    """What one plan of an evaluation came to."""
+
+    trajectory: Trajectory
+    """The episode that counts."""
+    measures: Mapping[str, float | None] = MappingProxyType({})
+    """What the strategy measured beside `rollout.summary.MEASURES`, by name; None where something failed."""
+
+
+Course = Generator[Sequence[Plan], list[Trajectory], list[Played]]
+"""Yields the plans of a stage, is sent their trajectories in their order, and returns what each plan of the evaluation
+came to."""
 
 
 class Strategy(Component):
@@ -23,9 +44,18 @@ class Strategy(Component):
         """The budget of an episode, where it is not that of other evaluations."""
         return budget
 
-    @abstractmethod
     def wrap(self, env: Env) -> Env:
         """The environment of one episode as the policy meets it."""
+        return env
+
+    def stages(self, plans: Sequence[Plan], player: Player) -> Course:
+        """How the plans of an evaluation are played: all of them at once, and nothing else.
+
+        Args:
+            plans: their seeds are those of the tasks; whatever is added takes its own from them.
+            player: who plays.
+        """
+        return [Played(t) for t in (yield plans)]
 
 
 class Direct(Strategy):
@@ -45,6 +75,3 @@ class Direct(Strategy):
         return budget.model_copy(
             update={what: n for what in ("turns", "tokens") if (n := getattr(self, what)) is not None}
         )
-
-    def wrap(self, env: Env) -> Env:
-        return env

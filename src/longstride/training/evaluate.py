@@ -2,7 +2,7 @@
 
 What always holds: task k of an evaluation has the same environment seed and the same sampling seed whatever the
 policy, the iteration or the arm of a claim, so that two evaluations of one recipe seed are paired task by task;
-failed episodes enter no mean.
+failed episodes enter no mean, and no measure that a failed one was needed for.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, summarise
 from longstride.stats import pass_at_k, wilson_interval
-from longstride.strategies import Direct, Strategy
+from longstride.strategies import Course, Direct, Played, Strategy
 from longstride.strategies.baselines import BASELINES
 from longstride.training import parallel
 from longstride.training.checkpoint import latest_checkpoint
@@ -39,43 +39,51 @@ class Result(NamedTuple):
     """See `rollout.summary.summarise`."""
     interval: tuple[float, float]
     """95 % Wilson interval of the success rate over the episodes that did not fail."""
-    trajectories: list[Trajectory]
+    played: list[Played]
     """Of all tasks, in their order; then of all of them again, for each further sample."""
     tasks: int
     """How many tasks there are."""
 
     @property
+    def trajectories(self) -> list[Trajectory]:
+        """The episodes that count, in the order of `played`."""
+        return [p.trajectory for p in self.played]
+
+    @property
     def outcomes(self) -> list[float | None]:
         """Reward of each task, in order, the mean of its samples; None where all of them failed."""
-        return self._means(lambda t: t.reward)
+        return self._means(lambda p: p.trajectory.reward)
 
     @property
     def measures(self) -> dict[str, list[float | None]]:
-        """What claims compare, by name and task: means of `rollout.summary.MEASURES` over the samples; `success_easy`
-        and so on, None where a task is of another difficulty; and where there are several samples, the chance that one
-        of k solves it (`pass@k`, for k of 2, 4, 8 and so on)."""
-        found = {name: self._means(measure) for name, measure in MEASURES.items()}
-        difficulties = [t.task.difficulty for t in self.trajectories[: self.tasks]]
+        """What claims compare, by name and task: means of `rollout.summary.MEASURES` over the samples, and of what the
+        strategy measured; `success_easy` and so on, None where a task is of another difficulty; and where there are
+        several samples, the chance that one of k solves it (`pass@k`, for k of 2, 4, 8 and so on)."""
+        found = {name: self._means(lambda p, of=measure: of(p.trajectory)) for name, measure in MEASURES.items()}
+        for name in dict.fromkeys(name for p in self.played for name in p.measures):
+            found[name] = self._means(lambda p, name=name: p.measures[name])
+        difficulties = [p.trajectory.task.difficulty for p in self.played[: self.tasks]]
         for d in DIFFICULTIES:
             found[f"success_{d}"] = [
                 s if difficulty == d else None for s, difficulty in zip(found["success"], difficulties, strict=True)
             ]
         k = 2
-        while k * self.tasks <= len(self.trajectories):
+        while k * self.tasks <= len(self.played):
             found[f"pass@{k}"] = [
-                pass_at_k(len(played), sum(t.success for t in played), k) if len(played) >= k else None
-                for played in self._by_task
+                pass_at_k(len(samples), sum(p.trajectory.success for p in samples), k) if len(samples) >= k else None
+                for samples in self._by_task
             ]
             k *= 2
         return found
 
     @property
-    def _by_task(self) -> list[list[Trajectory]]:
+    def _by_task(self) -> list[list[Played]]:
         """The samples of each task that did not fail."""
-        return [[t for t in self.trajectories[k :: self.tasks] if not t.stop.failed] for k in range(self.tasks)]
+        return [[p for p in self.played[k :: self.tasks] if not p.trajectory.stop.failed] for k in range(self.tasks)]
 
-    def _means(self, measure: Callable[[Trajectory], float]) -> list[float | None]:
-        return [round(fmean(map(measure, played)), 6) if played else None for played in self._by_task]
+    def _means(self, measure: Callable[[Played], float | None]) -> list[float | None]:
+        measured = ([v for p in samples if (v := measure(p)) is not None] for samples in self._by_task)
+        return [round(fmean(values), 6) if values else None for values in measured]
 
 
 def turns_by_difficulty(schedule: HorizonSchedule, iteration: int) -> dict[str, int]:
@@ -91,7 +99,7 @@ def evaluate_player(
     progress: Progress | None = None,
 ) -> Result:
     """Plays each task `evaluation.samples` times under the recipe's budget and test horizon; `strategy` wraps the
-    environments. The first sample of a task does not depend on how many there are.
+    environments, and says what is played beside. The first sample of a task does not depend on how many there are.
 
     What counts is the recipe's `evaluation.reward`, whatever is trained on.
     """
@@ -105,10 +113,25 @@ def evaluate_player(
     ]
     make_env = lambda: strategy.wrap(recipe.tasks.env())  # noqa: E731
     pool = Pool(player, make_env, recipe.evaluation.reward, recipe.tasks.at_once, recipe.pool)
-    trajectories = parallel.gathered(pool.run(parallel.scatter(plans), progress))
+    played = _play(
+        strategy.stages(plans, player),
+        lambda stage: parallel.gathered(pool.run(parallel.scatter(stage), progress)),
+    )
+    trajectories = [p.trajectory for p in played]
     whole = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in whole), len(whole)) if whole else (0.0, 1.0)
-    return Result(summarise(trajectories), interval, trajectories, len(tasks))
+    return Result(summarise(trajectories), interval, played, len(tasks))
+
+
+def _play(course: Course, play: Callable[[Sequence[Plan]], list[Trajectory]]) -> list[Played]:
+    """What the stages of an evaluation return; `play` plays one."""
+    stage = next(course)
+    while True:
+        found = play(stage)
+        try:
+            stage = course.send(found)
+        except StopIteration as e:
+            return e.value
 
 
 def evaluate_policy(

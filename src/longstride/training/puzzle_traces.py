@@ -3,13 +3,13 @@
 | puzzle | a trace |
 |---|---|
 | `ModularChain` | `Thought: 3 + 4 ≡ 7 ; 7 * 2 ≡ 3 Action: answer 3` |
-| `Countdown` | `Thought: 5 + 3 = 8 ; 8 4 want 11 ; 8 - 4 = 4 no ; again ; ... 15 - 4 = 11 yes Action: answer ...` |
+| `Countdown` | `Thought: 5 + 3 = 8 ; 8 4 want 11 ; 8 - 4 = 4 want 11 no ; again ; ... want 11 yes Action: answer ...` |
 
 What a small model compares has to stand side by side: the numbers beside a step's result while more than one is left,
-and what is wanted beside the last two. One who gives up answers with what he has: the value so far, or the newest
-attempt. Asked for a second attempt (`envs.puzzles.Attempts`) he says the same again or
-thinks afresh; shown a summary (`envs.puzzles.Iterated`) he goes on from it: with the next operation of a chain, with
-a first move that was not tried, or with the answer that was found.
+and what is wanted beside the last two and beside what they make. One who gives up answers with what he has: the value
+so far, or the newest attempt. Asked for a second attempt (`envs.puzzles.Attempts`) he says the same again or thinks
+afresh; shown a summary (`envs.puzzles.Iterated`) he goes on from it: with the next operation of a chain, with a first
+move that was not tried, or with another look at the answer that was found.
 
 What always holds: demonstration n is a function of the settings, the seed and n; it is of a training task; one who
 never gives up and never slips solves every chain, and answers a Countdown rightly exactly where he says `yes`. Only the
@@ -27,16 +27,19 @@ from pydantic import Field, model_validator
 
 from longstride.core.seeds import stream
 from longstride.core.task import Task
+from longstride.envs.base import Mix
 from longstride.envs.puzzles import Countdown, ModularChain, Puzzles
 from longstride.envs.puzzles.attempts import AGAIN
-from longstride.envs.puzzles.countdown import Numbers, results
+from longstride.envs.puzzles.countdown import Numbers, restated, results, steps_of, value_of
 from longstride.envs.puzzles.modular import SIGNS, Chain
 from longstride.envs.text import MARK, THOUGHT
 from longstride.models.tiny import words_of
 from longstride.training.demonstrators import Demo, Demonstrators, Share
 
-FOUND = 0.15
+FOUND = 0.3
 """Share of summaries of a Countdown that have an answer."""
+TRUE = 0.5
+"""Share of these answers that are right for certain; others are attempts."""
 
 
 @dataclass
@@ -83,8 +86,14 @@ class Trace:
 class PuzzleTraces(Demonstrators):
     """On single-turn puzzles: what `base-puzzles` is made from. No demonstration is seen twice."""
 
-    tasks: Puzzles = Puzzles()
-    """What is solved: chains and Countdown."""
+    tasks: Puzzles = Puzzles(
+        sources=(
+            ModularChain(), ModularChain(lengths=(3, 4, 7)), ModularChain(lengths=(1, 1, 1)),
+            Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=Mix(easy=1, medium=2, hard=3)),
+        )
+    )  # fmt: skip
+    """What is solved: chains of many lengths, so that one learns to count steps, and of one step, where a fact is most
+    of what is said; and Countdown."""
     patience: Share = 0.7
     """Probability that an impatient one goes on after a step of a chain, or after a failed attempt."""
     example: Share = 0.0
@@ -94,10 +103,12 @@ class PuzzleTraces(Demonstrators):
     """Largest probability of an arbitrary result of a step; each episode draws its own below it."""
     insight: Share = 0.5
     """Probability that the last step of an attempt at Countdown makes the target, where one can."""
-    attempts: Annotated[int, Field(ge=1)] = 5
+    attempts: Annotated[int, Field(ge=1)] = 4
     """Most attempts at Countdown; then the most patient one gives up."""
     second: Share = 0.15
     """Share of episodes with a second attempt."""
+    same: Share = 0.2
+    """Share of second attempts that say the first answer again."""
     summarised: Share = 0.2
     """Share of episodes that begin with a summary."""
 
@@ -132,11 +143,13 @@ class PuzzleTraces(Demonstrators):
         if task.source == ModularChain().source:
             chain = Chain.of(task)
             position = rng.randint(1, len(chain.operations))
-            return f"done {position} ; {chain.values()[position]}"
+            left = [f"{sign} {n}" for sign, n in chain.operations[position:]]
+            return " ; ".join([f"now {chain.values()[position]}", *left])
         puzzle = Numbers.of(task)
         moves = first_moves(puzzle)
         if rng.random() < FOUND:
-            return f"found {puzzle.solution()[1]}"
+            by_chance = self._attempt(puzzle, Trace(rng, 1, 0, 1), set())[1]
+            return f"found {puzzle.solution()[1] if rng.random() < TRUE else by_chance}"
         return f"tried {' ; '.join(rng.sample(moves, rng.randint(1, len(moves))))}"
 
     def tell(self, task: Task, rng: random.Random, patience: float, slip: float, summary: str = "") -> Demo:
@@ -148,7 +161,7 @@ class PuzzleTraces(Demonstrators):
     def tell_again(self, demo: Demo, rng: random.Random, patience: float, slip: float) -> None:
         """Adds a second attempt to a demonstration: the same answer, or one that is thought out afresh."""
         trace = Trace(rng, patience, slip, self.example)
-        if rng.random() < 0.5:
+        if rng.random() < self.same:
             trace.say(demo.texts[0][demo.texts[0].index(MARK) :])
         else:
             self._think(demo.task, trace, "")
@@ -164,7 +177,8 @@ class PuzzleTraces(Demonstrators):
 
     def _chain(self, chain: Chain, trace: Trace, summary: str) -> None:
         """Writes the steps of a chain that are left, and answers with the value so far."""
-        begun, value = map(int, summary.removeprefix("done ").split(" ; ")) if summary else (0, chain.first)
+        now, *left = summary.split(" ; ") if summary else (f"now {chain.first}", *chain.operations)
+        begun, value = len(chain.operations) - len(left), int(now.removeprefix("now "))
         if begun < len(chain.operations):
             trace.say(THOUGHT)
         last = len(chain.operations) - 1
@@ -177,14 +191,17 @@ class PuzzleTraces(Demonstrators):
         trace.answer(str(value))
 
     def _countdown(self, puzzle: Numbers, trace: Trace, summary: str) -> None:
-        """Writes attempts at a Countdown, and answers with the newest one."""
-        if summary.startswith("found "):
-            return trace.answer(summary.removeprefix("found "))
+        """Writes attempts at a Countdown, the first of which looks at what was found, and answers with the newest."""
+        found = summary.removeprefix("found ") if summary.startswith("found ") else ""
         avoided = set(summary.removeprefix("tried ").split(" ; "))
         trace.say(THOUGHT)
         expression = ""
         for n in range(self.attempts):
-            steps, expression, value = self._attempt(puzzle, trace, avoided)
+            if found and n == 0:
+                expression, value = found, value_of(found, puzzle.numbers)
+                steps = restated(puzzle.numbers, steps_of(found), puzzle.target)
+            else:
+                steps, expression, value = self._attempt(puzzle, trace, avoided)
             trace.say(" ; ".join(steps))
             if value == puzzle.target:
                 trace.say("yes")
@@ -216,7 +233,7 @@ class PuzzleTraces(Demonstrators):
             c = trace.result(right, range(1, puzzle.most + 1))
             pool = [p for k, p in enumerate(pool) if k not in (i, j)]
             beside = " ".join(str(n) for n, _ in pool)
-            steps.append(f"{a} {sign} {b} = {c}" + (f" , {beside}" if len(pool) > 1 else ""))
+            steps.append(f"{a} {sign} {b} = {c} " + (f", {beside}" if beside else f"want {puzzle.target}"))
             left, right_of = (f"( {x} )" if " " in x else x for x in (left, right_of))
             pool.append((c, f"{left} {sign} {right_of}"))
         return steps, pool[0][1], pool[0][0]

@@ -27,6 +27,7 @@ OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
 }  # fmt: skip
 _TOKEN = re.compile(r"[0-9]+|\S")
+_INNER = re.compile(r"\( ([0-9]+) ([-+*/]) ([0-9]+) \)")
 
 Number = Annotated[int, Field(ge=1, le=LARGEST)]
 Count = Annotated[int, Field(ge=2, le=5)]
@@ -153,9 +154,20 @@ class Numbers(Puzzle):
         return [answered(restated(self.numbers, steps, self.target), expression)]
 
 
+def steps_of(expression: str) -> list[str]:
+    """The steps (`3 + 4 = 7`) of an expression that has all its brackets, as `Numbers.solution` writes it."""
+    steps, left = [], f"( {expression} )"
+    while inner := _INNER.search(left):
+        a, sign, b = inner.groups()
+        value = OPERATORS[sign](Fraction(a), Fraction(b))
+        steps.append(f"{a} {sign} {b} = {value}")
+        left = f"{left[: inner.start()]}{value}{left[inner.end() :]}"
+    return steps
+
+
 def restated(numbers: Sequence[int], steps: Sequence[str], target: int) -> list[str]:
     """Steps as one writes them who compares what stands side by side: with the numbers beside a result while more than
-    one is left, and with what is wanted beside the last two."""
+    one is left, and with what is wanted beside the last two and beside what they make."""
     left, told = list(numbers), []
     for step in steps:
         a, _, b, _, c = step.split()
@@ -163,7 +175,7 @@ def restated(numbers: Sequence[int], steps: Sequence[str], target: int) -> list[
             told.append(f"{a} {b} want {target}")
         left.remove(int(a))
         left.remove(int(b))
-        told.append(f"{step} , {' '.join(map(str, left))}" if len(left) > 1 else step)
+        told.append(f"{step} , {' '.join(map(str, left))}" if len(left) > 1 else f"{step} want {target}")
         left.append(int(c))
     return told
 

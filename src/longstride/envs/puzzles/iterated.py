@@ -6,7 +6,7 @@ summary. The summary is made by rule from the thought; it may be wrong where the
 
 | puzzle | thought so far | summary |
 |---|---|---|
-| `ModularChain` | the first three operations were done, the value is 7 | `done 3 ; 7` |
+| `ModularChain` | all but the last two operations were done, the value is 5 | `now 5 ; * 2 ; - 3` |
 | `Countdown` | an attempt ended in `yes` | `found ( 3 + 5 ) * 2` |
 | `Countdown` | attempts with these first moves ended in `no` | `tried 5 + 3 ; 5 * 3` |
 | either | nothing yet | |
@@ -38,13 +38,11 @@ _MOVE = re.compile(r"\b([0-9]{1,2})\s*([-+*/])\s*([0-9]{1,2})\b")
 
 
 def done(chain: Puzzle, summary: str, said: str) -> str:
-    """How far a chain was worked out, and the value there."""
+    """The value to which a chain was worked out, and the operations that are left."""
     assert isinstance(chain, Chain)
-    _, *before = summary.replace(";", " ").split() or ["done", "0", str(chain.first)]
+    left = summary.split(" ; ")[1:] if summary else [f"{sign} {n}" for sign, n in chain.operations]
     steps = [step for part in thought_of(said).split(";") if (step := STEP.fullmatch(part))]
-    if not steps:
-        return summary
-    return f"done {min(int(before[0]) + len(steps), len(chain.operations))} ; {steps[-1][4]}"
+    return " ; ".join([f"now {steps[-1][4]}", *left[len(steps) :]]) if steps else summary
 
 
 def tried(puzzle: Puzzle, summary: str, said: str) -> str:

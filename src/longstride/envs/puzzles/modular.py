@@ -93,7 +93,7 @@ class ModularChain(PuzzleSource):
     kind: ClassVar[type[Puzzle]] = Chain
     lengths: tuple[Length, Length, Length] = (2, 5, 10)
     """Operations in easy, medium and hard tasks."""
-    modulus: Annotated[int, Field(ge=3, le=99)] = 11
+    modulus: Annotated[int, Field(ge=3, le=99)] = 7
     """Values are residues of this number."""
 
     def make(self, rng: random.Random, difficulty: Difficulty) -> Chain:

@@ -9,9 +9,9 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.curriculum import (
     Additive,
+    BudgetSchedule,
     Cosine,
     Fixed,
-    HorizonSchedule,
     Linear,
     Multiplicative,
     PerDifficulty,
@@ -22,8 +22,8 @@ from longstride.curriculum import (
 )
 
 
-def turns(schedule: HorizonSchedule, *iterations: int) -> list[int]:
-    return [schedule.turns(i) for i in iterations]
+def turns(schedule: BudgetSchedule, *iterations: int) -> list[int]:
+    return [schedule.at(i) for i in iterations]
 
 
 def test_fixed_never_changes():
@@ -72,8 +72,8 @@ def test_linear_with_a_cap_inside_an_interval_jumps_there():
 
 def test_each_difficulty_has_a_schedule_of_its_own():
     schedule = PerDifficulty(easy=Fixed(limit=10), medium=Multiplicative(start=10, limit=20), hard=Fixed(limit=30))
-    assert [schedule.turns(1, "easy"), schedule.turns(1, "medium"), schedule.turns(1, "hard")] == [10, 10, 30]
-    assert schedule.turns(2, "medium") == 20
+    assert [schedule.at(1, "easy"), schedule.at(1, "medium"), schedule.at(1, "hard")] == [10, 10, 30]
+    assert schedule.at(2, "medium") == 20
 
 
 @given(start=st.integers(1, 60), more=st.integers(0, 60), step=st.integers(1, 9), cap=st.integers(2, 40))
@@ -97,23 +97,23 @@ def test_growing_schedules_are_monotonic_bounded_and_reach_their_limit(start: in
         Linear(start=1, limit=4, interval=1, cap=4),
     ],
 )
-def test_a_schedule_is_rebuilt_from_its_data(schedule: HorizonSchedule):
-    assert build(HorizonSchedule, schedule.as_data()) == schedule
+def test_a_schedule_is_rebuilt_from_its_data(schedule: BudgetSchedule):
+    assert build(BudgetSchedule, schedule.as_data()) == schedule
 
 
 def test_a_limit_below_the_start_is_refused():
     with pytest.raises(ConfigError, match=r"horizon: limit must be at least start \(10\), got 5"):
-        build(HorizonSchedule, {"type": "multiplicative", "start": 10, "limit": 5}, "horizon")
+        build(BudgetSchedule, {"type": "multiplicative", "start": 10, "limit": 5}, "horizon")
 
 
 @pytest.mark.parametrize("steps", [[], [(3, 10), (1, 20)], [(1, 0)]])
 def test_a_step_list_that_is_empty_or_out_of_order_or_without_turns_is_refused(steps: list[tuple[int, int]]):
     with pytest.raises(ConfigError, match="steps"):
-        build(HorizonSchedule, {"type": "step_list", "steps": steps})
+        build(BudgetSchedule, {"type": "step_list", "steps": steps})
 
 
 def test_the_family_itself_is_no_schedule():
     with pytest.raises(TypeError):
-        HorizonSchedule()  # pyright: ignore[reportAbstractUsage]
+        BudgetSchedule()  # pyright: ignore[reportAbstractUsage]
     with pytest.raises(ValidationError):
         Fixed(limit=0)

@@ -61,7 +61,7 @@ def test_webagent_r1_has_the_gradient_of_its_paper_up_to_the_mean_number_of_turn
 
 def test_scaling_inter_goes_through_all_its_stages() -> None:
     recipe = scaling_inter.RECIPE
-    turns = [recipe.horizon.turns(i, "hard") for i in range(1, recipe.iterations + 1)]
+    turns = [recipe.horizon.at(i, "hard") for i in range(1, recipe.iterations + 1)]
     assert sorted(set(turns)) == sorted(turns[:: recipe.iterations // 3]) == [8, 16, 24]
 
 

@@ -87,7 +87,7 @@ def _rows(
     from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from longstride.models.load import load_policy
-    from longstride.training.evaluate import evaluate_baselines, evaluate_policy, load_run, turns_by_difficulty
+    from longstride.training.evaluate import evaluate_baselines, evaluate_policy, limits_by_difficulty, load_run
 
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
@@ -104,7 +104,7 @@ def _rows(
             results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
         baselines = evaluate_baselines(recipe, tasks, watch("baselines"))
         results += [(name, "direct", result) for name, result in baselines.items()]
-    horizon = turns_by_difficulty(recipe.test_horizon, 1)
+    horizon = limits_by_difficulty(recipe.test_horizon, 1)
     return [
         {
             "policy": p,

@@ -1,7 +1,7 @@
 """Components: a frozen typed model whose fields are documented numbers and whose method is the algorithm.
 
 What always holds: a component is built from plain data (`build`) and turns into the plain data that builds it again
-(`as_data`); an unknown key or name is refused with the nearest known one; a family (`HorizonSchedule`,
+(`as_data`); an unknown key or name is refused with the nearest known one; a family (`BudgetSchedule`,
 `ContextPolicy`, ...) is a component class with subclasses, and data for it names the subclass by `type`, its class
 name in snake case. No torch.
 """

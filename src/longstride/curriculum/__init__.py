@@ -2,9 +2,9 @@
 
 from longstride.curriculum.schedules import (
     Additive,
+    BudgetSchedule,
     Cosine,
     Fixed,
-    HorizonSchedule,
     Linear,
     Multiplicative,
     PerDifficulty,
@@ -18,7 +18,7 @@ __all__ = [
     "Additive",
     "Cosine",
     "Fixed",
-    "HorizonSchedule",
+    "BudgetSchedule",
     "Linear",
     "Multiplicative",
     "PerDifficulty",

@@ -19,31 +19,32 @@ from longstride.core.task import Difficulty
 Positive = Annotated[int, Field(ge=1)]
 
 
-class HorizonSchedule(Component):
-    """Family: turns by iteration and difficulty."""
+class BudgetSchedule(Component):
+    """Family: a limit of turns, or of sampled tokens, by iteration and difficulty."""
 
     @abstractmethod
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
-        """The horizon h in environment steps (an answer is a step); `iteration` counts from 1."""
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        """The limit h: as a horizon in environment steps (an answer is a step), as a budget in tokens; `iteration`
+        counts from 1."""
 
 
-class Fixed(HorizonSchedule):
+class Fixed(BudgetSchedule):
     """h(i) = limit: the baselines of TTI (arXiv 2506.07976; 10 and 30 in its main tables)."""
 
     limit: Positive
-    """Turns in every iteration."""
+    """The limit of every iteration."""
 
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
         return self.limit
 
 
-class Growing(HorizonSchedule):
+class Growing(BudgetSchedule):
     """What grows from `start` to `limit` and stays there."""
 
     start: Positive
-    """Turns at the beginning (each rule says what that means)."""
+    """Limit at the beginning (each rule says what that means)."""
     limit: Positive
-    """Turns that are never passed."""
+    """What is never passed."""
 
     @model_validator(mode="after")
     def _grows(self) -> Self:
@@ -55,7 +56,7 @@ class Growing(HorizonSchedule):
 class Multiplicative(Growing):
     """h(i) = min(start * i, limit): the rule that TTI chose (arXiv 2506.07976, h_min = 10, h_max = 30)."""
 
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
         return min(self.start * iteration, self.limit)
 
 
@@ -64,9 +65,9 @@ class Additive(Growing):
     already."""
 
     step: Positive = 1
-    """Turns added by each iteration."""
+    """What each iteration adds."""
 
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
         return min(self.start + self.step * iteration, self.limit)
 
 
@@ -81,23 +82,23 @@ class Linear(Growing):
     interval: Positive
     """Iterations for which a value is held."""
     cap: Annotated[int, Field(ge=2)]
-    """The first iteration with `limit` turns."""
+    """The first iteration at `limit`."""
 
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
         if iteration >= self.cap:
             return self.limit
         climbed = (iteration - 1) // self.interval * self.interval
         return self.start + (self.limit - self.start) * climbed // (self.cap - 1)
 
 
-class StepList(HorizonSchedule):
-    """h(i) = the turns of the first entry whose last iteration is not before i; after the last entry its turns stay.
+class StepList(BudgetSchedule):
+    """h(i) = the limit of the first entry whose last iteration is not before i; after the last entry its limit stays.
 
     TTI's released scripts: steps = [(1, 10), (3, 20), (4, 30)], that is 10, 20, 20, 30, 30, ...
     """
 
     steps: Annotated[tuple[tuple[Positive, Positive], ...], Field(min_length=1)]
-    """(last iteration, turns), ordered by iteration."""
+    """(last iteration, limit), ordered by iteration."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -105,11 +106,11 @@ class StepList(HorizonSchedule):
             raise ValueError("the last iterations of `steps` must ascend")
         return self
 
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
-        return next((turns for last, turns in self.steps if iteration <= last), self.steps[-1][1])
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        return next((limit for last, limit in self.steps if iteration <= last), self.steps[-1][1])
 
 
-class Staged(HorizonSchedule):
+class Staged(BudgetSchedule):
     """h(i) = stages[min(floor(i / every), n - 1)]: ScalingInter-RL (arXiv 2509.08755, section 3; WebArena: [8, 12,
     15] every 80).
 
@@ -118,28 +119,28 @@ class Staged(HorizonSchedule):
     """
 
     stages: Annotated[tuple[Positive, ...], Field(min_length=1)]
-    """Turns of each stage."""
+    """The limit of each stage."""
     every: Positive
     """Updates between two stages."""
 
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
         return self.stages[min(iteration // self.every, len(self.stages) - 1)]
 
 
-class PerDifficulty(HorizonSchedule):
+class PerDifficulty(BudgetSchedule):
     """A schedule for each difficulty: WebGym (arXiv 2601.02439) trains with 10, 20, 30 turns and tests with 30, 50,
     70."""
 
-    easy: HorizonSchedule
-    medium: HorizonSchedule
-    hard: HorizonSchedule
+    easy: BudgetSchedule
+    medium: BudgetSchedule
+    hard: BudgetSchedule
 
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
-        by_name: dict[Difficulty, HorizonSchedule] = {"easy": self.easy, "medium": self.medium, "hard": self.hard}
-        return by_name[difficulty].turns(iteration, difficulty)
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+        by_name: dict[Difficulty, BudgetSchedule] = {"easy": self.easy, "medium": self.medium, "hard": self.hard}
+        return by_name[difficulty].at(iteration, difficulty)
 
 
-class Cyclic(HorizonSchedule):
+class Cyclic(BudgetSchedule):
     """Family of budgets that go down and up again (SIRI, arXiv 2509.25176). The first iteration stands at the
     beginning of a cycle."""
 
@@ -156,7 +157,7 @@ class Cyclic(HorizonSchedule):
             raise ValueError(f"high must be at least low ({self.low}), got {self.high}")
         return self
 
-    def turns(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
         share = self._share(((iteration - 1) % self.period) / self.period)
         return round(self.low + (self.high - self.low) * share)
 

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError
-from longstride.curriculum.schedules import HorizonSchedule
+from longstride.curriculum.schedules import BudgetSchedule
 from longstride.envs.control import ControlTasks, Episode
 from longstride.stats import wilson_interval
 from longstride.training.config import Count
@@ -47,9 +47,9 @@ class ControlRecipe(Experiment):
     """What is trained."""
     phases: tuple[Phase, ...] = Field(min_length=1)
     """When it collects and when it learns, in this order."""
-    horizon: HorizonSchedule
+    horizon: BudgetSchedule
     """Steps that a collected episode may take, by iteration."""
-    test_horizon: HorizonSchedule
+    test_horizon: BudgetSchedule
     """Steps that an evaluation episode may take; asked for iteration 1 always."""
     evaluation: ControlEvaluation = ControlEvaluation()
     """What is measured."""
@@ -103,7 +103,7 @@ def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
     else:
         loop.load_state(run.checkpoint.tensors(), run.checkpoint.numbers)
     for i in range(run.iteration + 1, recipe.iterations + 1):
-        began, horizon = time.perf_counter(), recipe.horizon.turns(i)
+        began, horizon = time.perf_counter(), recipe.horizon.at(i)
         metrics = loop.update(i, horizon, run.progress("train"))
         run.collected(i, loop.fresh)
         spent = time.perf_counter() - began
@@ -129,7 +129,7 @@ class ControlRun(RunFiles):
 
     def evaluated(self, loop: ControlLoop) -> None:
         """Tests the agent and writes the row."""
-        horizon = self.recipe.test_horizon.turns(1)
+        horizon = self.recipe.test_horizon.at(1)
         tested = loop.evaluate(self.recipe.evaluation.episodes, horizon)
         by_task = {
             name: summary_of([e for e, n in zip(tested.episodes, tested.names, strict=True) if n == name])

@@ -15,7 +15,7 @@ from longstride.core.errors import RunError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
-from longstride.curriculum.schedules import HorizonSchedule
+from longstride.curriculum.schedules import BudgetSchedule
 from longstride.engines.base import Engine
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
@@ -86,9 +86,9 @@ class Result(NamedTuple):
         return [round(fmean(values), 6) if values else None for values in measured]
 
 
-def turns_by_difficulty(schedule: HorizonSchedule, iteration: int) -> dict[str, int]:
+def limits_by_difficulty(schedule: BudgetSchedule, iteration: int) -> dict[str, int]:
     """What a schedule allows, as it stands in a metrics row."""
-    return {d: schedule.turns(iteration, d) for d in DIFFICULTIES}
+    return {d: schedule.at(iteration, d) for d in DIFFICULTIES}
 
 
 def evaluate_player(
@@ -104,7 +104,7 @@ def evaluate_player(
     What counts is the recipe's `evaluation.reward`, whatever is trained on.
     """
     strategy = strategy or Direct()
-    turns = turns_by_difficulty(recipe.test_horizon, 1)
+    turns = limits_by_difficulty(recipe.test_horizon, 1)
     budgets = {d: strategy.budget(recipe.budget.model_copy(update={"turns": turns[d]})) for d in turns}
     plans = [
         Plan(t, n * len(tasks) + k, derive(recipe.seed, "eval", k), budgets[t.difficulty], group=k)

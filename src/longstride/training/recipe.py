@@ -20,7 +20,7 @@ from longstride.algorithms import GAE, Credit, Loss, Reinforce, Replay
 from longstride.algorithms.losses import RatioLoss
 from longstride.core.budget import Budget
 from longstride.core.component import Component, unknown
-from longstride.curriculum.schedules import HorizonSchedule
+from longstride.curriculum.schedules import BudgetSchedule
 from longstride.engines.base import Sampling
 from longstride.engines.config import EngineConfig, Local
 from longstride.envs.base import TaskSource
@@ -83,11 +83,11 @@ class Recipe(Experiment):
     """Where the policy starts: `base` (the shipped one), a folder, or a Hugging Face name."""
     tasks: TaskSource
     """Where training and held-out tasks and their environments come from."""
-    horizon: HorizonSchedule
+    horizon: BudgetSchedule
     """Turns that a training episode may take, by iteration and difficulty."""
-    tokens: HorizonSchedule | None = None
+    tokens: BudgetSchedule | None = None
     """Sampled tokens that a training episode may take, by iteration and difficulty; left out: `budget.tokens`."""
-    test_horizon: HorizonSchedule
+    test_horizon: BudgetSchedule
     """Turns that an evaluation episode may take; asked for iteration 1 always, so that it does not move during a
     run."""
     budget: Budget = Budget()

@@ -25,7 +25,7 @@ from longstride.models.load import Policy, save_policy
 from longstride.rollout.store import TrajectoryStore
 from longstride.training import parallel
 from longstride.training.checkpoint import latest_checkpoint, save_checkpoint, write_atomically
-from longstride.training.evaluate import Result, turns_by_difficulty
+from longstride.training.evaluate import Result, limits_by_difficulty
 from longstride.training.experiment import Experiment, load_experiment
 from longstride.training.learner import Learner
 from longstride.training.recipe import Recipe
@@ -220,7 +220,7 @@ class RunFolder(RunFiles):
             "eval",
             policy=policy,
             strategy=strategy,
-            horizon=turns_by_difficulty(self.recipe.test_horizon, 1),
+            horizon=limits_by_difficulty(self.recipe.test_horizon, 1),
             summary=result.summary,
             interval=list(result.interval),
             outcomes=result.outcomes,

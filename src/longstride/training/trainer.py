@@ -31,7 +31,7 @@ from longstride.training.evaluate import (
     evaluate_baselines,
     evaluate_player,
     language_player,
-    turns_by_difficulty,
+    limits_by_difficulty,
 )
 from longstride.training.learner import Learner
 from longstride.training.recipe import Recipe
@@ -122,8 +122,8 @@ def _loop(recipe: Recipe, run: RunFolder, cluster: Cluster | None) -> None:
 
             run.row(
                 "train",
-                horizon=turns_by_difficulty(recipe.horizon, i),
-                tokens=turns_by_difficulty(recipe.tokens, i) if recipe.tokens else None,
+                horizon=limits_by_difficulty(recipe.horizon, i),
+                tokens=limits_by_difficulty(recipe.tokens, i) if recipe.tokens else None,
                 summary=summarise(trajectories),
                 **trained,
                 **staleness(trajectories, i - 1),
@@ -168,8 +168,8 @@ def staleness(trajectories: Sequence[Trajectory], version: int) -> dict[str, flo
 
 def planner(recipe: Recipe, run: RunFolder, iteration: int, chat: ChatFormat) -> Planner:
     """Makes the plans of an iteration, each under the budget of its task's difficulty."""
-    turns = turns_by_difficulty(recipe.horizon, iteration)
-    tokens = turns_by_difficulty(recipe.tokens, iteration) if recipe.tokens else None
+    turns = limits_by_difficulty(recipe.horizon, iteration)
+    tokens = limits_by_difficulty(recipe.tokens, iteration) if recipe.tokens else None
 
     def budget(task: Task) -> Budget:
         limits: dict[str, int] = {"turns": turns[task.difficulty]}

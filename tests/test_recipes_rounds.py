@@ -26,7 +26,7 @@ def run(recipe: Recipe, folder: Path, *overrides: str) -> tuple[list[dict], list
 
 def test_the_first_stage_of_score_credits_second_attempts_alone_and_holds_first_ones() -> None:
     first, second = score.RECIPE.at(1), score.RECIPE.at(score.RECIPE.stages[0].after + 1)
-    for stage, credited, held in ((first, [0.0, 1.0], (True, False)), (second, [1.0, 2.0], (True, True))):
+    for stage, credited, held in ((first, [0.0, 1.0], (True, False)), (second, [1.0, 1 + score.BONUS], (True, True))):
         assert stage.loss.kl is not None
         assert tuple(stage.loss.kl.at(turn) > 0 for turn in (0, 1)) == held
         assert [stage.credit.first, 1 + stage.credit.bonus] == credited  # pyright: ignore (both are AttemptCredit)

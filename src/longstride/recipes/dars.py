@@ -44,10 +44,9 @@ CLAIM = Claim(
     name="dars",
     paper="arXiv 2508.13755, abstract",
     statement="More rollouts for hard tasks raise pass@k more than more rollouts for all.",
-    scale=("iterations=24", "episodes=128", "evaluation.every=24", "evaluation.tasks=100", "evaluation.samples=32"),
+    scale=("iterations=16", "episodes=128", "evaluation.every=16", "evaluation.tasks=100", "evaluation.samples=32"),
     arms={
         "dars": MINI_BATCH,
-        "equal": (*MINI_BATCH, "sampler={type='difficulty_adaptive', target='equal', most=32}"),
         "uniform": (*MINI_BATCH, UNIFORM),
         "uniform_24": (*MINI_BATCH, UNIFORM, "group=24", "episodes=384"),
         "breadth": (UNIFORM,),

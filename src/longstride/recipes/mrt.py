@@ -70,7 +70,6 @@ CLAIM = Claim(
     scale=(*grpo.SCALE, "evaluation.samples=2"),
     arms={
         "mrt": (),
-        "mrt_half": ("credit.bonus=0.5",),
         "branches": ("credit.bonus=0",),
         "grpo": GRPO,
         "short": SHORT,

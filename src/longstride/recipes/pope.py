@@ -61,7 +61,7 @@ CLAIM = Claim(
     paper="arXiv 2601.18779",
     statement="Guided and unguided hard tasks together solve held-out hard tasks that neither alone, nor easy tasks "
     "beside them, make solvable.",
-    scale=("iterations=24", "evaluation.every=12", "evaluation.samples=4"),
+    scale=("iterations=14", "evaluation.every=14", "evaluation.samples=4"),
     arms={
         "pope": (),
         "guided_only": ("sampler.unguided=false", "episodes=200"),

@@ -8,8 +8,8 @@ it is. Training begins in states that the policy itself came to.
 |---|---|---|---|
 | plan | `SummaryStates` | 3 rounds explore, 2 of the states that they saw, 8 rollouts of a round from each | the same |
 | plan | tasks | 64 an update | 16 |
-| roll out | `Newest`, sampling | task and summary; temperature 1, at most 8,192 or 16,384 tokens | temperature 1, 160 tokens |
-| roll out | summary | by the model itself, not trained | by rule: the place in a chain, failed first moves of a Countdown |
+| roll out | `Newest`, sampling | task and summary; temperature 1, at most 8,192 or 16,384 tokens | temperature 1, 40 tokens |
+| roll out | summary | by the model itself, not trained | by rule: what is left of a chain, failed first moves of a Countdown |
 | score | `TaskReward` | the answer of the round | the same |
 | credit | `GroupRelative` | (r - mean) / deviation in the group of a state | the same, mixed groups only |
 | update | `PPO` | clip 0.2 and 0.28, mean over tokens, no KL | the same |
@@ -33,12 +33,16 @@ from longstride.training.recipe import Claim, Evaluation
 
 ROUNDS = 3
 """Rounds that explore, and that are tested; none is trained beyond."""
+TOKENS = 40
+"""Sampled tokens of a round: six steps of a chain, or an attempt at a Countdown of four numbers. The hardest tasks need
+several rounds."""
 
 RECIPE = grpo.RECIPE.model_copy(
     update={
         "name": "reasoning_cache",
         "tasks": Iterated(),
         "sampler": SummaryStates(states=2),
+        "budget": grpo.RECIPE.budget.model_copy(update={"turn_tokens": TOKENS}),
         "horizon": Fixed(limit=ROUNDS),
         "test_horizon": Fixed(limit=ROUNDS),
         "context": Newest(),
@@ -58,8 +62,9 @@ CLAIM = Claim(
     scale=("iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=8", "evaluation.tasks=200"),
     arms={
         "rounds": (),
-        "long": ("sampler={type='groups'}", "horizon.limit=1", f"budget.turn_tokens={ROUNDS * grpo.TOKENS}"),
+        "long": ("sampler={type='groups'}", "horizon.limit=1", f"budget.turn_tokens={ROUNDS * TOKENS}"),
         "untrained": ("learner.epochs=0", "iterations=1"),
+        "one_round": ("tasks.puzzles={sources=[{type='modular_chain', lengths=[2, 2, 2]}]}",),
     },
     expected=Ordering(
         relations=(
@@ -69,5 +74,7 @@ CLAIM = Claim(
             "rounds@direct_8_turns > untrained@direct_8_turns",
         )
     ),
+    # what is thought in one round needs no other
+    control=Ordering(relations=("one_round@direct_8_turns > one_round by 0.03",)),
     seeds=(0, 1, 2, 3, 4),
 )

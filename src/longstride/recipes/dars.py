@@ -49,7 +49,6 @@ CLAIM = Claim(
         "dars": MINI_BATCH,
         "uniform": (*MINI_BATCH, UNIFORM),
         "uniform_24": (*MINI_BATCH, UNIFORM, "group=24", "episodes=384"),
-        "breadth": (UNIFORM,),
         "alike_dars": (*MINI_BATCH, grpo.ALIKE),
         "alike_uniform": (*MINI_BATCH, grpo.ALIKE, UNIFORM),
     },

@@ -57,7 +57,7 @@ RECIPE = Recipe(
 )
 
 SCALE = (
-    "iterations=24", "episodes=128", "learner.batch_samples=64", "evaluation.every=12", "evaluation.tasks=300",
+    "iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=16", "evaluation.tasks=300",
 )  # fmt: skip
 """An arm of a claim on puzzles: half a minute of one core."""
 ALIKE = "tasks={type='modular_chain', lengths=[2, 2, 2]}"

@@ -59,7 +59,7 @@ CLAIM = Claim(
     paper="arXiv 2602.03773, abstract",
     statement="What was trained in three rounds goes on rising in eight, above a long chain of thought that was trained "
     "with as many tokens in a round.",
-    scale=("iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=8", "evaluation.tasks=200"),
+    scale=("iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=16", "evaluation.tasks=200"),
     arms={
         "rounds": (),
         "long": ("sampler={type='groups'}", "horizon.limit=1", f"budget.turn_tokens={ROUNDS * TOKENS}"),

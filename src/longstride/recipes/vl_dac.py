@@ -58,7 +58,7 @@ CLAIM = Claim(
     paper="arXiv 2508.04280, abstract",
     statement="Clipping each token and valuing each turn beats clipping a turn's tokens together, and beats returns "
     "without values.",
-    scale=("iterations=9", "evaluation.every=9", "evaluation.baselines=false"),
+    scale=("iterations=6", "evaluation.every=6", "evaluation.baselines=false"),
     arms={
         "vl_dac": (),
         "sequence_ratio": (_sequence,),

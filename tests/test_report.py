@@ -181,6 +181,22 @@ def test_tokens_stand_under_their_limit_and_in_place_of_horizons_of_one_turn() -
     assert "Horizon and length" not in titles[0] and "Tokens" not in titles[1]
 
 
+def test_strategies_and_roles_have_lines_of_their_own_where_there_are_several() -> None:
+    evals = [
+        evaluation(i, policy, y, strategy)
+        for i, policy in ((0, "warm_start"), (5, "agent"))
+        for strategy, y in (("direct", 0.1 + i / 10), ("direct_8_turns", 0.2 + i / 10), ("check_again_2", 0.9))
+    ]
+    direct, rounds = _figure(evals, "Success by strategy")["series"]
+    assert [p["y"] for p in direct["points"]] == pytest.approx([0.1, 0.6])
+    assert [p["y"] for p in rounds["points"]] == pytest.approx([0.2, 0.7])
+    roles = {"": {"episodes": 2, "success": 0.5}, "guided": {"episodes": 2, "success": 1.0}}
+    train = [{**training(i), "summary": summary(0.1, by_role=roles)} for i in (1, 2)]
+    assert [s["name"] for s in _figure(train, "Success by role")["series"]] == ["plain", "guided"]
+    titles = [f["title"] for f in figures(Record("x", rows=ROWS))]
+    assert "Success by strategy" not in titles and "Success by role" not in titles
+
+
 def test_a_long_run_is_thinned_and_keeps_its_newest_point() -> None:
     points = _figure([training(i) for i in range(1, 3 * MOST_POINTS)], "Loss")["series"][0]["points"]
     assert len(points) <= MOST_POINTS

@@ -65,10 +65,7 @@ def _flat(steps: int) -> Agent:
     The temperature starts low: from the paper's 1 it needs more updates to fall than there are, and what a policy is
     paid for entropy holds it back (0.93 and 0.84 at alpha 1; no success at all at the recipe's rates and alpha 0.3).
     """
-    agent = _quick(algorithms.sac_bc(steps, alpha=1.0))
-    (level,) = agent.levels
-    cool = level.extraction.model_copy(update={"temperature": 0.01})
-    return agent.model_copy(update={"levels": (level.model_copy(update={"extraction": cool}),)})
+    return _quick(algorithms.sac_bc(steps, alpha=1.0, temperature=0.01))
 
 
 def _arm(agent: Agent, maze: str, horizon: int) -> tuple[str, ...]:

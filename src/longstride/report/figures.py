@@ -19,7 +19,7 @@ from longstride.report.rows import (
     measure,
     number,
     numbers,
-    sources,
+    successes,
 )
 
 MOST_POINTS = 400
@@ -38,7 +38,8 @@ Read = Callable[[Row], float | None]
 def figures(record: Record) -> list[Figure]:
     """All figures of a run, in the order in which they tell its story."""
     made = (
-        _learning(record), _lengths(record), _tokens(record), _difficulty(record), _tasks(record), _trouble(record),
+        _learning(record), _lengths(record), _tokens(record), _difficulty(record), _tasks(record),
+        _strategies(record), _roles(record), _trouble(record),
         _shares(record, "actions", "Actions", "Share of all turns by verb, on the held-out tasks.", "share of turns"),
         _shares(record, "stops", "Why episodes stopped", "Share of the held-out episodes.", "share of episodes"),
         _checks(record), _loss(record), _values(record),
@@ -124,16 +125,15 @@ def _difficulty(record: Record) -> Figure | None:
         for d, (hue, mark) in _MARKS.items()
     ]
     where = "Held-out" if held_out else "Training"
-    return _lines("Success by difficulty", f"{where} tasks; easy takes 1-3 facts, medium 4-6, hard 7 and more.",
-                  "success", series, share=True)  # fmt: skip
+    return _lines("Success by difficulty", f"{where} tasks.", "success", series, share=True)
 
 
 def _tasks(record: Record) -> Figure | None:
     """Success by source: the sites of language agents, the test tasks of control."""
     rows = record.learning
-    names = dict.fromkeys(name for r in rows for name in sources(r))
+    names = dict.fromkeys(name for r in rows for name in successes(r, "by_source"))
     series = [
-        _series(name, rows, [_iteration], lambda r, n=name: sources(r).get(n), hue, mark=mark)
+        _series(name, rows, [_iteration], lambda r, n=name: successes(r, "by_source").get(n), hue, mark=mark)
         for name, (hue, mark) in zip(names, HUES, strict=False)
     ]
     return _lines(
@@ -143,6 +143,29 @@ def _tasks(record: Record) -> Figure | None:
         series,
         share=True,
     )
+
+
+def _strategies(record: Record) -> Figure | None:
+    """Success under each test-time strategy of the run, where there are several; see `_checks` for check-again."""
+    names = [name for name in record.strategies if not _CHECKS.fullmatch(name)]
+    series = [
+        _series(name.replace("_", " "), record.learning_under(name), [_iteration], _success, hue, mark=mark)
+        for name, (hue, mark) in zip(names, HUES, strict=False)
+    ]
+    caption = "Held-out success by what is done at test time."
+    return _lines("Success by strategy", caption, "success", series, share=True) if len(series) > 1 else None
+
+
+def _roles(record: Record) -> Figure | None:
+    """Success of training episodes by what the sampler made them for, where it made several kinds."""
+    names = dict.fromkeys(name for r in record.train for name in successes(r, "by_role"))
+    series = [
+        _series(name.replace("_", " ") or "plain", record.train, [_iteration],
+                lambda r, n=name: successes(r, "by_role").get(n), hue, mark=mark)
+        for name, (hue, mark) in zip(names, HUES, strict=False)
+    ]  # fmt: skip
+    caption = "Training episodes by what the sampler made them for."
+    return _lines("Success by role", caption, "success", series, share=True)
 
 
 def _trouble(record: Record) -> Figure | None:

@@ -23,7 +23,7 @@ from longstride.report.rows import (
     number,
     points,
     short,
-    sources,
+    successes,
 )
 
 REFRESHES = 4
@@ -179,7 +179,7 @@ class Live:
     def _parts(self, row: Row) -> list[str]:
         """Success by difficulty, or by task where there is none."""
         found = {d: v for d in DIFFICULTIES if (v := number(row, "summary", "by_difficulty", d, "success")) is not None}
-        return [f"{name} {share:.2f}" for name, share in (found or sources(row)).items()]
+        return [f"{name} {share:.2f}" for name, share in (found or successes(row, "by_source")).items()]
 
     def _spark(self, values: Sequence[float]) -> str:
         """Shares in [0, 1] as one character each."""

@@ -66,10 +66,10 @@ def horizon_text(row: Row) -> str:
     return "/".join(f"{t:.0f}" for t in (turns[:1] if len(set(turns)) == 1 else turns)) or "-"
 
 
-def sources(row: Row) -> dict[str, float]:
-    """Success by the name of a task or of where it comes from."""
+def successes(row: Row, by: str) -> dict[str, float]:
+    """Success by name in a grouping of the row's summary: `by_source` (a task, or where it comes from), `by_role`."""
     summary = row.get("summary")
-    found = summary.get("by_source") if isinstance(summary, Mapping) else None
+    found = summary.get(by) if isinstance(summary, Mapping) else None
     names = found if isinstance(found, Mapping) else {}
     return {str(k): v for k in names if (v := number(names, k, "success")) is not None}
 
@@ -128,18 +128,28 @@ class Record:
         """The run's first test-time strategy: the one that its learning curve is made of."""
         return next((r.get("strategy") for r in self.evals if r.get("policy") in TRAINED), "direct")
 
-    def curve(self, policy: str) -> list[dict[str, Any]]:
-        """Evaluations of one policy (a trained one under the run's first strategy), one an iteration, in order."""
-        rows, strategy = [r for r in self.evals if r.get("policy") == policy], self.strategy
+    @property
+    def strategies(self) -> list[str]:
+        """All test-time strategies, the run's first one first."""
+        return list(dict.fromkeys(str(r.get("strategy")) for r in self.evals if r.get("policy") in TRAINED))
+
+    def curve(self, policy: str, strategy: object = None) -> list[dict[str, Any]]:
+        """Evaluations of one policy, one an iteration, in order: of a trained one under the run's first strategy where
+        no other is named."""
+        rows, strategy = [r for r in self.evals if r.get("policy") == policy], strategy or self.strategy
         return _one_each([r for r in rows if policy in BASELINES or r.get("strategy") == strategy])
 
     @property
     def learning(self) -> list[dict[str, Any]]:
+        """`learning_under` the run's first strategy."""
+        return self.learning_under(self.strategy)
+
+    def learning_under(self, strategy: object) -> list[dict[str, Any]]:
         """The agent's held-out evaluations, opened by the warm start's (the agent before its first update)."""
-        agent = self.curve("agent")
+        agent = self.curve("agent", strategy)
         if agent and number(agent[0], "iteration") == 0:
             return agent
-        return [r for r in self.curve("warm_start")[:1] if number(r, "iteration") == 0] + agent
+        return [r for r in self.curve("warm_start", strategy)[:1] if number(r, "iteration") == 0] + agent
 
     @property
     def ends(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:

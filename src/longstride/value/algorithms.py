@@ -59,7 +59,7 @@ DOUBLE_SHARSA = Agent(
 """SHARSA that also chooses the best of 32 actions toward the subgoal."""
 
 
-def sac_bc(steps: int, alpha: float) -> Agent:
+def sac_bc(steps: int, alpha: float, temperature: float = 1.0) -> Agent:
     """SAC+BC with n-step returns (arXiv 2506.04168): a flat, goal-conditioned actor-critic.
 
     The policy climbs the least of the two critics; the paper's climbs their mean.
@@ -67,13 +67,14 @@ def sac_bc(steps: int, alpha: float) -> Agent:
     Args:
         steps: n.
         alpha: weight of the imitation; the paper's are 0.03 to 0.1 for n steps and 0.1 to 10 for one.
+        temperature: where it starts; the paper's 1 needs some 15,000 updates at 3e-4 to fall to 0.01.
     """
     level = Level(
         data=Gather(goals=HINDSIGHT, steps=steps),
         policy_goals=FAR,
         critic=PolicyValue(head=BCE(), range=(0.0, 1.0)),
         policy=Gaussian(),
-        extraction=SAC(alpha=alpha, entropy=-0.5),
+        extraction=SAC(alpha=alpha, entropy=-0.5, temperature=temperature),
     )
     return Agent(levels=(level,))
 

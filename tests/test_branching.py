@@ -135,6 +135,16 @@ class TestForcedTermination:
             "", "Thought: 3 + 4 = 7", "Thought: 3 + 4 = 7 ; 7 * 2 = 3",
         ]  # fmt: skip
 
+    def test_who_must_answer_has_room_for_an_answer_and_for_no_more_thought(self, chat):
+        said = chat.encode("Thought: 3 + 4 = 7 ; 7 * 2 = 3 Action: answer 3")
+        plans = planner(chat, episodes=4)
+        (trace,), group = outcome(ForcedTermination(longest=5).stages(plans), lambda p: 0.0, said)[0]
+        for plan in group:
+            if plan.role == "go_on":
+                assert plan.budget == trace.budget
+            else:
+                assert plan.budget.turn_tokens == len(plan.prefix) + 5 and plan.budget.tokens is None
+
 
 SMALL = ["iterations=1", "episodes=16", "evaluation.tasks=3", "evaluation.strategies=[{type='direct'}]"]
 

@@ -62,7 +62,8 @@ CLAIM = Claim(
     scale=("iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=16", "evaluation.tasks=200"),
     arms={
         "rounds": (),
-        "long": ("sampler={type='groups'}", "horizon.limit=1", f"budget.turn_tokens={ROUNDS * TOKENS}"),
+        # answers are longer, so there are fewer: sampled tokens are about equal
+        "long": ("sampler={type='groups'}", "horizon.limit=1", f"budget.turn_tokens={ROUNDS * TOKENS}", "episodes=72"),
         "untrained": ("learner.epochs=0", "iterations=1"),
         "one_round": ("tasks.puzzles={sources=[{type='modular_chain', lengths=[2, 2, 2]}]}",),
     },

@@ -181,7 +181,7 @@ class Stair(Cyclic):
 
 
 class StairCosine(Cyclic):
-    """SIRI's choice: a quarter of the cycle at `high`, around its beginning, a quarter at `low`, and half a cosine on
+    """One of SIRI's three schedules: a quarter of the cycle at `high`, around its beginning, a quarter at `low`, and half a cosine on
     the way down and on the way up."""
 
     def _share(self, phase: float) -> float:

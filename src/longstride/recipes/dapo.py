@@ -6,8 +6,8 @@ full; a clip that is wider above leaves unlikely tokens room to grow; every toke
 | place | choice | paper (Qwen2.5-32B, section 4.1) | here |
 |---|---|---|---|
 | plan | `DynamicSampling` | 16 answers a prompt, until 512 groups are mixed | 8, until 32 are, 4 stages at most |
-| roll out | sampling | temperature 1, 20,480 tokens | temperature 1, 160 tokens |
-| score | `TaskReward` | right or wrong, less a soft penalty for the last 4,096 tokens | right or wrong |
+| roll out | sampling | temperature 1 (verl's recipe), 20,480 tokens | temperature 1, 160 tokens |
+| score | `TaskReward` | 1 or -1, less a soft penalty in the last 4,096 tokens | 1 or 0 |
 | credit | `GroupRelative`, mixed groups only | (r - mean) / deviation | the same |
 | update | `PPO`, `Mean` over tokens | clip 0.2 and 0.28, no KL | the same |
 | update | steps, rate | 16 an iteration, 1e-6 | two passes in steps of 128 episodes, 3e-4 |

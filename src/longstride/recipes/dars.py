@@ -11,10 +11,11 @@ often; and updates take the whole batch, for noise in them costs exploration.
 | roll out | sampling | temperature 1, 3,072 tokens | temperature 1, 160 tokens |
 | score | `TaskReward` | right or wrong | the same |
 | credit | `GroupRelative`, mixed groups only | r - mean | the same |
-| update | `PPO` over the whole batch | two passes, clip 0.2, no KL | the same, mean over tokens |
+| update | `PPO` over the whole batch | two passes, clip 0.2, no KL; tokens summed, divided by a constant | the same, mean over tokens |
 | update | rate | 5e-6 | 5e-4, for two steps an iteration (1e-3 lost what it had won) |
 
-Deviations: model and tasks are those of `grpo`. Both stages are one group for the advantage, as in the release.
+Deviations: model and tasks are those of `grpo`; the release's entropy bonus, 0.001 by default, is left out. Both stages
+are one group for the advantage, as in the release.
 """
 
 from longstride.algorithms import PPO, GroupRelative

@@ -7,7 +7,7 @@ imitated: it is read, and what the policy says after it is trained.
 
 | place | choice | paper; (c): code of its authors (Qwen3-4B-Instruct) | here |
 |---|---|---|---|
-| plan | tasks | no success in 128 rollouts of 32k tokens | Countdown of four numbers: 0.6 % of rollouts succeed |
+| plan | tasks | no success in 128 rollouts of 32k tokens | Countdown of four numbers: 3 % of rollouts succeed |
 | plan | `OraclePrefix` | shortest of the beginnings, up to a quarter of the solution, with a success in 8 | up to two of its three steps, a success in 8 |
 | plan | guided to unguided | each hard problem in both forms, 1:1 | the same, as long as it is hard |
 | roll out | sampling | temperature 0.8, 16,384 tokens (c) | temperature 1, 160 tokens |

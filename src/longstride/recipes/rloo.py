@@ -7,8 +7,8 @@ log-probability of the whole answer. No ratio, no clipping, no critic; the gradi
 |---|---|---|---|
 | credit | `GroupRelative` | r - mean of the k - 1 others, k = 2 and 4 | the same, k = 8 |
 | update | `Reinforce`, `Constant` | the sum over an answer's tokens, the mean over answers | the same |
-| update | passes over an answer | one | one |
-| update | KL to the reference | in the reward | none |
+| update | passes over an answer | one in two steps (Pythia), two (Llama) | one in two steps |
+| update | KL to the reference | in the reward, 0.03 or 0.1 | none |
 | the rest | | Pythia 6.9B and Llama 7B, a learned model of preferences as reward | as in `grpo` |
 
 Deviations: model, tasks and rate are those of `grpo`; an iteration is two optimiser steps, the second of which is one

@@ -38,7 +38,7 @@ class Anytime(Strategy):
 
     answers: Count = 1
     """Answers at each place. Regret is linear in them, so that one is enough where there are many tasks; the paper's
-    release asks for 16."""
+    release asks for 8."""
     within: tuple[Count, ...] = ()
     """Smaller budgets, in tokens, each a measure `anytime@N` of the same answers."""
     longest: Count = 16

@@ -257,6 +257,8 @@ def test_the_verdict_needs_the_effect_and_its_absence_in_the_control(
 def test_a_claim_that_cannot_be_judged_is_refused_before_anything_runs(recipe, tmp_path):
     with pytest.raises(ValueError, match="did you mean 'short'"):
         make_claim(expected=Ordering(relations=("long > shirt",)))
+    with pytest.raises(ConfigError, match="unknown strategy 'direct_3_turns'"):
+        run_claim(make_claim(expected=Ordering(relations=("long@direct_3_turns > short",))), recipe, tmp_path)
     with pytest.raises(ConfigError, match="two different seeds"):
         run_claim(make_claim(), recipe, tmp_path, seeds=[3, 3])
     with pytest.raises(ConfigError, match="horizn"):

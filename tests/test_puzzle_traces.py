@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from collections import Counter
 from itertools import islice
 
@@ -69,6 +70,9 @@ def test_a_countdown_is_told_with_the_numbers_that_are_left_and_then_what_is_wan
         for told in thought_of(demo.texts[0]).split(" ; again ; "):
             left = Counter(puzzle.numbers)
             *first, pair, last = told.split(" ; ")
+            steps = re.findall(r"[0-9]+ [-+*/] [0-9]+ = [0-9]+", told)
+            again = [sorted(part.split()) for part in restated(puzzle.numbers, steps, puzzle.target)]
+            assert again == [sorted(part.split()) for part in told.rpartition(" ")[0].split(" ; ")]
             made, _, verdict_said = last.partition(f" want {puzzle.target} ")
             for step in [*first, made]:
                 expression, _, result = step.partition(" = ")

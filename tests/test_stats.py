@@ -179,7 +179,7 @@ def test_a_relation_may_name_its_own_measure():
     found = Ordering(relations=relations).judge(results, "success", seed=0)
     assert [f.effect.mean for f in found] == pytest.approx([0.198, 4, -4])
     assert [(f.relation, f.gap) for f in found] == list(zip(relations, (0, 2, 0), strict=True))
-    with pytest.raises(ConfigError, match="unknown arm 'noisy'"):
+    with pytest.raises(ConfigError, match="no results in 'length': unknown arm 'noisy'"):
         Ordering(relations=("noisy > short in length",)).judge(results, "success", seed=0)
 
 

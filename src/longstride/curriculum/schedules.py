@@ -181,8 +181,8 @@ class Stair(Cyclic):
 
 
 class StairCosine(Cyclic):
-    """One of SIRI's three schedules: a quarter of the cycle at `high`, around its beginning, a quarter at `low`, and half a cosine on
-    the way down and on the way up."""
+    """One of SIRI's three schedules: a quarter of the cycle at `high`, around its beginning, a quarter at `low`, and
+    half a cosine on the way down and on the way up."""
 
     def _share(self, phase: float) -> float:
         from_start = min(phase, 1 - phase)

@@ -69,7 +69,7 @@ CLAIM = Claim(
     },
     measure="length",
     expected=Ordering(relations=("by_turns > constant by 0.5", "constant > coupled in success")),
-    # without a lead the two ratios are one; on a sheet all episodes are of one length: the two divisors differ by a factor alone
+    # on a sheet all episodes are of one length: the two divisors differ by a factor alone
     control=Ordering(relations=("sheet_by_turns > sheet_constant by 0.5",)),
     seeds=(0, 1, 2, 3, 4),
 )

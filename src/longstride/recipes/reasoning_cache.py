@@ -8,7 +8,7 @@ it is. Training begins in states that the policy itself came to.
 |---|---|---|---|
 | plan | `SummaryStates` | 3 rounds explore, 2 of the states that they saw, 8 rollouts of a round from each | the same |
 | plan | tasks | 64 an update | 16 |
-| roll out | `Newest`, sampling | task and summary; temperature 1, at most 16,384 tokens | temperature 1, 40 tokens |
+| roll out | `Newest`, sampling | task and summary; temperature 1, at most 16,384 tokens | temperature 1, 48 tokens |
 | roll out | summary | by the model itself, not trained | by rule: what is left of a chain, failed first moves of a Countdown |
 | score | `TaskReward` | the answer of the round | the same |
 | credit | `GroupRelative` | (r - mean) / deviation in the group of a state | the same, mixed groups only |
@@ -17,7 +17,7 @@ it is. Training begins in states that the policy itself came to.
 | test | rounds | 12 or 16, 32 for 512k tokens | 3, beside it 1, 8 and 12 |
 
 Deviations: model and puzzles are those of `grpo`; the summariser is a rule, so that nothing but reasoning is learned,
-and believes what the policy says: an answer that it wrongly calls found stands in all later rounds; groups of one
+and believes what the policy says: an answer that it wrongly calls found stands until a round says no; groups of one
 outcome are left out, many of which begin in such a state; there is no second stage, with replay of earlier summaries.
 """
 
@@ -33,9 +33,9 @@ from longstride.training.recipe import Claim, Evaluation
 
 ROUNDS = 3
 """Rounds that explore, and that are tested; none is trained beyond."""
-TOKENS = 40
-"""Sampled tokens of a round: six steps of a chain, or an attempt at a Countdown of four numbers. The hardest tasks need
-several rounds."""
+TOKENS = 48
+"""Sampled tokens of a round: six steps of a chain and the answer, or an attempt at a Countdown of four numbers and the
+answer. The hardest tasks need several rounds."""
 
 RECIPE = grpo.RECIPE.model_copy(
     update={

@@ -64,7 +64,8 @@ _BLIND = "context={type='newest'}"
 CLAIM = Claim(
     name="score",
     paper="arXiv 2409.12917, abstract",
-    statement="What a second attempt gains on the first takes two stages and the bonus.",
+    statement="Second attempts gain more on first ones in two stages with the bonus than without the bonus, and than where "
+    "both attempts are credited with their own reward from the beginning.",
     scale=(
         "iterations=24",
         "episodes=128",

@@ -24,6 +24,12 @@ if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
 
 STEP = ";"
 """What divides the steps of a thought about a puzzle."""
+MARKS = (STEP, MARK)
+"""Tokens before which a thought may be cut: where the next step, or the answer, begins."""
+CLOSING = f"{MARK} answer"
+"""What ends a thought; the answer itself is the policy's."""
+LONGEST = 16
+"""Tokens of an answer that is asked for: five numbers of a Countdown in brackets, and no room to think on."""
 GUIDED = "guided"
 """Role of an episode that begins with a part of a solution."""
 
@@ -40,6 +46,12 @@ class Oracle(Protocol):
 def cuts(chat: "ChatFormat", ids: Sequence[int], marks: Sequence[str]) -> list[int]:
     """How many ids stand before each token that is one of the marks."""
     return [k for k, i in enumerate(ids) if chat.decode([i]) in marks]
+
+
+def answering(plan: Plan, prefix: tuple[int, ...], longest: int) -> Plan:
+    """The plan of an answer at once, behind a prefix that asks for it: it has room of its own, whatever the budget."""
+    budget = plan.budget.model_copy(update={"tokens": None, "turn_tokens": len(prefix) + longest})
+    return replace(plan, prefix=prefix, budget=budget, role=FORCED)
 
 
 class OraclePrefix(Sampler):
@@ -100,14 +112,14 @@ class ForcedTermination(Sampler):
     The trace is an episode of its own (role `trace`). The places are its start and all marks, equally likely.
     """
 
-    marks: tuple[str, ...] = (STEP, MARK)
-    """Tokens before which a trace may be cut: where the next step, or the answer, begins."""
-    closing: str = f"{MARK} answer"
-    """What ends a thought; the answer itself is the policy's."""
+    marks: tuple[str, ...] = MARKS
+    """Tokens before which a trace may be cut."""
+    closing: str = CLOSING
+    """What ends a thought."""
     forced: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Part of a group that must answer at once (role `forced`); the rest may go on (role `go_on`)."""
-    longest: Count = 16
-    """Tokens that such an answer may take, beyond the budget: no room to think on."""
+    longest: Count = LONGEST
+    """Tokens that such an answer may take, beyond the budget."""
     everywhere: bool = False
     """Whether groups begin at all places of a trace, as in the paper's online release."""
 
@@ -122,12 +134,6 @@ class ForcedTermination(Sampler):
                 group = planner.group(trace.task, prefix=said[:place], role=GO_ON)
                 forced = round(self.forced * len(group))
                 # an action from the same state, so it is held against those that go on from there
-                plans += [self._forced(plan, closing) for plan in group[:forced]]
+                plans += [answering(plan, plan.prefix + closing, self.longest) for plan in group[:forced]]
                 plans += group[forced:]
         return traces + (yield plans)
-
-    def _forced(self, plan: Plan, closing: tuple[int, ...]) -> Plan:
-        """The plan with an answer at once."""
-        prefix = plan.prefix + closing
-        budget = plan.budget.model_copy(update={"tokens": None, "turn_tokens": len(prefix) + self.longest})
-        return replace(plan, prefix=prefix, budget=budget, role=FORCED)

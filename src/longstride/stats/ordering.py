@@ -88,7 +88,8 @@ class Ordering(Component):
             arms = results.get(named or measure, {})
             for name in (better, worse):
                 if name not in arms:
-                    raise ConfigError(f"relation {text!r}: {unknown('arm', name, arms)}")
+                    which = f"in {named or measure!r}: {unknown('arm', name, arms)}" if arms else "in any arm"
+                    raise ConfigError(f"relation {text!r}: no results {which}")
             try:
                 effect = paired_difference_clustered(_by_seed(arms[better]), _by_seed(arms[worse]), seed, level)
             except ValueError as e:

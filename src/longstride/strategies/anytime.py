@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from longstride.algorithms.progress import FORCED, regret
-from longstride.core.budget import Budget
+from longstride.algorithms.progress import regret
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
-from longstride.envs.text import MARK
-from longstride.rollout.branching import STEP, cuts
+from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answering, cuts
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player
 from longstride.strategies.base import Course, Played, Strategy
@@ -32,22 +30,16 @@ APART = 2**32
 
 
 class Anytime(Strategy):
-    """The first answer counts. Beside it `anytime` is 1 - normalised regret: the mean height, over the tokens of the
-    budget, of the share of right answers among those asked for there (`algorithms.progress.regret`). A place is as many
-    tokens from the start as an answer there begins with; the answer itself is not counted."""
+    """The first answer counts. Beside it answers are asked for at the start and wherever a step or the answer begins,
+    as `rollout.branching.ForcedTermination` does; `anytime` is 1 - normalised regret: the mean height, over the tokens
+    of the budget, of the share of right ones among them (`algorithms.progress.regret`). A place is as many tokens from
+    the start as an answer there begins with; the answer itself is not counted."""
 
     answers: Count = 1
     """Answers at each place. Regret is linear in them, so that one is enough where there are many tasks; the paper's
     release asks for 8."""
     within: tuple[Count, ...] = ()
     """Smaller budgets, in tokens, each a measure `anytime@N` of the same answers."""
-    longest: Count = 16
-    """Tokens that an answer may take, beyond the budget: five numbers of a Countdown in brackets, and no room to think
-    on."""
-    marks: tuple[str, ...] = (STEP, MARK)
-    """Tokens before which an answer is asked for, beside the start: where the next step, or the answer, begins."""
-    closing: str = f"{MARK} answer"
-    """What ends the thought; the answer itself is the policy's."""
 
     @property
     def name(self) -> str:
@@ -65,11 +57,16 @@ class Anytime(Strategy):
                 f"strategy {self.name} asks for answers in the middle of an only turn, and episodes may take {turns}; "
                 "take tasks of a single turn, with test_horizon={type='fixed', limit=1}, or evaluate under direct"
             )
+        if (least := min(map(_tokens, plans), default=0)) < max(self.within, default=0):
+            raise ConfigError(
+                f"strategy {self.name}: within has budgets up to {max(self.within)} tokens, and an episode may take "
+                f"{least}; name smaller ones"
+            )
         episodes = yield plans
         asked = [self._asked(plan, t, player.chat) for plan, t in zip(plans, episodes, strict=True)]
         answers = iter((yield [plan for of_one in asked for plan in of_one]))
         return [
-            Played(t, self._measures(plan.budget, list(islice(answers, len(of_one)))))
+            Played(t, self._measures(plan, list(islice(answers, len(of_one)))))
             for plan, t, of_one in zip(plans, episodes, asked, strict=True)
         ]
 
@@ -77,26 +74,24 @@ class Anytime(Strategy):
         """The plans of an episode's answers, place by place; of a failed one none."""
         if episode.stop.failed:
             return []
-        said, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(self.closing)
-        prefixes = [tuple(said[:place] + closing) for place in sorted({0, *cuts(chat, said, self.marks)})]
+        said, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(CLOSING)
+        prefixes = [tuple(said[:place] + closing) for place in sorted({0, *cuts(chat, said, MARKS)})]
         return [
-            replace(
-                plan,
-                ordinal=(plan.ordinal + 1) * APART + n,
-                budget=plan.budget.model_copy(update={"tokens": None, "turn_tokens": len(prefix) + self.longest}),
-                prefix=prefix,
-                role=FORCED,
-            )
+            replace(answering(plan, prefix, LONGEST), ordinal=(plan.ordinal + 1) * APART + n)
             for n, prefix in enumerate(prefix for prefix in prefixes for _ in range(self.answers))
         ]
 
-    def _measures(self, budget: Budget, answers: Sequence[Trajectory]) -> dict[str, float | None]:
+    def _measures(self, plan: Plan, answers: Sequence[Trajectory]) -> dict[str, float | None]:
         """`anytime` and its kin of an episode; None where it or one of its answers failed."""
         solved: dict[int, list[float]] = {}
         for t in answers:
             solved.setdefault(len(t.prefix), []).append(float(t.success))
         curve = list(solved), [fmean(at) for at in solved.values()]
-        budgets = {"anytime": min(budget.turn_tokens, budget.tokens or budget.turn_tokens)}
-        budgets |= {f"anytime@{n}": n for n in self.within}
+        budgets = {"anytime": _tokens(plan)} | {f"anytime@{n}": n for n in self.within}
         whole = bool(answers) and not any(t.stop.failed for t in answers)
         return {name: 1 - regret(*curve, n) if whole else None for name, n in budgets.items()}
+
+
+def _tokens(plan: Plan) -> int:
+    """Tokens that an episode may sample."""
+    return min(plan.budget.turn_tokens, plan.budget.tokens or plan.budget.turn_tokens)

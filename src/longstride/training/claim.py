@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from longstride.core.component import unknown
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import commit
@@ -65,8 +66,8 @@ def run_claim(
         `command`, `seconds`.
 
     Raises:
-        ConfigError: before anything is run: fewer than two seeds, an arm that cannot be built, or checks of answers
-            where none are given.
+        ConfigError: before anything is run: fewer than two seeds, an arm that cannot be built, a strategy that it is
+            not evaluated under, or checks of answers where none are given; after the runs: a measure that none has.
         RunError: see `Experiment.train`.
     """
     seeds = tuple(claim.seeds if seeds is None else seeds)
@@ -80,6 +81,11 @@ def run_claim(
         for seed in seeds
         for arm, changes in claim.arms.items()
     }
+    for arm, _, strategy in (side.partition("@") for relation in claim.relations for side in relation[:2]):
+        run = runs[arm, seeds[0]]
+        others = [s.name for s in run.evaluation.strategies[1:]] if isinstance(run, Recipe) else []
+        if strategy and strategy not in others:
+            raise ConfigError(f"{arm}@{strategy}: {unknown('strategy', strategy, others)}")
     curves: Curves = {}
     _train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
     for arm, seed in runs:
@@ -188,7 +194,9 @@ def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict
 
 def _value(point: dict[str, Any], measure: str) -> float:
     """The mean over tasks of a measure at a point of a curve."""
-    return fmean(v for v in point["values"][measure] if v is not None)
+    if not (values := [v for v in point["values"][measure] if v is not None]):
+        raise RunError(f"no task has {measure!r} after {point['iteration']} iterations; see `failed` in metrics.jsonl")
+    return fmean(values)
 
 
 def _paired_values(curves: Curves, measure: str) -> dict[str, np.ndarray]:
@@ -197,7 +205,7 @@ def _paired_values(curves: Curves, measure: str) -> dict[str, np.ndarray]:
     last = {
         side: [curve[-1]["values"][measure] for curve in by_seed]
         for side, by_seed in curves.items()
-        if all(measure in curve[-1]["values"] for curve in by_seed)
+        if all(measure in point["values"] for curve in by_seed for point in curve)
     }
     if not last:
         raise ConfigError(f"no evaluation has the measure {measure!r}; take one of `measures` in a run's metrics.jsonl")
@@ -271,7 +279,8 @@ def _table(result: dict[str, Any], drawn: bool) -> str:
     """The result as a page."""
     lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
     spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
-    measure, *others = dict.fromkeys(m for arm in result["arms"].values() for m in arm["measures"])
+    measure = result["measure"]
+    others = dict.fromkeys(m for arm in result["arms"].values() for m in arm["measures"] if m != measure)
     titles = ["arm", measure, "95 % over seeds", "by seed", *(name.replace("_", " ") for name in [*others, *spent])]
     lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for name, arm in result["arms"].items():

@@ -3,7 +3,7 @@
 | puzzle | a trace |
 |---|---|
 | `ModularChain` | `Thought: 3 + 4 ≡ 7 ; 7 * 2 ≡ 3 Action: answer 3` |
-| `Countdown` | `Thought: 5 + 3 = 8 ; 8 4 want 11 ; 8 - 4 = 4 want 11 no ; again ; ... want 11 yes Action: answer ...` |
+| `Countdown` | `Thought: 5 + 3 = 8 , 4 ; 8 4 want 11 ; 8 - 4 = 4 want 11 no ; again ; ... yes Action: answer ...` |
 
 What a small model compares has to stand side by side: the numbers beside a step's result while more than one is left,
 and what is wanted beside the last two and beside what they make. One who gives up answers with what he has: the value

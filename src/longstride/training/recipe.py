@@ -57,6 +57,13 @@ class Evaluation(Component):
     baselines: bool = True
     """Whether the trivial policies are run on the same tasks, once."""
 
+    @model_validator(mode="after")
+    def _tells_strategies_apart(self) -> Self:
+        names = [strategy.name for strategy in self.strategies]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"strategies: two of them are called {min(twice)!r}, and rows are told apart by name")
+        return self
+
 
 class Stage(Component):
     """A part of a run with another objective, from some iteration on; what is left out stays as the stage before had

@@ -166,16 +166,17 @@ def steps_of(expression: str) -> list[str]:
 
 
 def restated(numbers: Sequence[int], steps: Sequence[str], target: int) -> list[str]:
-    """Steps as one writes them who compares what stands side by side: with the numbers beside a result while more than
-    one is left, and with what is wanted beside the last two and beside what they make."""
+    """Steps as one writes them who compares what stands side by side: with the numbers beside a result, and with what
+    is wanted beside the numbers of the last step and beside what they make."""
     left, told = list(numbers), []
-    for step in steps:
+    for n, step in enumerate(steps, 1):
         a, _, b, _, c = step.split()
-        if len(left) == 2:
+        last = n == len(steps)
+        if last:
             told.append(f"{a} {b} want {target}")
         left.remove(int(a))
         left.remove(int(b))
-        told.append(f"{step} , {' '.join(map(str, left))}" if len(left) > 1 else f"{step} want {target}")
+        told.append(f"{step} , {' '.join(map(str, left))}" if not last else f"{step} want {target}")
         left.append(int(c))
     return told
 

@@ -1,7 +1,7 @@
 """Puzzles of several kinds as one task source: what a small model of puzzles is trained on and measured with.
 
-What always holds: every kind has the same share, in training and among held-out tasks; a task is one of its kind's own
-source, so splits and verdicts are those of that source.
+What always holds: every source has the same share, in training and among held-out tasks; a task is one of its kind's
+own source, so splits and verdicts are those of that source.
 """
 
 import random

@@ -326,6 +326,7 @@ def _plot(result: dict[str, Any], path: Path) -> bool:
     if importlib.util.find_spec("matplotlib") is None:
         return False
     from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     measure = result["measure"]
     compared = {side for text in result["ordering"] + result["control"] for side in Relation.of(text)[:2]}
@@ -336,7 +337,7 @@ def _plot(result: dict[str, Any], path: Path) -> bool:
     }
     along = [x for x in ("episodes", *SPENT) if all(curve[-1][x] for a in arms.values() for curve in a["curves"])]
     along = along or ["iteration"]
-    figure = Figure(figsize=(1 + 4 * len(along), 3.6), layout="constrained")
+    figure = Figure(figsize=(3 + 3.6 * len(along), 3.6), layout="constrained")
     for ax, x in zip(figure.subplots(1, len(along), sharey=True, squeeze=False)[0], along, strict=True):
         for name, arm in arms.items():
             x_SI = np.array([[p[x] for p in curve] for curve in arm["curves"]], float)
@@ -344,7 +345,10 @@ def _plot(result: dict[str, Any], path: Path) -> bool:
             ax.plot(x_SI.mean(0), y_SI.mean(0), label=name)
             ax.fill_between(x_SI.mean(0), y_SI.min(0), y_SI.max(0), alpha=0.15, linewidth=0)
         ax.set_xlabel(x.replace("_", " "))
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     figure.axes[0].set_ylabel(f"held-out {measure}")
-    figure.axes[0].legend(frameon=False, fontsize="small")
+    lines, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside right upper", frameon=False, fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     return True

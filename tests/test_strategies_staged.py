@@ -5,6 +5,7 @@ import json
 from typing import Any, cast
 
 import pytest
+from test_branching import Words
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
@@ -26,20 +27,6 @@ from longstride.training.trainer import train
 TASK = Task(id="t", source="s", goal="g", start="")
 THOUGHT = "Thought: 3 + 4 = 7 ; 7 * 2 = 3 Action: answer 3"
 PLACES = ["", "Thought: 3 + 4 = 7", "Thought: 3 + 4 = 7 ; 7 * 2 = 3"]
-
-
-class Words:
-    """A chat format in which a word is an id."""
-
-    def __init__(self):
-        self.words: list[str] = []
-
-    def encode(self, text):
-        self.words += [w for w in dict.fromkeys(text.split()) if w not in self.words]
-        return [self.words.index(w) for w in text.split()]
-
-    def decode(self, ids):
-        return " ".join(self.words[i] for i in ids)
 
 
 @pytest.fixture

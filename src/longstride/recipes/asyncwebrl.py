@@ -20,7 +20,6 @@ are mixed, where the paper goes on until it has 16 of them.
 """
 
 from longstride.algorithms import PPO, Correction, GroupRelative, Mean, OnPolicy
-from longstride.core.config import override
 from longstride.curriculum import Fixed, PerDifficulty
 from longstride.engines.base import Sampling
 from longstride.recipes import tti
@@ -52,7 +51,6 @@ RECIPE = Recipe(
 )
 
 _by_turns = "credit.length='turns'"
-_coupled = override("loss", PPO(dual=3.0, aggregation=Mean(over="token")))
 
 CLAIM = Claim(
     name="asyncwebrl",
@@ -63,7 +61,7 @@ CLAIM = Claim(
     arms={
         "constant": (),
         "by_turns": (_by_turns,),
-        "coupled": (_coupled,),
+        "coupled": ("loss.correction=",),
         "sheet_constant": (tti.SHEET,),
         "sheet_by_turns": (tti.SHEET, _by_turns),
     },

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from longstride.core.config import load_toml, override, resolve
+from longstride.cli.main import main
+from longstride.core.config import dump_toml, load_toml, override, resolve
 from longstride.core.errors import RunError
 from longstride.curriculum import Additive, Fixed
 from longstride.envs.control import PointMaze, play
@@ -89,7 +90,7 @@ def test_online_success_is_the_mean_of_the_evaluations_since_going_online(
 ) -> None:
     outcomes = iter([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
 
-    def evaluate(loop: ControlLoop, episodes: int, horizon: int) -> loops.Tested:
+    def evaluate(loop: ControlLoop, *how: Any) -> loops.Tested:
         played = play(loop.tasks.tests(1, 1)[0], loop.learner.actor(0, explore=False), 0)[:2]
         for e, outcome in zip(played, next(outcomes), strict=True):
             e.terminated = bool(outcome)
@@ -105,6 +106,31 @@ def test_online_success_is_the_mean_of_the_evaluations_since_going_online(
 def test_an_arm_may_put_another_agent_into_a_recipe() -> None:
     agent = algorithms.sac_bc(steps=3, alpha=0.5)
     assert resolve(ControlRecipe, RECIPE, [override("agent", agent)]).agent == agent != RECIPE.agent
+
+
+def test_eval_tests_a_run_as_its_last_rows_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train_control(RECIPE, tmp_path)
+    assert main(["eval", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["rows"]
+    last, *_, first = (r for r in reversed(rows(tmp_path)) if r["kind"] == "eval")
+    for row, kept in zip(found, (last, first), strict=True):
+        assert row == {key: kept[key] for key in ("policy", "strategy", "horizon", "summary", "interval")}
+    assert main(["eval", str(tmp_path), "evaluation.episodes=3", "--horizon", "4"]) == 0
+    title, head, agent, _ = capsys.readouterr().out.splitlines()
+    assert title == "5 held-out tasks, horizon 4, 95 % intervals"
+    assert head.split()[3:] == [*(f"umaze-{k}" for k in range(1, 6)), "length", "timeouts", "invalid"]
+    assert agent.split()[-3:] == ["4.0", "1.00", "-"]
+
+
+def test_eval_of_a_control_run_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.toml").write_text(dump_toml(RECIPE), encoding="utf-8")
+    for words, message in (
+        (["--strategy", "anytime"], "is for language agents"),
+        (["--tasks", "9"], "unknown key 'tasks'"),
+        ([], "no checkpoint yet"),
+    ):
+        assert main(["eval", str(tmp_path), *words]) == 2
+        assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("at", [1, 2, 5, 7])

@@ -50,8 +50,8 @@ def recipe_from(target: str) -> "Recipe":
     found = experiment_from(target)
     if not isinstance(found, Recipe):
         raise ConfigError(
-            f"{target} is a {found.type_name()}, and this command is for language agents (type recipe); the tests of a "
-            "run of any type stand in its report: `longstride view RUN`"
+            f"{target} is a {found.type_name()}, and this command is for language agents (type recipe); "
+            "`longstride view RUN` shows a run of any type"
         )
     return found
 

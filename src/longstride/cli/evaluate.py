@@ -2,18 +2,22 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from longstride.cli.common import RUN_FILE, print_json, recipe_from
+from longstride.cli.common import RUN_FILE, experiment_from, print_json
+from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from longstride.core.task import Task
     from longstride.strategies import Strategy
     from longstride.training.recipe import Recipe
 
+Watch = Callable[[str], Callable[[int, int], None]]
+"""Gives a progress callback (done, total) for what is evaluated."""
 MODEL_RECIPES = {"base-keep-last": "webagent_r1", "base-miniwob": "tti_miniwob", "base-puzzles": "grpo"}
 """Give tasks, horizon and context where a model is evaluated and no run says which; `tti` for any other model."""
 
@@ -26,7 +30,10 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
-        "--strategy", choices=("direct", "check-again", "anytime"), default="direct", help="what is done at test time"
+        "--strategy",
+        choices=("direct", "check-again", "anytime"),
+        default="direct",
+        help="what a language agent does at test time",
     )
     parser.add_argument(
         "--checks", type=_span, default=range(2, 3), metavar="N|A..B", help="answers needed by check-again (1..4)"
@@ -53,57 +60,82 @@ def _span(text: str) -> range:
 def run(args: argparse.Namespace) -> int:
     """Prints a row for each policy and strategy."""
     from longstride.core.config import resolve
-    from longstride.strategies import Anytime, CheckAgain, Direct
+    from longstride.training.control import ControlRecipe, evaluate_run
     from longstride.training.recipe import Recipe
 
-    toml = Path(args.target) / RUN_FILE
-    overrides = [f"evaluation.tasks={t}" if t.lstrip("-").isdecimal() else f"tasks.type={t}" for t in args.tasks]
-    if args.browser:
-        overrides.append(f"tasks.browser={args.browser}")
-    if args.horizon is not None:
-        overrides.append(f"test_horizon={{type='fixed', limit={args.horizon}}}")
-    overrides += args.overrides
-    whose = str(toml) if toml.is_file() else MODEL_RECIPES.get(args.target, "tti")
-    recipe = resolve(Recipe, recipe_from(whose), overrides)
-    tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
-    strategies = {
-        "direct": [Direct()],
-        "check-again": [CheckAgain(checks=n) for n in args.checks],
-        "anytime": [Anytime()],
-    }
-    rows = _rows(args.target, recipe, tasks, strategies[args.strategy])
+    run_file = Path(args.target) / RUN_FILE
+    experiment = experiment_from(str(run_file) if run_file.is_file() else MODEL_RECIPES.get(args.target, "tti"))
+    experiment = resolve(type(experiment), experiment, _overrides(args))
+    with _bars() as watch:
+        if isinstance(experiment, ControlRecipe):
+            if args.strategy != "direct":
+                raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
+            rows = evaluate_run(experiment, run_file.parent, watch)
+            tasks = len(rows[0]["summary"]["by_source"])
+        else:
+            assert isinstance(experiment, Recipe)
+            held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
+            rows, tasks = _rows(args.target, experiment, held_out, _strategies(args), watch), len(held_out)
     if args.json:
-        print_json({"target": args.target, "tasks": len(tasks), "seed": recipe.seed, "rows": rows})
+        print_json({"target": args.target, "tasks": tasks, "seed": experiment.seed, "rows": rows})
     else:
-        _print_table(rows, len(tasks))
+        _print_table(rows, tasks)
     return 0
 
 
-def _rows(
-    target: str, recipe: "Recipe", tasks: "Sequence[Task]", strategies: "Sequence[Strategy]"
-) -> list[dict[str, Any]]:
-    """Rows with the keys of an evaluation in `metrics.jsonl`."""
+def _overrides(args: argparse.Namespace) -> list[str]:
+    """What the options say, as settings of a recipe."""
+    found = [f"evaluation.tasks={t}" if t.lstrip("-").isdecimal() else f"tasks.type={t}" for t in args.tasks]
+    if args.browser:
+        found.append(f"tasks.browser={args.browser}")
+    if args.horizon is not None:
+        found.append(f"test_horizon={{type='fixed', limit={args.horizon}}}")
+    return [*found, *args.overrides]
+
+
+def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
+    from longstride.strategies import Anytime, CheckAgain, Direct
+
+    match args.strategy:
+        case "check-again":
+            return [CheckAgain(checks=n) for n in args.checks]
+        case "anytime":
+            return [Anytime()]
+        case _:
+            return [Direct()]
+
+
+@contextmanager
+def _bars() -> Iterator[Watch]:
+    """Progress bars on stderr, one for each name that is asked for."""
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from longstride.models.load import load_policy
-    from longstride.training.evaluate import evaluate_baselines, evaluate_policy, limits_by_difficulty, load_run
 
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
 
-        def watch(name: str) -> Any:
-            bar = bars.add_task(name, total=len(tasks))
+        def watch(name: str) -> Callable[[int, int], None]:
+            bar = bars.add_task(name, total=None)
             return lambda done, total: bars.update(bar, completed=done, total=total)
 
-        path = Path(target)
-        agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target)
-        start = load_policy(recipe.model) if target != recipe.model else None
-        results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
-        if start is not None:
-            results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
-        baselines = evaluate_baselines(recipe, tasks, watch("baselines"))
-        results += [(name, "direct", result) for name, result in baselines.items()]
+        yield watch
+
+
+def _rows(
+    target: str, recipe: "Recipe", tasks: "Sequence[Task]", strategies: "Sequence[Strategy]", watch: Watch
+) -> list[dict[str, Any]]:
+    """Rows with the keys of an evaluation in `metrics.jsonl`."""
+    from longstride.models.load import load_policy
+    from longstride.training.evaluate import evaluate_baselines, evaluate_policy, limits_by_difficulty, load_run
+
+    path = Path(target)
+    agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target)
+    start = load_policy(recipe.model) if target != recipe.model else None
+    results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
+    if start is not None:
+        results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
+    baselines = evaluate_baselines(recipe, tasks, watch("baselines"))
+    results += [(name, "direct", result) for name, result in baselines.items()]
     horizon = limits_by_difficulty(recipe.test_horizon, 1)
     return [
         {
@@ -119,24 +151,25 @@ def _rows(
 
 
 def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
-    horizon = rows[0]["horizon"]
-    turns = " / ".join(map(str, horizon.values())) if len(set(horizon.values())) > 1 else horizon["easy"]
-    print(f"{tasks} held-out tasks, horizon {turns}, 95 % intervals")
-    print(
-        f"{'policy':15}{'strategy':15}{'success':21}{'easy':6}{'medium':8}{'hard':6}{'length':8}{'timeouts':10}invalid"
-    )
+    horizon = turns = rows[0]["horizon"]
+    parts, parted = tuple(rows[0]["summary"].get("by_source", ())), "by_source"
+    if isinstance(horizon, dict):
+        parts, parted = tuple(horizon), "by_difficulty"
+        turns = " / ".join(map(str, horizon.values())) if len(set(horizon.values())) > 1 else horizon["easy"]
+    lines = [["policy", "strategy", "success", *parts, "length", "timeouts", "invalid"]]
     for row in rows:
         s, (low, high) = row["summary"], row["interval"]
-        easy, medium, hard = (
-            f"{s['by_difficulty'][d]['success']:.2f}" if d in s["by_difficulty"] else "-" for d in horizon
-        )
+        by_part = (f"{s[parted][p]['success']:.2f}" if p in s[parted] else "-" for p in parts)
+        invalid = f"{s['invalid']:.2f}" if "invalid" in s else "-"
         success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]"
-        print(
-            f"{row['policy']:15}{row['strategy']:15}{success:21}{easy:6}{medium:8}{hard:6}"
-            f"{s['length']:<8.1f}{s['timeouts']:<10.2f}{s['invalid']:.2f}"
-        )
+        numbers = (f"{s['length']:.1f}", f"{s['timeouts']:.2f}", invalid)
+        lines.append([row["policy"], row["strategy"], success, *by_part, *numbers])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    print(f"{tasks} held-out tasks, horizon {turns}, 95 % intervals")
+    for line in lines:
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
     for row in rows:
-        if values := [v for v in row["measures"].get("anytime", ()) if v is not None]:
+        if values := [v for v in row.get("measures", {}).get("anytime", ()) if v is not None]:
             print(f"{row['policy']} {row['strategy']}: anytime {fmean(values):.3f} (1 - normalised regret)")
     if failed := sum(row["summary"]["failed"] for row in rows):
         print(f"{failed} episodes failed for reasons of infrastructure; they are in no figure above")

@@ -8,7 +8,7 @@ the offline data is made again from the seed.
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +16,16 @@ import numpy as np
 from pydantic import Field
 
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.curriculum.schedules import BudgetSchedule
 from longstride.envs.control import ControlTasks, Episode
 from longstride.stats import wilson_interval
+from longstride.training.checkpoint import latest_checkpoint
 from longstride.training.config import Count
 from longstride.training.experiment import Experiment
 from longstride.training.run_folder import Listener, RunFiles, Silent
-from longstride.value import Agent, ControlLoop, Phase
+from longstride.value import Agent, ControlLearner, ControlLoop, Phase
+from longstride.value.loop import Tested, evaluate
 
 if TYPE_CHECKING:
     from longstride.training.cluster.config import ClusterConfig
@@ -130,18 +132,10 @@ class ControlRun(RunFiles):
     def evaluated(self, loop: ControlLoop) -> None:
         """Tests the agent and writes the row."""
         horizon = self.recipe.test_horizon.at(1)
-        tested = loop.evaluate(self.recipe.evaluation.episodes, horizon)
-        by_task = {
-            name: summary_of([e for e, n in zip(tested.episodes, tested.names, strict=True) if n == name])
-            for name in dict.fromkeys(tested.names)
-        }
+        tested = loop.evaluate(self.recipe.evaluation.episodes, horizon, self.progress("eval"))
         self.row(
             "eval",
-            policy="agent" if self.iteration else "warm_start",
-            strategy="direct",
-            horizon=horizon,
-            summary=summary_of(tested.episodes) | {"by_source": by_task},
-            interval=list(wilson_interval(sum(e.terminated for e in tested.episodes), len(tested.episodes))),
+            **evaluation_row("agent" if self.iteration else "warm_start", horizon, tested),
             outcomes=tested.outcomes,
             measures={"success": tested.outcomes, "online_success": self._online_success(tested.outcomes)},
         )
@@ -158,6 +152,50 @@ class ControlRun(RunFiles):
         """Makes a checkpoint."""
         tensors, numbers = loop.state()
         self.keep(Path.mkdir, tensors, numbers | {"episodes": self.episodes, "env_steps": self.env_steps})
+
+
+def evaluate_run(
+    recipe: ControlRecipe, folder: Path, watch: Callable[[str], Callable[[int, int], None]]
+) -> list[dict[str, Any]]:
+    """Tests the agent of a run's last checkpoint, and one that was never trained, on the same episodes.
+
+    Args:
+        recipe: the run's, where another seed, horizon or number of episodes may have been chosen.
+        folder: of the run.
+        watch: gives a progress callback for what is tested.
+
+    Returns:
+        What metrics rows say of the two evaluations, the agent's first.
+
+    Raises:
+        RunError: nothing was finished in the run yet; its checkpoint is damaged, or of another agent.
+    """
+    checkpoint = latest_checkpoint(folder)
+    if checkpoint is None:
+        raise RunError(f"{folder} has no checkpoint yet; let the run finish an iteration")
+    start, agent = (ControlLearner(recipe.agent, recipe.tasks.spec, recipe.seed) for _ in range(2))
+    agent.load_state(checkpoint.tensors())
+    episodes, horizon = recipe.evaluation.episodes, recipe.test_horizon.at(1)
+    rows = []
+    for policy, learner in (("agent", agent), ("warm_start", start)):
+        tested = evaluate(recipe.tasks, learner, recipe.seed, episodes, horizon, watch(policy))
+        rows.append(evaluation_row(policy, horizon, tested))
+    return rows
+
+
+def evaluation_row(policy: str, horizon: int, tested: Tested) -> dict[str, Any]:
+    """What a metrics row says of an evaluation."""
+    by_task = {
+        name: summary_of([e for e, n in zip(tested.episodes, tested.names, strict=True) if n == name])
+        for name in dict.fromkeys(tested.names)
+    }
+    return {
+        "policy": policy,
+        "strategy": "direct",
+        "horizon": horizon,
+        "summary": summary_of(tested.episodes) | {"by_source": by_task},
+        "interval": list(wilson_interval(sum(e.terminated for e in tested.episodes), len(tested.episodes))),
+    }
 
 
 def summary_of(episodes: list[Episode]) -> dict[str, Any]:

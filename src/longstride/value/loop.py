@@ -80,6 +80,21 @@ class Tested(NamedTuple):
         }
 
 
+def evaluate(
+    tasks: ControlTasks,
+    learner: ControlLearner,
+    seed: int,
+    episodes: int,
+    horizon: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Tested:
+    """Plays the test tasks, `episodes` times each: the same starts, goals and noise whenever one seed is asked for.
+    `progress` is told how many of the `horizon` steps were taken."""
+    env, names = tasks.tests(episodes, horizon)
+    actor = learner.actor(derive(seed, "eval", "noise"), explore=False)
+    return Tested(play(env, actor, derive(seed, "eval"), lambda step: progress(step, horizon)), names)
+
+
 class ControlLoop:
     """A learner, its data, and where both are in their phases. Iterations count from 1.
 
@@ -154,11 +169,11 @@ class ControlLoop:
         kept = round(phase.retained * self.agent.batch) if len(self.collected) else self.agent.batch
         return [(self.offline, kept), (self.collected, self.agent.batch - kept)]
 
-    def evaluate(self, episodes: int, horizon: int) -> Tested:
-        """Plays the test tasks, `episodes` times each: the same starts, goals and noise whenever it is asked."""
-        env, names = self.tasks.tests(episodes, horizon)
-        actor = self.learner.actor(derive(self.seed, "eval", "noise"), explore=False)
-        return Tested(play(env, actor, derive(self.seed, "eval")), names)
+    def evaluate(
+        self, episodes: int, horizon: int, progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> Tested:
+        """See `evaluate`."""
+        return evaluate(self.tasks, self.learner, self.seed, episodes, horizon, progress)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors and numbers of a checkpoint made now. The offline data is not in it: it is made again."""

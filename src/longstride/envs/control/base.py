@@ -101,8 +101,8 @@ class ControlTasks(Component):
         """Copies that start the test tasks, `count` episodes of each, and the task's name for each copy."""
 
 
-def play(env: VectorEnv, act: Act, seed: int) -> list[Episode]:
-    """Plays one episode in each copy until all have ended."""
+def play(env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None] = lambda step: None) -> list[Episode]:
+    """Plays one episode in each copy until all have ended; `progress` is told how many steps were taken."""
     observation_BO = env.reset(seed)
     goal_BG = env.goal.copy()
     seen, taken, earned = [observation_BO], [], []
@@ -116,6 +116,7 @@ def play(env: VectorEnv, act: Act, seed: int) -> list[Episode]:
         earned.append(reward_B)
         length_B += ~ended_B
         ended_B = terminated_B | truncated_B
+        progress(len(taken))
     seen_BTO, taken_BTA, earned_BT = (
         np.stack(arrays, 1).astype(np.float32) for arrays in (seen, taken, earned)
     )  # fmt: skip

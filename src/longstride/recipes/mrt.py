@@ -67,7 +67,7 @@ CLAIM = Claim(
     paper="arXiv 2503.07572",
     statement="Paying for progress leads to less regret than paying for the outcome, and to more right answers, at half "
     "the tokens of training and at twice as many; a penalty on length leads to fewer.",
-    scale=(*grpo.SCALE, "evaluation.samples=2"),
+    scale=(*grpo.SCALE, "evaluation.tasks=600"),
     arms={
         "mrt": (),
         "branches": ("credit.bonus=0",),
@@ -89,5 +89,4 @@ CLAIM = Claim(
     ),
     # a thought of two steps has one place at which it could go on
     control=Ordering(relations=("alike_mrt > alike_grpo by 0.03",)),
-    seeds=(0, 1, 2, 3, 4),
 )

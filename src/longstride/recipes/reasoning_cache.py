@@ -59,7 +59,7 @@ CLAIM = Claim(
     paper="arXiv 2602.03773, abstract",
     statement="What was trained in three rounds goes on rising in eight, above a long chain of thought that was trained "
     "with as many tokens in a round.",
-    scale=("iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=16", "evaluation.tasks=200"),
+    scale=("iterations=16", "episodes=128", "learner.batch_samples=64", "evaluation.every=16", "evaluation.tasks=600"),
     arms={
         "rounds": (),
         # answers are longer, so there are fewer: sampled tokens are about equal
@@ -77,5 +77,4 @@ CLAIM = Claim(
     ),
     # what is thought in one round needs no other
     control=Ordering(relations=("one_round@direct_8_turns > one_round by 0.03",)),
-    seeds=(0, 1, 2, 3, 4),
 )

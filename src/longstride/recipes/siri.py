@@ -61,5 +61,4 @@ CLAIM = Claim(
     expected=Ordering(relations=("siri@direct_64_tokens > long@direct_64_tokens", "siri > short")),
     # two steps need 20 tokens: no limit binds
     control=Ordering(relations=("alike_siri > alike_long by 0.03",)),
-    seeds=(0, 1, 2, 3, 4),
 )  # fmt: skip

@@ -185,6 +185,10 @@ class Recipe(Experiment):
         return data
 
 
+FRESH = tuple(range(10, 20))
+"""Seeds of a claim: none of them was looked at when the settings of a page were chosen."""
+
+
 class Claim(Component):
     """What a paper says, as arms of one recipe and relations between them."""
 
@@ -207,7 +211,7 @@ class Claim(Component):
     """Relations that must *not* hold: where the paper's cause is taken away, the effect has to go too."""
     check_again: str = ""
     """Arm whose warm start and final policy are evaluated with 1 to 4 checks of the answer; none if empty."""
-    seeds: Annotated[tuple[int, ...], Field(min_length=2)] = (0, 1, 2)
+    seeds: Annotated[tuple[int, ...], Field(min_length=2)] = FRESH
     """Recipe seeds, each of them for every arm."""
 
     @model_validator(mode="after")

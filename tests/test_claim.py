@@ -18,6 +18,8 @@ from longstride.curriculum import Fixed
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.models.load import make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
+from longstride.report import claims as pages
+from longstride.report.claims import write_pages
 from longstride.rewards import TaskReward
 from longstride.rollout.context import KeepLast
 from longstride.stats import Effect, Finding, Judgement, Ordering
@@ -122,7 +124,9 @@ def recipe(tmp_path_factory) -> Recipe:
 @pytest.fixture(scope="module")
 def done(recipe, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("claims")
-    return folder, run_claim(make_claim(check_again="long"), recipe, folder)
+    result = run_claim(make_claim(check_again="long"), recipe, folder)
+    write_pages(folder, result)
+    return folder, result
 
 
 def test_a_claim_writes_what_it_found(done):
@@ -161,7 +165,7 @@ def test_arms_are_compared_under_another_strategy_and_by_another_measure(recipe,
         result["arms"][side]["measures"]["length"]["value"] for side in ("long", "long@direct_2_turns", "short")
     )
     assert long > cut > short and [e["mean"] for e in result["effects"]] == pytest.approx([long - cut, cut - short])
-    page = (tmp_path / "patience.md").read_text()
+    page = pages._page(result, drawn=True)
     assert "| arm | length |" in page and "| env steps |" in page and "| long@direct_2_turns |" in page
 
 
@@ -173,7 +177,7 @@ def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):
         assert effect["mean"] == pytest.approx(long[measure]["value"] - short[measure]["value"])
         matched = [e["mean"] for e in result["matched"] if e["relation"] == effect["relation"]]
         assert len(matched) == 2 and effect["mean"] > 0.1
-    assert "| by seed | length | env steps |" in (tmp_path / "patience.md").read_text()
+    assert "| by seed | length | env steps |" in pages._page(result, drawn=True)
 
 
 def test_a_measure_that_is_not_there_is_named(recipe, tmp_path):
@@ -201,14 +205,31 @@ def test_arms_of_one_seed_share_warm_start_tasks_and_seeds(done):
 
 def test_without_matplotlib_the_page_names_the_extra(done, monkeypatch, tmp_path):
     _, result = done
-    monkeypatch.setattr(claims.importlib.util, "find_spec", lambda name: None)
-    assert not claims._plot(result, tmp_path / "plot.svg")
-    assert "longstride[plot]" in claims._table(result, drawn=False)
+    monkeypatch.setattr(pages.importlib.util, "find_spec", lambda name: None)
+    write_pages(tmp_path, result)
+    assert not (tmp_path / "patience.svg").exists()
+    assert "longstride[plot]" in (tmp_path / "patience.md").read_text()
 
 
 def test_the_plot_is_an_svg(done):
     folder, _ = done
     assert "<svg" in (folder / "patience.svg").read_text()
+
+
+def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
+    _, result = done
+    for name in ("patience", "another"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(result | {"name": name}))
+    write_pages(tmp_path, result)
+    another, patience = (tmp_path / "README.md").read_text().splitlines()[4:]
+    for name, line in (("another", another), ("patience", patience)):
+        assert line.startswith(
+            f"| [{name}]({name}.md) | A long horizon solves what a short one cannot. | 3 | reproduced |"
+        )
+        assert "| long > short by 0.1: +0.833 [" in line and "<br>control: long_too > long by 0.1: " in line
+    (tmp_path / "another.json").write_text("{")
+    with pytest.raises(RunError, match=r"another\.json cannot be read"):
+        write_pages(tmp_path, result)
 
 
 def test_arms_are_compared_where_both_have_spent_the_same_environment_steps():

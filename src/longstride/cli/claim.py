@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from longstride.core.config import resolve
+    from longstride.report.claims import write_pages
     from longstride.report.live import Live
     from longstride.training.claim import run_claim
 
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
         lines = Live(claim.name, scaled.iterations, Console(stderr=True, force_terminal=False))
         try:
             results.append(run_claim(claim, recipe, FOLDER, seeds, lines, args.jobs))
+            write_pages(FOLDER, results[-1])
         except KeyboardInterrupt:
             again = " ".join(["--all"] if args.all else [args.name])
             count = "" if args.seeds is None else f" --seeds {args.seeds}"

@@ -6,7 +6,6 @@ interrupted claim goes on where it stopped and gives the numbers of one that was
 written down like any other.
 """
 
-import importlib.util
 import json
 import os
 from collections.abc import Sequence
@@ -53,7 +52,7 @@ def run_claim(
     Args:
         claim: what is claimed.
         recipe: what the arms override.
-        folder: runs stand in `folder/NAME/ARM-SEED`; `folder/NAME.json`, `.md` and `.svg` hold the result.
+        folder: runs stand in `folder/NAME/ARM-SEED`, the result in `folder/NAME.json`.
         seeds: instead of the claim's own; at least two.
         listener: told of each run (see `Experiment.train`); with several jobs, of each run's rows when it has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
@@ -127,8 +126,6 @@ def run_claim(
         "seconds": sum(seed_curve[-1]["seconds"] for arm in claim.arms for seed_curve in curves[arm]),
     }
     write_atomically(folder / f"{claim.name}.json", json.dumps(result, indent=1) + "\n")
-    drawn = _plot(result, folder / f"{claim.name}.svg")
-    write_atomically(folder / f"{claim.name}.md", _table(result, drawn))
     return result
 
 
@@ -273,82 +270,3 @@ def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
             result[name].append({"checks": checks, "success": summary["success"], "length": summary["length"]})
     write_atomically(path, json.dumps(result))
     return result
-
-
-def _table(result: dict[str, Any], drawn: bool) -> str:
-    """The result as a page."""
-    lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
-    spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
-    measure = result["measure"]
-    others = dict.fromkeys(m for arm in result["arms"].values() for m in arm["measures"] if m != measure)
-    titles = ["arm", measure, "95 % over seeds", "by seed", *(name.replace("_", " ") for name in [*others, *spent])]
-    lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
-    for name, arm in result["arms"].items():
-        cells = [name, "", "", ""]
-        if of := arm["measures"].get(measure):
-            lo, hi = of["interval"]
-            by_seed = ", ".join(f"{v:.3f}" for v in of["by_seed"])
-            cells = [name, f"{of['value']:.3f}", f"{lo:.3f} to {hi:.3f}", by_seed]
-        cells += [f"{of['value']:.3f}" if (of := arm["measures"].get(m)) else "" for m in others]
-        lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
-    lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
-    for e in result["effects"]:
-        lines.append(f"| {e['relation']} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {e['verdict']} |")
-    for e in result["control_effects"]:
-        said = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}[
-            e["verdict"]
-        ]
-        lines.append(f"| control: {e['relation']} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {said} |")
-    for e in result["matched"]:
-        relation = f"{e['relation']}, at equal {e['spent'].replace('_', ' ')}"
-        lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | reported only |")
-    if result["check_again"]:
-        lines += [
-            "",
-            "| policy | " + " | ".join(f"{c} checks" for c in CHECKS) + " |",
-            "|---" * (len(CHECKS) + 1) + "|",
-        ]
-        for name in result["check_again"][0]:
-            columns = zip(*(seed[name] for seed in result["check_again"]), strict=True)
-            means = [sum(p["success"] for p in column) / len(column) for column in columns]
-            lines.append(f"| {name} | " + " | ".join(f"{m:.3f}" for m in means) + " |")
-    lines += ["", f"![value by what was spent]({result['name']}.svg)"] if drawn else [
-        "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
-    ]  # fmt: skip
-    seeds = ", ".join(map(str, result["seeds"]))
-    lines += ["", f"Seeds {seeds}; commit {result['commit']}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
-    return "\n".join(lines) + "\n"
-
-
-def _plot(result: dict[str, Any], path: Path) -> bool:
-    """The measure against what was spent, or against iterations where some run collected nothing: mean of the seeds,
-    band from the lowest to the highest. Of strategies, the first and what is compared."""
-    if importlib.util.find_spec("matplotlib") is None:
-        return False
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, MaxNLocator
-
-    measure = result["measure"]
-    compared = {side for text in result["ordering"] + result["control"] for side in Relation.of(text)[:2]}
-    arms = {
-        side: arm
-        for side, arm in result["arms"].items()
-        if measure in arm["measures"] and ("@" not in side or side in compared)
-    }
-    along = [x for x in ("episodes", *SPENT) if all(curve[-1][x] for a in arms.values() for curve in a["curves"])]
-    along = along or ["iteration"]
-    figure = Figure(figsize=(3 + 3.6 * len(along), 3.6), layout="constrained")
-    for ax, x in zip(figure.subplots(1, len(along), sharey=True, squeeze=False)[0], along, strict=True):
-        for name, arm in arms.items():
-            x_SI = np.array([[p[x] for p in curve] for curve in arm["curves"]], float)
-            y_SI = np.array([[p["values"][measure] for p in curve] for curve in arm["curves"]])
-            ax.plot(x_SI.mean(0), y_SI.mean(0), label=name)
-            ax.fill_between(x_SI.mean(0), y_SI.min(0), y_SI.max(0), alpha=0.15, linewidth=0)
-        ax.set_xlabel(x.replace("_", " "))
-        ax.xaxis.set_major_locator(MaxNLocator(5))
-        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
-    figure.axes[0].set_ylabel(f"held-out {measure}")
-    lines, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(lines, names, loc="outside right upper", frameon=False, fontsize="small")
-    figure.savefig(path, metadata={"Date": None})
-    return True

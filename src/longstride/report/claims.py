@@ -1,0 +1,131 @@
+"""Claims as pages: what `training.claim.run_claim` kept, as a table and a plot each, and all of a folder on one page.
+
+What always holds: a page says what its JSON says and nothing else, so it can be made again at any time.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longstride.core.errors import RunError
+from longstride.stats import Relation
+from longstride.training.checkpoint import write_atomically
+from longstride.training.claim import CHECKS, SPENT
+
+OVERVIEW = "README.md"
+CONTROL = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}
+"""What a verdict means for a relation that must not hold."""
+
+
+def write_pages(folder: Path, result: dict[str, Any]) -> None:
+    """Writes `NAME.md` and `NAME.svg` of a result (the plot only where matplotlib is installed), and `README.md`: all
+    results that are kept in the folder.
+
+    Raises:
+        RunError: one of them is damaged.
+    """
+    name = result["name"]
+    drawn = _plot(result, folder / f"{name}.svg")
+    write_atomically(folder / f"{name}.md", _page(result, drawn))
+    lines = ["# Claims", "", "| claim | what is said | seeds | verdict | differences, 95 % |", "|---" * 5 + "|"]
+    for path in sorted(folder.glob("*.json")):
+        try:
+            lines.append(_line(json.loads(path.read_text(encoding="utf-8"))))
+        except (OSError, ValueError, KeyError, TypeError) as e:
+            raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it, and run the claim again") from e
+    write_atomically(folder / OVERVIEW, "\n".join(lines) + "\n")
+
+
+def _line(result: dict[str, Any]) -> str:
+    """A claim's line of the overview."""
+    name, effects = result["name"], []
+    for relation, e, said in _judged(result):
+        effects.append(f"{relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {said}")
+    seeds = len(result["seeds"])
+    return f"| [{name}]({name}.md) | {result['statement']} | {seeds} | {result['verdict']} | {'<br>'.join(effects)} |"
+
+
+def _judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
+    """Relation, interval and verdict of what is expected, and of the control."""
+    return [
+        *((e["relation"], e, e["verdict"]) for e in result["effects"]),
+        *((f"control: {e['relation']}", e, CONTROL[e["verdict"]]) for e in result["control_effects"]),
+    ]
+
+
+def _page(result: dict[str, Any], drawn: bool) -> str:
+    lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
+    spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
+    measure = result["measure"]
+    others = dict.fromkeys(m for arm in result["arms"].values() for m in arm["measures"] if m != measure)
+    titles = ["arm", measure, "95 % over seeds", "by seed", *(name.replace("_", " ") for name in [*others, *spent])]
+    lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    for name, arm in result["arms"].items():
+        cells = [name, "", "", ""]
+        if of := arm["measures"].get(measure):
+            lo, hi = of["interval"]
+            by_seed = ", ".join(f"{v:.3f}" for v in of["by_seed"])
+            cells = [name, f"{of['value']:.3f}", f"{lo:.3f} to {hi:.3f}", by_seed]
+        cells += [f"{of['value']:.3f}" if (of := arm["measures"].get(m)) else "" for m in others]
+        lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
+    lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
+    matched = (
+        (f"{e['relation']}, at equal {e['spent'].replace('_', ' ')}", e, "reported only") for e in result["matched"]
+    )
+    for relation, e, said in (*_judged(result), *matched):
+        lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {said} |")
+    if result["check_again"]:
+        lines += [
+            "",
+            "| policy | " + " | ".join(f"{c} checks" for c in CHECKS) + " |",
+            "|---" * (len(CHECKS) + 1) + "|",
+        ]
+        for name in result["check_again"][0]:
+            columns = zip(*(seed[name] for seed in result["check_again"]), strict=True)
+            means = [sum(p["success"] for p in column) / len(column) for column in columns]
+            lines.append(f"| {name} | " + " | ".join(f"{m:.3f}" for m in means) + " |")
+    lines += ["", f"![value by what was spent]({result['name']}.svg)"] if drawn else [
+        "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
+    ]  # fmt: skip
+    seeds = ", ".join(map(str, result["seeds"]))
+    lines += ["", f"Seeds {seeds}; commit {result['commit']}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
+    return "\n".join(lines) + "\n"
+
+
+def _plot(result: dict[str, Any], path: Path) -> bool:
+    """The measure against what was spent, or against iterations where some run collected nothing: mean of the seeds,
+    band from the lowest to the highest. Of strategies, the first and what is compared."""
+    if importlib.util.find_spec("matplotlib") is None:
+        return False
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    measure = result["measure"]
+    compared = {side for text in result["ordering"] + result["control"] for side in Relation.of(text)[:2]}
+    arms = {
+        side: arm
+        for side, arm in result["arms"].items()
+        if measure in arm["measures"] and ("@" not in side or side in compared)
+    }
+    along = [x for x in ("episodes", *SPENT) if all(curve[-1][x] for a in arms.values() for curve in a["curves"])]
+    along = along or ["iteration"]
+    figure = Figure(figsize=(3 + 3.6 * len(along), 3.6), layout="constrained")
+    for ax, x in zip(figure.subplots(1, len(along), sharey=True, squeeze=False)[0], along, strict=True):
+        for name, arm in arms.items():
+            x_SI = np.array([[p[x] for p in curve] for curve in arm["curves"]], float)
+            y_SI = np.array([[p["values"][measure] for p in curve] for curve in arm["curves"]])
+            ax.plot(x_SI.mean(0), y_SI.mean(0), label=name)
+            ax.fill_between(x_SI.mean(0), y_SI.min(0), y_SI.max(0), alpha=0.15, linewidth=0)
+        ax.set_xlabel(x.replace("_", " "))
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+    figure.axes[0].set_ylabel(f"held-out {measure}")
+    lines, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside right upper", frameon=False, fontsize="small")
+    with rc_context({"svg.hashsalt": result["name"]}):  # the same plot is the same file
+        figure.savefig(path, metadata={"Date": None})
+    return True

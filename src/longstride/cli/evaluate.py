@@ -1,4 +1,5 @@
-"""`longstride eval`: a run or a model on held-out tasks, beside the warm start and the trivial policies."""
+"""`longstride eval`: a run or a model on held-out tasks, beside the warm start and the trivial policies (where the recipe
+has them: `evaluation.baselines`)."""
 
 import argparse
 import re
@@ -134,7 +135,7 @@ def _rows(
     results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
     if start is not None:
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
-    baselines = evaluate_baselines(recipe, tasks, watch("baselines"))
+    baselines = evaluate_baselines(recipe, tasks, watch("baselines")) if recipe.evaluation.baselines else {}
     results += [(name, "direct", result) for name, result in baselines.items()]
     horizon = limits_by_difficulty(recipe.test_horizon, 1)
     return [

@@ -1,5 +1,5 @@
-"""`longstride eval`: a run or a model on held-out tasks, beside the warm start and the trivial policies (where the recipe
-has them: `evaluation.baselines`)."""
+"""`longstride eval`: a run or a model on held-out tasks, beside the warm start and, where the recipe asks for them
+(`evaluation.baselines`), the trivial policies."""
 
 import argparse
 import re

@@ -60,4 +60,5 @@ CLAIM = Claim(
     expected=Ordering(relations=("cal_ql > cql by 0.02",)),
     # what is hardly pushed down has nothing to be held up from
     control=Ordering(relations=("slight_cal_ql > slight_cql by 0.02",)),
+    seeds=(0, 1, 2, 3, 4),
 )

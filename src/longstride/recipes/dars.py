@@ -57,4 +57,5 @@ CLAIM = Claim(
     expected=Ordering(relations=("dars > uniform", "dars > uniform_24")),
     # of tasks of one middling difficulty none is drowned
     control=Ordering(relations=("alike_dars > alike_uniform by 0.03",)),
+    seeds=(0, 1, 2, 3, 4),
 )

@@ -79,4 +79,5 @@ CLAIM = Claim(
     ),
     # what is solved without guidance is not guided
     control=Ordering(relations=("easy_pope > easy_only by 0.02",)),
+    seeds=(0, 1, 2, 3, 4),
 )

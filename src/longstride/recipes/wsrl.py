@@ -62,4 +62,5 @@ CLAIM = Claim(
     expected=Ordering(relations=("warm > cold by 0.02", "warm > retaining")),
     # who keeps the data has the states that a warm-up stands for
     control=Ordering(relations=("retaining_warm > retaining by 0.05",)),
+    seeds=(0, 1, 2, 3, 4),
 )

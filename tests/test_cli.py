@@ -272,6 +272,15 @@ def test_checks_outside_1_to_4_are_refused(text: str, capsys: pytest.CaptureFixt
     assert "1..4" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("asked", "trivial"), [("false", 0), ("true", 3)])
+def test_eval_has_the_trivial_policies_where_the_recipe_asks_for_them(
+    asked: str, trivial: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["eval", "base-puzzles", "--tasks", "2", f"evaluation.baselines={asked}", "--json"]) == 0
+    policies = [row["policy"] for row in json.loads(capsys.readouterr().out)["rows"]]
+    assert policies[0] == "agent" and len(policies) == 1 + trivial
+
+
 def test_eval_prints_a_line_for_each_row_and_names_failures(capsys: pytest.CaptureFixture[str]) -> None:
     from longstride.cli.evaluate import _print_table
 

@@ -184,11 +184,9 @@ def evaluate_run(
 
 
 def evaluation_row(policy: str, horizon: int, tested: Tested) -> dict[str, Any]:
-    """What a metrics row says of an evaluation."""
-    by_task = {
-        name: summary_of([e for e, n in zip(tested.episodes, tested.names, strict=True) if n == name])
-        for name in dict.fromkeys(tested.names)
-    }
+    """What a metrics row says of an evaluation: `policy`, `strategy`, `horizon`, `summary` (see `summary_of`, with each
+    task's under `by_source`) and `interval` (95 % Wilson interval of the success rate)."""
+    by_task = {name: summary_of(episodes) for name, episodes in tested.by_task().items()}
     return {
         "policy": policy,
         "strategy": "direct",

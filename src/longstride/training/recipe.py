@@ -186,7 +186,7 @@ class Recipe(Experiment):
 
 
 FRESH = tuple(range(10, 20))
-"""Seeds of a claim: none of them was looked at when the settings of a page were chosen."""
+"""Seeds of a claim: none of them was looked at when its page's settings were chosen. A page that has, names others."""
 
 
 class Claim(Component):

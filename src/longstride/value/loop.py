@@ -72,10 +72,10 @@ class Tested(NamedTuple):
         """Share of all episodes."""
         return float(np.mean(self.outcomes))
 
-    def by_task(self) -> dict[str, float]:
-        """Share of successes of each task."""
+    def by_task(self) -> dict[str, list[Episode]]:
+        """The episodes of each task."""
         return {
-            name: float(np.mean([o for o, n in zip(self.outcomes, self.names, strict=True) if n == name]))
+            name: [e for e, n in zip(self.episodes, self.names, strict=True) if n == name]
             for name in dict.fromkeys(self.names)
         }
 

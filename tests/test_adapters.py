@@ -8,11 +8,11 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, OPTConfig, OPTForCausalLM
 
-from longstride.algorithms.base import Sample
 from longstride.core.errors import ConfigError, ModelError, RunError
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
+from longstride.methods.base import Sample
 from longstride.models.adapters import LoRA
-from longstride.training.config import LearnerConfig
-from longstride.training.learner import Learner
 
 VOCABULARY = 40
 IDS = torch.tensor([[1, 2, 3, 4]])

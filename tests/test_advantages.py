@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longstride.algorithms import GAE, Credit, GroupRelative, StepRelative
-from longstride.algorithms.advantages import gae, group_advantages, mixed, progress
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.envs.puzzles.tabular import EnumerableMDP, Path, bandit, random_mdp
+from longstride.envs.exact.tabular import EnumerableMDP, Path, bandit, random_mdp
+from longstride.methods import GAE, Credit, GroupRelative, StepRelative
+from longstride.methods.advantages import gae, group_advantages, mixed, progress
 
 PLAIN: dict[str, Any] = {"centre": "none", "scale": "none"}
 LOO: dict[str, Any] = {"centre": "leave_one_out", "scale": "none"}

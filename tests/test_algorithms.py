@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from longstride.algorithms import FilteredBC, OnPolicy, Replay, Sample, TTIReplay
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
+from longstride.methods import FilteredBC, OnPolicy, Replay, Sample, TTIReplay
 
 
 def turn(ids: list[int], action: str | None = "click [1]", changed: bool = True) -> Turn:

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from longstride.algorithms.attempts import AttemptCredit, scores
-from longstride.algorithms.base import Credit
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.envs.puzzles.tabular import EnumerableMDP
+from longstride.envs.exact.tabular import EnumerableMDP
+from longstride.methods.attempts import AttemptCredit, scores
+from longstride.methods.base import Credit
 
 
 def episode(*r: float, group: int = 0, ids: tuple[tuple[int, ...], ...] = ((1,), (1,), (1,))) -> Trajectory:

@@ -21,10 +21,10 @@ from starlette.routing import Route
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, TaskError
-from longstride.envs.web.benchmarks.env import SHOP_ADMIN, post_url
-from longstride.envs.web.benchmarks.source import WebBenchmark
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
+from longstride.web.benchmarks.env import SHOP_ADMIN, post_url
+from longstride.web.benchmarks.source import WebBenchmark
 
 SHOP = "<h1>shop</h1><p>for {user}</p><p id=total>12.50</p><a href=/next>next</a>"
 

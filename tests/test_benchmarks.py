@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from longstride.core.errors import TaskError
 from longstride.core.task import Task, read_tasks, save_tasks, split_of
-from longstride.envs.web.benchmarks import (
+from longstride.web.benchmarks import (
     Probe,
     programs_of,
     read_tti,
@@ -20,10 +20,10 @@ from longstride.envs.web.benchmarks import (
     read_webvoyager,
     subtasks,
 )
-from longstride.envs.web.benchmarks.programs import read_programs
-from longstride.envs.web.benchmarks.records import PORTS, Record, tasks_from
-from longstride.envs.web.benchmarks.tti_files import _task as tti_task
-from longstride.envs.web.benchmarks.webgym import _task as webgym_task
+from longstride.web.benchmarks.programs import read_programs
+from longstride.web.benchmarks.records import PORTS, Record, tasks_from
+from longstride.web.benchmarks.tti_files import _task as tti_task
+from longstride.web.benchmarks.webgym import _task as webgym_task
 
 DATA = Path(__file__).parent / "data" / "benchmarks"
 HOSTS = {name: f"https://{name.replace('_', '-')}.test" for name in PORTS.values()} | {

@@ -11,13 +11,13 @@ from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.base import TaskSource
 from longstride.envs.puzzles import ModularChain
-from longstride.envs.web.tasks import EmbeddedWeb
+from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.recipes import mrt, pope
 from longstride.rollout.branching import ForcedTermination, OraclePrefix, cuts
 from longstride.rollout.planning import Planner
 from longstride.rollout.store import TrajectoryStore
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 CHAINS = ModularChain(lengths=(8, 8, 8))
 

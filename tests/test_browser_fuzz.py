@@ -14,10 +14,10 @@ from starlette.routing import Route
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Step
-from longstride.envs.web.actions import VERBS
-from longstride.envs.web.browser import TextBrowser
-from longstride.envs.web.env import WebEnv
-from longstride.envs.web.page import MAX_ELEMENTS, Page
+from longstride.envs.sites.actions import VERBS
+from longstride.envs.sites.browser import TextBrowser
+from longstride.envs.sites.env import WebEnv
+from longstride.envs.sites.page import MAX_ELEMENTS, Page
 
 HTML = """<a href="/">home</a><a href="javascript:x">x</a><a href="//evil.test">y</a><a href="//[">z</a><p>p<p>q<p>r
 <form action="/other"><input name=a><input type=checkbox name=b><input type=radio name=c>

@@ -13,8 +13,8 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EnvFailure, MissingExtra
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
-from longstride.envs.web.actions import Action, parse
-from longstride.envs.web.browsergym import (
+from longstride.envs.sites.actions import Action, parse
+from longstride.web.browsergym import (
     BrowserGym,
     BrowserGymEnv,
     env,
@@ -253,9 +253,9 @@ class TestOurSites:
         assert set(ids) <= set(gymnasium.registry)
 
     def test_a_seed_makes_a_task_and_held_out_templates_have_held_out_sites(self):
-        from longstride.envs.web.browsergym.tasks import task_of
-        from longstride.envs.web.sites import HELD_OUT
-        from longstride.envs.web.tasks import templates
+        from longstride.envs.sites import HELD_OUT
+        from longstride.envs.sites.tasks import templates
+        from longstride.web.browsergym.tasks import task_of
 
         for template in templates("shop"):
             task = task_of(template, 1)
@@ -265,8 +265,8 @@ class TestOurSites:
 
     @pytest.mark.parametrize(("right", "earned"), [(True, 1.0), (False, 0.0)])
     async def test_an_answer_earns_what_our_evaluator_says(self, right, earned):
-        from longstride.envs.web.browsergym.tasks import task_of
-        from longstride.envs.web.tasks import templates
+        from longstride.envs.sites.tasks import templates
+        from longstride.web.browsergym.tasks import task_of
 
         template = templates("shop")[0]
         reference = task_of(template, 5).evaluator["reference"]
@@ -282,12 +282,12 @@ class TestOurSites:
             await world.close()
 
     async def test_what_was_done_on_the_site_earns_the_reward_of_its_state(self):
-        from longstride.envs.web.browser import TextBrowser
-        from longstride.envs.web.browsergym.tasks import task_of
-        from longstride.envs.web.demonstrator import Demonstrator
-        from longstride.envs.web.env import WebEnv
-        from longstride.envs.web.sites import application
-        from longstride.envs.web.tasks import templates
+        from longstride.envs.sites import application
+        from longstride.envs.sites.browser import TextBrowser
+        from longstride.envs.sites.demonstrator import Demonstrator
+        from longstride.envs.sites.env import WebEnv
+        from longstride.envs.sites.tasks import templates
+        from longstride.web.browsergym.tasks import task_of
 
         template = next(t for t in templates("shop") if t.family == "act")
         task = task_of(template, 2)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstride.envs.web.actions import Action, parse
-from longstride.envs.web.browsergym import from_browsergym, to_browsergym
+from longstride.envs.sites.actions import Action, parse
+from longstride.web.browsergym import from_browsergym, to_browsergym
 
 BIDS = {1: "12", 2: "a7", 3: "it's"}
 NUMBERS = {bid: number for number, bid in BIDS.items()}

@@ -25,13 +25,13 @@ from starlette.routing import Route
 
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
-from longstride.envs.web.chromium.env import ChromiumEnv
-from longstride.envs.web.chromium.gateway import Gateway
-from longstride.envs.web.chromium.host import Reach, host
-from longstride.envs.web.demonstrator import Demonstrator
-from longstride.envs.web.env import WebEnv
-from longstride.envs.web.sites import KINDS, application
-from longstride.envs.web.tasks import EmbeddedWeb
+from longstride.envs.sites import KINDS, application
+from longstride.envs.sites.demonstrator import Demonstrator
+from longstride.envs.sites.env import WebEnv
+from longstride.envs.sites.tasks import EmbeddedWeb
+from longstride.web.chromium.env import ChromiumEnv
+from longstride.web.chromium.gateway import Gateway
+from longstride.web.chromium.host import Reach, host
 
 START = Task(id="t", source="x", goal="look", start="/")
 
@@ -350,7 +350,7 @@ def browser_pid() -> int:
 
 
 async def test_a_page_that_hangs_fails_its_episode_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longstride.envs.web.chromium.host.ANSWER", 1.0)
+    monkeypatch.setattr("longstride.web.chromium.host.ANSWER", 1.0)
     env = env_of('<button onclick="while (true) {}">hang</button>')
     await env.reset(START, 0)
     with pytest.raises(EnvFailure):
@@ -360,7 +360,7 @@ async def test_a_page_that_hangs_fails_its_episode_in_time(monkeypatch: pytest.M
 
 
 async def test_a_document_that_never_arrives_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longstride.envs.web.chromium.tab.ARRIVE", 1.0)
+    monkeypatch.setattr("longstride.web.chromium.tab.ARRIVE", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         reach = Reach(app_of({"/": f'<a href="http://{address}/">away</a><p>here</p>'}).gateway, frozenset({address}))

@@ -17,7 +17,7 @@ from test_chromium import START, browser_pid, crash, env_of
 
 from longstride.bench.processes import memory, tree
 from longstride.core.errors import EnvFailure
-from longstride.envs.web.chromium.host import host
+from longstride.web.chromium.host import host
 
 EPISODES = int(os.environ.get("LONGSTRIDE_SOAK", 120))
 PAGE = "<h1>t</h1><input aria-label=a><button onclick=\"document.body.append('x'.repeat(99999))\">b</button>"

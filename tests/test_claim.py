@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longstride.algorithms import FilteredBC, TTIReplay
+from longstride.claims.runner import Claim, run_claim, verdict_of
 from longstride.core.budget import Budget
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.task import Task
 from longstride.curriculum import Fixed
 from longstride.envs.base import Observation, Step, TaskSource
+from longstride.learner import claim as claims
+from longstride.learner.config import LearnerConfig
+from longstride.methods import FilteredBC, TTIReplay
 from longstride.models.load import make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.report import claims as pages
 from longstride.report.claims import write_pages
 from longstride.rewards import TaskReward
 from longstride.rollout.context import KeepLast
+from longstride.run.recipe import Evaluation, Recipe
 from longstride.stats import Effect, Finding, Judgement, Ordering
-from longstride.training import claim as claims
-from longstride.training.claim import Claim, run_claim, verdict_of
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Evaluation, Recipe
 
 
 class Patience:

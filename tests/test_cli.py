@@ -32,7 +32,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class FakeTrainer:
-    """In place of `training.trainer.train`: keeps its calls, writes a run.toml, raises what it is told."""
+    """In place of `run.loop.train`: keeps its calls, writes a run.toml, raises what it is told."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, Path, bool]] = []
@@ -52,7 +52,7 @@ class FakeTrainer:
 def trainer(desk: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTrainer:
     fake = FakeTrainer()
     report = SimpleNamespace(write_report=lambda run: run / "report.html")
-    monkeypatch.setitem(sys.modules, "longstride.training.trainer", fake)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setitem(sys.modules, "longstride.run.loop", fake)  # pyright: ignore[reportArgumentType]
     monkeypatch.setitem(sys.modules, "longstride.report.html", report)  # pyright: ignore[reportArgumentType]
     return fake
 
@@ -326,9 +326,9 @@ def test_an_episode_of_a_run_is_replayed_and_told_from_one_that_was_changed(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from longstride.core.config import dump_toml
-    from longstride.envs.web.demonstrator import Demonstrator
+    from longstride.envs.sites.demonstrator import Demonstrator
     from longstride.rollout import Plan, Pool, ScriptedPlayer, TrajectoryStore
-    from longstride.training.recipe import Recipe
+    from longstride.run.recipe import Recipe
 
     recipe = recipes.load("tti")
     assert isinstance(recipe, Recipe)

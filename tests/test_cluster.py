@@ -9,23 +9,23 @@ import torch
 from deadly_world import DeadlyTasks
 from test_trainer import episodes_of, make_recipe, model_folder, rows_of  # noqa: F401 (a fixture)
 
-from longstride.algorithms.base import Sample
 from longstride.cli.main import main
+from longstride.cluster.cluster import Cluster
+from longstride.cluster.config import ClusterConfig
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, MissingExtra, RunError
 from longstride.core.seeds import stream
 from longstride.engines.base import Request
 from longstride.engines.config import HTTP
 from longstride.engines.local import LocalEngine
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
+from longstride.methods.base import Sample
 from longstride.models.load import load_policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import at_once
-from longstride.training.cluster.cluster import Cluster
-from longstride.training.cluster.config import ClusterConfig
-from longstride.training.config import LearnerConfig
-from longstride.training.evaluate import load_run
-from longstride.training.learner import Learner
-from longstride.training.trainer import train
+from longstride.run.evaluation import load_run
+from longstride.run.loop import train
 
 SMALL = ClusterConfig(worker_cpus=0.1, replica_cpus=0.1, learner_cpus=0.1, gpus=0, start_seconds=60)
 

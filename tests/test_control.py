@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from longstride.envs.control import PointMaze, play
-from longstride.envs.control.maze import LAYOUTS, TASKS, Maze, Name, maze
-from longstride.envs.control.pointmaze import DRAG, FORCE, RADIUS, REACH, STEP, PointMazeEnv, Waypoints
+from longstride.control.envs import PointMaze, play
+from longstride.control.envs.maze import LAYOUTS, TASKS, Maze, Name, maze
+from longstride.control.envs.pointmaze import DRAG, FORCE, RADIUS, REACH, STEP, PointMazeEnv, Waypoints
 
 NAMES: list[Name] = ["umaze", "medium", "large", "giant"]
 

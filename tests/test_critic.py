@@ -8,17 +8,17 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from longstride.algorithms import GAE
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.envs.puzzles.tabular import EnumerableMDP, Path
-from longstride.training.config import LearnerConfig
-from longstride.training.critic import Critic
-from longstride.training.learner import Learner
-from longstride.training.turn_critic import PREFIX, TurnCritic
+from longstride.envs.exact.tabular import EnumerableMDP, Path
+from longstride.learner.config import LearnerConfig
+from longstride.learner.critic import Critic
+from longstride.learner.learner import Learner
+from longstride.learner.turn_critic import PREFIX, TurnCritic
+from longstride.methods import GAE
 
 STATES = 4
 

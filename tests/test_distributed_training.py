@@ -9,9 +9,9 @@ import torch
 from test_trainer import episodes_of, make_recipe, model_folder, rows_of  # noqa: F401
 
 from longstride.rollout.rounds import PoolConfig
-from longstride.training.evaluate import load_run
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.evaluation import load_run
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 
 def work(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None:
@@ -24,7 +24,7 @@ def work(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None
 
 def run(recipe: Recipe, folder: Path, world: int) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["test_trainer", "longstride.training.trainer"])
+    context.set_forkserver_preload(["test_trainer", "longstride.run.loop"])
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     processes = [context.Process(target=work, args=(rank, world, port, recipe, folder)) for rank in range(world)]

@@ -9,8 +9,8 @@ from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
 from longstride.engines.config import HTTP, Local
 from longstride.models.load import load_policy
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 
 @pytest.fixture

@@ -16,20 +16,20 @@ from rich.console import Console
 from test_value_training import RECIPE, rows
 
 from longstride import recipes
+from longstride.claims.claim import Claim
+from longstride.claims.runner import run_claim
 from longstride.cli.main import main
+from longstride.cluster.config import ClusterConfig
+from longstride.control import Phase
+from longstride.control.recipe import ControlRecipe, summary_of
 from longstride.core.config import dump_toml, resolve
 from longstride.core.errors import ConfigError, RunError
+from longstride.learner import run_folder
 from longstride.report.claims import write_pages
 from longstride.report.html import write_report
 from longstride.report.live import Live
+from longstride.run.experiment import load_experiment
 from longstride.stats import Ordering
-from longstride.training import run_folder
-from longstride.training.claim import run_claim
-from longstride.training.cluster.config import ClusterConfig
-from longstride.training.control import ControlRecipe, summary_of
-from longstride.training.experiment import load_experiment
-from longstride.training.recipe import Claim
-from longstride.value import Phase
 
 PAGES = ("cal_ql", "cql", "sharsa", "wsrl")
 

@@ -22,10 +22,12 @@ from longstride.core.errors import ConfigError, JudgeFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.models.load import BASE, load_policy
-from longstride.rewards import JudgedReward, OpenAIJudge, Reward, judges
-from longstride.rewards.rubric import questions
-from longstride.rewards.webarena import GRADES
+from longstride.rewards import Reward, judges
 from longstride.rollout import Plan, Pool, PoolConfig, ScriptedPlayer
+from longstride.web.judging.judged import JudgedReward
+from longstride.web.judging.judges import OpenAIJudge
+from longstride.web.judging.rubric import questions
+from longstride.web.judging.webarena import GRADES
 
 
 def task(evaluator, name="t"):

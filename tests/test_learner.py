@@ -13,20 +13,20 @@ import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from longstride.algorithms import GSPO, KL, PPO, Correction, Loss, Reinforce, base
 from longstride.core.errors import ConfigError, ModelError, RunError
+from longstride.learner.batching import chains, micro_batches, row_of, steps_of
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import PATIENCE, Learner
+from longstride.learner.likelihood import log_likelihood, split_head
+from longstride.methods import GSPO, KL, PPO, Correction, Loss, Reinforce, base
 from longstride.models.adapters import LoRA
-from longstride.training.batching import chains, micro_batches, row_of, steps_of
-from longstride.training.config import LearnerConfig
-from longstride.training.learner import PATIENCE, Learner
-from longstride.training.likelihood import log_likelihood, split_head
 
 VOCABULARY = 50
 
 
 @dataclass
 class Sample:
-    """Stands for `algorithms.base.Sample`."""
+    """Stands for `methods.base.Sample`."""
 
     prompt_ids: list[int]
     sampled_ids: list[int]

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from longstride.algorithms import CISPO, GSPO, KL, PPO, Constant, Correction, Loss, Mean, Reinforce, Sample
-from longstride.algorithms.aggregation import Aggregation
 from longstride.core.component import build
+from longstride.methods import CISPO, GSPO, KL, PPO, Constant, Correction, Loss, Mean, Reinforce, Sample
+from longstride.methods.aggregation import Aggregation
 
 OPEN: dict[str, Any] = {"low": 1.0, "high": 1e6}
 """A clip that never binds."""

@@ -16,14 +16,14 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.envs.base import TaskSource
-from longstride.envs.web import miniwob
-from longstride.envs.web.chromium.host import host
-from longstride.envs.web.miniwob import HOST, SEEDS, Miniwob, MiniwobEnv
-from longstride.envs.web.miniwob_agent import SOLVED, MiniwobAgent
+from longstride.envs.sites import miniwob
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.rollout.episode import Episode
-from longstride.training.demonstrators import MiniwobTasks
+from longstride.starts.demonstrators import MiniwobTasks
+from longstride.web.chromium.host import host
+from longstride.web.miniwob import HOST, SEEDS, Miniwob, MiniwobEnv
+from longstride.web.miniwob_agent import SOLVED, MiniwobAgent
 
 
 def play(names: tuple[str, ...], n: int, patience: float = 1.0) -> dict[str, list[float]]:

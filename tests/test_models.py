@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, ModelError
-from longstride.envs.web.actions import parse
+from longstride.envs.sites.actions import parse
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, load_policy, make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer

@@ -7,8 +7,8 @@ import pytest
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
 from longstride.recipes import grpo
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 SMALL = (
     "iterations=3", "episodes=8", "group=4", "evaluation.tasks=3", "evaluation.every=3",

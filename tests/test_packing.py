@@ -20,16 +20,16 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from longstride.algorithms import GSPO, PPO, Reinforce
-from longstride.algorithms.base import Sample
-from longstride.algorithms.losses import Correction
-from longstride.training import packing
-from longstride.training.batching import micro_batches, packs, row_of, rows_of, units
-from longstride.training.config import LearnerConfig
-from longstride.training.learner import Learner
-from longstride.training.likelihood import takes_trees
-from longstride.training.packing import Row, families, merged
-from longstride.training.tree_attention import Forest
+from longstride.learner import packing
+from longstride.learner.batching import micro_batches, packs, row_of, rows_of, units
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
+from longstride.learner.likelihood import takes_trees
+from longstride.learner.packing import Row, families, merged
+from longstride.learner.tree_attention import Forest
+from longstride.methods import GSPO, PPO, Reinforce
+from longstride.methods.base import Sample
+from longstride.methods.losses import Correction
 
 VOCABULARY = 40
 SIZES: Any = {

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from longstride.algorithms import GSPO, KL, PPO
-from longstride.algorithms.base import Sample
-from longstride.algorithms.losses import Correction
+from longstride.learner import parallel
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
+from longstride.methods import GSPO, KL, PPO
+from longstride.methods.base import Sample
+from longstride.methods.losses import Correction
 from longstride.models.adapters import LoRA
-from longstride.training import parallel
-from longstride.training.config import LearnerConfig
-from longstride.training.learner import Learner
 
 VOCABULARY = 40
 HELD = KL(coefficient=0.5)

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from longstride.algorithms import GroupRelative
 from longstride.core.budget import Budget, StopReason
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import Mastermind, ModularChain
 from longstride.envs.puzzles.base import PuzzleSource
+from longstride.methods import GroupRelative
 from longstride.models.load import load_policy
 from longstride.recipes import grpo
 from longstride.rollout import LanguagePlayer, Plan, Pool
@@ -19,8 +19,8 @@ from longstride.rollout.context import KeepAll
 from longstride.rollout.planning import DifficultyAdaptive, DynamicSampling, Groups, Planner, at_once
 from longstride.rollout.replay import replay
 from longstride.rollout.store import TrajectoryStore
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 CHAINS = ModularChain()
 

@@ -13,15 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from longstride.algorithms import CISPO, GAE, GSPO, PPO, Constant, Correction, GroupRelative, Mean, Reinforce
-from longstride.algorithms.base import Credit, Sample
-from longstride.algorithms.losses import Loss
 from longstride.core.budget import Budget, StopReason
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.envs.puzzles.tabular import bandit, random_mdp
-from longstride.training.config import LearnerConfig
-from longstride.training.learner import Learner
+from longstride.envs.exact.tabular import bandit, random_mdp
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
+from longstride.methods import CISPO, GAE, GSPO, PPO, Constant, Correction, GroupRelative, Mean, Reinforce
+from longstride.methods.base import Credit, Sample
+from longstride.methods.losses import Loss
 
 OPEN: dict[str, Any] = {"low": 1.0, "high": 1e6}
 """A clip that never binds."""

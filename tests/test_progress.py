@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from longstride.algorithms import Credit, GroupRelative
-from longstride.algorithms.progress import ProgressCredit, regret
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.envs.puzzles.tabular import EnumerableMDP
+from longstride.envs.exact.tabular import EnumerableMDP
+from longstride.methods import Credit, GroupRelative
+from longstride.methods.progress import ProgressCredit, regret
 
 TASK = Task(id="t", source="s", goal="g", start="s")
 

@@ -23,10 +23,10 @@ from longstride.models.load import SHIPPED, load_policy
 from longstride.models.tiny import build_tokenizer, words_of
 from longstride.recipes.grpo import RECIPE, TOKENS
 from longstride.rollout.context import KeepAll
-from longstride.training.demonstrators import Demo, Demonstrators
-from longstride.training.evaluate import evaluate_policy
-from longstride.training.puzzle_traces import PuzzleTraces
-from longstride.training.warmstart import turns_of
+from longstride.run.evaluation import evaluate_policy
+from longstride.starts.demonstrators import Demo, Demonstrators
+from longstride.starts.puzzle_traces import PuzzleTraces
+from longstride.starts.warmstart import turns_of
 
 ONCE = PuzzleTraces(second=0, summarised=0)
 SMALL = Countdown(largest=10, most=30)

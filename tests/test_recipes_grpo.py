@@ -5,15 +5,15 @@ import json
 import numpy as np
 import pytest
 
-from longstride.algorithms import PPO
 from longstride.core.budget import Budget, StopReason
 from longstride.core.config import resolve
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
+from longstride.methods import PPO
 from longstride.recipes import dr_grpo, grpo, ppo, reinforce_pp, rloo
 from longstride.rollout.store import TrajectoryStore
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 PAGES = {page.RECIPE.name: page.RECIPE for page in (grpo, dr_grpo, rloo, reinforce_pp, ppo)}
 ROOT = 2**0.5

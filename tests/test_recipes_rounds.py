@@ -10,8 +10,8 @@ from longstride.core.trajectory import Trajectory
 from longstride.models.load import load_policy
 from longstride.recipes import reasoning_cache, score
 from longstride.rollout.store import TrajectoryStore
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 SMALL = ("iterations=2", "episodes=16", "group=4", "evaluation.tasks=3", "evaluation.every=2")
 

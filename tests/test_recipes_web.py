@@ -12,8 +12,8 @@ from longstride.core.trajectory import Trajectory, Turn
 from longstride.models.load import load_policy
 from longstride.recipes import asyncwebrl, scaling_inter, webagent_r1
 from longstride.rollout.context import KeepLast
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 PAGES = {page.RECIPE.name: page.RECIPE for page in (asyncwebrl, scaling_inter, webagent_r1)}
 EPISODES = [(0, 0, [2, 4, 6]), (0, 1, [3]), (2, 0, [5]), (2, 0, [5])]

@@ -5,12 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from longstride.algorithms import OnPolicy, Replay, TTIReplay
 from longstride.bench import store as benchmark
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Entry, TaskKey, Trajectory, Turn
+from longstride.methods import OnPolicy, Replay, TTIReplay
 from longstride.rollout.store import TrajectoryStore
 
 

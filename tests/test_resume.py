@@ -13,10 +13,10 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.models.load import load_policy
 from longstride.rollout.rounds import PoolConfig
 from longstride.rollout.store import TrajectoryStore
-from longstride.training.checkpoint import latest_checkpoint
-from longstride.training.evaluate import load_run
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
+from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.evaluation import load_run
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 
 KILLS = 20
 
@@ -39,7 +39,7 @@ def work(recipe: Recipe, folder: Path) -> None:
 def workers():
     """Makes processes in which everything is imported already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["test_trainer", "longstride.training.trainer"])
+    context.set_forkserver_preload(["test_trainer", "longstride.run.loop"])
     return context
 
 

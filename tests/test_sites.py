@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from longstride.envs.web.browser import TextBrowser
-from longstride.envs.web.sites import HELD_OUT, KINDS, make_world
-from longstride.envs.web.sites.app import build_application
-from longstride.envs.web.sites.lexicon import ADJECTIVES, NOUNS, names
+from longstride.envs.sites import HELD_OUT, KINDS, make_world
+from longstride.envs.sites.app import build_application
+from longstride.envs.sites.browser import TextBrowser
+from longstride.envs.sites.lexicon import ADJECTIVES, NOUNS, names
 
 
 @pytest.fixture

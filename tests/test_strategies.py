@@ -11,7 +11,7 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
-from longstride.envs.web.actions import Action, parse
+from longstride.envs.sites.actions import Action, parse
 from longstride.rewards import TaskReward
 from longstride.rollout import Episode, Plan, Pool, ScriptedPlayer
 from longstride.strategies import BASELINES, CheckAgain, Direct, Strategy

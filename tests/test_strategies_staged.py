@@ -19,10 +19,10 @@ from longstride.models.load import load_policy
 from longstride.recipes import mrt
 from longstride.rollout import LanguagePlayer, Plan, ScriptedPlayer
 from longstride.rollout.context import KeepAll
+from longstride.run.evaluation import Result, evaluate_policy
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
 from longstride.strategies import Anytime, Direct, Played, Strategy
-from longstride.training.evaluate import Result, evaluate_policy
-from longstride.training.recipe import Recipe
-from longstride.training.trainer import train
 
 TASK = Task(id="t", source="s", goal="g", start="")
 THOUGHT = "Thought: 3 + 4 = 7 ; 7 * 2 = 3 Action: answer 3"

@@ -12,13 +12,13 @@ from longstride.core.config import dump_toml, load_toml
 from longstride.core.errors import ConfigError, TaskError
 from longstride.core.task import DIFFICULTIES, Task, difficulty_of, read_tasks, save_tasks
 from longstride.envs.base import Mix, TaskSource
-from longstride.envs.web.demonstrator import Demonstrator
-from longstride.envs.web.sites import HELD_OUT, KINDS, make_world
-from longstride.envs.web.tasks import EmbeddedWeb, TaskFile, templates
+from longstride.envs.sites import HELD_OUT, KINDS, make_world
+from longstride.envs.sites.demonstrator import Demonstrator
+from longstride.envs.sites.tasks import EmbeddedWeb, TaskFile, templates
 from longstride.recipes.tti import RECIPE
 from longstride.rewards import judge
-from longstride.training.demonstrators import run_now
-from longstride.training.recipe import Recipe
+from longstride.run.recipe import Recipe
+from longstride.starts.demonstrators import run_now
 
 EVERYWHERE = EmbeddedWeb(sites=tuple(KINDS))
 

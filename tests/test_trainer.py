@@ -12,23 +12,23 @@ from typing import Any
 import pytest
 import torch
 
-from longstride.algorithms import FilteredBC, TTIReplay
 from longstride.core.budget import Budget
 from longstride.core.config import dump_toml, load_toml
 from longstride.core.errors import EnvFailure, ModelError, RunError
 from longstride.core.task import Task
 from longstride.curriculum import Fixed, Multiplicative
 from longstride.envs.base import Observation, Step, TaskSource
+from longstride.learner import run_folder
+from longstride.learner.config import LearnerConfig
+from longstride.methods import FilteredBC, TTIReplay
 from longstride.models.load import load_policy, make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.rewards import TaskReward
 from longstride.rollout.context import KeepLast
 from longstride.rollout.store import TrajectoryStore
-from longstride.training import run_folder
-from longstride.training.config import LearnerConfig
-from longstride.training.evaluate import evaluate_policy, load_run
-from longstride.training.recipe import Evaluation, Recipe
-from longstride.training.trainer import train
+from longstride.run.evaluation import evaluate_policy, load_run
+from longstride.run.loop import train
+from longstride.run.recipe import Evaluation, Recipe
 
 TIMES = ("seconds", "tokens_per_second", "rollout_seconds", "train_seconds")
 
@@ -342,6 +342,6 @@ def test_a_checkpoint_loads_as_an_ordinary_policy(finished):
 
 
 def test_a_recipe_is_read_without_torch():
-    code = "import sys, longstride.training.recipe; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    code = "import sys, longstride.run.recipe; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     path = Path(run_folder.__file__).parents[2]
     assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(path)}).returncode == 0

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from longstride.core.component import build
-from longstride.core.config import dump_toml
-from longstride.core.errors import ConfigError, RunError
-from longstride.envs.control import PointMaze, Spec
-from longstride.models.mlp import Trunk
-from longstride.models.policies import Gaussian
-from longstride.value import (
+from longstride.control import (
     SAC,
     Agent,
     Ahead,
@@ -31,6 +25,12 @@ from longstride.value import (
     TransitionStore,
     algorithms,
 )  # fmt: skip
+from longstride.control.envs import PointMaze, Spec
+from longstride.control.policies import Gaussian
+from longstride.core.component import build
+from longstride.core.config import dump_toml
+from longstride.core.errors import ConfigError, RunError
+from longstride.models.mlp import Trunk
 
 SMALL = Trunk(width=8, depth=1)
 REACH = PointMaze(maze="umaze", walks="reach", episodes=5, length=60)

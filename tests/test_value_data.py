@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longstride.control import Ahead, Batch, Gather, Given, Goals, Relabelled, TransitionStore
+from longstride.control import minari as minari_files
+from longstride.control.envs import Episode, PointMaze, Spec
 from longstride.core.errors import ConfigError, RunError
-from longstride.envs.control import Episode, PointMaze, Spec
-from longstride.value import Ahead, Batch, Gather, Given, Goals, Relabelled, TransitionStore
-from longstride.value import minari as minari_files
 
 SPEC = Spec(observation=2, action=1, goal=(0,))
 

@@ -8,9 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from longstride.models.mlp import Trunk
-from longstride.models.policies import Flow, Gaussian, GaussianPolicy
-from longstride.value import (
+from longstride.control import (
     AWR,
     BCE,
     DDPGBC,
@@ -23,8 +21,10 @@ from longstride.value import (
     Sarsa,
     Scalar,
 )  # fmt: skip
-from longstride.value.conservative import calibrate, gap
-from longstride.value.critics import Critic, CriticNets, QEnsemble
+from longstride.control.conservative import calibrate, gap
+from longstride.control.critics import Critic, CriticNets, QEnsemble
+from longstride.control.policies import Flow, Gaussian, GaussianPolicy
+from longstride.models.mlp import Trunk
 
 SMALL = Trunk(width=8, depth=2)
 FIXTURE = Path(__file__).parent / "data" / "conservative" / "losses.npz"

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from longstride.control.policies import Flow, FlowPolicy, Gaussian, GaussianPolicy
+from longstride.control.targets import agreed, some
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
+from longstride.models.heads import BCE, Head, HLGauss, Scalar
 from longstride.models.mlp import Trunk, polyak
-from longstride.models.policies import Flow, FlowPolicy, Gaussian, GaussianPolicy
-from longstride.value.heads import BCE, Head, HLGauss, Scalar
-from longstride.value.targets import agreed, some
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -7,16 +7,27 @@ from typing import Any
 import pytest
 
 from longstride.cli.main import main
+from longstride.control import (
+    SAC,
+    Agent,
+    Conservative,
+    ControlLoop,
+    Gather,
+    Given,
+    Level,
+    Phase,
+    PolicyValue,
+    algorithms,
+)
+from longstride.control import loop as loops
+from longstride.control.envs import PointMaze, play
+from longstride.control.policies import Gaussian
+from longstride.control.recipe import ControlEvaluation, ControlRecipe, train_control
 from longstride.core.config import dump_toml, load_toml, override, resolve
 from longstride.core.errors import RunError
 from longstride.curriculum import Additive, Fixed
-from longstride.envs.control import PointMaze, play
 from longstride.models.mlp import Trunk
-from longstride.models.policies import Gaussian
 from longstride.report.rows import read_record
-from longstride.training.control import ControlEvaluation, ControlRecipe, train_control
-from longstride.value import SAC, Agent, Conservative, ControlLoop, Gather, Given, Level, Phase, PolicyValue, algorithms
-from longstride.value import loop as loops
 
 SMALL = Trunk(width=8, depth=1)
 RECIPE = ControlRecipe(

@@ -5,17 +5,17 @@ from itertools import islice
 import pytest
 
 from longstride.core.trajectory import Trajectory
-from longstride.envs.web.tasks import EmbeddedWeb
+from longstride.envs.sites.tasks import EmbeddedWeb
+from longstride.learner.batching import chains
+from longstride.learner.config import LearnerConfig
 from longstride.models.chat import ChatFormat
 from longstride.models.load import BASE, load_policy
 from longstride.models.tiny import TinyConfig, build_tokenizer
 from longstride.recipes.tti import RECIPE
 from longstride.rollout.context import KeepAll
-from longstride.training.batching import chains
-from longstride.training.config import LearnerConfig
-from longstride.training.demonstrators import Sites
-from longstride.training.evaluate import Result, evaluate_policy
-from longstride.training.warmstart import WarmStart, make_base, turns_of
+from longstride.run.evaluation import Result, evaluate_policy
+from longstride.starts.demonstrators import Sites
+from longstride.starts.warmstart import WarmStart, make_base, turns_of
 
 SMALL = WarmStart(
     model=TinyConfig(width=16, layers=1, heads=2, kv_heads=1, ffn=16),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from longstride.core.errors import TaskError
 from longstride.core.task import Task
 from longstride.rewards import judge
-from longstride.rewards.rubric import MAX_PAGES, Question, decide, questions
+from longstride.web.judging.rubric import MAX_PAGES, Question, decide, questions
 
 LAST = {"url": "last", "locator": "document.title"}
 RUBRIC = {

@@ -1,7 +1,9 @@
-"""Longstride: train, test and study agents whose interaction horizon scales. See docs/architecture.md for the plan of
-the house."""
+"""Longstride: train, test and study agents whose interaction horizon scales. docs/architecture.md is the map of
+the code."""
 
 import os
+
+import longstride.wings  # noqa: F401 (says where what stands in a wing is found)
 
 __version__ = "0.1.0"
 

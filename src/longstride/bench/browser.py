@@ -23,10 +23,10 @@ from longstride.bench.base import Page, Progress, Row, in_turn
 from longstride.bench.processes import memory, processor_seconds
 from longstride.core.errors import ConfigError, EnvFailure, RunError
 from longstride.core.task import Task
-from longstride.envs.web.browsergym.loopback import loopback
-from longstride.envs.web.chromium.browser import ChromiumBrowser
-from longstride.envs.web.chromium.host import FLAGS, Host, find_chromium
-from longstride.envs.web.miniwob import HOST, MiniwobEnv, html_folder, reach
+from longstride.web.browsergym.loopback import loopback
+from longstride.web.chromium.browser import ChromiumBrowser
+from longstride.web.chromium.host import FLAGS, Host, find_chromium
+from longstride.web.miniwob import HOST, MiniwobEnv, html_folder, reach
 
 Action = tuple[str, str, int, str]
 """Verb, role of the element, its place among those of the role, words."""

@@ -16,15 +16,15 @@ from typing import Any
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from longstride.algorithms import PPO
-from longstride.algorithms.base import Sample
 from longstride.bench.base import Page, Progress, Row, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import derive, stream
 from longstride.engines.base import Request
 from longstride.engines.local import LocalEngine
-from longstride.training.config import LearnerConfig
-from longstride.training.learner import Learner
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
+from longstride.methods import PPO
+from longstride.methods.base import Sample
 
 SHAPE = {
     "vocab_size": 2048, "hidden_size": 160, "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2,

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from longstride.algorithms import TTIReplay
 from longstride.bench.base import Page, Progress, Row, in_turn
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
+from longstride.methods import TTIReplay
 from longstride.rollout.store import TrajectoryStore
 
 SIZES = (1_000, 10_000, 100_000)

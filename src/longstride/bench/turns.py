@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from longstride.algorithms.base import Sample
 from longstride.bench.base import Page, Progress, Row, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import stream
+from longstride.learner.batching import Trainable, row_of
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
+from longstride.learner.packing import Row as Packed
+from longstride.methods.base import Sample
 from longstride.models.tiny import TinyConfig, build_model
-from longstride.training.batching import Trainable, row_of
-from longstride.training.config import LearnerConfig
-from longstride.training.learner import Learner
-from longstride.training.packing import Row as Packed
 
 TURNS = (4, 8, 16, 32, 64)
 HEAD, PAGE_TOKENS, SAID = 40, 30, 12

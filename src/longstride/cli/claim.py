@@ -34,10 +34,10 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.console import Console
 
+    from longstride.claims.runner import run_claim
     from longstride.core.config import resolve
     from longstride.report.claims import write_pages
     from longstride.report.live import Live
-    from longstride.training.claim import run_claim
 
     seeds = None if args.seeds is None else range(args.seeds)
     results = []

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from longstride.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
-    from longstride.training.experiment import Experiment
-    from longstride.training.recipe import Recipe
+    from longstride.run.experiment import Experiment
+    from longstride.run.recipe import Recipe
 
 RUN_FILE = "run.toml"
 
@@ -28,7 +28,7 @@ def experiment_from(target: str) -> "Experiment":
         ConfigError: there is none of that name, or the file is not a recipe.
     """
     from longstride import recipes
-    from longstride.training.experiment import load_experiment
+    from longstride.run.experiment import load_experiment
 
     if target in recipes.catalogue():
         return recipes.load(target)
@@ -45,7 +45,7 @@ def recipe_from(target: str) -> "Recipe":
     Raises:
         ConfigError: as `experiment_from`, or it is of another type.
     """
-    from longstride.training.recipe import Recipe
+    from longstride.run.recipe import Recipe
 
     found = experiment_from(target)
     if not isinstance(found, Recipe):

@@ -99,7 +99,7 @@ def _torch() -> Check:
 
 
 def _chromium() -> Check:
-    from longstride.envs.web.chromium.host import find_chromium
+    from longstride.web.chromium.host import find_chromium
 
     try:
         return Check("chromium", True, find_chromium(), needed=False)
@@ -123,8 +123,8 @@ def _web_episode() -> str:
     from longstride.core.budget import Budget
     from longstride.core.errors import EnvFailure
     from longstride.core.seeds import stream
-    from longstride.envs.web.demonstrator import Demonstrator
-    from longstride.envs.web.tasks import EmbeddedWeb
+    from longstride.envs.sites.demonstrator import Demonstrator
+    from longstride.envs.sites.tasks import EmbeddedWeb
     from longstride.rewards import TaskReward
     from longstride.rollout.episode import Plan
     from longstride.rollout.players import ScriptedPlayer

@@ -14,8 +14,8 @@ from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from longstride.core.task import Task
+    from longstride.run.recipe import Recipe
     from longstride.strategies import Strategy
-    from longstride.training.recipe import Recipe
 
 Watch = Callable[[str], Callable[[int, int], None]]
 """Gives a progress callback (done, total) for what is evaluated."""
@@ -60,9 +60,9 @@ def _span(text: str) -> range:
 
 def run(args: argparse.Namespace) -> int:
     """Prints a row for each policy and strategy."""
+    from longstride.control.recipe import ControlRecipe, evaluate_run
     from longstride.core.config import resolve
-    from longstride.training.control import ControlRecipe, evaluate_run
-    from longstride.training.recipe import Recipe
+    from longstride.run.recipe import Recipe
 
     run_file = Path(args.target) / RUN_FILE
     experiment = experiment_from(str(run_file) if run_file.is_file() else MODEL_RECIPES.get(args.target, "tti"))
@@ -127,7 +127,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Rows with the keys of an evaluation in `metrics.jsonl`."""
     from longstride.models.load import load_policy
-    from longstride.training.evaluate import evaluate_baselines, evaluate_policy, limits_by_difficulty, load_run
+    from longstride.run.evaluation import evaluate_baselines, evaluate_policy, limits_by_difficulty, load_run
 
     path = Path(target)
     agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target)

@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains and saves."""
     from longstride.core.config import resolve
-    from longstride.training.warmstart import WarmStart, make_base
+    from longstride.starts.warmstart import WarmStart, make_base
 
     config = resolve(WarmStart, WarmStart(), args.overrides)
     folder = free_folder(args.out)

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     """
     import uvicorn
 
-    from longstride.envs.web.sites import KINDS, application
+    from longstride.envs.sites import KINDS, application
 
     try:
         listener = socket.create_server((args.host, args.port))

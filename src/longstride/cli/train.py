@@ -11,7 +11,7 @@ from longstride.cli.common import RUN_FILE, experiment_from, free_folder, progra
 from longstride.core.errors import ConfigError, LongstrideError, RunError
 
 if TYPE_CHECKING:
-    from longstride.training.experiment import Experiment
+    from longstride.run.experiment import Experiment
 
 
 def add(commands: Any) -> None:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     from longstride.report.html import write_report
     from longstride.report.live import Live
-    from longstride.training.recipe import Recipe
+    from longstride.run.recipe import Recipe
 
     cluster = _cluster(args.cluster)
     print(f"run folder: {folder}", flush=True)
@@ -98,8 +98,8 @@ def _experiment(args: argparse.Namespace) -> "Experiment":
 
 
 def _cluster(target: str | None) -> Any:
+    from longstride.cluster.config import ClusterConfig
     from longstride.core.config import load_toml
-    from longstride.training.cluster.config import ClusterConfig
 
     if target is None:
         return None

@@ -1,23 +1,31 @@
 """Components: a frozen typed model whose fields are documented numbers and whose method is the algorithm.
 
 What always holds: a component is built from plain data (`build`) and turns into the plain data that builds it again
-(`as_data`); an unknown key or name is refused with the nearest known one; a family (`BudgetSchedule`,
-`ContextPolicy`, ...) is a component class with subclasses, and data for it names the subclass by `type`, its class
-name in snake case. No torch.
+(`as_data`); an unknown key or name is refused with the nearest known one; a family (`Schedule`, `ContextPolicy`, ...)
+is a component class with subclasses, and data for it names the subclass by `type`. No torch.
+
+`type` is the class name in snake case for the members that the package brings, and `module:Class` for a member that
+stands in a recipe file or in a user's own module: reading it imports that module. A member of a package that is not
+imported by default (a browser, a cluster) is found by `LOCATIONS`.
 """
 
 import difflib
+import importlib
 import re
 import typing
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longstride.core.errors import ConfigError
 
 C = TypeVar("C", bound="Component")
+T = TypeVar("T")
+OWN, RECIPES = "longstride.", "longstride.recipes."
+LOCATIONS: dict[str, dict[str, str]] = {}
+"""By family and member, in snake case: the module to import for a member that no import brings by itself."""
 
 
 class Component(BaseModel):
@@ -29,6 +37,17 @@ class Component(BaseModel):
     def type_name(cls) -> str:
         """The class's name in snake case: what `type` says in a TOML file."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+
+    @classmethod
+    def family(cls) -> "type[Component]":
+        """The family that the class is a member of; itself where it is of none."""
+        return next(c for c in cls.__mro__ if Component in c.__bases__)
+
+    @classmethod
+    def reference(cls) -> str:
+        """What `type` says in a TOML file (see the module's docstring)."""
+        brought = cls.__module__.startswith(OWN) and not cls.__module__.startswith(RECIPES)
+        return cls.type_name() if brought else f"{cls.__module__}:{cls.__qualname__}"
 
     @classmethod
     def members(cls) -> dict[str, "type[Component]"]:
@@ -43,12 +62,48 @@ class Component(BaseModel):
         """Plain data (dicts, lists, numbers, strings) from which `build` makes an equal component; None is left out."""
         data: dict[str, Any] = {}
         if Component not in type(self).__bases__:  # a member of a family says which
-            data["type"] = self.type_name()
+            data["type"] = self.reference()
         for name in type(self).model_fields:
             value = _plain(getattr(self, name))
             if value is not None:
                 data[name] = value
         return data
+
+    def replace(self, **changes: Any) -> Self:
+        """A validated copy with other fields.
+
+        A mapping changes the named fields of the component that stands in a field, and of those inside it; with a
+        `type` it is another member of the family, which keeps the fields that both have. Anything else takes the
+        field's place whole.
+
+        Raises:
+            ConfigError: an unknown field (the nearest one is named), or a value that does not fit.
+        """
+        return self._replaced(changes, type(self).type_name())
+
+    def _replaced(self, changes: Mapping[str, Any], where: str) -> Self:
+        cls, values = type(self), {name: getattr(self, name) for name in type(self).model_fields}
+        for name, value in changes.items():
+            place = f"{where}.{name}"
+            if name not in values:
+                raise ConfigError(f"{place}: {unknown('key', name, values)}")
+            old = values[name]
+            if isinstance(value, Mapping) and isinstance(old, Component):
+                values[name] = old._replaced(value, place) if "type" not in value else _retyped(old, value, place)
+            elif isinstance(value, Mapping) and (part := _component_in(cls.model_fields[name].annotation)):
+                values[name] = _build_inside(part, value, place)
+            else:
+                values[name] = value
+        return typing.cast(Self, _validated(cls, values, where))
+
+
+def _retyped(old: Component, data: Mapping[str, Any], where: str) -> Component:
+    """The member of the family of `old` that `data` names, with the fields of `old` that both have."""
+    family = old.family()
+    member = member_of(family, data["type"], where)
+    kept = {name: getattr(old, name) for name in type(old).model_fields if name in member.model_fields}
+    given = {name: _plain(value) for name, value in (kept | dict(data)).items() if value is not None}
+    return build(family, given, where)
 
 
 def _plain(value: Any) -> Any:
@@ -81,13 +136,7 @@ def build(cls: type[C], data: Mapping[str, Any], where: str = "") -> C:
         ConfigError: names the dotted key, what was expected and what came; for an unknown key or type the nearest one.
     """
     data = dict(data)
-    name = data.pop("type", None)
-    members = cls.members()
-    if name is None and len(members) > 1:
-        raise ConfigError(f"{where or cls.type_name()}: `type` is missing; one of {', '.join(sorted(members))}")
-    if name is not None and str(name) not in members:
-        raise ConfigError(f"{where or cls.type_name()}: {unknown('type', str(name), members)}")
-    member = members[name] if name is not None else next(iter(members.values()))
+    member = member_of(cls, data.pop("type", None), where)
     values = {}
     for key, value in data.items():
         place = f"{where}.{key}" if where else key
@@ -95,10 +144,60 @@ def build(cls: type[C], data: Mapping[str, Any], where: str = "") -> C:
             raise ConfigError(f"{place}: {unknown('key', key, member.model_fields)}")
         part = _component_in(member.model_fields[key].annotation)
         values[key] = _build_inside(part, value, place) if part else value
+    return typing.cast(C, _validated(member, values, where or member.type_name()))
+
+
+def _validated(cls: type[Component], values: Mapping[str, Any], where: str) -> Component:
     try:
-        return typing.cast(C, member(**values))
+        return cls(**values)
     except ValidationError as e:
-        raise ConfigError("\n".join(_explain(err, where or member.type_name()) for err in e.errors())) from None
+        raise ConfigError("\n".join(_explain(err, where) for err in e.errors())) from None
+
+
+def find(registry: Mapping[str, T], kind: str, name: str) -> T | None:
+    """What a registry holds under a name, after importing the module that `LOCATIONS` has for it; None if nothing."""
+    if name not in registry and name in LOCATIONS.get(kind, {}):
+        importlib.import_module(LOCATIONS[kind][name])
+    return registry.get(name)
+
+
+def member_of(family: type[Component], name: Any, where: str = "") -> type[Component]:
+    """The member of a family that a `type` names; its only one where `name` is None.
+
+    Raises:
+        ConfigError: there is none of that name, or it cannot be imported.
+    """
+    place, members = where or family.type_name(), family.members()
+    away = LOCATIONS.get(family.family().type_name(), {})
+    if name is None:
+        if len(members) > 1:
+            raise ConfigError(f"{place}: `type` is missing; one of {', '.join(sorted(members | away))}")
+        return next(iter(members.values()))
+    name = str(name)
+    if ":" in name:
+        return _imported(family, name, place)
+    if name not in members and name in away:
+        importlib.import_module(away[name])
+        members = family.members()
+    if name not in members:
+        raise ConfigError(f"{place}: {unknown('type', name, members | away)}")
+    return members[name]
+
+
+def _imported(family: type[Component], name: str, place: str) -> type[Component]:
+    """The class that `module:Class` names."""
+    module, _, qualified = name.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in qualified.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as e:
+        raise ConfigError(
+            f"{place}: type {name!r} cannot be imported ({e}); expected module:Class, with the module on Python's path"
+        ) from e
+    if not (isinstance(found, type) and issubclass(found, family)):
+        raise ConfigError(f"{place}: {name} is no {family.type_name()}; expected a subclass of {family.__name__}")
+    return found
 
 
 def _build_inside(part: type[Component], value: Any, place: str) -> Any:
@@ -119,4 +218,11 @@ def _component_in(annotation: Any) -> type[Component] | None:
 def _explain(err: Any, where: str) -> str:
     place = ".".join([where, *map(str, err["loc"])])
     message = err["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}" if err["type"] == "missing" else f"{place}: {message} (got {err['input']!r})"
+    # a rule about several fields has the whole object as its input, which says nothing to a reader
+    told = err["type"] == "missing" or not err["loc"]
+    return f"{place}: {message}" if told else f"{place}: {message} (got {_brief(err['input'])})"
+
+
+def _brief(value: Any) -> str:
+    text = repr(value.as_data() if isinstance(value, Component) else value)
+    return text if len(text) <= 100 else text[:97] + "..."

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import tomli_w
 
-from longstride.core.component import Component, build
+from longstride.core.component import Component, build, member_of
 from longstride.core.errors import ConfigError
 
 C = TypeVar("C", bound=Component)
@@ -74,20 +74,6 @@ def parse_override(text: str) -> tuple[str, Any]:
     return key, _value(value.strip()) if value.strip() else UNSET
 
 
-def override(key: str, value: Component | Sequence[Component]) -> str:
-    """The override that puts components in the place of a field, as `parse_override` reads it: an arm of a claim."""
-    return f"{key}={_inline(value.as_data() if isinstance(value, Component) else [v.as_data() for v in value])}"
-
-
-def _inline(value: Any) -> str:
-    """A value of TOML in one line."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_inline(key)} = {_inline(v)}' for key, v in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
-    return tomli_w.dumps({"v": value}).removeprefix("v = ").rstrip("\n")
-
-
 def _value(text: str) -> Any:
     try:
         data = tomllib.loads(f"v = {text}")
@@ -134,9 +120,7 @@ def _at(component: Any, path: Sequence[str]) -> Any:
 
 def _keep_shared(data: dict[str, Any], old: Any, new: Any) -> None:
     """Drops from `data`, which describes `old`, the fields that type `new` of the same family does not have."""
-    if not isinstance(old, Component):
-        return
-    family = next(c for c in type(old).__mro__ if Component in c.__bases__)
-    member = family.members().get(str(new))
-    for name in [k for k in data if member is not None and k not in member.model_fields]:
-        del data[name]
+    if isinstance(old, Component) and new is not UNSET:
+        member = member_of(old.family(), new)
+        for name in [k for k in data if k not in member.model_fields]:
+            del data[name]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from longstride.training.claim import Claim
-    from longstride.training.experiment import Experiment
+    from longstride.claims.runner import Claim
+    from longstride.run.experiment import Experiment
 
 
 class Page(NamedTuple):

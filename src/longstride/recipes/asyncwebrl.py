@@ -19,14 +19,15 @@ Deviations: a model of about a million parameters on embedded sites; an iteratio
 are mixed, where the paper goes on until it has 16 of them.
 """
 
-from longstride.algorithms import PPO, Correction, GroupRelative, Mean, OnPolicy
+from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed, PerDifficulty
 from longstride.engines.base import Sampling
+from longstride.learner.config import LearnerConfig
+from longstride.methods import PPO, Correction, GroupRelative, Mean, OnPolicy
 from longstride.recipes import tti
 from longstride.rollout.rounds import PoolConfig
+from longstride.run.recipe import Recipe
 from longstride.stats import Ordering
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Claim, Recipe
 
 EASY, MEDIUM, HARD = 8, 16, 24
 """Turns by difficulty."""

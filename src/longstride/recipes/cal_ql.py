@@ -18,14 +18,14 @@ than that of `cql` can be learnt in the few thousand steps that there are online
 At this size CQL's values do end further below the returns, but they lose nothing online, so its claim stands undecided.
 """
 
+from longstride.claims.claim import Claim
+from longstride.control import Phase, algorithms
+from longstride.control.envs import PointMaze
+from longstride.control.recipe import ControlRecipe
 from longstride.core.config import override
 from longstride.curriculum import Fixed
-from longstride.envs.control import PointMaze
 from longstride.recipes import cql
 from longstride.stats import Ordering
-from longstride.training.control import ControlRecipe
-from longstride.training.recipe import Claim
-from longstride.value import Phase, algorithms
 
 HORIZON = Fixed(limit=100)
 """Steps: ten a cell, and the longest of the shortest ways has six cells."""

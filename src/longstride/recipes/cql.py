@@ -18,14 +18,14 @@ step costs nothing: values that begin at 0 then begin too low and not too high, 
 and temperatures are smaller, as values are; the weight is fixed, not tuned to a target gap.
 """
 
-from longstride.envs.control import PointMaze
+from longstride.claims.claim import Claim
+from longstride.control import SAC, Agent, Conservative, Gather, Given, Level, PolicyValue, algorithms
+from longstride.control.envs import PointMaze
+from longstride.control.policies import Gaussian
+from longstride.control.recipe import ControlEvaluation, ControlRecipe
 from longstride.models.mlp import Trunk
-from longstride.models.policies import Gaussian
 from longstride.recipes.sharsa import HORIZON
 from longstride.stats import Ordering
-from longstride.training.control import ControlEvaluation, ControlRecipe
-from longstride.training.recipe import Claim
-from longstride.value import SAC, Agent, Conservative, Gather, Given, Level, PolicyValue, algorithms
 
 TRUNK = Trunk(width=64, depth=2, activation="relu")
 """Hidden layers of every network."""

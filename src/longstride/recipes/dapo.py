@@ -16,7 +16,7 @@ Deviations: model and tasks are those of `grpo`; an answer that is cut has no re
 that; all that was sampled is stored and counted, also what teaches nothing.
 """
 
-from longstride.algorithms import PPO, GroupRelative
+from longstride.methods import PPO, GroupRelative
 from longstride.recipes import grpo
 from longstride.rollout.planning import DynamicSampling
 

@@ -18,11 +18,11 @@ Deviations: model and tasks are those of `grpo`; the release's entropy bonus, 0.
 are one group for the advantage, as in the release.
 """
 
-from longstride.algorithms import PPO, GroupRelative
+from longstride.claims.claim import Claim
+from longstride.methods import PPO, GroupRelative
 from longstride.recipes import grpo
 from longstride.rollout.planning import DifficultyAdaptive
 from longstride.stats import Ordering
-from longstride.training.recipe import Claim
 
 BREADTH = 100_000
 """Samples of an optimiser step: all that an iteration has."""

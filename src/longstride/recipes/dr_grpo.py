@@ -15,7 +15,7 @@ Deviations: model, tasks and rate are those of `grpo`. The constant length only 
 scale of a gradient out but for the clipping of its norm, so the rate needs no other number.
 """
 
-from longstride.algorithms import PPO, Constant, GroupRelative
+from longstride.methods import PPO, Constant, GroupRelative
 from longstride.recipes import grpo
 
 RECIPE = grpo.RECIPE.model_copy(

@@ -24,15 +24,16 @@ for `dars` and `pope`.
 On the embedded sites: `longstride train grpo model=base tasks.type=embedded_web horizon.limit=24 test_horizon.limit=24`.
 """
 
-from longstride.algorithms import PPO, GroupRelative, Mean, OnPolicy
+from longstride.claims.claim import Claim
 from longstride.core.budget import Budget
 from longstride.curriculum import Fixed
 from longstride.envs.puzzles import Puzzles
+from longstride.learner.config import LearnerConfig
+from longstride.methods import PPO, GroupRelative, Mean, OnPolicy
 from longstride.rewards import TaskReward
 from longstride.rollout.context import KeepAll
+from longstride.run.recipe import Evaluation, Recipe
 from longstride.stats import Ordering
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Claim, Evaluation, Recipe
 
 TOKENS = 160
 """Sampled tokens of a turn: four attempts at a Countdown of four numbers, and the answer."""

@@ -26,17 +26,18 @@ The claim compares 1 - normalised regret (`anytime`, see `strategies.Anytime`). 
 thought and asks for no answer. The length penalty beside it is that of arXiv 2502.04463.
 """
 
-from longstride.algorithms import GroupRelative
-from longstride.algorithms.length import LengthPenalty
-from longstride.algorithms.progress import ProgressCredit
+from longstride.claims.claim import Claim
 from longstride.core.config import override
 from longstride.curriculum import Fixed
+from longstride.methods import GroupRelative
+from longstride.methods.length import LengthPenalty
+from longstride.methods.progress import ProgressCredit
 from longstride.recipes import dr_grpo, grpo
 from longstride.rollout.branching import ForcedTermination
 from longstride.rollout.planning import Groups
+from longstride.run.recipe import Evaluation
 from longstride.stats import Ordering
 from longstride.strategies import Anytime, Direct
-from longstride.training.recipe import Claim, Evaluation
 
 TOKENS = 80
 """Sampled tokens of a training episode; `grpo.TOKENS` of a test are twice as many."""

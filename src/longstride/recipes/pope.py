@@ -28,13 +28,14 @@ How the paper looks for beginnings is from notes on it. (c) is the default confi
 of some months before the paper; the settings of the paper itself could not be checked.
 """
 
-from longstride.algorithms import GroupRelative
+from longstride.claims.claim import Claim
 from longstride.envs.base import Mix
 from longstride.envs.puzzles import Countdown
+from longstride.methods import GroupRelative
 from longstride.recipes import grpo
 from longstride.rollout.branching import OraclePrefix
+from longstride.run.recipe import Evaluation
 from longstride.stats import Ordering
-from longstride.training.recipe import Claim, Evaluation
 
 RECIPE = grpo.RECIPE.model_copy(
     update={

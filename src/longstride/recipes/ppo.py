@@ -18,9 +18,9 @@ has an optimiser of its own, learns alone in the first iteration, and its loss i
 tasks and rate are those of `grpo`.
 """
 
-from longstride.algorithms import GAE, PPO
+from longstride.learner.critic import Critic
+from longstride.methods import GAE, PPO
 from longstride.recipes import grpo
-from longstride.training.critic import Critic
 
 RECIPE = grpo.RECIPE.model_copy(
     update={

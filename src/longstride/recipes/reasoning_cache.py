@@ -21,15 +21,16 @@ and believes what the policy says: an answer that it wrongly calls found stands 
 outcome are left out, many of which begin in such a state; there is no second stage, with replay of earlier summaries.
 """
 
-from longstride.algorithms import PPO, GroupRelative, Mean
+from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed
 from longstride.envs.puzzles import Iterated
+from longstride.methods import PPO, GroupRelative, Mean
 from longstride.recipes import grpo
 from longstride.rollout.context import Newest
 from longstride.rollout.states import SummaryStates
+from longstride.run.recipe import Evaluation
 from longstride.stats import Ordering
 from longstride.strategies import Direct
-from longstride.training.recipe import Claim, Evaluation
 
 ROUNDS = 3
 """Rounds that explore, and that are tested; none is trained beyond."""

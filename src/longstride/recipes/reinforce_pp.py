@@ -15,7 +15,7 @@ Deviations: model, tasks, rate and the groups in which tasks are drawn are those
 on the same tasks; whitening goes over the iteration's 256 episodes, and its baseline knows no task's difficulty.
 """
 
-from longstride.algorithms import GAE, PPO
+from longstride.methods import GAE, PPO
 from longstride.recipes import grpo
 
 RECIPE = grpo.RECIPE.model_copy(update={"name": "reinforce_pp", "credit": GAE(whiten=True), "loss": PPO()})

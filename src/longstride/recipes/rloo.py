@@ -15,7 +15,7 @@ Deviations: model, tasks and rate are those of `grpo`; an iteration is two optim
 step off the policy that sampled.
 """
 
-from longstride.algorithms import Constant, GroupRelative, Reinforce
+from longstride.methods import Constant, GroupRelative, Reinforce
 from longstride.recipes import grpo
 
 RECIPE = grpo.RECIPE.model_copy(

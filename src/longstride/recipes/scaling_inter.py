@@ -17,14 +17,14 @@ Deviations: a model of about a million parameters on embedded sites. The rate wa
 5e-4 and above ever more actions become invalid after some 10 to 20 iterations, and what was won is lost.
 """
 
-from longstride.algorithms import KL, PPO, GroupRelative, Mean
+from longstride.claims.claim import Claim
 from longstride.curriculum import Staged
+from longstride.learner.config import LearnerConfig
+from longstride.methods import KL, PPO, GroupRelative, Mean
 from longstride.recipes import asyncwebrl
 from longstride.recipes.tti import LONG, SHEET, SHORT, fixed
 from longstride.rollout.rounds import PoolConfig
 from longstride.stats import Ordering
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Claim
 
 RECIPE = asyncwebrl.RECIPE.model_copy(
     update={

@@ -21,15 +21,16 @@ stage I learned nothing in 15 iterations, by 0.1 half as much as by 0.02. In som
 also follow first ones of the untrained model; here they do not.
 """
 
-from longstride.algorithms import KL, Constant, Reinforce
-from longstride.algorithms.attempts import AttemptCredit
+from longstride.claims.claim import Claim
 from longstride.core.config import override
 from longstride.curriculum import Fixed
 from longstride.envs.puzzles import Attempts
+from longstride.learner.config import LearnerConfig
+from longstride.methods import KL, Constant, Reinforce
+from longstride.methods.attempts import AttemptCredit
 from longstride.recipes import grpo
+from longstride.run.recipe import Evaluation, Stage
 from longstride.stats import Ordering
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Claim, Evaluation, Stage
 
 BONUS = 5.0
 """Weight of what a second attempt makes of the first, in stage II."""

@@ -19,14 +19,14 @@ At the size of the claim, SHARSA, 25 steps and one step each reach a fifth of th
 is undecided.
 """
 
+from longstride.claims.claim import Claim
+from longstride.control import Agent, algorithms
+from longstride.control.envs import PointMaze
+from longstride.control.recipe import ControlEvaluation, ControlRecipe
 from longstride.core.config import override
 from longstride.curriculum import Fixed
-from longstride.envs.control import PointMaze
 from longstride.models.mlp import Trunk
 from longstride.stats import Ordering
-from longstride.training.control import ControlEvaluation, ControlRecipe
-from longstride.training.recipe import Claim
-from longstride.value import Agent, algorithms
 
 SMALL = Trunk(width=128, depth=2)
 """Hidden layers of every network."""

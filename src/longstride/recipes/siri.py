@@ -18,12 +18,12 @@ trained with the cosine; stair and stair-cosine, which the paper compares with i
 what is sampled in training; evaluation allows 160 tokens always, and 64 beside it.
 """
 
-from longstride.algorithms import PPO, Mean
+from longstride.claims.claim import Claim
 from longstride.curriculum import Cosine
+from longstride.methods import PPO, Mean
 from longstride.recipes import grpo
 from longstride.stats import Ordering
 from longstride.strategies import Direct
-from longstride.training.recipe import Claim
 
 LONG, SHORT, CYCLE = 128, 48, 12
 """Tokens of an answer at the two ends of a cycle, and its iterations."""

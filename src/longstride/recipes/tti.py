@@ -21,15 +21,16 @@ time, and is drawn once (the release groups by task and draws on every rank); an
 of 0.
 """
 
-from longstride.algorithms import FilteredBC, TTIReplay
+from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed, Multiplicative
 from longstride.engines.base import Sampling
-from longstride.envs.web.tasks import EmbeddedWeb
+from longstride.envs.sites.tasks import EmbeddedWeb
+from longstride.learner.config import LearnerConfig
+from longstride.methods import FilteredBC, TTIReplay
 from longstride.rewards import TaskReward
 from longstride.rollout.context import KeepAll
+from longstride.run.recipe import Evaluation, Recipe
 from longstride.stats import Ordering
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Claim, Evaluation, Recipe
 
 SHORT, LONG = 8, 24
 """Turns: easy tasks are solved within the short horizon, few hard ones are."""

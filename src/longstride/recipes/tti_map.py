@@ -14,9 +14,9 @@ Evaluation is the same everywhere (exact judge, the recipe's sampling, horizon 2
 regime; what comes out is the map, not a vote. Deviation: shorter runs and fewer seeds than the claim of `tti`.
 """
 
+from longstride.claims.claim import Claim
 from longstride.recipes import tti
 from longstride.stats import Ordering
-from longstride.training.recipe import Claim
 
 RECIPE = tti.RECIPE.model_copy(update={"name": "tti_map"})
 EARLY = 4

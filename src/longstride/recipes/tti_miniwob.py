@@ -14,12 +14,12 @@ in a tree of folders it finds its way only partly.
 | start | `base-miniwob` | made by `longstride make-base demonstrators.type=miniwob_tasks ...`, as written in models/README.md |
 """
 
-from longstride.algorithms import TTIReplay
 from longstride.curriculum import Fixed, Multiplicative
-from longstride.envs.web.miniwob import Miniwob
+from longstride.learner.config import LearnerConfig
+from longstride.methods import TTIReplay
 from longstride.recipes import tti
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Evaluation
+from longstride.run.recipe import Evaluation
+from longstride.web.miniwob import Miniwob
 
 RECIPE = tti.RECIPE.model_copy(
     update={

@@ -23,14 +23,15 @@ the critic's width are a small model's; text, no screenshots; a state that a bud
 release takes that value for the return of the last turn; no entropy bonus (the release sets a coefficient and never reads it).
 """
 
-from longstride.algorithms import GAE, KL, PPO, Mean, OnPolicy
+from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed
 from longstride.engines.base import Sampling
+from longstride.learner.config import LearnerConfig
+from longstride.learner.critic import Critic
+from longstride.methods import GAE, KL, PPO, Mean, OnPolicy
 from longstride.recipes import tti
+from longstride.run.recipe import Recipe
 from longstride.stats import Ordering
-from longstride.training.config import LearnerConfig
-from longstride.training.critic import Critic
-from longstride.training.recipe import Claim, Recipe
 
 RECIPE = Recipe(
     name="vl_dac",

@@ -23,13 +23,13 @@ released code trains on one sequence an episode. In steps of 128 turns, three ti
 0.29 after 16 iterations).
 """
 
-from longstride.algorithms import KL, PPO, GroupRelative, Mean
+from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed
+from longstride.learner.config import LearnerConfig
+from longstride.methods import KL, PPO, GroupRelative, Mean
 from longstride.recipes import scaling_inter
 from longstride.rollout.context import KeepLast
 from longstride.stats import Ordering
-from longstride.training.config import LearnerConfig
-from longstride.training.recipe import Claim
 
 RECIPE = scaling_inter.RECIPE.model_copy(
     update={

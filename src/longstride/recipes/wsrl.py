@@ -18,11 +18,11 @@ Deviations: those of `cal_ql`. Over seeds 0 to 4 it goes online at 0.82, 0.80, 0
 and ends at 0.96, 1.00, 0.92, 0.86 and 1.00. That the warm-up pays, and pays more than keeping the data, is undecided.
 """
 
+from longstride.claims.claim import Claim
+from longstride.control import Phase, algorithms
+from longstride.control.recipe import ControlRecipe
 from longstride.recipes import cal_ql, cql
 from longstride.stats import Ordering
-from longstride.training.control import ControlRecipe
-from longstride.training.recipe import Claim
-from longstride.value import Phase, algorithms
 
 RECIPE = ControlRecipe(
     **(dict(cal_ql.RECIPE) | {

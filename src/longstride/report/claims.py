@@ -1,4 +1,4 @@
-"""Claims as pages: what `training.claim.run_claim` kept, as a table and a plot each, and all of a folder on one page.
+"""Claims as pages: what `claims.runner.run_claim` kept, as a table and a plot each, and all of a folder on one page.
 
 What always holds: a page says what its JSON says and nothing else, so it can be made again at any time.
 """
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from longstride.claims.runner import CHECKS, SPENT
 from longstride.core.errors import RunError
+from longstride.run.checkpoint import write_atomically
 from longstride.stats import Relation
-from longstride.training.checkpoint import write_atomically
-from longstride.training.claim import CHECKS, SPENT
 
 OVERVIEW = "README.md"
 CONTROL = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}

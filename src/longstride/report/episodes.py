@@ -12,8 +12,8 @@ from typing import Any
 
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn
+from longstride.envs.sites.actions import NEEDS_ELEMENT
 from longstride.envs.text import MARK, thought_of
-from longstride.envs.web.actions import NEEDS_ELEMENT
 from longstride.report.rows import embed, lines
 
 MOST_TASKS = 24

@@ -8,20 +8,20 @@ A task's evaluator is data:
 | `{"type": "answer", "any_of": ["red", "crimson"]}` | the answer is one of them |
 | `{"type": "state", "expected": {...}}` | the expected values are in the final state |
 | `{"type": "all", "of": [...]}` | all of them say 1 (WebArena's product of checkers) |
-| `string_match`, `url_match`, `program_html` | WebArena's checkers say so: see `rewards.webarena` |
-| `rubric`, `judged` | a judge says so: see `rewards.rubric`; `judge` raises, for it asks nobody |
+| `string_match`, `url_match`, `program_html` | WebArena's checkers say so: see `web.judging.webarena` |
+| `rubric`, `judged` | a judge says so: see `web.judging.rubric`; `judge` raises, for it asks nobody |
 
 What always holds: `judge` never executes anything and never guesses: a malformed evaluator raises and is not a reward
 of 0; the same episode gets the same verdict; evidence is JSON data that says what was expected and what was got.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from longstride.core.component import unknown
+from longstride.core.component import LOCATIONS, find, unknown
 from longstride.core.errors import TaskError
 from longstride.core.task import Task
-from longstride.rewards.webarena import needs_judge, program_html, string_match, url_match
 
 
 @dataclass(slots=True)
@@ -115,9 +115,10 @@ def _judge(task: Task, spec: Any, answer: str | None, state: dict[str, Any]) -> 
         raise TaskError(
             f'task {task.id!r}: an evaluator is {{"type": ...}} with one of {", ".join(EVALUATORS)}; got {_short(spec)}'
         )
-    if kind not in EVALUATORS:
-        raise TaskError(f"task {task.id!r}: {unknown('evaluator', kind, EVALUATORS)}")
-    return EVALUATORS[kind](task, spec, answer, state)
+    evaluator = find(EVALUATORS, "evaluator", kind)
+    if evaluator is None:
+        raise TaskError(f"task {task.id!r}: {unknown('evaluator', kind, EVALUATORS | LOCATIONS['evaluator'])}")
+    return evaluator(task, spec, answer, state)
 
 
 def _answer(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str, Any]) -> dict[str, Any]:
@@ -149,14 +150,10 @@ def _all(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str, 
     return {"evaluator": "all", "matched": all(p["matched"] for p in parts), "parts": parts}
 
 
-def _unasked(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str, Any]) -> dict[str, Any]:
-    raise needs_judge(task, spec["type"])
-
-
-EVALUATORS = {
-    "answer": _answer, "state": _state, "all": _all, "string_match": string_match, "url_match": url_match,
-    "program_html": program_html, "rubric": _unasked, "judged": _unasked,
-}  # fmt: skip
+Evaluator = Callable[[Task, dict[str, Any], str | None, dict[str, Any]], dict[str, Any]]
+"""Task, evaluator's data, answer and final state to evidence."""
+EVALUATORS: dict[str, Evaluator] = {"answer": _answer, "state": _state, "all": _all}
+"""By `type`; others are added by the module that holds them (see `core.component.LOCATIONS`)."""
 
 
 def _keys(spec: dict[str, Any]) -> set[str]:

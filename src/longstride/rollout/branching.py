@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from longstride.algorithms.progress import FORCED, GO_ON, TRACE
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.text import MARK
+from longstride.methods.progress import FORCED, GO_ON, TRACE
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Count, Planner, Sampler, Stages, by_group
 

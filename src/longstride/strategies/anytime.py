@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from longstride.algorithms.progress import regret
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
+from longstride.methods.progress import regret
 from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answering, cuts
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player
@@ -32,7 +32,7 @@ APART = 2**32
 class Anytime(Strategy):
     """The first answer counts. Beside it answers are asked for at the start and wherever a step or the answer begins,
     as `rollout.branching.ForcedTermination` does; `anytime` is 1 - normalised regret: the mean height, over the tokens
-    of the budget, of the share of right ones among them (`algorithms.progress.regret`). A place is as many tokens from
+    of the budget, of the share of right ones among them (`methods.progress.regret`). A place is as many tokens from
     the start as an answer there begins with; the answer itself is not counted."""
 
     answers: Count = 1

@@ -1,7 +1,7 @@
 """Trivial policies that every evaluation is held against.
 
 What always holds: they see what the policy sees (the goal and the text of observations) and their own past actions,
-and nothing else; they say actions in the grammar of `envs.web.actions`; what is random in them derives from the plan
+and nothing else; they say actions in the grammar of `envs.sites.actions`; what is random in them derives from the plan
 and the turn.
 """
 

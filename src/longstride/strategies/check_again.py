@@ -11,7 +11,7 @@ from pydantic import Field
 
 from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
-from longstride.envs.web.actions import Action, parse
+from longstride.envs.sites.actions import Action, parse
 from longstride.strategies.base import Strategy
 
 

@@ -1,0 +1,72 @@
+"""A claim as data: what a paper says, as arms and relations between them. No torch."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from longstride.core.component import Component, unknown
+from longstride.run.experiment import Experiment
+from longstride.stats import Ordering, Relation
+
+FRESH = tuple(range(10, 20))
+"""Seeds of a claim: none of them was looked at when its recipe's settings were chosen. A claim that has, names
+others."""
+
+
+class Claim(Component):
+    """What a paper says, as arms of one experiment and relations between them."""
+
+    name: str
+    """Name of the claim: of its files, and for `longstride claim`."""
+    paper: str
+    """Where it is said."""
+    statement: str
+    """What is said, in a sentence."""
+    recipe: Experiment
+    """What the arms are variants of, as long and as often evaluated as they are."""
+    arms: dict[str, Experiment]
+    """By name; each differs from `recipe` in what it is about."""
+    measure: str = "success"
+    """What is compared where a relation names nothing else: a measure of the last evaluation, by its name in
+    `metrics.jsonl` (such as `pass@16`)."""
+    expected: Ordering
+    """Relations between arms, under the first of `evaluation.strategies`; `ARM@STRATEGY` is the arm under another."""
+    control: Ordering | None = None
+    """Relations that must *not* hold: where the paper's cause is taken away, the effect has to go too."""
+    check_again: str = ""
+    """Arm whose start and final policy are evaluated with 1 to 4 checks of the answer; none if empty."""
+    seeds: Annotated[tuple[int, ...], Field(min_length=2)] = FRESH
+    """Recipe seeds, each of them for every arm."""
+
+    @model_validator(mode="after")
+    def _names_arms(self) -> Self:
+        named = [side for relation in self.relations for side in (relation.better, relation.worse)]
+        named += [self.check_again] * bool(self.check_again)
+        for name in (side.partition("@")[0] for side in named):
+            if name not in self.arms:
+                raise ValueError(unknown("arm", name, self.arms))
+        return self
+
+    @property
+    def relations(self) -> list[Relation]:
+        """Those that are expected, then those of the control."""
+        return self.expected.parsed + (self.control.parsed if self.control else [])
+
+    @property
+    def measures(self) -> list[str]:
+        """All that is compared, `measure` first."""
+        return list(dict.fromkeys([self.measure, *(r.measure for r in self.relations if r.measure)]))
+
+    def changes(self, arm: str) -> list[str]:
+        """What an arm has otherwise than `recipe`, as `key = value` with dotted keys."""
+        return list(_changes(self.recipe.as_data(), self.arms[arm].as_data()))
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    for key in dict.fromkeys([*old, *new]):
+        a, b, place = old.get(key), new.get(key), f"{path}{key}"
+        if isinstance(a, Mapping) and isinstance(b, Mapping) and a.get("type") == b.get("type"):
+            yield from _changes(a, b, f"{place}.")
+        elif a != b:
+            yield f"{place} = {'left out' if b is None else b}"

@@ -1,0 +1,273 @@
+"""Claims: a paper's effect at laptop scale, with its expected ordering written down before the run.
+
+What always holds: all arms of a seed start from one warm start and are evaluated on the same held-out tasks with the
+same seeds, so every effect is paired by task and seed; the verdict follows from `stats.Ordering` alone; an
+interrupted claim goes on where it stopped and gives the numbers of one that was not. A null result is a result and is
+written down like any other.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import torch
+
+from longstride.claims.claim import Claim
+from longstride.core.component import unknown
+from longstride.core.config import resolve
+from longstride.core.errors import ConfigError, RunError
+from longstride.core.provenance import commit
+from longstride.models.load import load_policy
+from longstride.run.checkpoint import write_atomically
+from longstride.run.evaluation import evaluate_policy, load_run
+from longstride.run.experiment import Experiment
+from longstride.run.folder import Listener, Silent
+from longstride.run.recipe import Recipe
+from longstride.stats import Finding, Judgement, Relation, mean_interval, overall, paired_difference
+from longstride.strategies import CheckAgain, Direct
+
+Curves = dict[str, list[list[dict[str, Any]]]]
+"""Evaluations of each side of a relation, by seed."""
+SPENT = ("env_steps", "sampled_tokens")
+"""What arms are compared at equal amounts of."""
+CHECKS = (1, 2, 3, 4)
+"""Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""
+
+
+def run_claim(
+    claim: Claim,
+    recipe: Experiment,
+    folder: Path,
+    seeds: Sequence[int] | None = None,
+    listener: Listener | None = None,
+    jobs: int = 1,
+) -> dict[str, Any]:
+    """Runs what of a claim has not been run yet, and judges it.
+
+    Args:
+        claim: what is claimed.
+        recipe: what the arms override.
+        folder: runs stand in `folder/NAME/ARM-SEED`, the result in `folder/NAME.json`.
+        seeds: instead of the claim's own; at least two.
+        listener: told of each run (see `Experiment.train`); with several jobs, of each run's rows when it has ended.
+        jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
+
+    Returns:
+        What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`, `scale`,
+        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: overrides, by measure the final value
+        with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects` and
+        `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`,
+        `command`, `seconds`.
+
+    Raises:
+        ConfigError: before anything is run: fewer than two seeds, an arm that cannot be built, a strategy that it is
+            not evaluated under, or checks of answers where none are given; after the runs: a measure that none has.
+        RunError: see `Experiment.train`.
+    """
+    seeds = tuple(claim.seeds if seeds is None else seeds)
+    if len(set(seeds)) < 2:
+        raise ConfigError(f"a claim needs at least two different seeds to say anything, got {list(seeds)}")
+    if claim.check_again and not isinstance(recipe, Recipe):
+        raise ConfigError(f"check_again is for language agents; {recipe.name} is a {recipe.type_name()}, leave it out")
+    home = folder / claim.name
+    runs = {
+        (arm, seed): resolve(type(recipe), recipe, (*claim.scale, *changes, f"seed={seed}"))
+        for seed in seeds
+        for arm, changes in claim.arms.items()
+    }
+    for arm, _, strategy in (side.partition("@") for relation in claim.relations for side in relation[:2]):
+        run = runs[arm, seeds[0]]
+        others = [s.name for s in run.evaluation.strategies[1:]] if isinstance(run, Recipe) else []
+        if strategy and strategy not in others:
+            raise ConfigError(f"{arm}@{strategy}: {unknown('strategy', strategy, others)}")
+    curves: Curves = {}
+    _train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
+    for arm, seed in runs:
+        for side, curve in _curves(home / f"{arm}-{seed}", arm, claim.measures).items():
+            curves.setdefault(side, []).append(curve)
+    checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
+
+    final = {measure: _paired_values(curves, measure) for measure in claim.measures}
+    findings = claim.expected.judge(final, claim.measure, seed=0)
+    controls = claim.control.judge(final, claim.measure, seed=0) if claim.control else []
+    result = {
+        "name": claim.name,
+        "paper": claim.paper,
+        "statement": claim.statement,
+        "measure": claim.measure,
+        "verdict": verdict_of(findings, controls),
+        "ordering": list(claim.expected.relations),
+        "control": list(claim.control.relations) if claim.control else [],
+        "recipe": recipe.as_data(),
+        "scale": list(claim.scale),
+        "seeds": list(seeds),
+        "effects": [_effect(f) for f in findings],
+        "control_effects": [_effect(f) for f in controls],
+        "matched": [
+            _matched(text, claim.measure, spent, curves)
+            for text in claim.expected.relations
+            for spent in SPENT
+            if all(curve[-1][spent] for by_seed in curves.values() for curve in by_seed)
+        ],
+        "check_again": checks,
+        "arms": {
+            side: _arm(
+                claim.arms[side.partition("@")[0]], by_seed, {m: of[side] for m, of in final.items() if side in of}
+            )
+            for side, by_seed in curves.items()
+        },
+        "commit": commit(),
+        "command": f"longstride claim {claim.name}",
+        "seconds": sum(seed_curve[-1]["seconds"] for arm in claim.arms for seed_curve in curves[arm]),
+    }
+    write_atomically(folder / f"{claim.name}.json", json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def _train_all(runs: dict[Path, Experiment], listener: Listener, jobs: int) -> None:
+    """Trains what has not been trained yet, `jobs` runs at a time."""
+    if jobs == 1:
+        for folder, experiment in runs.items():
+            experiment.train(folder, listener, resume=True)
+        return
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
+        waiting = {pool.submit(run.train, folder, None, True): folder for folder, run in runs.items()}
+        try:
+            for done, future in enumerate(as_completed(waiting), 1):
+                future.result()
+                for line in (waiting[future] / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
+                    listener(json.loads(line))
+                listener.progress("runs", done, len(runs))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judgement:
+    """All relations must be reproduced, and no control: an effect that stays without its cause has another one."""
+    verdict = overall(findings)
+    against = {f.verdict for f in controls}
+    if "reproduced" in against:
+        return "not reproduced"
+    return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
+
+
+def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The policy's evaluations in a finished run, the warm start's first: under the arm's name for the first strategy,
+    as `ARM@STRATEGY` for every other one. `values` has what of the measures there is, by task."""
+    try:
+        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        curves: dict[str, list[dict[str, Any]]] = {}
+        tokens, first = 0, None
+        for row in map(json.loads, lines):
+            if row["kind"] == "train":
+                tokens += row["summary"].get("sampled_tokens", 0)
+            if row["kind"] != "eval" or row["policy"] not in ("warm_start", "agent"):
+                continue
+            first = first or row["strategy"]
+            curves.setdefault(arm if row["strategy"] == first else f"{arm}@{row['strategy']}", []).append({
+                "iteration": row["iteration"],
+                "episodes": row["total_episodes"],
+                "env_steps": row["total_env_steps"],
+                "sampled_tokens": tokens,
+                "seconds": row["seconds"],
+                "success": row["summary"]["success"],
+                "length": row["summary"]["length"],
+                "timeouts": row["summary"]["timeouts"],
+                "values": {m: row["measures"][m] for m in measures if m in row["measures"]},
+            })  # fmt: skip
+        return curves
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise RunError(
+            f"{run / 'metrics.jsonl'} cannot be read: {type(e).__name__}: {e}; delete {run} to run it anew"
+        ) from e
+
+
+def _value(point: dict[str, Any], measure: str) -> float:
+    """The mean over tasks of a measure at a point of a curve."""
+    if not (values := [v for v in point["values"][measure] if v is not None]):
+        raise RunError(f"no task has {measure!r} after {point['iteration']} iterations; see `failed` in metrics.jsonl")
+    return fmean(values)
+
+
+def _paired_values(curves: Curves, measure: str) -> dict[str, np.ndarray]:
+    """Final values (seeds, tasks) by side that has the measure. A task that failed anywhere is left out everywhere:
+    pairs stay pairs."""
+    last = {
+        side: [curve[-1]["values"][measure] for curve in by_seed]
+        for side, by_seed in curves.items()
+        if all(measure in point["values"] for curve in by_seed for point in curve)
+    }
+    if not last:
+        raise ConfigError(f"no evaluation has the measure {measure!r}; take one of `measures` in a run's metrics.jsonl")
+    n = min(len(values) for by_seed in last.values() for values in by_seed)
+    whole = [k for k in range(n) if all(v[k] is not None for by_seed in last.values() for v in by_seed)]
+    if not whole:
+        raise RunError("every held-out task failed in some run; see `failed` in their metrics.jsonl")
+    return {side: np.array([[v[k] for k in whole] for v in by_seed], float) for side, by_seed in last.items()}
+
+
+def _effect(finding: Finding) -> dict[str, Any]:
+    e = finding.effect
+    interval = {"mean": e.mean, "lo": e.lo, "hi": e.hi}
+    return {"relation": finding.relation, **interval, "gap": finding.gap, "verdict": finding.verdict}
+
+
+def _matched(text: str, measure: str, spent: str, curves: Curves) -> dict[str, Any]:
+    """The two sides compared where both have spent as much as the thriftier one in all (curves interpolated).
+
+    An iteration of a long horizon costs more steps than one of a short horizon, and probes cost tokens: equal
+    iterations are not equal work.
+    """
+    better, worse, _, named = Relation.of(text)
+    budgets, ours, theirs = [], [], []
+    for a, b in zip(curves[better], curves[worse], strict=True):
+        budgets.append(min(a[-1][spent], b[-1][spent]))
+        for curve, out in ((a, ours), (b, theirs)):
+            out.append(
+                float(np.interp(budgets[-1], [p[spent] for p in curve], [_value(p, named or measure) for p in curve]))
+            )
+    e = paired_difference(ours, theirs, seed=0)
+    return {
+        "relation": text, "spent": spent, "budgets": budgets, "better": ours, "worse": theirs,
+        "mean": e.mean, "lo": e.lo, "hi": e.hi,
+    }  # fmt: skip
+
+
+def _arm(changes: Sequence[str], by_seed: list[list[dict[str, Any]]], final: dict[str, np.ndarray]) -> dict[str, Any]:
+    measures = {}
+    for measure, values_ST in final.items():
+        values = [float(v) for v in values_ST.mean(axis=1)]
+        interval = list(mean_interval(values, seed=0))
+        measures[measure] = {"value": float(values_ST.mean()), "interval": interval, "by_seed": values}
+    return {
+        "overrides": list(changes),
+        "measures": measures,
+        **{spent: [curve[-1][spent] for curve in by_seed] for spent in SPENT},
+        "curves": [[point | {"values": {m: _value(point, m) for m in final}} for point in curve] for curve in by_seed],
+    }
+
+
+def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
+    """Success and length of the warm start and of the final policy with 1 to 4 checks; kept in the run folder."""
+    path = run / "check_again.json"
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))
+    recipe, agent = load_run(run)
+    policies = {"warm_start": load_policy(str(run / "checkpoints" / "000000")), "agent": agent}
+    result: dict[str, list[dict[str, float]]] = {}
+    for name, policy in policies.items():
+        result[name] = []
+        for checks in CHECKS:
+            strategy = Direct() if checks == 1 else CheckAgain(checks=checks)
+            summary = evaluate_policy(policy, recipe, strategy=strategy).summary
+            result[name].append({"checks": checks, "success": summary["success"], "length": summary["length"]})
+    write_atomically(path, json.dumps(result))
+    return result

@@ -1,0 +1,172 @@
+"""A run on a cluster: who of it is a Ray actor, and how they are started and ended.
+
+What always holds: run folder, replay, credit, checkpoints and the evaluations' environments are in the process that was
+started; engine replicas, workers and learner ranks are actors, and none of them is left when the cluster is closed.
+Models and code are passed by pickle, so every machine needs the same packages, and all trust each other.
+"""
+
+import logging
+import os
+from collections.abc import Sequence
+from itertools import count
+from types import TracebackType
+from typing import Any, Self, cast
+
+from torch import nn
+
+from longstride.cluster.config import ClusterConfig
+from longstride.cluster.engine import RemoteEngine, Replica, WeightStore, last_line, result
+from longstride.cluster.pool import ClusterPool, Worker
+from longstride.cluster.ranks import Rank, Ranks
+from longstride.core.errors import ConfigError, MissingExtra
+from longstride.engines.config import Local
+from longstride.learner import parallel
+from longstride.learner.learner import Learner
+from longstride.models.load import Policy
+from longstride.run.recipe import Recipe
+
+_serials = count()
+"""Of stores of weights: names within the job."""
+
+
+class Cluster:
+    """Engine, learner and pool of a recipe on a Ray cluster. A context manager: it connects to Ray, unless the process
+    is connected already, and ends its actors.
+
+    Args:
+        config: what goes where.
+        recipe: what is run.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        ConfigError: the recipe's engine is a server; the process is one of several already; there is no cluster at
+            the address.
+    """
+
+    def __init__(self, config: ClusterConfig, recipe: Recipe) -> None:
+        try:
+            import ray  # noqa: F401
+        except ImportError as e:
+            raise MissingExtra("Ray is needed for a cluster; pip install 'longstride[ray]'") from e
+        if not isinstance(recipe.engine, Local):
+            raise ConfigError(
+                f"a cluster's replicas are local engines, and engine.type is {recipe.engine.type_name()!r}; set "
+                "engine.type=local, or train without --cluster"
+            )
+        if parallel.world() > 1:
+            raise ConfigError(
+                "a cluster starts its learner ranks itself: set learner_ranks, and start one process without torchrun"
+            )
+        self.config, self.recipe = config, recipe
+        self._slots = min(config.envs_per_worker, recipe.tasks.at_once)
+        self._actors: list[Any] = []
+        self._leaves = False
+        """Whether Ray was started, or connected to, here."""
+
+    def __enter__(self) -> Self:
+        import ray
+
+        if not ray.is_initialized():
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            dashboard = False if self.config.address == "local" else None
+            try:
+                ray.init(
+                    self.config.address, include_dashboard=dashboard, log_to_driver=False, logging_level=logging.ERROR
+                )
+            except ConnectionError as e:
+                raise ConfigError(
+                    f"no Ray cluster at {self.config.address!r} ({last_line(e)}); start one with `ray start --head`, "
+                    "or set address to 'local'"
+                ) from e
+            self._leaves = True
+        given, any_there = self.config.gpus, ray.cluster_resources().get("GPU", 0) > 0
+        self._gpus = float(any_there) if given is None else given
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        import ray
+
+        for actor in reversed(self._actors):  # clients before those whom they ask
+            ray.kill(actor)
+        if self._leaves:
+            ray.shutdown()
+
+    def engine(self, policy: Policy, version: int) -> RemoteEngine:
+        """An engine over replicas that sample from copies of the policy's weights, which are number `version`.
+
+        Raises:
+            ConfigError: the cluster has no room for the replicas.
+        """
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        config, recipe = self.config, self.recipe
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        parts = ray.put((policy.name, policy.model, policy.tokenizer))
+        self._store = f"weights-{next(_serials)}"
+        self._start(WeightStore, [parts], version, name=self._store, scheduling_strategy=here)
+        self._tokenizer = ray.put(policy.tokenizer)
+        samplings = list(dict.fromkeys([recipe.sampling, recipe.evaluation.sampling or recipe.sampling]))
+        clients = config.workers * self._slots + recipe.tasks.at_once  # evaluations have the last of them
+        options = {"max_restarts": config.retries, "max_task_retries": -1, "max_concurrency": 2 * clients}
+        self._replicas = [
+            self._start(
+                Replica, recipe.engine, samplings, self._store, cpus=config.replica_cpus, gpus=self._gpus, **options
+            )
+            for _ in range(config.replicas)
+        ]
+        self._await(self._replicas, "engine replicas")
+        return RemoteEngine(self._replicas, self._store, version)
+
+    def learner(self, policy: Policy, reference: nn.Module | None = None) -> Learner:
+        """The learner of the policy: in this process, or `Ranks`, which have what a training loop uses of one; see
+        `Learner` for its reference.
+
+        Raises:
+            ConfigError: the cluster has no room for the ranks; or as `Learner`.
+        """
+        config, recipe, world = self.config, self.recipe, self.config.learner_ranks
+        if world == 0:
+            return Learner(policy.model, recipe.learner, recipe.loss, reference)
+        ranks = [self._start(Rank, n, world, cpus=config.learner_cpus, gpus=self._gpus) for n in range(world)]
+        self._await(ranks, "learner ranks")
+        return cast(Learner, Ranks(ranks, policy.model, recipe.learner, recipe.loss, reference))
+
+    def pool(self) -> ClusterPool:
+        """A pool of workers that play with tokens of `engine`, which must have been asked for before.
+
+        Raises:
+            ConfigError: the cluster has no room for the workers.
+        """
+        config, recipe = self.config, self.recipe
+
+        def start() -> Any:
+            args = recipe, self._tokenizer, self._replicas, self._store, self._slots
+            options = {"scheduling_strategy": "SPREAD", "max_concurrency": self._slots + 1}
+            return self._start(Worker, *args, cpus=config.worker_cpus, **options)
+
+        workers = [start() for _ in range(config.workers)]
+        self._await(workers, "workers")
+        return ClusterPool(workers, start, self._slots, config.retries, recipe.pool)
+
+    def _start(self, actor: type, *args: Any, cpus: float = 0, gpus: float = 0, **options: Any) -> Any:
+        import ray
+
+        handle = ray.remote(num_cpus=cpus, num_gpus=gpus, **options)(actor).remote(*args)
+        self._actors.append(handle)
+        return handle
+
+    def _await(self, actors: Sequence[Any], who: str) -> None:
+        """Waits until actors can be asked."""
+        import ray
+
+        calls, seconds = [actor.__ray_ready__.remote() for actor in actors], self.config.start_seconds
+        _, left = ray.wait(calls, num_returns=len(calls), timeout=seconds)
+        if left:
+            there = {name: ray.cluster_resources().get(name, 0) for name in ("CPU", "GPU")}
+            raise ConfigError(
+                f"{len(left)} of {len(calls)} {who} have not started within {seconds:g} s; the cluster has "
+                f"{there['CPU']:g} CPUs and {there['GPU']:g} GPUs: ask for less of them, or for more start_seconds"
+            )
+        for call in calls:
+            result(call, f"one of the {who}")

@@ -1,0 +1,178 @@
+"""Learner ranks: actors that are joined by torch.distributed and take every step together.
+
+What always holds is what `learner.parallel` says: the numbers are those of one process up to the order of sums. A rank
+that dies ends the run: the others have lost a part of the step, and the last checkpoint is whole.
+"""
+
+import os
+import random
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from longstride.cluster.engine import last_line
+from longstride.core.errors import RunError
+from longstride.learner import parallel
+from longstride.learner.batching import Trainable
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
+from longstride.methods.losses import Loss
+
+GRACE = 10.0
+"""Seconds after a rank's error in which the one that caused it must show itself."""
+
+
+class Rank:
+    """One learner of several. A Ray actor.
+
+    Args:
+        number: of this rank, from 0.
+        world: how many there are.
+    """
+
+    def __init__(self, number: int, world: int) -> None:
+        os.environ |= {"RANK": str(number), "WORLD_SIZE": str(world), "LOCAL_RANK": "0"}
+
+    def address(self) -> tuple[str, int]:
+        """Host and a free port, where the ranks can meet."""
+        import ray
+
+        with socket.socket() as s:
+            s.bind(("", 0))
+            return ray.util.get_node_ip_address(), s.getsockname()[1]
+
+    def join(
+        self,
+        place: tuple[str, int],
+        model: nn.Module,
+        config: LearnerConfig,
+        loss: Loss,
+        reference: nn.Module | None,
+    ) -> None:
+        """Meets the other ranks at a host and port, and makes the learner."""
+        import ray
+
+        os.environ |= {"MASTER_ADDR": place[0], "MASTER_PORT": str(place[1])}
+        self._joined = parallel.joined()  # until the actor ends
+        self._joined.__enter__()
+        self._learner = Learner(model.to("cuda" if ray.get_gpu_ids() else "cpu"), config, loss, reference)
+
+    def update(self, samples: Sequence[Trainable], rng: random.Random, loss: Loss) -> dict[str, Any]:
+        """As `Learner.update`, by a loss that may be another one than before."""
+        self._learner.loss = loss
+        return self._learner.update(samples, rng)
+
+    def features(self, samples: Sequence[Trainable]) -> Tensor:
+        """As `Learner.features`; of rank 0 alone."""
+        found = self._learner.features(samples)
+        return found if parallel.rank() == 0 else found[:0]
+
+    def whole(self) -> dict[str, Tensor]:
+        """The weights of `Learner.whole`, on the CPU; of rank 0 alone."""
+        return self._mine(self._learner.whole().state_dict())
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """As `Learner.state`, on the CPU; the tensors of rank 0 alone."""
+        tensors, numbers = self._learner.state()
+        return self._mine(tensors), numbers
+
+    def load_state(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+        """As `Learner.load_state`."""
+        self._learner.load_state(tensors, numbers)
+
+    def _mine(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {name: t.detach().cpu() for name, t in tensors.items()} if parallel.rank() == 0 else {}
+
+
+class Ranks:
+    """All ranks as one, with what of a `Learner` a training loop uses.
+
+    Args:
+        ranks: handles of `Rank` actors, by number, not joined yet.
+        model: where they start; it is given their weights whenever these are asked for.
+        config: the learners' numbers.
+        loss: what is minimised.
+        reference: as of `Learner`.
+
+    Raises:
+        RunError: a rank died.
+        ConfigError, ModelError: as `Learner`.
+    """
+
+    def __init__(
+        self,
+        ranks: Sequence[Any],
+        model: nn.Module,
+        config: LearnerConfig,
+        loss: Loss,
+        reference: nn.Module | None = None,
+    ) -> None:
+        import ray
+
+        self._ranks, self._model = list(ranks), model
+        self.loss = loss
+        place = ranks[0].address.remote()
+        self._all("join", place, ray.put(model), config, loss, ray.put(reference))
+
+    def update(
+        self,
+        samples: Sequence[Trainable],
+        rng: random.Random,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> dict[str, Any]:
+        """As `Learner.update`, but that progress is told once, at the end."""
+        import ray
+
+        told = self._all("update", ray.put(list(samples)), rng, self.loss)
+        if progress is not None and told["steps"]:
+            progress(told["steps"], told["steps"])
+        return told
+
+    def features(self, samples: Sequence[Trainable]) -> Tensor:
+        """As `Learner.features`."""
+        import ray
+
+        return self._all("features", ray.put(list(samples)))
+
+    def whole(self) -> nn.Module:
+        """The policy as an ordinary module: the one that was given."""
+        self._model.load_state_dict(self._all("whole"))
+        return self._model
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """As `Learner.state`."""
+        return self._all("state")
+
+    def load_state(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+        """As `Learner.load_state`."""
+        import ray
+
+        self._all("load_state", ray.put(tensors), numbers)
+
+    def _all(self, method: str, *args: Any) -> Any:
+        """Calls a method of every rank; returns what rank 0 returned."""
+        import ray
+        from ray.exceptions import RayActorError, RayTaskError
+
+        calls = left = [getattr(rank, method).remote(*args) for rank in self._ranks]
+        dead: RayActorError | None = None
+        failed: RayTaskError | None = None
+        while left and dead is None:  # one that dies makes others fail, and either may be heard of first
+            ready, left = ray.wait(left, timeout=GRACE if failed else None)
+            if not ready:
+                break
+            try:
+                ray.get(ready)
+            except RayTaskError as e:
+                failed = failed or e
+            except RayActorError as e:
+                dead = e
+        if dead is not None:
+            raise RunError(
+                f"a learner rank is dead: {last_line(dead)}; the last checkpoint is whole: resume the run"
+            ) from dead
+        if failed is not None:
+            raise failed.cause from failed
+        return ray.get(calls[0])

@@ -1,0 +1,234 @@
+"""PointMaze: a point with inertia finds its way through a maze. Data and tests are made here, in seconds, from a seed.
+
+What always holds: a point is never inside of a wall; an episode is a success when the point is within `REACH` of its
+goal after a step, at any time, and then it terminates, earns 1 and ends; without a success it is truncated by its
+horizon and earned 0. Walks that data are made of (`navigate`, `stitch`, `explore`) have no task of their own, so
+nothing terminates in them; `reach` is the task itself.
+
+It stands for OGBench's `pointmaze` (arXiv 2410.20092) and D4RL's `maze2d`, which need MuJoCo and a download; the
+layouts and test tasks are theirs, the dynamics and therefore all numbers are its own: do not print them beside theirs.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from longstride.control.envs.base import ControlTasks, Episode, Moved, Spec, VectorEnv, play
+from longstride.control.envs.maze import TASKS, Maze, Name, maze
+from longstride.core.seeds import derive
+
+STEP = 0.1
+"""Seconds of a step."""
+FORCE = 2.0
+"""Acceleration of a full action, in cells a second squared."""
+DRAG = 2.0
+"""Share of the velocity lost in a second: full speed is FORCE / DRAG = 1, ten steps a cell."""
+RADIUS = 0.1
+"""Half the side of the (square) point."""
+REACH = 0.45
+"""Distance to the goal that counts as there (gymnasium-robotics' PointMaze)."""
+NEARBY = 4
+"""Cells between start and goal of a `stitch` walk (OGBench)."""
+TURN = 10
+"""Steps for which an `explore` walk keeps its direction (OGBench)."""
+
+Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+"""(generator, B) -> [B] start cells and [B] goal cells."""
+
+
+class PointMazeEnv(VectorEnv):
+    """B points in one maze. An observation is (x, y, velocity x, velocity y), a goal (x, y), an action the force.
+
+    Args:
+        layout: the maze.
+        draw: how starts and goals are drawn.
+        count: B.
+        horizon: steps until an episode is truncated.
+        ends: whether a success ends the episode; walks go on.
+    """
+
+    def __init__(self, layout: Maze, draw: Draw, count: int, horizon: int, ends: bool = True) -> None:
+        self.maze, self.draw, self.count, self.horizon, self.ends = layout, draw, count, horizon, ends
+
+    def reset(self, seed: int) -> np.ndarray:
+        """Starts and goals are up to 0.2 off the middle of their cells."""
+        rng = np.random.default_rng(seed)
+        start_B, goal_B = self.draw(rng, self.count)
+        self.xy = self.maze.centre[start_B] + rng.uniform(-0.2, 0.2, (self.count, 2))
+        self.goal = self.maze.centre[goal_B] + rng.uniform(-0.2, 0.2, (self.count, 2))
+        self.velocity = np.zeros((self.count, 2))
+        self.taken = 0
+        self.terminated = np.zeros(self.count, dtype=bool)
+        return self._observation()
+
+    def step(self, action_BA: np.ndarray) -> Moved:
+        free_B = ~self.terminated if self.taken < self.horizon else np.zeros(self.count, dtype=bool)
+        velocity = self.velocity + STEP * (FORCE * np.clip(action_BA, -1, 1) - DRAG * self.velocity)
+        self.velocity = np.where(free_B[:, None], velocity, 0.0)
+        for axis in (0, 1):
+            self._slide(axis)
+        self.taken += 1
+        there_B = free_B & (self.distance() <= REACH)
+        if self.ends:
+            self.terminated = self.terminated | there_B
+        truncated_B = ~self.terminated & (self.taken >= self.horizon)
+        return Moved(self._observation(), there_B.astype(float), self.terminated.copy(), truncated_B)
+
+    def distance(self) -> np.ndarray:
+        """[B] how far each point is from its goal."""
+        return np.sqrt(((self.xy - self.goal) ** 2).sum(1))
+
+    def _slide(self, axis: int) -> None:
+        """Moves along one axis; a wall stops the point at its surface."""
+        speed_B = self.velocity[:, axis]
+        moved = self.xy.copy()
+        moved[:, axis] += STEP * speed_B
+        edge = moved.copy()
+        edge[:, axis] += np.sign(speed_B) * RADIUS
+        hit_B = np.zeros(self.count, dtype=bool)
+        for side in (-RADIUS, RADIUS):
+            corner = edge.copy()
+            corner[:, 1 - axis] += side
+            column_B, row_B = np.floor(corner).astype(int).T
+            hit_B |= self.maze.wall[row_B, column_B]
+        cell_B = np.floor(edge[:, axis])
+        surface_B = np.where(speed_B > 0, cell_B - RADIUS - 1e-6, cell_B + 1 + RADIUS + 1e-6)
+        self.xy[:, axis] = np.where(hit_B, surface_B, moved[:, axis])
+        self.velocity[:, axis] = np.where(hit_B, 0.0, speed_B)
+
+    def _observation(self) -> np.ndarray:
+        return np.concatenate((self.xy, self.velocity), 1).astype(np.float32)
+
+
+class Waypoints:
+    """Walks along shortest ways, from the middle of a cell to the middle of the next, with noise; draws a new goal
+    when it has arrived, where it was given a way to.
+
+    Args:
+        env: the points it walks with.
+        noise: deviation of the Gaussian that is added to each action.
+        seed: of the noise and of new goals.
+        again: `Draw` of new goals; none: a point stays at its goal.
+    """
+
+    def __init__(self, env: PointMazeEnv, noise: float, seed: int, again: Draw | None = None) -> None:
+        self.env, self.noise, self.again = env, noise, again
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, observation_BO: np.ndarray, goal_BG: np.ndarray) -> np.ndarray:
+        env, layout = self.env, self.env.maze
+        if self.again is not None:
+            there_B = env.distance() <= REACH
+            goal_cells = self.again(self.rng, env.count)[1]
+            env.goal = np.where(there_B[:, None], layout.centre[goal_cells], env.goal)
+        cell_B, goal_B = layout.cell_of(env.xy), layout.cell_of(env.goal)
+        next_B = layout.toward[goal_B, cell_B]
+        aim = np.where((cell_B == goal_B)[:, None], env.goal, layout.centre[next_B]) - env.xy
+        direction = aim / np.maximum(np.linalg.norm(aim, axis=1, keepdims=True), 1e-6)
+        return np.clip(direction + self.noise * self.rng.normal(size=aim.shape), -1, 1)
+
+
+class PointMaze(ControlTasks):
+    """Walks in a maze as data, five test tasks in it."""
+
+    maze: Name = "medium"
+    """Layout: the longest of its shortest ways has 6, 11, 19 and 31 cells."""
+    walks: Literal["navigate", "stitch", "explore", "reach"] = "navigate"
+    """What data are made of (OGBench): from goal to goal; short walks of four cells, which have to be put together;
+    random directions. `reach`: one goal a walk, which is the task and terminates."""
+    episodes: int = Field(default=200, ge=1)
+    """Walks."""
+    length: int = Field(default=1000, ge=1)
+    """Steps of a walk."""
+    noise: float = Field(default=0.5, ge=0)
+    """Deviation of the noise on the actions of walks."""
+    practice: Literal["anywhere", "tests"] = "anywhere"
+    """Starts and goals of training episodes: any two cells, or those of the test tasks, each as often as the others
+    (where D4RL's mazes are trained online, they are tested too)."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(observation=4, action=2, goal=(0, 1))
+
+    def dataset(self, seed: int) -> list[Episode]:
+        layout = maze(self.maze)
+        cells = layout.corner if self.walks == "navigate" else np.arange(len(layout.centre))
+        draw = _nearby(layout) if self.walks == "stitch" else _uniform(layout, cells)
+        env = PointMazeEnv(layout, draw, self.episodes, self.length, ends=self.walks == "reach")
+        actor_seed = derive(seed, "walks")
+        if self.walks == "explore":
+            return _without_task(play(env, _explorer(self.episodes, self.noise, actor_seed), seed))
+        actor = Waypoints(env, self.noise, actor_seed, None if self.walks in ("stitch", "reach") else draw)
+        episodes = play(env, actor, seed)
+        return episodes if self.walks == "reach" else _without_task(episodes)
+
+    def training(self, count: int, horizon: int) -> PointMazeEnv:
+        layout = maze(self.maze)
+        draw = _tasks(self.maze) if self.practice == "tests" else _uniform(layout, np.arange(len(layout.centre)))
+        return PointMazeEnv(layout, draw, count, horizon)
+
+    def tests(self, count: int, horizon: int) -> tuple[PointMazeEnv, Sequence[str]]:
+        layout, tasks = maze(self.maze), TASKS[self.maze]
+        start, goal = (
+            np.repeat([layout.number[pair[side]] for pair in tasks], count) for side in (0, 1)
+        )  # fmt: skip
+        env = PointMazeEnv(layout, lambda rng, n: (start, goal), len(start), horizon)
+        return env, [f"{self.maze}-{k}" for k in range(1, len(tasks) + 1) for _ in range(count)]
+
+
+def _uniform(layout: Maze, goals: np.ndarray) -> Draw:
+    """Any start, any other cell of `goals` as goal."""
+
+    def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+        start_B = rng.integers(len(layout.centre), size=count)
+        goal_B = rng.choice(goals, size=count)
+        same_B = goal_B == start_B
+        goal_B[same_B] = np.where(goals[0] == start_B[same_B], goals[-1], goals[0])
+        return start_B, goal_B
+
+    return draw
+
+
+def _nearby(layout: Maze) -> Draw:
+    """Any start that has cells at `NEARBY` steps, one of these as goal."""
+    from_C = [np.flatnonzero(row == min(NEARBY, row.max())) for row in layout.distance]
+
+    def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+        start_B = rng.integers(len(layout.centre), size=count)
+        return start_B, np.array([rng.choice(from_C[cell]) for cell in start_B])
+
+    return draw
+
+
+def _tasks(name: Name) -> Draw:
+    """The test tasks, dealt out in turn from a shuffled order."""
+    number, tasks_K22 = maze(name).number, np.array(TASKS[name])
+
+    def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+        start_B2, goal_B2 = tasks_K22[np.resize(rng.permutation(len(tasks_K22)), count)].swapaxes(0, 1)
+        return number[tuple(start_B2.T)], number[tuple(goal_B2.T)]
+
+    return draw
+
+
+def _explorer(count: int, noise: float, seed: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A new random direction every `TURN` steps."""
+    rng = np.random.default_rng(seed)
+    taken, direction = 0, np.zeros((count, 2))
+
+    def act(observation_BO: np.ndarray, goal_BG: np.ndarray) -> np.ndarray:
+        nonlocal taken, direction
+        if taken % TURN == 0:
+            angle = rng.uniform(0, 2 * np.pi, count)
+            direction = np.stack((np.cos(angle), np.sin(angle)), 1)
+        taken += 1
+        return np.clip(direction + noise * rng.normal(size=(count, 2)), -1, 1)
+
+    return act
+
+
+def _without_task(episodes: list[Episode]) -> list[Episode]:
+    """Walks as they are kept: nobody asked for a goal, so nothing was earned."""
+    return [Episode(e.observation, e.action, np.zeros_like(e.reward), False) for e in episodes]

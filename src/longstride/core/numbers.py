@@ -1,0 +1,18 @@
+"""Ranges of numbers, each under one name: what the fields of components are made of."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+Count = Annotated[int, Field(ge=1)]
+"""How many, at least one."""
+CountOrZero = Annotated[int, Field(ge=0)]
+"""How many, or none."""
+Limit = Annotated[int | None, Field(ge=1)]
+"""A largest number; `None` is no limit."""
+Share = Annotated[float, Field(ge=0, le=1)]
+"""A part of a whole, a probability, a discount."""
+Weight = Annotated[float, Field(ge=0)]
+"""A factor that may be zero."""
+Positive = Annotated[float, Field(gt=0)]
+"""A rate, a scale, a number of seconds."""

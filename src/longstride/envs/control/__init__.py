@@ -1,6 +1,0 @@
-"""Control tasks: worlds with real-valued observations and actions, many copies at a time. NumPy only."""
-
-from longstride.envs.control.base import ControlTasks, Episode, Spec, VectorEnv, play
-from longstride.envs.control.pointmaze import PointMaze
-
-__all__ = ["ControlTasks", "Episode", "PointMaze", "Spec", "VectorEnv", "play"]

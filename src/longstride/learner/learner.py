@@ -1,0 +1,322 @@
+"""The learner: samples with per-token weights become optimiser steps.
+
+What a step minimises is an `methods.Loss`; left out, it is `Reinforce`: over N samples `-(1/N) sum_samples
+sum_tokens w_t log pi(token | before)`. What always holds: the gradient does not depend on how a step is cut into
+micro-batches, what rows share, or how many processes take part; a step whose gradient is not finite changes nothing
+and is counted; the reference of a KL term never changes. The learner is blind to the algorithm. Under `parallel.joined`
+all ranks make the same calls with the same samples and get the same answers.
+"""
+
+import copy
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from longstride.core.errors import ConfigError, RunError
+from longstride.learner import parallel
+from longstride.learner.batching import MicroBatch, Trainable, micro_batch, packs, rows_of, shuffled, steps_of, units
+from longstride.learner.config import LearnerConfig
+from longstride.learner.likelihood import Likelihood
+from longstride.learner.packing import Entry, Row
+from longstride.methods.losses import Drift, Loss, Reinforce, Terms
+from longstride.models.adapters import adapt, merged, without_adapters
+
+PATIENCE = 10
+"""Steps in a row without a finite gradient after which training is given up."""
+
+
+class Learner:
+    """AdamW over a language model, with the linear warm-up and cosine of `LearnerConfig`.
+
+    Args:
+        model: a causal language model; it is changed in place (`LearnerConfig.lora` puts adapters into it).
+        config: the numbers.
+        loss: what is minimised.
+        reference: a model of the same architecture, which a KL term of the loss holds on to; it is frozen in place.
+            Left out, it is the model as it is now: a copy where the loss asks for one, or, where there are adapters,
+            the model without them.
+
+    Raises:
+        ConfigError, ModelError: adapters or checkpointing are asked for and cannot be had.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        config: LearnerConfig,
+        loss: Loss | None = None,
+        reference: nn.Module | None = None,
+    ) -> None:
+        self.model: Any = model
+        self.config = config
+        self.loss = loss or Reinforce()
+        parallel.broadcast(list(model.parameters()))
+        if reference is None and self.loss.kl is not None and config.lora is None:
+            reference = copy.deepcopy(model)
+        if config.lora is not None:
+            adapt(model, config.lora)
+        self._likelihood = Likelihood(model, config)
+        self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
+        self._skeleton: nn.Module | None = None
+        if config.sharded and parallel.world() > 1:
+            self._skeleton = parallel.skeleton(model)
+            parallel.shard(self._likelihood, self._likelihood.layers)
+        self._reference = self._frozen(reference) if reference is not None else None
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.device = next(iter(self.parameters.values())).device
+        self.optimiser = torch.optim.AdamW(
+            self.parameters.values(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
+        )
+        self.steps = 0
+        """Optimiser steps taken, skipped ones included: the place in the learning-rate schedule."""
+        self.skipped = 0
+        """Steps that were skipped because their loss or gradient was not finite."""
+        self._skipped_in_a_row = 0
+
+    def _frozen(self, reference: nn.Module) -> Likelihood:
+        reference.requires_grad_(False).to(next(self.model.parameters()).device)
+        parallel.broadcast(list(reference.parameters()))
+        likelihood = Likelihood(reference, self.config)
+        if self._skeleton is not None:
+            parallel.shard(likelihood, likelihood.layers)
+        return likelihood
+
+    def whole(self) -> nn.Module:
+        """The policy as an ordinary module, for engines and checkpoints: the model itself, or, where it is sharded or
+        has adapters, a copy made now with whole, merged weights. All ranks must ask for it."""
+        model = self.model
+        if self._skeleton is not None:
+            model = parallel.filled(self._skeleton, dict(self.model.named_parameters()))
+        return model if self.config.lora is None else merged(model)
+
+    def lr(self, step: int) -> float:
+        """Learning rate of optimiser step `step`, counted from 0."""
+        c = self.config
+        if step < c.warmup_steps:
+            return c.lr * (step + 1) / c.warmup_steps
+        if c.decay_steps is None:
+            return c.lr
+        done = min((step - c.warmup_steps) / max(c.decay_steps - c.warmup_steps, 1), 1.0)
+        return c.lr * (c.min_lr_ratio + (1 - c.min_lr_ratio) * (1 + math.cos(math.pi * done)) / 2)
+
+    def accumulate(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> tuple[float, dict[str, float]]:
+        """Sets the gradients of one optimiser step's loss; returns the loss, and `tokens` (trained) with the metrics
+        of `methods.losses.Drift`."""
+        self.optimiser.zero_grad()
+        shares, denominator = self.loss.aggregation(samples)
+        done: list[tuple[float, Terms]] = []
+        for batch, idle in self._passes(self._rows(samples, shares, prompt_weight)):
+            logp_P = self._likelihood(batch)
+            if idle:
+                (0 * logp_P.sum()).backward()
+                continue
+            terms = self.loss(logp_P, batch)
+            part = terms.loss_P.sum() / denominator
+            part.backward()
+            done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
+        if self._skeleton is None:
+            parallel.sum_gradients(list(self.parameters.values()))
+        loss, drift = 0.0, Drift()
+        for part, terms in parallel.gather(done):
+            drift.add(terms)
+            loss += part
+        return loss, {"tokens": drift.tokens, **drift.metrics()}
+
+    def _rows(
+        self, samples: Sequence[Trainable], shares: Sequence[float] = (), prompt_weight: float = 0.0
+    ) -> list[Row]:
+        return rows_of(samples, shares, prompt_weight, self._branch_tokens, self.loss.penalties(samples))
+
+    def _passes(self, rows: Sequence[Row]) -> Iterator[tuple[MicroBatch, bool]]:
+        """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
+        hands = parallel.deal([len(row.ids) for row in rows], parallel.world())
+        packed = [packs([rows[k] for k in hand], self.config.micro_tokens) for hand in hands]
+        mine = packed[parallel.rank()]
+        try:
+            for part in mine:
+                yield micro_batch(part, self.device), False
+            if self._skeleton is not None:
+                for _ in range(max(map(len, packed)) - len(mine)):
+                    yield micro_batch([Row([0, 0], [Entry(0, 0, 0.0, 0.0, 0.0, 0)])], self.device), True
+        finally:
+            self._likelihood.rest()
+
+    @torch.no_grad()
+    def _read(self, rows: Sequence[Row], ask: Callable[[MicroBatch], Tensor]) -> Tensor:
+        """What `ask` says of the entries of rows, shape (P, ...) and on the CPU, in the order of samples and tokens."""
+        known: list[tuple[Tensor, Tensor]] = []
+        for batch, idle in self._passes(rows):
+            found_P = ask(batch)
+            if not idle:
+                known.append((batch.sequence_P.cpu(), found_P.cpu()))
+        known = parallel.gather(known)
+        if not known:
+            return torch.zeros(0)
+        sequence_P, found_P = (torch.cat(parts) for parts in zip(*known, strict=True))
+        return found_P[sequence_P.argsort(stable=True)]
+
+    def _logps(self, samples: Sequence[Any], likelihood: Likelihood) -> list[list[float]]:
+        """Log-probability of every sampled token of every sample."""
+        every = [replace(s, weights=[1.0] * len(s.sampled_ids)) for s in samples]  # a weight of 0 would be left out
+        sizes = [len(s.sampled_ids) for s in samples]
+        return [part.tolist() for part in self._read(self._rows(every), likelihood).split(sizes)]
+
+    def _with_proximal(self, samples: Sequence[Any]) -> list[Any]:
+        """Copies of samples with the log-probabilities of their tokens under the weights as they are now."""
+        found = self._logps(samples, self._likelihood)
+        return [replace(s, proximal=logps) for s, logps in zip(samples, found, strict=True)]
+
+    def _with_reference(self, samples: Sequence[Any]) -> list[Any]:
+        """Copies of samples with the log-probabilities of their tokens under the reference.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        adapted = self.config.lora is not None and self._reference is None
+        if self._reference is None and not adapted:
+            raise ConfigError(
+                f"loss {self.loss.type_name()} has a KL term, which the learner's first loss had not: give the learner "
+                "a reference when it is made"
+            )
+        with without_adapters(self.model) if adapted else nullcontext():
+            found = self._logps(samples, self._reference or self._likelihood)
+        return [replace(s, reference=logps) for s, logps in zip(samples, found, strict=True)]
+
+    def features(self, samples: Sequence[Trainable]) -> Tensor:
+        """The policy's last hidden state before every sampled token of a weight other than 0, in the order of samples
+        and tokens, without gradient: shape (P, D), float32, on the CPU. All ranks must ask for it.
+
+        Raises:
+            ModelError: the model does not say what makes its hidden states.
+        """
+        rows = rows_of(samples, branch_tokens=self._branch_tokens)
+        return self._read(rows, lambda batch: self._likelihood(batch, hidden=True))
+
+    def step(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> dict[str, float]:
+        """One optimiser step on all of `samples`.
+
+        Args:
+            samples: at least one.
+            prompt_weight: weight of the language-model loss on the newest observation (see `batching.row_of`).
+
+        Returns:
+            `loss`, `grad_norm` (before clipping), `lr`, `tokens` (trained), `skipped` (1 where the step changed
+            nothing), and for a loss with a ratio or a reference the metrics of `methods.losses.Drift`.
+
+        Raises:
+            RunError: the tenth step in a row without a finite gradient.
+        """
+        lr = self.lr(self.steps)
+        loss, found = self.accumulate(samples, prompt_weight)
+        trained = [p for p in self.parameters.values() if p.grad is not None]
+        norm = parallel.full(nn.utils.clip_grad_norm_(trained, self.config.clip)).item() if trained else 0.0
+        finite = math.isfinite(loss) and math.isfinite(norm)
+        self.steps += 1
+        if finite:
+            for group in self.optimiser.param_groups:
+                group["lr"] = lr
+            self.optimiser.step()
+            self._skipped_in_a_row = 0
+        else:
+            self.skipped += 1
+            self._skipped_in_a_row += 1
+            if self._skipped_in_a_row >= PATIENCE:
+                raise RunError(
+                    f"{PATIENCE} steps in a row had no finite gradient (last loss {loss}); the last checkpoint "
+                    "is whole: run anew from it with a lower learner.lr or learner.dtype = 'float32'"
+                )
+        self.optimiser.zero_grad()
+        return {"loss": loss, "grad_norm": norm, "lr": lr, "skipped": int(not finite), **found}
+
+    def update(
+        self,
+        samples: Sequence[Trainable],
+        rng: random.Random,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> dict[str, Any]:
+        """Trains on `samples` for `config.epochs`: shuffled, cut into steps of about `config.batch_samples`.
+
+        What is shuffled are `batching.units`: the turns of an episode whose context grows, and all that shares enough
+        of a prompt with one another, such as the siblings of a group, stay together in one step.
+
+        Returns:
+            means over the finite steps of `loss` and `grad_norm` (0 without any), the last `lr`, and counts:
+            `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`. For a loss with
+            a ratio or a reference also the metrics of `methods.losses.Drift`: means over the finite steps, of
+            `ratio_max` the largest.
+
+        Raises:
+            ConfigError: the loss has a KL term that it had not when the learner was made, and there is no reference.
+        """
+        c = self.config
+        ready = self._with_proximal(samples) if self.loss.proximal else samples
+        ready = self._with_reference(ready) if self.loss.kl is not None else ready
+        together = units(ready, self._branch_tokens, c.batch_samples, self.loss.penalties(ready))
+        batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(together, rng), c.batch_samples)]
+        done: list[dict[str, float]] = []
+        for n, batch in enumerate(batches, 1):
+            done.append(self.step(batch))
+            if progress is not None:
+                progress(n, len(batches))
+        finite = [d for d in done if not d["skipped"]]
+        return {
+            "loss": sum(d["loss"] for d in finite) / max(len(finite), 1),
+            "grad_norm": sum(d["grad_norm"] for d in finite) / max(len(finite), 1),
+            "lr": done[-1]["lr"] if done else self.lr(self.steps),
+            "trained_turns": len(samples) * c.epochs,
+            "trained_tokens": sum(int(d["tokens"]) for d in done),
+            "steps": len(done),
+            "skipped": len(done) - len(finite),
+            **{
+                name: max(values) if name == "ratio_max" else sum(values) / len(values)
+                for name in ("clip_fraction", "approx_kl", "ratio_max", "kl")
+                if (values := [d[name] for d in finite if name in d])
+            },
+        }
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
+        """All that an exact resume needs besides the weights of the model that was given: tensors (the moments, and
+        adapters) and numbers, for safetensors and JSON. All ranks must ask for it."""
+        tensors = {
+            f"{key}/{name}": parallel.full(value.detach())
+            for name, p in self.parameters.items()
+            for key, value in self.optimiser.state.get(p, {}).items()
+        }
+        if self.config.lora is not None:
+            tensors |= {f"adapter/{name}": parallel.full(p.detach()) for name, p in self.parameters.items()}
+        return tensors, {"steps": self.steps, "skipped": self.skipped, "skipped_in_a_row": self._skipped_in_a_row}
+
+    def load_state(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
+        """Takes back what `state` gave.
+
+        Raises:
+            RunError: it belongs to another model.
+        """
+        kinds = ("step", "exp_avg", "exp_avg_sq") + (("adapter",) if self.config.lora is not None else ())
+        known = {f"{key}/{name}" for name in self.parameters for key in kinds}
+        strange = sorted(set(tensors) - known)
+        if strange:
+            raise RunError(f"optimiser state of another model: {strange[0]!r} is no parameter of this one")
+        self.optimiser.state.clear()
+        for full, value in tensors.items():
+            key, _, name = full.partition("/")
+            p = self.parameters[name]
+            if key != "step" and value.shape != p.shape:
+                raise RunError(
+                    f"optimiser state of another model: {full!r} is {tuple(value.shape)}, not {tuple(p.shape)}"
+                )
+            if key == "adapter":
+                p.detach().copy_(parallel.like(value, p))
+            else:
+                self.optimiser.state[p][key] = value.clone() if key == "step" else parallel.like(value, p)
+        try:
+            self.steps, self.skipped = int(numbers["steps"]), int(numbers["skipped"])
+            self._skipped_in_a_row = int(numbers["skipped_in_a_row"])
+        except (KeyError, TypeError, ValueError) as e:
+            raise RunError(f"optimiser state is damaged: {type(e).__name__} {e}") from e

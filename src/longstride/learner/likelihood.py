@@ -1,0 +1,197 @@
+"""The likelihood: log pi of the trained tokens of a micro-batch, or the hidden states before them, from any Hugging
+Face causal language model.
+
+What always holds: logits are computed only where a token is trained, and their log-softmax in float32 at least;
+dropout stays off: what is trained is the distribution that was sampled from. What a model can do (its head apart from
+its decoder, rows that branch) is found out by putting a few ids through it both ways.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from longstride.core.errors import ModelError
+from longstride.learner.batching import MicroBatch
+from longstride.learner.config import LearnerConfig
+from longstride.learner.tree_attention import NAME, Forest
+
+EAGER_LENGTH = 512
+"""Rows up to this length use plain attention in bfloat16 on a CPU, whose fused backward pass is slow there: 30,000
+tokens a second against 17,000 at 84 tokens a row (0.4M parameters, 2 cores). Longer rows need the fused one's memory;
+in float32 the fused one is faster at any length (1.1 times at 100 tokens, 3.4 at 1000)."""
+
+
+def native_bfloat16(device: torch.device) -> bool:
+    """Whether the device computes in bfloat16 itself. A CPU without the instructions imitates it."""
+    if device.type != "cpu":
+        return True
+    can = torch.cpu.get_capabilities()
+    return any(can.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
+def _close(a: Tensor, b: Tensor) -> bool:
+    """Whether the logits of a probe agree."""
+    return torch.allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
+def decoder_of(model: nn.Module) -> Any:
+    """What of a model makes its last hidden states; None where it does not say."""
+    whole: Any = model
+    decoder = whole.get_decoder() if hasattr(model, "get_decoder") else None
+    return None if decoder is model else decoder
+
+
+def split_head(model: nn.Module) -> tuple[Any, Any] | None:
+    """Decoder and head of a model whose logits are `head(decoder(ids))`; None for any other.
+
+    Some models do more to their logits (Gemma 2 caps, Cohere scales), so a few ids are put through both ways.
+    """
+    whole: Any = model
+    decoder = decoder_of(model)
+    head = whole.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    if decoder is None or head is None:
+        return None
+    ids = torch.tensor([[0, 1, 1, 0]], device=next(model.parameters()).device)
+    with torch.no_grad():
+        want = whole(ids).logits
+        got = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
+    return (decoder, head) if _close(got, want) else None
+
+
+@torch.no_grad()
+def takes_trees(model: nn.Module) -> bool:
+    """Whether a model computes a row that branches: its attention can be replaced and its positions be given, and a few
+    ids come out as they do in rows of their own."""
+    whole: Any = model
+    if not getattr(model, "_supports_attention_backend", False):
+        return False
+    device = next(model.parameters()).device
+    want = whole(torch.tensor([[0, 1, 1, 0], [0, 1, 0, 1]], device=device), use_cache=False).logits
+    usual = whole.config._attn_implementation
+    forest = Forest([0, 1, 2, 3, 2, 3], [6, 6, 4, 4, 6, 6], device)
+    try:
+        whole.set_attn_implementation(NAME)
+        got = whole(
+            input_ids=torch.tensor([[0, 1, 1, 0, 0, 1]], device=device),
+            position_ids=forest.position_N.unsqueeze(0),
+            use_cache=False,
+            forest=forest,
+        ).logits[0]
+    except (ModelError, TypeError, ValueError, RuntimeError, AttributeError):
+        return False
+    finally:
+        whole.set_attn_implementation(usual)
+    return _close(got[:4], want[0]) and _close(got[4:], want[1, 2:])
+
+
+def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] | None) -> Tensor:
+    """log pi of the trained tokens, shape (P,), float32 (float64 for a model in float64).
+
+    With decoder and head apart (`split`) the head runs on the P gathered positions only: a vocabulary of 150,000 times
+    every prompt token is most of a small model's work. No attention mask is needed, for padding is on the right;
+    without one SDPA takes its fast causal path.
+    """
+    if split is None:
+        logits_P_V = model(batch.ids_B_L, **_trees(batch)).logits.flatten(0, 1)[batch.at_P]
+    else:
+        decoder, head = split
+        logits_P_V = head(hidden_states(decoder, batch))
+    exact = torch.promote_types(logits_P_V.dtype, torch.float32)
+    return -F.cross_entropy(logits_P_V.to(exact), batch.target_P, reduction="none")
+
+
+def hidden_states(decoder: nn.Module, batch: MicroBatch) -> Tensor:
+    """The last hidden states at the places before the trained tokens, shape (P, D)."""
+    found = decoder(input_ids=batch.ids_B_L, use_cache=False, **_trees(batch))
+    return found.last_hidden_state.flatten(0, 1)[batch.at_P]
+
+
+def _trees(batch: MicroBatch) -> dict[str, Any]:
+    """What a model must be told besides the ids of a batch whose rows branch."""
+    if batch.forest is None:
+        return {}
+    return {"forest": batch.forest, "position_ids": batch.forest.position_N.unsqueeze(0)}
+
+
+class Likelihood(nn.Module):
+    """log pi of the trained tokens of micro-batches under a model.
+
+    Args:
+        model: a causal language model.
+        config: its `dtype` and `checkpointing` are read.
+
+    Raises:
+        ModelError: `checkpointing` is asked for and the model cannot do it, or only with dropout.
+    """
+
+    def __init__(self, model: nn.Module, config: LearnerConfig) -> None:
+        super().__init__()
+        self.model: Any = model.eval()
+        device = next(model.parameters()).device
+        self._device_type = device.type
+        self._bfloat16 = native_bfloat16(device) if config.dtype == "auto" else config.dtype == "bfloat16"
+        self._split = split_head(model)
+        self.trees = takes_trees(model)
+        """Whether rows may branch."""
+        self.layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
+        """The layers of the model, where it says which they are."""
+        self._attention = ""
+        self._checkpointing = config.checkpointing
+        if config.checkpointing:
+            self._enable_checkpointing(device)
+
+    def forward(self, batch: MicroBatch, hidden: bool = False) -> Tensor:
+        """log pi, shape (P,) (see `log_likelihood`), or the `hidden_states`, shape (P, D).
+
+        Raises:
+            ModelError: the model does not say what makes its hidden states.
+        """
+        decoder = decoder_of(self.model)
+        if hidden and decoder is None:
+            raise ModelError(f"{type(self.model).__name__} has no `get_decoder`: its hidden states cannot be read")
+        self._choose_attention(batch)
+        self._recompute(self._checkpointing and torch.is_grad_enabled())
+        try:
+            with torch.autocast(self._device_type, torch.bfloat16, enabled=self._bfloat16):
+                if hidden:
+                    return hidden_states(decoder, batch).float()
+                return log_likelihood(self.model, batch, self._split)
+        finally:
+            self._recompute(False)
+
+    def rest(self) -> None:
+        """Leaves the model with an attention that works without trees; to be called after the last backward pass, which
+        may compute layers again."""
+        if self._attention == NAME:
+            self._attend("sdpa")
+
+    def _recompute(self, on: bool) -> None:
+        """Layers recompute only in training mode. They alone are put into it, not what they hold: no dropout."""
+        for layer in self.layers:
+            layer.training = on
+
+    def _enable_checkpointing(self, device: torch.device) -> None:
+        ids, name = torch.tensor([[0, 1, 1, 0]], device=device), type(self.model).__name__
+        want = self.model(ids).logits
+        try:
+            enable = getattr(self.model, "activation_checkpointing_enable", None)  # its name in later versions
+            (enable or self.model.gradient_checkpointing_enable)({"use_reentrant": False})
+        except ValueError as e:
+            raise ModelError(f"learner.checkpointing: {name} has no layers that can be computed again: {e}") from e
+        self._recompute(True)
+        got = self.model(ids, use_cache=False).logits
+        self._recompute(False)
+        if not _close(got, want):
+            raise ModelError(f"learner.checkpointing: {name} drops out within its layers; set its dropout to 0")
+
+    def _choose_attention(self, batch: MicroBatch) -> None:
+        plain = self._bfloat16 and self._device_type == "cpu" and batch.ids_B_L.shape[1] <= EAGER_LENGTH
+        self._attend(NAME if batch.forest is not None else "eager" if plain else "sdpa")
+
+    def _attend(self, kind: str) -> None:
+        if self._attention != kind:
+            self.model.set_attn_implementation(kind)
+            self._attention = kind

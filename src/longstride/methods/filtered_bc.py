@@ -1,0 +1,99 @@
+"""Filtered behaviour cloning with a balanced replay: the update of TTI (arXiv 2506.07976, Algorithm 1 and released
+code).
+
+    max_theta  sum over tau in D with r(tau) = 1, sum_t  (1 / |a_t|) log pi_theta(a_t | context_t)
+
+What always holds: only a rewarded trajectory is imitated, whatever the replay, and of it only turns that said
+something understood. There is no importance weight, as in TTI: the replay is off-policy, and how far is decided by
+`keep` and `mix` alone.
+"""
+
+import heapq
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from longstride.core.trajectory import Entry, Trajectory, Turn
+from longstride.methods.base import Credit, E, Replay, Sample
+
+
+class FilteredBC(Credit):
+    """Each turn is a sample, each of its tokens weighs 1 / |a_t|: the mean over samples is TTI's loss.
+
+    A turn whose text could not be parsed is never imitated: the reward cannot be owed to what did nothing, and
+    cloning it would teach malformed text. TTI clones those too.
+    """
+
+    drop_unchanged: bool = False
+    """WebGym's repetition filter (arXiv 2601.02439): leaves out turns after which the page looked the same, the last
+    turn excepted, since an answer changes no page."""
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        return [
+            Sample.of(trajectory, turn, [1 / len(turn.sampled_ids)] * len(turn.sampled_ids))
+            for trajectory in trajectories
+            if trajectory.success and not trajectory.stop.failed
+            for turn in trajectory.turns
+            if turn.sampled_ids and turn.action is not None and self._did_something(turn, trajectory)
+        ]
+
+    def _did_something(self, turn: Turn, trajectory: Trajectory) -> bool:
+        return turn.changed or turn is trajectory.turns[-1] or not self.drop_unchanged
+
+
+class TTIReplay(Replay):
+    """All successes so far; when there are more than `keep`, a draw that prefers new ones and rare classes.
+
+    With k = 1..n the position in time (n the newest) and c_k the inverse frequency of the class of k, normalised: p_k
+    = mix * k / sum(k) + (1 - mix) * c_k. Two quirks of the released code are not copied: there k counts in groups by
+    task (only roughly in time), and every data-parallel rank draws its own set. The paper's Algorithm 1 has mix = 1.
+    """
+
+    keep: Annotated[int, Field(ge=1)] = 512
+    """Trajectories of one update."""
+    mix: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Share of recency in p; the rest balances classes."""
+    balance: Literal["source", "difficulty", "template_id"] = "source"
+    """Field of the task that is the class (TTI: the site)."""
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Of the successes of one task only those no longer than this percentile of their lengths; 1 keeps all."""
+
+    def _wants(self, episode: Trajectory | Entry) -> bool:
+        # An `answer n/a` is the cheapest way to be right: cloned, it would be the answer to everything.
+        return episode.success and not episode.infeasible
+
+    def weights(self, kept: Sequence[Trajectory | Entry]) -> list[float]:
+        """The p_k of `kept`, oldest first; they sum to 1."""
+        classes = [getattr(t.task, self.balance) for t in kept]
+        count, n = Counter(classes), len(kept)
+        # Inverse frequencies add up to the number of classes: each class has the same share.
+        rare = {c: (1 - self.mix) / (size * len(count)) for c, size in count.items()}
+        return [self.mix * k / (n * (n + 1) / 2) + rare[c] for k, c in enumerate(classes, 1)]
+
+    def draw(self, kept: Sequence[E], fresh: int, rng: random.Random) -> list[E]:
+        """`keep` of the short successes without replacement (`fresh` makes no difference: TTI replays all of history).
+
+        Drawn as a race of exponential clocks with rates p_k (Efraimidis and Spirakis, 2006): the first `keep` to ring
+        are distributed like successive draws without replacement.
+        """
+        short = self._short(kept)
+        if len(short) <= self.keep:
+            return short
+        rings = [(rng.expovariate(p), k) for k, p in enumerate(self.weights(short))]
+        return [short[k] for k in sorted(k for _, k in heapq.nsmallest(self.keep, rings))]
+
+    def _short(self, kept: Sequence[E]) -> list[E]:
+        if self.top_p == 1:
+            return list(kept)
+        lengths: defaultdict[str, list[int]] = defaultdict(list)
+        for t in kept:
+            lengths[t.task.id].append(t.length)
+        # No length lies between two neighbours in order, so the lower neighbour serves as the interpolated percentile.
+        longest = {
+            task: sorted(found)[math.floor((len(found) - 1) * self.top_p + 1e-9)] for task, found in lengths.items()
+        }
+        return [t for t in kept if t.length <= longest[t.task.id]]

@@ -1,0 +1,188 @@
+"""Evaluation: a player on held-out tasks at the test horizon.
+
+What always holds: task k of an evaluation has the same environment seed and the same sampling seed whatever the
+policy, the iteration or the arm of a claim, so that two evaluations of one recipe seed are paired task by task;
+failed episodes enter no mean, and no measure that a failed one was needed for.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from longstride.core.config import load_toml
+from longstride.core.errors import RunError
+from longstride.core.seeds import derive
+from longstride.core.task import DIFFICULTIES, Task
+from longstride.core.trajectory import Trajectory
+from longstride.curriculum.schedules import BudgetSchedule
+from longstride.engines.base import Engine
+from longstride.learner import parallel
+from longstride.models.load import Policy, load_policy
+from longstride.rollout.episode import Plan
+from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
+from longstride.rollout.pool import Pool
+from longstride.rollout.summary import MEASURES, summarise
+from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.recipe import Recipe
+from longstride.stats import pass_at_k, wilson_interval
+from longstride.strategies import Course, Direct, Played, Strategy
+from longstride.strategies.baselines import BASELINES
+
+Progress = Callable[[int, int], None]
+
+
+class Result(NamedTuple):
+    """One evaluation."""
+
+    summary: dict[str, Any]
+    """See `rollout.summary.summarise`."""
+    interval: tuple[float, float]
+    """95 % Wilson interval of the success rate over the episodes that did not fail."""
+    played: list[Played]
+    """Of all tasks, in their order; then of all of them again, for each further sample."""
+    tasks: int
+    """How many tasks there are."""
+
+    @property
+    def trajectories(self) -> list[Trajectory]:
+        """The episodes that count, in the order of `played`."""
+        return [p.trajectory for p in self.played]
+
+    @property
+    def outcomes(self) -> list[float | None]:
+        """Reward of each task, in order, the mean of its samples; None where all of them failed."""
+        return self._means(lambda p: p.trajectory.reward)
+
+    @property
+    def measures(self) -> dict[str, list[float | None]]:
+        """What claims compare, by name and task: means of `rollout.summary.MEASURES` over the samples, and of what the
+        strategy measured; `success_easy` and so on, None where a task is of another difficulty; and where there are
+        several samples, the chance that one of k solves it (`pass@k`, for k of 2, 4, 8 and so on)."""
+        found = {name: self._means(lambda p, of=measure: of(p.trajectory)) for name, measure in MEASURES.items()}
+        for name in dict.fromkeys(name for p in self.played for name in p.measures):
+            found[name] = self._means(lambda p, name=name: p.measures[name])
+        difficulties = [p.trajectory.task.difficulty for p in self.played[: self.tasks]]
+        for d in DIFFICULTIES:
+            found[f"success_{d}"] = [
+                s if difficulty == d else None for s, difficulty in zip(found["success"], difficulties, strict=True)
+            ]
+        k = 2
+        while k * self.tasks <= len(self.played):
+            found[f"pass@{k}"] = [
+                pass_at_k(len(samples), sum(p.trajectory.success for p in samples), k) if len(samples) >= k else None
+                for samples in self._by_task
+            ]
+            k *= 2
+        return found
+
+    @property
+    def _by_task(self) -> list[list[Played]]:
+        """The samples of each task that did not fail."""
+        return [[p for p in self.played[k :: self.tasks] if not p.trajectory.stop.failed] for k in range(self.tasks)]
+
+    def _means(self, measure: Callable[[Played], float | None]) -> list[float | None]:
+        measured = ([v for p in samples if (v := measure(p)) is not None] for samples in self._by_task)
+        return [round(fmean(values), 6) if values else None for values in measured]
+
+
+def limits_by_difficulty(schedule: BudgetSchedule, iteration: int) -> dict[str, int]:
+    """What a schedule allows, as it stands in a metrics row."""
+    return {d: schedule.at(iteration, d) for d in DIFFICULTIES}
+
+
+def evaluate_player(
+    player: Player,
+    recipe: Recipe,
+    tasks: Sequence[Task],
+    strategy: Strategy | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Plays each task `evaluation.samples` times under the recipe's budget and test horizon; `strategy` wraps the
+    environments, and says what is played beside. The first sample of a task does not depend on how many there are.
+
+    What counts is the recipe's `evaluation.reward`, whatever is trained on.
+    """
+    strategy = strategy or Direct()
+    turns = limits_by_difficulty(recipe.test_horizon, 1)
+    budgets = {d: strategy.budget(recipe.budget.model_copy(update={"turns": turns[d]})) for d in turns}
+    plans = [
+        Plan(t, n * len(tasks) + k, derive(recipe.seed, "eval", k), budgets[t.difficulty], group=k)
+        for n in range(recipe.evaluation.samples)
+        for k, t in enumerate(tasks)
+    ]
+    make_env = lambda: strategy.wrap(recipe.tasks.env())  # noqa: E731
+    pool = Pool(player, make_env, recipe.evaluation.reward, recipe.tasks.at_once, recipe.pool)
+    played = _play(
+        strategy.stages(plans, player),
+        lambda stage: parallel.gathered(pool.run(parallel.scatter(stage), progress)),
+    )
+    trajectories = [p.trajectory for p in played]
+    whole = [t for t in trajectories if not t.stop.failed]
+    interval = wilson_interval(sum(t.success for t in whole), len(whole)) if whole else (0.0, 1.0)
+    return Result(summarise(trajectories), interval, played, len(tasks))
+
+
+def _play(course: Course, play: Callable[[Sequence[Plan]], list[Trajectory]]) -> list[Played]:
+    """What the stages of an evaluation return; `play` plays one."""
+    stage = next(course)
+    while True:
+        found = play(stage)
+        try:
+            stage = course.send(found)
+        except StopIteration as e:
+            return e.value
+
+
+def evaluate_policy(
+    policy: Policy,
+    recipe: Recipe,
+    tasks: Sequence[Task] | None = None,
+    strategy: Strategy | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Evaluates a policy under a recipe's settings.
+
+    Args:
+        policy: what is evaluated.
+        recipe: gives environment, context, sampling, budget, test horizon, reward and seed.
+        tasks: the recipe's held-out tasks if left out.
+        strategy: `Direct()` if left out.
+        progress: called with (episodes done, all).
+    """
+    tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
+    return evaluate_player(language_player(policy, recipe, testing=True), recipe, tasks, strategy, progress)
+
+
+def evaluate_baselines(
+    recipe: Recipe, tasks: Sequence[Task] | None = None, progress: Progress | None = None
+) -> dict[str, Result]:
+    """The trivial policies (`strategies.baselines`) on the same tasks and seeds, by name."""
+    tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
+    return {
+        name: evaluate_player(ScriptedPlayer(choose), recipe, tasks, progress=progress)
+        for name, choose in BASELINES.items()
+    }
+
+
+def language_player(
+    policy: Policy, recipe: Recipe, engine: Engine | None = None, testing: bool = False
+) -> LanguagePlayer:
+    """The policy as a player, with an engine of its own unless one is given; `testing` says which sampling is meant."""
+    sampling = (recipe.evaluation.sampling if testing else None) or recipe.sampling
+    engine = engine or recipe.engine.make(policy, 0, [sampling])
+    return LanguagePlayer(engine, policy.chat, recipe.context, sampling)
+
+
+def load_run(path: Path) -> tuple[Recipe, Policy]:
+    """The recipe of a run folder and the policy of its last checkpoint.
+
+    Raises:
+        RunError: not a run folder, or nothing was finished in it yet.
+    """
+    if not (path / "run.toml").is_file():
+        raise RunError(f"{path} is no run folder: it has no run.toml; give the folder that `longstride train` wrote")
+    recipe, checkpoint = load_toml(Recipe, path / "run.toml"), latest_checkpoint(path)
+    if checkpoint is None:
+        raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
+    return recipe, load_policy(str(checkpoint.folder))

@@ -1,0 +1,281 @@
+"""The run folder: what a run writes (docs/architecture.md says what it holds), and what of it the loop needs in memory.
+`RunFiles` is what every experiment's run has, `RunFolder` what a language agent's has besides.
+
+What always holds: it is the last whole iteration's whenever the process ends, however it ends; what stands in it after
+the last checkpoint is dropped when the run goes on. Where several processes train, the first one writes, and the others
+read the checkpoint that they go on from: all must see the folder.
+"""
+
+import errno
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from torch import Tensor
+
+from longstride.core.config import dump_toml
+from longstride.core.errors import LongstrideError, RunError
+from longstride.core.seeds import stream
+from longstride.core.trajectory import Entry, Trajectory
+from longstride.learner import parallel
+from longstride.learner.learner import Learner
+from longstride.learner.turn_critic import TurnCritic
+from longstride.models.load import Policy, save_policy
+from longstride.rollout.store import TrajectoryStore
+from longstride.run.checkpoint import latest_checkpoint, save_checkpoint, write_atomically
+from longstride.run.evaluation import Result, limits_by_difficulty
+from longstride.run.experiment import Experiment, load_experiment
+from longstride.run.recipe import Recipe
+
+SHOWN = 40
+"""Evaluation episodes that are kept in `episodes/`, the same tasks before and after."""
+TRAJECTORIES = "trajectories.jsonl"
+N = TypeVar("N", int, float)
+
+
+class Listener(Protocol):
+    """Whoever watches a run."""
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        """Takes a metrics row."""
+        ...
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        """Is told how far a phase (`rollout`, `train`, `eval`) is."""
+        ...
+
+
+class Silent:
+    """A listener to nothing."""
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        pass
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        pass
+
+
+class RunFiles:
+    """The files that every run has: recipe, metrics rows, checkpoints.
+
+    Args:
+        experiment: what is run.
+        folder: created.
+        listener: takes every metrics row and the progress between rows.
+        resume: go on after the last checkpoint in `folder`, or start where there is none.
+
+    Raises:
+        RunError: the folder holds a run already, or one of another recipe; what is there is damaged.
+    """
+
+    def __init__(self, experiment: Experiment, folder: Path, listener: Listener, resume: bool) -> None:
+        self.folder, self.listener = folder, listener
+        self.leads = parallel.rank() == 0
+        if self.leads:
+            _take_folder(experiment, folder, resume)
+        parallel.told(lambda: None)  # the others wait for it
+        self.checkpoint = latest_checkpoint(folder)
+        self.iteration, self.rows = self.counter("iteration", int), self.counter("rows", int)
+        self.seconds_before = self.counter("seconds", float)
+        self.saved = f"iteration {self.iteration}" if self.checkpoint else "its start"
+        """What the last checkpoint keeps."""
+        self.clock = time.perf_counter()
+        self.episodes = self.env_steps = 0
+        """Collected so far."""
+        self.metrics = folder / "metrics.jsonl"
+        if self.leads:
+            self._cut_rows()
+
+    def counter(self, name: str, kind: type[N], default: int = 0) -> N:
+        """A number of the last checkpoint; `default` where it has none, 0 where there is no checkpoint.
+
+        Raises:
+            RunError: it is no number.
+        """
+        try:
+            return kind(self.checkpoint.numbers.get(name, default) if self.checkpoint else 0)
+        except (TypeError, ValueError, OverflowError) as e:
+            raise RunError(f"{self.folder}: trainer.json of the last checkpoint is damaged: {name}: {e}") from e
+
+    def _cut_rows(self) -> None:
+        """Drops the rows that were written after the last checkpoint."""
+        text = self.metrics.read_text(encoding="utf-8", errors="replace") if self.metrics.exists() else ""
+        lines = text.splitlines(keepends=True)
+        if len(lines) < self.rows:
+            raise self.lacking("metrics rows", self.rows, len(lines))
+        write_atomically(self.metrics, "".join(lines[: self.rows]))
+
+    def lacking(self, what: str, wanted: int, found: int) -> RunError:
+        """The error of a folder that has less than its checkpoint knows of."""
+        return RunError(
+            f"{self.folder} cannot be resumed: its checkpoint was made after {wanted} {what}, {found} are there; "
+            "start it anew in another folder"
+        )
+
+    def row(self, kind: str, **values: Any) -> None:
+        """Writes a metrics row and tells the listener."""
+        if not self.leads:
+            return
+        row = {
+            "kind": kind,
+            "iteration": self.iteration,
+            "total_episodes": self.episodes,
+            "total_env_steps": self.env_steps,
+            "seconds": self.seconds,
+            **values,
+        }
+        with self.metrics.open("a", encoding="utf-8") as f:
+            f.write(json.dumps(row) + "\n")
+        self.rows += 1
+        self.listener(row)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of work since the start, added up over resumes."""
+        return self.seconds_before + time.perf_counter() - self.clock
+
+    def progress(self, phase: str) -> Callable[[int, int], None]:
+        """A progress callback for one phase."""
+        return lambda done, total: self.listener.progress(phase, done, total)
+
+    def keep(
+        self,
+        write: Callable[[Path], None],
+        tensors: dict[str, Tensor],
+        numbers: dict[str, Any],
+        pending: Sequence[Trajectory] = (),
+    ) -> None:
+        """Makes a checkpoint (see `save_checkpoint`)."""
+        if self.leads:
+            numbers = numbers | {"iteration": self.iteration, "rows": self.rows, "seconds": self.seconds}
+            save_checkpoint(self.folder, self.iteration, write, tensors, numbers, pending)
+        self.saved = f"iteration {self.iteration}"
+
+    @contextmanager
+    def full_disk_told(self) -> Iterator[None]:
+        """Says of a disk that is full what is kept.
+
+        Raises:
+            RunError: the disk is full.
+        """
+        try:
+            yield
+        except (OSError, LongstrideError) as e:
+            cause = e if isinstance(e, OSError) else e.__cause__
+            if not isinstance(cause, OSError) or cause.errno != errno.ENOSPC:
+                raise
+            raise RunError(
+                f"the disk is full; {self.folder} keeps the run up to {self.saved}: make room and resume it"
+            ) from e
+
+
+class RunFolder(RunFiles):
+    """The folder of a language agent's run, with its trajectories; arguments and errors are those of `RunFiles`."""
+
+    def __init__(self, recipe: Recipe, folder: Path, listener: Listener, resume: bool) -> None:
+        super().__init__(recipe, folder, listener, resume)
+        self.recipe = recipe
+        self.kept: list[Entry] = []
+        """Everything that replay admitted, oldest first."""
+        self.started: set[str] = set()
+        self.solved: set[str] = set()
+        self.store = TrajectoryStore(folder / TRAJECTORIES)
+        if self.leads:
+            # checkpoints do not say it that were made before iterations could differ in size
+            episodes = self.counter("episodes", int, self.iteration * recipe.episodes)
+            if len(self.store) < episodes:
+                raise self.lacking("episodes", episodes, len(self.store))
+            self.store.truncate(episodes)
+            self._remember()
+            (folder / "episodes").mkdir(exist_ok=True)
+
+    def chosen(self, iteration: int, trajectories: list[Trajectory]) -> list[Trajectory]:
+        """Takes in an iteration's episodes; returns what is trained on."""
+        before = len(self.kept)
+        self.store.append(trajectories)
+        self._remember()
+        fresh, rng = len(self.kept) - before, stream(self.recipe.seed, "replay", iteration)
+        return self.store.read(entry.ordinal for entry in self.recipe.replay.draw(self.kept, fresh, rng))
+
+    def _remember(self) -> None:
+        """Takes note of what the store holds and was not noted yet."""
+        for entry in self.store.entries[self.episodes :]:
+            self.episodes += 1
+            self.env_steps += entry.length
+            if entry.stop.failed:
+                continue
+            self.started.add(entry.task.id)
+            if entry.success:
+                self.solved.add(entry.task.id)
+            if self.recipe.replay.admits(entry):
+                self.kept.append(entry)
+
+    def evaluated(self, policy: str, strategy: str, result: Result) -> None:
+        """Writes an evaluation row."""
+        self.row(
+            "eval",
+            policy=policy,
+            strategy=strategy,
+            horizon=limits_by_difficulty(self.recipe.test_horizon, 1),
+            summary=result.summary,
+            interval=list(result.interval),
+            outcomes=result.outcomes,
+            measures=result.measures,
+        )
+
+    def show(self, name: str, trajectories: list[Trajectory]) -> None:
+        """Keeps evenly spaced evaluation episodes for reading."""
+        if not self.leads:
+            return
+        n = min(SHOWN, len(trajectories))
+        chosen = [trajectories[k * len(trajectories) // n] for k in range(n)]
+        write_atomically(self.folder / "episodes" / f"{name}.jsonl", "".join(t.to_json() + "\n" for t in chosen))
+
+    def mine(self, group: int) -> bool:
+        """Whether this process plays the episodes of a group: groups are dealt out in turn."""
+        return group // self.recipe.group % parallel.world() == parallel.rank()
+
+    def pending(self) -> list[Trajectory]:
+        """What of this process's episodes was played before the last checkpoint, and not trained on."""
+        return [t for t in self.checkpoint.pending() if self.mine(t.group)] if self.checkpoint else []
+
+    def save(
+        self, policy: Policy, learner: Learner, critic: TurnCritic | None, finished: Sequence[Trajectory] = ()
+    ) -> None:
+        """Makes a checkpoint of all processes' state.
+
+        Args:
+            policy: as it is now.
+            learner: after the iteration's update.
+            critic: likewise.
+            finished: trajectories of later iterations that this process has.
+        """
+        tensors, numbers = learner.state()
+        tensors, numbers = tensors | (critic.state() if critic else {}), numbers | {"episodes": self.episodes}
+        pending = parallel.gather(finished)
+        self.keep(partial(save_policy, policy), tensors, numbers, pending)
+
+
+def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
+    """Makes the folder this recipe's, or says why it cannot be."""
+    path, metrics = folder / "run.toml", folder / "metrics.jsonl"
+    begun = path.exists() and metrics.exists() and metrics.stat().st_size > 0  # else nothing would be lost
+    if begun and not resume:
+        raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
+    if begun:
+        there, ours = load_experiment(path).identity(), experiment.identity()
+        differ = [k for k in ["type", *sorted(there | ours)] if there.get(k) != ours.get(k)]
+        if differ:
+            raise RunError(
+                f"{folder} is a run of another recipe: {differ[0]!r} is {there.get(differ[0])!r} there and "
+                f"{ours.get(differ[0])!r} here; resume it with its own run.toml, or choose another folder"
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as e:
+        raise RunError(f"{folder} cannot be a run folder: {e.filename} is a file; choose another folder") from e
+    write_atomically(path, dump_toml(experiment))

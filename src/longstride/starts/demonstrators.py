@@ -1,0 +1,182 @@
+"""Demonstrators: scripted agents that a warm start imitates, and where they act.
+
+They are impatient, not incapable: giving up too early is their only systematic fault. What always holds: demonstration
+n is a function of the settings, the seed and n; demonstrations use training templates, sites, seeds and names only.
+"""
+
+import asyncio
+import random
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol
+
+from pydantic import Field
+
+from longstride.core.component import Component
+from longstride.core.errors import EnvFailure
+from longstride.core.seeds import derive, stream
+from longstride.core.task import Task
+from longstride.envs.base import Env, Mix
+from longstride.envs.sites import KINDS, lexicon
+from longstride.envs.sites.demonstrator import CHECK, Demonstrator
+from longstride.envs.sites.tasks import EmbeddedWeb
+from longstride.rollout.deadline import within
+from longstride.strategies import CheckAgain
+from longstride.web.miniwob import Miniwob
+from longstride.web.miniwob_agent import SOLVED, MiniwobAgent
+
+AT_ONCE = 4
+"""Demonstrations in a real browser that are made together."""
+DEADLINE = 120.0
+"""Seconds that they have."""
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Agent(Protocol):
+    """A scripted agent in one episode."""
+
+    patience: float
+    """1 for one that never gives up."""
+    hesitated: bool
+    """Whether it could have given up at the last page."""
+
+    def say(self, text: str) -> str:
+        """The response to a page."""
+        ...
+
+
+@dataclass
+class Demo:
+    """One demonstrated episode, as text: `pages[t]` was answered by `texts[t]`, which counts `weights[t]`: one number,
+    or one for each word as `models.tiny.words_of` cuts it."""
+
+    task: Task
+    pages: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    weights: list[float | list[float]] = field(default_factory=list)
+
+
+class Demonstrators(Component):
+    """Family: who is imitated."""
+
+    patient: Share = 0.45
+    """Share of episodes whose demonstrator never gives up: what is done late in an episode is learned from them."""
+    example: Share = 0.2
+    """Weight of a patient demonstrator's turns at which others would give up; small, so that what is to be done later
+    is learned, and patience is not."""
+    patience: Share = 0.35
+    """Probability that an impatient one goes on at a point where it could give up."""
+    max_turns: Annotated[int, Field(ge=1)] = 26
+    """Longest demonstration."""
+
+    @abstractmethod
+    def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
+        """Demonstrations for ever, numbered from `first`."""
+
+    @abstractmethod
+    def words(self) -> list[str]:
+        """Words that the tokenizer has to know besides those of demonstrations."""
+
+    def draw_patience(self, rng: random.Random) -> float:
+        """The patience of one episode's demonstrator."""
+        return 1.0 if rng.random() < self.patient else self.patience
+
+    async def demonstrate(self, task: Task, env: Env, make: Callable[[Task], Agent], seed: int) -> Demo:
+        """Lets a demonstrator act until the episode ends or its turns are over; `make` gets the task with its goal."""
+        try:
+            first = await env.reset(task, seed)
+            demo = Demo(task.model_copy(update={"goal": first.goal}) if first.goal else task)
+            agent, page = make(demo.task), first.text
+            for _ in range(self.max_turns):
+                said = agent.say(page)
+                demo.pages.append(page)
+                demo.texts.append(said)
+                demo.weights.append(self.example if agent.patience == 1 and agent.hesitated else 1.0)
+                step = await env.step(said)
+                if step.terminated:
+                    break
+                page = step.observation.text
+            return demo
+        finally:
+            await env.close()
+
+
+class Sites(Demonstrators):
+    """On the embedded sites: what the shipped base is made from. No demonstration is seen twice."""
+
+    slips: Share = 0.15
+    """Largest probability of an arbitrary action; each episode draws its own below it."""
+    sheet: Share = 0.1
+    """Share of episodes on the fully observed control site."""
+    checked: Share = 0.15
+    """Share of episodes whose first answer is held back with the request to check again."""
+    mix: Mix = Mix()
+    """Shares of the difficulties."""
+
+    def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
+        web, n = EmbeddedWeb(mix=self.mix), first
+        sheet = EmbeddedWeb(sites=("sheet",), mix=Mix(easy=1, medium=0, hard=0))
+        while True:
+            rng = stream(seed, "demo", n)
+            source = sheet if rng.random() < self.sheet else web
+            task = source.sample(rng, 1)[0]
+            patience = self.draw_patience(rng)
+            agent = Demonstrator(task, rng, patience, self.slips * rng.random())
+            env = CheckAgain(paragraph=CHECK, checks=2 if rng.random() < self.checked else 1).wrap(source.env())
+            yield run_now(self.demonstrate(task, env, lambda _, a=agent: a, derive(seed, "demo-env", n)))
+            n += 1
+
+    def words(self) -> list[str]:
+        known = {w for name in vars(lexicon) if name.isupper() for w in getattr(lexicon, name)}
+        for k in KINDS.values():
+            known |= {*k.categories, *k.words, *k.numbers, *k.reference.attributes, k.flag}
+        return [*sorted(known), "omitted", CHECK, "error : is not an element of this page"]
+
+
+class MiniwobTasks(Demonstrators):
+    """On MiniWoB++, in Chromium. A real browser is slow, so a fixed number of demonstrations is made, and is seen again
+    and again."""
+
+    names: tuple[str, ...] = SOLVED
+    """Tasks: some of `web.miniwob_agent.SOLVED`."""
+    episodes: Annotated[int, Field(ge=1)] = 2000
+    """Different demonstrations."""
+
+    def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
+        source, made = Miniwob(names=self.names), []
+
+        async def one(n: int) -> None:
+            rng = stream(seed, "demo", n)
+            task, patience = source.sample(rng, 1)[0], self.draw_patience(rng)
+            make = lambda t: MiniwobAgent(t.template_id, t.goal, rng, patience)  # noqa: E731
+            found[n] = await self.demonstrate(task, source.env(), make, n)
+
+        async def all_of(numbers: range) -> list[str]:
+            return await asyncio.gather(*(within(DEADLINE, one(n)) for n in numbers))
+
+        with asyncio.Runner() as runner:
+            for start in range(0, self.episodes, AT_ONCE):
+                found: dict[int, Demo] = {}
+                numbers = range(start, min(start + AT_ONCE, self.episodes))
+                if late := next(filter(None, runner.run(all_of(numbers))), None):
+                    raise EnvFailure(f"a demonstration did not end within {DEADLINE:g} s: {late}")
+                for n in numbers:
+                    made.append(found[n])
+                    if n >= first:
+                        yield found[n]
+        while True:
+            yield from made
+
+    def words(self) -> list[str]:
+        return ["error : is not an element of this page"]
+
+
+def run_now(coroutine: Any) -> Any:
+    """Drives a coroutine that never suspends (in-process environments do not) without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as e:
+        return e.value
+    coroutine.close()
+    raise RuntimeError("an in-process environment suspended")

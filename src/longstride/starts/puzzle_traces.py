@@ -1,0 +1,245 @@
+"""Puzzle traces: a scripted solver that thinks aloud in small steps, slips now and then, and gives up too early.
+
+| puzzle | a trace |
+|---|---|
+| `ModularChain` | `Thought: 3 + 4 ≡ 7 ; 7 * 2 ≡ 3 Action: answer 3` |
+| `Countdown` | `Thought: 5 + 3 = 8 , 4 ; 8 4 want 11 ; 8 - 4 = 4 want 11 no ; again ; ... yes Action: answer ...` |
+
+What a small model compares has to stand side by side: the numbers beside a step's result while more than one is left,
+and what is wanted beside the last two and beside what they make. One who gives up answers with what he has: the value
+so far, or the newest attempt. Asked for a second attempt (`envs.puzzles.Attempts`) he says the same again or thinks
+afresh; shown a summary (`envs.puzzles.Iterated`) he goes on from it: with the next operation of a chain, with a first
+move that was not tried, or with another look at the answer that was found.
+
+What always holds: demonstration n is a function of the settings, the seed and n; it is of a training task; one who
+never gives up and never slips solves every chain, and answers a Countdown rightly exactly where he says `yes`. Only the
+last step of an attempt knows the target (with the probability `insight`); every other one is arbitrary, so that search
+is honest.
+"""
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from longstride.core.seeds import stream
+from longstride.core.task import Task
+from longstride.envs.base import Mix
+from longstride.envs.puzzles import Countdown, ModularChain, Puzzles
+from longstride.envs.puzzles.attempts import AGAIN
+from longstride.envs.puzzles.countdown import Numbers, restated, results, steps_of, value_of
+from longstride.envs.puzzles.modular import SIGNS, Chain
+from longstride.envs.text import MARK, THOUGHT
+from longstride.models.tiny import words_of
+from longstride.starts.demonstrators import Demo, Demonstrators, Share
+
+FOUND = 0.3
+"""Share of summaries of a Countdown that have an answer."""
+TRUE = 0.5
+"""Share of these answers that are right for certain; others are attempts."""
+
+
+@dataclass
+class Trace:
+    """A response as it is written, word by word."""
+
+    rng: random.Random
+    patience: float
+    """Probability of going on where one could give up."""
+    slip: float
+    """Probability of an arbitrary result of a step."""
+    example: float
+    """Weight of going on, said by one who never gives up."""
+    words: list[str] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+
+    def say(self, text: str, weight: float = 1.0) -> None:
+        """Adds a text."""
+        self.words += (words := words_of(text))
+        self.weights += [weight] * len(words)
+
+    def goes_on(self, mark: str) -> bool:
+        """Whether the solver goes on, which he says by `mark`."""
+        if self.rng.random() >= self.patience:
+            return False
+        self.say(mark, self.example if self.patience == 1 else 1.0)
+        return True
+
+    def result(self, right: int, others: range) -> int:
+        """A step's result: the right one, or by a slip an arbitrary one of `others`."""
+        return self.rng.choice(others) if self.rng.random() < self.slip else right
+
+    def answer(self, answer: str) -> None:
+        """Ends the response."""
+        self.say(f"{MARK} answer {answer}")
+
+    def add_to(self, demo: Demo, page: str) -> None:
+        """Adds the response to a demonstration, as that to a page."""
+        demo.pages.append(page)
+        demo.texts.append(" ".join(self.words))
+        demo.weights.append(self.weights)
+
+
+class PuzzleTraces(Demonstrators):
+    """On single-turn puzzles: what `base-puzzles` is made from. No demonstration is seen twice."""
+
+    tasks: Puzzles = Puzzles(
+        sources=(
+            ModularChain(), ModularChain(lengths=(3, 4, 7)), ModularChain(lengths=(1, 1, 1)),
+            Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=Mix(easy=1, medium=2, hard=3)),
+        )
+    )  # fmt: skip
+    """What is solved: chains of many lengths, so that one learns to count steps, and of one step, where a fact is most
+    of what is said; and Countdown."""
+    patience: Share = 0.7
+    """Probability that an impatient one goes on after a step of a chain, or after a failed attempt."""
+    example: Share = 0.0
+    """Weight of the word by which a patient one goes on: 0, so that the model is as patient at the tenth step as at the
+    first, and not more so."""
+    slips: Share = 0.1
+    """Largest probability of an arbitrary result of a step; each episode draws its own below it."""
+    insight: Share = 0.5
+    """Probability that the last step of an attempt at Countdown makes the target, where one can."""
+    attempts: Annotated[int, Field(ge=1)] = 4
+    """Most attempts at Countdown; then the most patient one gives up."""
+    second: Share = 0.15
+    """Share of episodes with a second attempt."""
+    same: Share = 0.2
+    """Share of second attempts that say the first answer again."""
+    summarised: Share = 0.2
+    """Share of episodes that begin with a summary."""
+
+    @model_validator(mode="after")
+    def _can_be_told(self) -> "PuzzleTraces":
+        for source in self.tasks.sources:
+            if source.kind not in (Chain, Numbers):
+                raise ValueError(
+                    f"tasks: nobody can tell how to solve {source.type_name()}; expected were "
+                    f"{ModularChain.type_name()} and {Countdown.type_name()}"
+                )
+        if self.second + self.summarised > 1:
+            raise ValueError("second and summarised are shares of all episodes: together at most 1")
+        return self
+
+    def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
+        for n in itertools.count(first):
+            rng = stream(seed, "demo", n)
+            task = self.tasks.sample(rng, 1)[0]
+            kind, patience, slip = rng.random(), self.draw_patience(rng), self.slips * rng.random()
+            summary = self.summary(task, rng) if kind < self.summarised else ""
+            demo = self.tell(task, rng, patience, slip, summary)
+            if kind >= 1 - self.second:
+                self.tell_again(demo, rng, patience, slip)
+            yield demo
+
+    def words(self) -> list[str]:
+        return []
+
+    def summary(self, task: Task, rng: random.Random) -> str:
+        """What may be left of earlier thought about a task of `tasks`."""
+        if task.source == ModularChain().source:
+            chain = Chain.of(task)
+            position = rng.randint(1, len(chain.operations))
+            left = [f"{sign} {n}" for sign, n in chain.operations[position:]]
+            return " ; ".join([f"now {chain.values()[position]}", *left])
+        puzzle = Numbers.of(task)
+        moves = first_moves(puzzle)
+        if rng.random() < FOUND:
+            by_chance = self._attempt(puzzle, Trace(rng, 1, 0, 1), set())[1]
+            return f"found {puzzle.solution()[1] if rng.random() < TRUE else by_chance}"
+        return f"tried {' ; '.join(rng.sample(moves, rng.randint(1, len(moves))))}"
+
+    def tell(self, task: Task, rng: random.Random, patience: float, slip: float, summary: str = "") -> Demo:
+        """One solver's demonstration of a task of `tasks`, from a summary on."""
+        demo = Demo(task)
+        self._think(task, Trace(rng, patience, slip, self.example), summary).add_to(demo, summary)
+        return demo
+
+    def tell_again(self, demo: Demo, rng: random.Random, patience: float, slip: float) -> None:
+        """Adds a second attempt to a demonstration: the same answer, or one that is thought out afresh."""
+        trace = Trace(rng, patience, slip, self.example)
+        if rng.random() < self.same:
+            trace.say(demo.texts[0][demo.texts[0].index(MARK) :])
+        else:
+            self._think(demo.task, trace, "")
+        trace.add_to(demo, AGAIN)
+
+    def _think(self, task: Task, trace: Trace, summary: str) -> Trace:
+        """Writes a response."""
+        if task.source == ModularChain().source:
+            self._chain(Chain.of(task), trace, summary)
+        else:
+            self._countdown(Numbers.of(task), trace, summary)
+        return trace
+
+    def _chain(self, chain: Chain, trace: Trace, summary: str) -> None:
+        """Writes the steps of a chain that are left, and answers with the value so far."""
+        now, *left = summary.split(" ; ") if summary else (f"now {chain.first}", *chain.operations)
+        begun, value = len(chain.operations) - len(left), int(now.removeprefix("now "))
+        if begun < len(chain.operations):
+            trace.say(THOUGHT)
+        last = len(chain.operations) - 1
+        for i, (sign, n) in enumerate(chain.operations[begun:], begun):
+            result = trace.result(SIGNS[sign](value, n) % chain.modulus, range(chain.modulus))
+            trace.say(f"{value} {sign} {n} ≡ {result}")
+            value = result
+            if i == last or not trace.goes_on(";"):
+                break
+        trace.answer(str(value))
+
+    def _countdown(self, puzzle: Numbers, trace: Trace, summary: str) -> None:
+        """Writes attempts at a Countdown, the first of which looks at what was found, and answers with the newest."""
+        found = summary.removeprefix("found ") if summary.startswith("found ") else ""
+        avoided = set(summary.removeprefix("tried ").split(" ; "))
+        trace.say(THOUGHT)
+        expression = ""
+        for n in range(self.attempts):
+            if found and n == 0:
+                expression, value = found, value_of(found, puzzle.numbers)
+                steps = restated(puzzle.numbers, steps_of(found), puzzle.target)
+            else:
+                steps, expression, value = self._attempt(puzzle, trace, avoided)
+            trace.say(" ; ".join(steps))
+            if value == puzzle.target:
+                trace.say("yes")
+                break
+            trace.say("no")
+            if n + 1 == self.attempts or not trace.goes_on("; again ;"):
+                break
+        trace.answer(expression)
+
+    def _attempt(self, puzzle: Numbers, trace: Trace, avoided: set[str]) -> tuple[list[str], str, int]:
+        """A way to use all of the numbers, of which only the last step may know the target, and the first avoids what
+        it can of `avoided`: its steps, its expression and the value that it is said to have."""
+        pool, steps = [(n, str(n)) for n in puzzle.numbers], []
+        while len(pool) > 1:
+            if len(pool) == 2:
+                larger, smaller = sorted((n for n, _ in pool), reverse=True)
+                steps.append(f"{larger} {smaller} want {puzzle.target}")
+            moves = [
+                (i, j, sign, c)
+                for i, j in itertools.permutations(range(len(pool)), 2)
+                for sign, c in results(pool[i][0], pool[j][0], puzzle.most)
+            ]
+            if len(pool) == len(puzzle.numbers):
+                moves = [m for m in moves if f"{pool[m[0]][0]} {m[2]} {pool[m[1]][0]}" not in avoided] or moves
+            if len(pool) == 2 and trace.rng.random() < self.insight:
+                moves = [m for m in moves if m[3] == puzzle.target] or moves
+            i, j, sign, right = trace.rng.choice(moves)
+            (a, left), (b, right_of) = pool[i], pool[j]
+            c = trace.result(right, range(1, puzzle.most + 1))
+            pool = [p for k, p in enumerate(pool) if k not in (i, j)]
+            beside = " ".join(str(n) for n, _ in pool)
+            steps.append(f"{a} {sign} {b} = {c} " + (f", {beside}" if beside else f"want {puzzle.target}"))
+            left, right_of = (f"( {x} )" if " " in x else x for x in (left, right_of))
+            pool.append((c, f"{left} {sign} {right_of}"))
+        return steps, pool[0][1], pool[0][0]
+
+
+def first_moves(puzzle: Numbers) -> list[str]:
+    """All distinct first moves of a Countdown, as a summary tells them."""
+    pairs = itertools.permutations(puzzle.numbers, 2)
+    return list(dict.fromkeys(f"{a} {sign} {b}" for a, b in pairs for sign, _ in results(a, b, puzzle.most)))

@@ -1,0 +1,157 @@
+"""An episode of somebody else's benchmark in Chromium, on the hosts that its task names.
+
+What always holds: only the hosts of the task's addresses and those that the source adds are contacted; what an
+evaluator needs is read when the episode is over, in tabs of their own, and an element that is not there is an empty
+text, as in WebArena; a page that cannot be read is None, which matches nothing. JavaScript of a task file runs in the
+page and nowhere else.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from longstride.core.errors import ConfigError, EnvFailure, TaskError
+from longstride.core.task import Task
+from longstride.envs.base import Observation, Step
+from longstride.web.benchmarks.programs import LAST, Probe, Program, programs_of
+from longstride.web.chromium.browser import ChromiumBrowser
+from longstride.web.chromium.env import ChromiumEnv
+from longstride.web.chromium.gateway import Gateway
+from longstride.web.chromium.host import Reach, host
+
+SHOP_ADMIN = "LONGSTRIDE_SHOP_ADMIN"
+"""Variable that holds `user:password` of the shop's administrator, whom WebArena's probes of the shop need."""
+ROLE = """name => {
+  const names = [...document.querySelectorAll("td[data-label='Account'] span.gl-avatar-labeled-sublabel")];
+  return document.querySelectorAll("td.col-max-role span")[names.findIndex(e => e.outerText === "@" + name)].outerText;
+}"""
+
+
+@cache
+def nowhere() -> Gateway:
+    """Refuses everything: what a task allows goes past it."""
+    return Gateway({})
+
+
+class BenchmarkEnv(ChromiumEnv):
+    """One episode.
+
+    Args:
+        also: hosts that pages may contact besides those of the task's addresses.
+        logins: folder of the storage states (cookies and storage as Playwright saves them) that tasks name.
+        window: lines of a page that are seen at once.
+    """
+
+    def __init__(self, also: Sequence[str] = (), logins: Path | None = None, window: int = 60) -> None:
+        super().__init__(Reach(nowhere()), "http://none.invalid", window)
+        self.also, self.logins = also, logins
+        self._task: Task | None = None
+        self._seen: list[str] = []
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        self._task = task
+        addresses = [task.start, *task.meta.get("tabs", ())]
+        programs = [p.url for p in programs_of(task) if isinstance(p.url, str) and p.url != LAST]
+        hosts = {urlsplit(a).netloc.lower() for a in (*addresses, *programs)}
+        self.reach = Reach(nowhere(), frozenset({*hosts, *self.also}), self._login(task))
+        first = await super().reset(task, seed)
+        if len(tabs := task.meta.get("tabs", ())) > 1:
+            first = await host().run(self._open(tabs[1:]))
+        self._seen = [first.text]
+        return first
+
+    async def step(self, text: str) -> Step:
+        step = await super().step(text)
+        self._seen.append(step.observation.text)
+        return step
+
+    async def final_state(self) -> dict[str, Any]:
+        """`url`, `title` and `text` of the page in front, `seen` (all observations' texts), `programs` (contents)."""
+        return await host().run(self._final_state())
+
+    def _login(self, task: Task) -> str:
+        name = task.meta.get("storage_state")
+        if not name:
+            return ""
+        if self.logins is None:
+            raise TaskError(
+                f"task {task.id!r} needs the login {name!r}; name the folder that holds it: tasks.logins=DIR"
+            )
+        path = self.logins / Path(str(name)).name  # the folder is the user's, the name a stranger's
+        if not path.is_file():
+            raise ConfigError(f"task {task.id!r} needs a login: {path} is no file (Playwright's storage state)")
+        return str(path)
+
+    async def _open(self, addresses: Sequence[str]) -> Observation:
+        for address in addresses:
+            await self.browser.new_tab(address)
+        await self.browser.switch_tab(1)
+        return Observation(self.browser.text(), self.browser.url)
+
+    async def _final_state(self) -> dict[str, Any]:
+        browser = self.browser
+        state: dict[str, Any] = {"url": browser.url, "title": browser.title, "text": "\n".join(browser.lines)}
+        assert self._task is not None
+        programs = [await self._content(browser, p, state["url"]) for p in programs_of(self._task)]
+        return state | {"seen": self._seen, "programs": programs}
+
+    async def _content(self, browser: ChromiumBrowser, program: Program, last: str) -> str | None:
+        try:
+            url = await self._address(browser, program.url, last)
+            if isinstance(program.locator, Probe) and program.locator.name.startswith("shopping_"):
+                return await self._review(browser, program.locator)
+            async with browser.aside("" if url == last else url) as page:
+                for action in program.prep_actions:
+                    await page(f"() => {{ {action} }}")
+                if isinstance(program.locator, Probe):
+                    return await page(ROLE, program.locator.argument) or ""
+                return await page(f"() => {program.locator or 'document.documentElement.outerHTML'}") or ""
+        except EnvFailure:
+            return None
+
+    async def _address(self, browser: ChromiumBrowser, url: str | Probe, last: str) -> str:
+        if not isinstance(url, Probe):
+            return last if url == LAST else url
+        if url.name == "reddit_get_post_url":
+            return post_url(last if url.argument == LAST else url.argument)
+        sort = "searchCriteria[sortOrders][0][field]=created_at&searchCriteria[sortOrders][0][direction]=DESC"
+        orders = await self._shop(browser, f"orders?{sort}&searchCriteria[pageSize]=1")
+        return f"{_origin(last)}/sales/order/view/order_id/{int(orders['items'][0]['increment_id'])}/"
+
+    async def _review(self, browser: ChromiumBrowser, probe: Probe) -> str:
+        reviews = await self._shop(browser, f"products/{quote(probe.argument, safe='')}/reviews")
+        if not reviews:
+            return ""
+        newest = reviews[-1]
+        return str(newest["nickname"] if probe.name.endswith("author") else newest["ratings"][0]["percent"])
+
+    async def _shop(self, browser: ChromiumBrowser, path: str) -> Any:
+        """What the shop's REST interface answers its administrator."""
+        user, colon, password = os.environ.get(SHOP_ADMIN, "").partition(":")
+        if not colon:
+            raise ConfigError(f"a task asks the shop's administrator; give the account: {SHOP_ADMIN}=user:password")
+        rest = f"{_origin(browser.url)}/rest"
+        account = {"username": user, "password": password}
+        _, token = await browser.call("POST", f"{rest}/default/V1/integration/admin/token", account)
+        try:
+            header = {"Authorization": f"Bearer {json.loads(token)}"}
+            status, answer = await browser.call("GET", f"{rest}/V1/{path}", headers=header)
+            if status == 200:
+                return json.loads(answer)
+        except ValueError as e:
+            raise EnvFailure(f"the shop's answer is not JSON: {e}") from e
+        raise EnvFailure(f"the shop refused its administrator: status {status}")
+
+
+def post_url(url: str) -> str:
+    """The post that an address of the forum lies below: `http://host/f/forum/12/a/comment` is in `.../f/forum/12/`."""
+    parts = urlsplit(url).path.split("/")
+    return f"{_origin(url)}/f/{parts[2]}/{parts[3]}/" if len(parts) > 3 and parts[1] == "f" else url
+
+
+def _origin(url: str) -> str:
+    return "{0.scheme}://{0.netloc}".format(urlsplit(url))

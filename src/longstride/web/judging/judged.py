@@ -1,0 +1,80 @@
+"""A reward for tasks that take a reader: a language model is asked what the task's evaluator wants to know.
+
+What always holds: a verdict rests on one option for every question, chosen by more than half of the votes; where that
+is not to be had the trajectory is failed (`JudgeFailure`), never rewarded with 0; a task that needs no judge gets the
+verdict of `evaluators.judge` and nobody is asked. What is asked and what the replies are worth is `web.judging.rubric`'s,
+which also sees to it that neither an answer nor a page can end its quotation and speak for the prompt.
+"""
+
+import asyncio
+from collections import Counter
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from longstride.core.errors import JudgeFailure
+from longstride.core.task import Task
+from longstride.rewards.evaluators import Verdict
+from longstride.rewards.task_reward import Reward
+from longstride.web.judging.judges import OpenAIJudge
+from longstride.web.judging.rubric import Question, decide, questions
+
+
+def _odd(votes: int) -> int:
+    if votes % 2 == 0:
+        raise ValueError("expected an odd number, so that two options cannot draw")
+    return votes
+
+
+class JudgedReward(Reward):
+    """The verdict of a language model, 0 or 1."""
+
+    judge: OpenAIJudge
+    """Who is asked."""
+    votes: Annotated[int, Field(ge=1), AfterValidator(_odd)] = 1
+    """Replies to every question. More than one tell something where the judge's temperature is not 0; evidence then
+    has the options of all as `votes`."""
+
+    async def __call__(self, task: Task, answer: str | None, state: dict[str, Any], seed: int) -> Verdict:
+        """Asks all questions at once and decides. The seed moves only the waits between retries.
+
+        Raises:
+            TaskError: the task's evaluator is malformed.
+            JudgeFailure: a question without a verdict.
+            ConfigError: as `OpenAIJudge.ask`.
+        """
+        asked = questions(task, answer, state)
+        try:
+            async with asyncio.TaskGroup() as group:
+                ballots = {
+                    q.key: [group.create_task(self._choice(q, seed, vote)) for vote in range(self.votes)] for q in asked
+                }
+        except ExceptionGroup as failed:  # one trouble is enough, and the others have been cancelled
+            raise failed.exceptions[0] from None
+        votes = {key: [ballot.result() for ballot in ballots[key]] for key in ballots}
+        verdict = decide(task, answer, state, {key: _majority(key, options) for key, options in votes.items()})
+        return Verdict(verdict.reward, verdict.evidence | {"votes": votes}) if self.votes > 1 and votes else verdict
+
+    async def _choice(self, question: Question, seed: int, vote: int) -> str:
+        """The option of one reply. A reply without one is asked for again, once, with the last line repeated: to the
+        same words a greedy model would say the same."""
+        reply = await self.judge.ask(question.text, seed, vote)
+        option = question.read(reply)
+        if option is None:
+            *_, last = question.text.splitlines()
+            again = f"{question.text}\n\nAn earlier reply did not end as asked. {last}"
+            reply = await self.judge.ask(again, seed, vote)
+            option = question.read(reply)
+        if option is None:
+            raise JudgeFailure(
+                f"the judge {self.judge.model!r} said none of {', '.join(question.options)} in two replies to question "
+                f"{question.key!r}; the last ends with {reply[-100:]!r}; raise max_tokens, or take an abler model"
+            )
+        return option
+
+
+def _majority(key: str, options: list[str]) -> str:
+    option, n = Counter(options).most_common(1)[0]
+    if 2 * n <= len(options):
+        raise JudgeFailure(f"no option has more than half of the votes on question {key!r}: {', '.join(options)}")
+    return option

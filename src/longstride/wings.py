@@ -1,0 +1,28 @@
+"""Where to find what the core does not import: the members of families that stand in a wing of the package.
+
+What always holds: a name here is found without importing its module, and the module registers it when it is imported
+(a test compares this table with what the modules hold).
+"""
+
+from longstride.core.component import LOCATIONS
+
+LOCATIONS |= {
+    "experiment": {
+        "recipe": "longstride.run.recipe",
+        "control_recipe": "longstride.control.recipe",
+    },
+    "task_source": {
+        "browser_gym": "longstride.web.browsergym",
+        "miniwob": "longstride.web.miniwob",
+        "web_benchmark": "longstride.web.benchmarks.source",
+    },
+    "reward": {"judged_reward": "longstride.web.judging.judged"},
+    "browser": {"chromium": "longstride.web.chromium.env"},
+    "evaluator": {
+        "judged": "longstride.web.judging.rubric",
+        "program_html": "longstride.web.judging.webarena",
+        "rubric": "longstride.web.judging.rubric",
+        "string_match": "longstride.web.judging.webarena",
+        "url_match": "longstride.web.judging.webarena",
+    },
+}

@@ -20,7 +20,6 @@ import torch
 
 from longstride.claims.claim import Claim
 from longstride.core.component import unknown
-from longstride.core.config import resolve
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import commit
 from longstride.models.load import load_policy
@@ -42,7 +41,6 @@ CHECKS = (1, 2, 3, 4)
 
 def run_claim(
     claim: Claim,
-    recipe: Experiment,
     folder: Path,
     seeds: Sequence[int] | None = None,
     listener: Listener | None = None,
@@ -52,35 +50,30 @@ def run_claim(
 
     Args:
         claim: what is claimed.
-        recipe: what the arms override.
         folder: runs stand in `folder/NAME/ARM-SEED`, the result in `folder/NAME.json`.
         seeds: instead of the claim's own; at least two.
         listener: told of each run (see `Experiment.train`); with several jobs, of each run's rows when it has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:
-        What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`, `scale`,
-        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: overrides, by measure the final value
+        What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`,
+        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the recipe, by measure the final value
         with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects` and
         `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`,
         `command`, `seconds`.
 
     Raises:
-        ConfigError: before anything is run: fewer than two seeds, an arm that cannot be built, a strategy that it is
-            not evaluated under, or checks of answers where none are given; after the runs: a measure that none has.
+        ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under,
+            or checks of answers where none are given; after the runs: a measure that none has.
         RunError: see `Experiment.train`.
     """
     seeds = tuple(claim.seeds if seeds is None else seeds)
     if len(set(seeds)) < 2:
         raise ConfigError(f"a claim needs at least two different seeds to say anything, got {list(seeds)}")
-    if claim.check_again and not isinstance(recipe, Recipe):
-        raise ConfigError(f"check_again is for language agents; {recipe.name} is a {recipe.type_name()}, leave it out")
+    if claim.check_again and not isinstance(claim.recipe, Recipe):
+        raise ConfigError(f"check_again is for language agents, and {claim.name} is about others: leave it out")
     home = folder / claim.name
-    runs = {
-        (arm, seed): resolve(type(recipe), recipe, (*claim.scale, *changes, f"seed={seed}"))
-        for seed in seeds
-        for arm, changes in claim.arms.items()
-    }
+    runs = {(arm, seed): recipe.replace(seed=seed) for seed in seeds for arm, recipe in claim.arms.items()}
     for arm, _, strategy in (side.partition("@") for relation in claim.relations for side in relation[:2]):
         run = runs[arm, seeds[0]]
         others = [s.name for s in run.evaluation.strategies[1:]] if isinstance(run, Recipe) else []
@@ -104,8 +97,7 @@ def run_claim(
         "verdict": verdict_of(findings, controls),
         "ordering": list(claim.expected.relations),
         "control": list(claim.control.relations) if claim.control else [],
-        "recipe": recipe.as_data(),
-        "scale": list(claim.scale),
+        "recipe": claim.recipe.as_data(),
         "seeds": list(seeds),
         "effects": [_effect(f) for f in findings],
         "control_effects": [_effect(f) for f in controls],
@@ -118,7 +110,7 @@ def run_claim(
         "check_again": checks,
         "arms": {
             side: _arm(
-                claim.arms[side.partition("@")[0]], by_seed, {m: of[side] for m, of in final.items() if side in of}
+                claim.changes(side.partition("@")[0]), by_seed, {m: of[side] for m, of in final.items() if side in of}
             )
             for side, by_seed in curves.items()
         },
@@ -248,7 +240,7 @@ def _arm(changes: Sequence[str], by_seed: list[list[dict[str, Any]]], final: dic
         interval = list(mean_interval(values, seed=0))
         measures[measure] = {"value": float(values_ST.mean()), "interval": interval, "by_seed": values}
     return {
-        "overrides": list(changes),
+        "changes": list(changes),
         "measures": measures,
         **{spent: [curve[-1][spent] for curve in by_seed] for spent in SPENT},
         "curves": [[point | {"values": {m: _value(point, m) for m in final}} for point in curve] for curve in by_seed],

@@ -7,7 +7,7 @@ from typing import Any
 
 from longstride.cli.common import print_json, program
 from longstride.core.errors import ConfigError
-from longstride.recipes import catalogue, load, load_claim
+from longstride.recipes import catalogue, load_claim
 
 FOLDER = Path("claims")
 
@@ -29,24 +29,22 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError("give the NAME of one claim from `longstride list`, or --all")
     if args.jobs < 1:
         raise ConfigError(f"--jobs is the number of runs at a time, at least 1; got {args.jobs}")
-    names = [n for n, page in catalogue().items() if page.claim] if args.all else [args.name]
-    pairs = [(load_claim(name), load(name)) for name in names]
+    names = [n for n, listed in catalogue().items() if listed.claim] if args.all else [args.name]
+    claims = [load_claim(name) for name in names]
 
     from rich.console import Console
 
     from longstride.claims.runner import run_claim
-    from longstride.core.config import resolve
     from longstride.report.claims import write_pages
     from longstride.report.live import Live
 
     seeds = None if args.seeds is None else range(args.seeds)
     results = []
-    for claim, recipe in pairs:
+    for claim in claims:
         # an arm after the other: a line a row, since a screen could show one run only
-        scaled = resolve(type(recipe), recipe, claim.scale)
-        lines = Live(claim.name, scaled.iterations, Console(stderr=True, force_terminal=False))
+        lines = Live(claim.name, claim.recipe.iterations, Console(stderr=True, force_terminal=False))
         try:
-            results.append(run_claim(claim, recipe, FOLDER, seeds, lines, args.jobs))
+            results.append(run_claim(claim, FOLDER, seeds, lines, args.jobs))
             write_pages(FOLDER, results[-1])
         except KeyboardInterrupt:
             again = " ".join(["--all"] if args.all else [args.name])

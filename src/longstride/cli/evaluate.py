@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--browser", choices=("text", "chromium"), help="what the embedded sites are seen with")
     parser.add_argument(
-        "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test horizon)"
+        "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test budget)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
@@ -90,7 +90,7 @@ def _overrides(args: argparse.Namespace) -> list[str]:
     if args.browser:
         found.append(f"tasks.browser={args.browser}")
     if args.horizon is not None:
-        found.append(f"test_horizon={{type='fixed', limit={args.horizon}}}")
+        found.append(f"test_budget.turns={args.horizon}")
     return [*found, *args.overrides]
 
 
@@ -127,7 +127,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """Rows with the keys of an evaluation in `metrics.jsonl`."""
     from longstride.models.load import load_policy
-    from longstride.run.evaluation import evaluate_baselines, evaluate_policy, limits_by_difficulty, load_run
+    from longstride.run.evaluation import evaluate_baselines, evaluate_policy, load_run
 
     path = Path(target)
     agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target)
@@ -137,7 +137,7 @@ def _rows(
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
     baselines = evaluate_baselines(recipe, tasks, watch("baselines")) if recipe.evaluation.baselines else {}
     results += [(name, "direct", result) for name, result in baselines.items()]
-    horizon = limits_by_difficulty(recipe.test_horizon, 1)
+    horizon = recipe.test_budget.limits("turns", 1)
     return [
         {
             "policy": p,

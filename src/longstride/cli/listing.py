@@ -1,6 +1,7 @@
 """`longstride list`: the recipes and their claims."""
 
 import argparse
+from itertools import groupby
 from typing import Any
 
 from longstride.cli.common import print_json
@@ -17,12 +18,17 @@ def add(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line a recipe."""
-    pages = catalogue()
+    """Prints a line for each recipe, family by family."""
+    recipes = catalogue()
     if args.json:
-        print_json({"recipes": [{"name": n, "summary": p.summary, "claim": p.claim} for n, p in pages.items()]})
+        fields = ("family", "summary", "claim")
+        print_json({
+            "recipes": [{"name": name} | {f: getattr(listed, f) for f in fields} for name, listed in recipes.items()]
+        })  # fmt: skip
         return 0
-    width = max(map(len, pages), default=0)
-    for name, page in pages.items():
-        print(f"{name:{width}}  {'claim' if page.claim else '     '}  {page.summary}")
+    width = max(map(len, recipes), default=0)
+    for family, members in groupby(recipes.items(), lambda item: item[1].family):
+        print(f"{family}:")
+        for name, listed in members:
+            print(f"  {name:{width}}  {'claim' if listed.claim else '     '}  {listed.summary}")
     return 0

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from longstride import __version__
-from longstride.cli import bench, claim, doctor, evaluate, listing, make_base, replay, serve, simulate, train, view
+from longstride.cli import bench, claim, doctor, evaluate, listing, make_base, replay, serve, train, view
 from longstride.core.errors import LongstrideError
 
 
@@ -60,6 +60,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"longstride {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for command in (listing, train, evaluate, claim, view, replay, serve, simulate, bench, doctor, make_base):
+    for command in (listing, train, evaluate, claim, view, replay, serve, bench, doctor, make_base):
         command.add(commands)
     return parser

@@ -12,6 +12,7 @@ from longstride.core.errors import ConfigError, LongstrideError, RunError
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
+    from longstride.run.placement import Placement
 
 
 def add(commands: Any) -> None:
@@ -20,7 +21,7 @@ def add(commands: Any) -> None:
         "train",
         help="run a recipe",
         description=__doc__,
-        epilog="example: longstride train tti iterations=5 horizon.type=fixed horizon.limit=24",
+        epilog="example: longstride train tti iterations=5 budget.turns=24",
         allow_abbrev=False,
     )
     parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="a name from `longstride list`, or a TOML file")
@@ -51,11 +52,11 @@ def run(args: argparse.Namespace) -> int:
     from longstride.report.live import Live
     from longstride.run.recipe import Recipe
 
-    cluster = _cluster(args.cluster)
+    placement = _placement(args.cluster)
     print(f"run folder: {folder}", flush=True)
     try:
         with Live(recipe.name, recipe.iterations) as live:
-            recipe.train(folder, live, resume=args.resume is not None, cluster=cluster)
+            recipe.train(folder, live, resume=args.resume is not None, placement=placement)
         report = write_report(folder)
     except KeyboardInterrupt:
         print(
@@ -97,13 +98,13 @@ def _experiment(args: argparse.Namespace) -> "Experiment":
     return resolve(type(base), base, overrides + ([f"seed={args.seed}"] if args.seed is not None else []))
 
 
-def _cluster(target: str | None) -> Any:
+def _placement(cluster: str | None) -> "Placement | None":
     from longstride.cluster.config import ClusterConfig
     from longstride.core.config import load_toml
 
-    if target is None:
+    if cluster is None:
         return None
-    return ClusterConfig() if target == "ray" else load_toml(ClusterConfig, Path(target))
+    return ClusterConfig() if cluster == "ray" else load_toml(ClusterConfig, Path(cluster))
 
 
 def _next_folder(name: str) -> Path:

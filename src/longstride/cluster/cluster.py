@@ -23,6 +23,7 @@ from longstride.engines.config import Local
 from longstride.learner import parallel
 from longstride.learner.learner import Learner
 from longstride.models.load import Policy
+from longstride.rollout.players import Player
 from longstride.run.recipe import Recipe
 
 _serials = count()
@@ -39,7 +40,8 @@ class Cluster:
 
     Raises:
         MissingExtra: Ray is not installed.
-        ConfigError: the recipe's engine is a server; the process is one of several already; there is no cluster at
+        ConfigError: the recipe's engine is a server, or other models speak in its episodes; the process is one of
+            several already; there is no cluster at
             the address.
     """
 
@@ -53,6 +55,8 @@ class Cluster:
                 f"a cluster's replicas are local engines, and engine.type is {recipe.engine.type_name()!r}; set "
                 "engine.type=local, or train without --cluster"
             )
+        if recipe.companions:
+            raise ConfigError(f"a cluster's workers have one policy; {recipe.name} has companions: leave out --cluster")
         if parallel.world() > 1:
             raise ConfigError(
                 "a cluster starts its learner ranks itself: set learner_ranks, and start one process without torchrun"
@@ -132,8 +136,9 @@ class Cluster:
         self._await(ranks, "learner ranks")
         return cast(Learner, Ranks(ranks, policy.model, recipe.learner, recipe.loss, reference))
 
-    def pool(self) -> ClusterPool:
-        """A pool of workers that play with tokens of `engine`, which must have been asked for before.
+    def pool(self, player: Player) -> ClusterPool:
+        """A pool of workers that play with tokens of `engine`, which must have been asked for before: each has a player
+        of its own in the place of `player`.
 
         Raises:
             ConfigError: the cluster has no room for the workers.

@@ -2,14 +2,14 @@
 or on one, and its numbers are the same up to rounding. No torch, no Ray.
 """
 
-from typing import Annotated
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
-from longstride.learner.config import Count
+from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 
-Share = Annotated[float, Field(ge=0)]
+if TYPE_CHECKING:
+    from longstride.cluster.cluster import Cluster
+    from longstride.run.recipe import Recipe
 
 
 class ClusterConfig(Component):
@@ -27,19 +27,25 @@ class ClusterConfig(Component):
     """Processes that play episodes."""
     envs_per_worker: Count = 64
     """Episodes that are live at once in each; fewer where the task source has fewer at once."""
-    worker_cpus: Share = 1.0
+    worker_cpus: Weight = 1.0
     """CPUs that Ray reserves for each."""
     replicas: Count = 1
     """Copies of the engine."""
-    replica_cpus: Share = 1.0
+    replica_cpus: Weight = 1.0
     """CPUs that Ray reserves for each."""
-    learner_ranks: Annotated[int, Field(ge=0)] = 0
+    learner_ranks: CountOrZero = 0
     """Processes that train together; 0 trains in the process that was started."""
-    learner_cpus: Share = 1.0
+    learner_cpus: Weight = 1.0
     """CPUs that Ray reserves for each."""
-    gpus: Share | None = None
+    gpus: Weight | None = None
     """GPUs that Ray reserves for each replica and each learner rank. Left out: 1 where the cluster has any."""
-    retries: Annotated[int, Field(ge=0)] = 3
+    retries: CountOrZero = 3
     """How often a replica that died is started again, and a plan whose worker died is played anew."""
-    start_seconds: Annotated[float, Field(gt=0)] = 300.0
+    start_seconds: Positive = 300.0
     """Seconds that actors have to be placed and to start."""
+
+    def place(self, recipe: "Recipe") -> "Cluster":
+        """The cluster, as a `run.placement.Placement` gives it."""
+        from longstride.cluster.cluster import Cluster
+
+        return Cluster(self, recipe)

@@ -23,7 +23,7 @@ from longstride.models.chat import ChatFormat
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer
 from longstride.rollout.pool import Pool
-from longstride.rollout.rounds import PoolConfig, Rounds
+from longstride.rollout.scheduler import PoolConfig, RolloutScheduler
 from longstride.run.recipe import Recipe
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class _Deal:
     plan: Plan
 
 
-class ClusterPool(Rounds):
+class ClusterPool(RolloutScheduler):
     """Plays plans on workers, with the interface of `rollout.pool.Pool`.
 
     Args:
@@ -152,7 +152,7 @@ class ClusterPool(Rounds):
             if found is not None:
                 return found
 
-    def between(self, work: Callable[[], T]) -> T:
+    def run_on_sampler_thread(self, work: Callable[[], T]) -> T:
         """Does something now: each replica takes new weights between two passes of its own."""
         return work()
 

@@ -6,13 +6,9 @@ never a sample, never a reward of zero).
 """
 
 from enum import StrEnum
-from typing import Annotated
-
-from pydantic import Field
 
 from longstride.core.component import Component
-
-Limit = Annotated[int | None, Field(ge=1)]
+from longstride.core.numbers import Count, Limit, Positive
 
 
 class StopReason(StrEnum):
@@ -20,12 +16,17 @@ class StopReason(StrEnum):
 
     ANSWERED = "answered"
     ENV_ENDED = "env_ended"
+    PARSE_FAILURE = "parse_failure"
+    """The environment ended the task because what was said could not be parsed."""
+    ENV_TRUNCATED = "env_truncated"
+    """The environment cut the episode short by a limit of its own."""
+    MARK = "mark"
+    """The plan asked to pause where a mark was sampled (see `rollout.episode.Plan.marks`)."""
     TURNS = "turns"
     TOKENS = "tokens"
     TOOL_CALLS = "tool_calls"
     SECONDS = "seconds"
     CONTEXT = "context"
-    PARSE_FAILURE = "parse_failure"
     INFRA_FAILURE = "infra_failure"
 
     @property
@@ -40,22 +41,22 @@ class StopReason(StrEnum):
 
     @property
     def truncated(self) -> bool:
-        """A budget ended the episode: bootstrap."""
+        """A limit, or a mark, ended the episode, and the task might have gone on: bootstrap."""
         return not (self.terminated or self.failed)
 
 
 class Budget(Component):
-    """Limits of one episode; `None` is no limit. A horizon schedule returns one of these per iteration and task."""
+    """Limits of one episode; `None` is no limit. `curriculum.BudgetSchedule` gives one for each iteration and task."""
 
-    turns: Annotated[int, Field(ge=1)] = 30
+    turns: Count = 30
     """Environment steps: the horizon h of TTI. An answer is a step."""
     tokens: Limit = None
     """Sampled tokens over the whole episode, what it began with included."""
-    turn_tokens: Annotated[int, Field(ge=1)] = 64
-    """Sampled tokens in one turn; a turn that is cut is parsed as it stands."""
+    turn_tokens: Count = 64
+    """Sampled tokens in one turn, what it began with included; a turn that is cut is parsed as it stands."""
     tool_calls: Limit = None
     """Actions other than an answer."""
-    seconds: Annotated[float | None, Field(gt=0)] = None
+    seconds: Positive | None = None
     """Wall clock of the episode."""
 
     def exhausted(self, turns: int, tokens: int, tool_calls: int, seconds: float) -> StopReason | None:

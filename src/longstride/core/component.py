@@ -14,6 +14,7 @@ import importlib
 import re
 import typing
 from collections.abc import Iterable, Mapping
+from inspect import isabstract
 from pathlib import PurePath
 from typing import Any, Self, TypeVar
 
@@ -51,10 +52,9 @@ class Component(BaseModel):
 
     @classmethod
     def members(cls) -> dict[str, "type[Component]"]:
-        """The components that data for this class may name: itself, unless it is a family, and all below it."""
-        below = cls.__subclasses__()
-        found: dict[str, type[Component]] = {} if below else {cls.type_name(): cls}
-        for sub in below:
+        """The components that data for this class may name: itself, unless it is abstract, and all below it."""
+        found: dict[str, type[Component]] = {} if isabstract(cls) else {cls.type_name(): cls}
+        for sub in cls.__subclasses__():
             found |= sub.members()
         return found
 
@@ -90,10 +90,8 @@ class Component(BaseModel):
             old = values[name]
             if isinstance(value, Mapping) and isinstance(old, Component):
                 values[name] = old._replaced(value, place) if "type" not in value else _retyped(old, value, place)
-            elif isinstance(value, Mapping) and (part := _component_in(cls.model_fields[name].annotation)):
-                values[name] = _build_inside(part, value, place)
             else:
-                values[name] = value
+                values[name] = _build_field(cls.model_fields[name].annotation, value, place)
         return typing.cast(Self, _validated(cls, values, where))
 
 
@@ -142,8 +140,7 @@ def build(cls: type[C], data: Mapping[str, Any], where: str = "") -> C:
         place = f"{where}.{key}" if where else key
         if key not in member.model_fields:
             raise ConfigError(f"{place}: {unknown('key', key, member.model_fields)}")
-        part = _component_in(member.model_fields[key].annotation)
-        values[key] = _build_inside(part, value, place) if part else value
+        values[key] = _build_field(member.model_fields[key].annotation, value, place)
     return typing.cast(C, _validated(member, values, where or member.type_name()))
 
 
@@ -170,6 +167,8 @@ def member_of(family: type[Component], name: Any, where: str = "") -> type[Compo
     place, members = where or family.type_name(), family.members()
     away = LOCATIONS.get(family.family().type_name(), {})
     if name is None:
+        if not isabstract(family):
+            return family
         if len(members) > 1:
             raise ConfigError(f"{place}: `type` is missing; one of {', '.join(sorted(members | away))}")
         return next(iter(members.values()))
@@ -198,6 +197,17 @@ def _imported(family: type[Component], name: str, place: str) -> type[Component]
     if not (isinstance(found, type) and issubclass(found, family)):
         raise ConfigError(f"{place}: {name} is no {family.type_name()}; expected a subclass of {family.__name__}")
     return found
+
+
+def _build_field(annotation: Any, value: Any, place: str) -> Any:
+    """A field's value, with components built where data stands for them; a field that is a table has one for each
+    key."""
+    part = _component_in(annotation)
+    if part is None:
+        return value
+    if typing.get_origin(annotation) is dict and isinstance(value, Mapping):
+        return {key: _build_inside(part, v, f"{place}.{key}") for key, v in value.items()}
+    return _build_inside(part, value, place)
 
 
 def _build_inside(part: type[Component], value: Any, place: str) -> Any:

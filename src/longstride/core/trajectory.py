@@ -1,18 +1,23 @@
 """Trajectories: what was seen, sampled and earned, in token ids.
 
-What always holds: `sampled_ids`, `logprobs` and `versions` of a turn have one entry a token that the policy sampled,
-and nothing else ever enters them; `prompt_ids` is exactly what the policy read; a trajectory on disk is one JSON line
-from which the same object is read back (prompts are kept as what they share with the turn before, and the rest).
+What always holds: `sampled_ids`, `behaviour_logprobs` and `versions` of a turn have one entry for each token that the
+trained policy sampled, and nothing else ever enters them; `prompt_ids` is exactly what was read; a trajectory on disk
+is one JSON line from which an equal object is read back (prompts are kept as what they share with the turn before, and
+the rest).
 """
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import RunError
 from longstride.core.task import Task
 
+Finish = Literal["stop", "length", "context", "mark"]
+"""Why generation ended: an end token, a limit of tokens, the end of the model's context, a mark that was asked for."""
+LOGPROB_DIGITS = 6
+"""Decimals of log-probabilities, on disk and so in memory too."""
 INFEASIBLE = "n/a"
 """The answer that says that a task cannot be done."""
 
@@ -23,25 +28,43 @@ class Turn:
 
     prompt_ids: list[int]
     sampled_ids: list[int]
-    logprobs: list[float]
-    """Natural log-probabilities of `sampled_ids` under the sampling distribution, one a token."""
+    behaviour_logprobs: list[float]
+    """Natural log-probabilities of `sampled_ids` under the distribution that they were sampled from."""
     versions: list[int]
     """Version of the policy that sampled each token."""
     observation: str
     """The text that was seen before acting."""
     text: str
-    """What was said, decoded: `sampled_ids`, after the trajectory's `prefix` in the first turn."""
+    """The text of the turn: `given_ids` and `sampled_ids`, decoded."""
     action: str | None = None
     """The parsed action in canonical form; None when the text could not be parsed."""
     error: str | None = None
-    """Why the action had no effect, as told to the policy in the next observation."""
+    """Why the action had no effect; part of the next observation."""
     url: str = ""
     changed: bool = True
     """Whether the next observation differs from this one."""
     reward: float = 0.0
     seconds: float = 0.0
-    value: float = 0.0
-    """A critic's estimate of what is still to be earned before this turn; made for an update, and not kept."""
+    finish: Finish = "stop"
+    """Why its generation ended."""
+    given: int = 0
+    """How many ids at the end of `prompt_ids` the turn began with as if the policy had sampled them: read, and never
+    trained."""
+    speaker: str = ""
+    """Whose turn it was, where an environment has several speakers."""
+    estimates: dict[str, float] = field(default_factory=dict, compare=False)
+    """What a critic says of the turn, by name (`value`: what is still to be earned before it); made for an update, and
+    not kept."""
+
+    @property
+    def given_ids(self) -> list[int]:
+        """The ids that the turn began with."""
+        return self.prompt_ids[len(self.prompt_ids) - self.given :]
+
+    @property
+    def ids(self) -> list[int]:
+        """All ids of the turn: given and sampled."""
+        return self.given_ids + self.sampled_ids
 
     @property
     def verb(self) -> str:
@@ -62,20 +85,25 @@ class Trajectory:
     stop: StopReason = StopReason.TURNS
     answer: str | None = None
     reward: float = 0.0
+    success: bool = False
+    """Whether the task was done, as the verdict says: a partial reward may be positive without it."""
+    terms: dict[str, float] = field(default_factory=dict)
+    """Parts of the reward by name, where it has several."""
     evidence: dict[str, Any] = field(default_factory=dict)
     """What the evaluator saw: see `longstride.rewards.Verdict`."""
     group: int = 0
     """Episodes of one group share task and seed of the environment."""
     iteration: int = 0
     seconds: float = 0.0
-    prefix: list[int] = field(default_factory=list)
-    """Ids that the first turn began with, as if the policy had said them: the end of its `prompt_ids`."""
     role: str = ""
     """What a sampler made it for; empty where there is only one purpose."""
+    history: int = 0
+    """How many turns at its beginning were taken over from an earlier episode."""
 
     @property
-    def success(self) -> bool:
-        return self.reward > 0
+    def prefix(self) -> list[int]:
+        """The ids that its first turn of its own began with."""
+        return self.turns[self.history].given_ids if self.length > self.history else []
 
     @property
     def length(self) -> int:
@@ -91,13 +119,13 @@ class Trajectory:
         """Whether the answer says that the task cannot be done."""
         return (self.answer or "").strip().lower() == INFEASIBLE
 
-    def entry(self) -> "Entry":
+    def record(self) -> "EpisodeRecord":
         """What replay needs to know of it, without its turns."""
         t = self.task
-        task = TaskKey(t.id, t.source, t.difficulty, t.template_id)
-        return Entry(
-            task, self.ordinal, self.reward, self.length, self.stop, self.infeasible, self.group, self.iteration
-        )
+        return EpisodeRecord(
+            TaskKey(t.id, t.source, t.difficulty, t.template_id), self.ordinal, self.reward, self.success, self.length,
+            self.stop, self.infeasible, self.group, self.iteration, self.role,
+        )  # fmt: skip
 
     def to_json(self) -> str:
         """One line of JSON, without a newline."""
@@ -107,9 +135,10 @@ class Trajectory:
             turns.append(
                 {
                     "keep": keep, "new": t.prompt_ids[keep:], "ids": t.sampled_ids,
-                    "logprobs": [round(x, 6) for x in t.logprobs], "versions": _squeeze(t.versions),
-                    "obs": t.observation, "text": t.text, "action": t.action, "error": t.error, "url": t.url,
-                    "changed": t.changed, "reward": t.reward, "seconds": round(t.seconds, 6),
+                    "logprobs": [round(x, LOGPROB_DIGITS) for x in t.behaviour_logprobs],
+                    "versions": _squeeze(t.versions), "obs": t.observation, "text": t.text, "action": t.action,
+                    "error": t.error, "url": t.url, "changed": t.changed, "reward": t.reward,
+                    "seconds": round(t.seconds, 6), "finish": t.finish, "given": t.given, "speaker": t.speaker,
                 }
             )  # fmt: skip
             before = t.prompt_ids + t.sampled_ids
@@ -117,8 +146,9 @@ class Trajectory:
             {
                 "task": self.task.model_dump(exclude_defaults=True), "ordinal": self.ordinal, "seed": self.seed,
                 "budget": self.budget.model_dump(exclude_defaults=True), "stop": self.stop.value, "answer": self.answer,
-                "reward": self.reward, "evidence": self.evidence, "group": self.group, "iteration": self.iteration,
-                "seconds": round(self.seconds, 6), "prefix": self.prefix, "role": self.role, "turns": turns,
+                "reward": self.reward, "success": self.success, "terms": self.terms, "evidence": self.evidence,
+                "group": self.group, "iteration": self.iteration, "seconds": round(self.seconds, 6), "role": self.role,
+                "history": self.history, "turns": turns,
             },
             separators=(",", ":"),
         )  # fmt: skip
@@ -138,7 +168,8 @@ class Trajectory:
                 turns.append(
                     Turn(
                         prompt, t["ids"], t["logprobs"], _spread(t["versions"], len(t["ids"])), t["obs"], t["text"],
-                        t["action"], t["error"], t["url"], t["changed"], t["reward"], t["seconds"],
+                        t["action"], t["error"], t["url"], t["changed"], t["reward"], t["seconds"], t["finish"],
+                        t["given"], t["speaker"],
                     )
                 )  # fmt: skip
                 before = prompt + t["ids"]
@@ -159,21 +190,19 @@ class TaskKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EpisodeRecord:
     """A trajectory by reference: what replay needs to know of it, under the names that `Trajectory` has for it."""
 
     task: TaskKey
     ordinal: int
     reward: float
+    success: bool
     length: int
     stop: StopReason
     infeasible: bool
     group: int
     iteration: int
-
-    @property
-    def success(self) -> bool:
-        return self.reward > 0
+    role: str
 
 
 def _common_prefix(a: list[int], b: list[int]) -> int:

@@ -1,29 +1,19 @@
-"""Curriculum: how much an episode may take, iteration by iteration. No torch."""
+"""Curriculum: how much an episode may take, and which tasks are drawn, iteration by iteration. No torch."""
 
+from longstride.curriculum.budgets import BudgetSchedule
 from longstride.curriculum.schedules import (
     Additive,
-    BudgetSchedule,
-    Cosine,
     Fixed,
+    Growing,
     Linear,
     Multiplicative,
     PerDifficulty,
-    Staged,
-    Stair,
-    StairCosine,
+    Schedule,
     StepList,
 )
+from longstride.curriculum.tasks import TaskCurriculum, Uniform
 
 __all__ = [
-    "Additive",
-    "Cosine",
-    "Fixed",
-    "BudgetSchedule",
-    "Linear",
-    "Multiplicative",
-    "PerDifficulty",
-    "Stair",
-    "StairCosine",
-    "Staged",
-    "StepList",
-]
+    "Additive", "BudgetSchedule", "Fixed", "Growing", "Linear", "Multiplicative", "PerDifficulty",
+    "Schedule", "StepList", "TaskCurriculum", "Uniform",
+]  # fmt: skip

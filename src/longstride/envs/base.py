@@ -7,12 +7,12 @@ is never a reward.
 """
 
 import random
+from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
-
-from pydantic import Field
+from typing import Any, Protocol, runtime_checkable
 
 from longstride.core.component import Component
+from longstride.core.numbers import Weight
 from longstride.core.task import Task
 
 HELD_ANSWER = "held_answer"
@@ -27,6 +27,8 @@ class Observation:
     url: str = ""
     goal: str = ""
     """In the first observation of a world that makes up its goal itself: what the agent is to do."""
+    speaker: str = ""
+    """Whose turn is next, in a world with several speakers; empty where there is one."""
     image: bytes | None = None
     """A PNG of the screen, where the environment was asked for one."""
 
@@ -77,7 +79,13 @@ class Env(Protocol):
         ...
 
 
-Weight = Annotated[float, Field(ge=0)]
+@runtime_checkable
+class Solver(Protocol):
+    """A task source that knows solutions."""
+
+    def demonstrate(self, task: Task) -> list[str]:
+        """What a solver says, turn by turn."""
+        ...
 
 
 class Mix(Component):
@@ -104,6 +112,6 @@ class TaskSource(Component):
         """Environments that may be live at the same time."""
         return 512
 
+    @abstractmethod
     def env(self) -> Env:
         """A new single-use environment for one task of this source."""
-        raise TypeError(f"{type(self).__name__} has no environment")

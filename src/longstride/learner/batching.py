@@ -1,39 +1,70 @@
-"""Batches: samples become rows of ids with an entry per trained token, and rows become micro-batches.
+"""Batches: samples become rows of ids with a list of trained tokens, and rows become micro-batches.
 
-What always holds: a token is trained only where its weight or its penalty is not zero; padding stands on the right, so
-that under causal attention it touches nothing; how rows are cut, merged and packed into micro-batches changes the loss
-by rounding alone; the tokens of one sample are in one micro-batch, in order. Where weights come from is not known here
-(see `longstride.methods`).
+What always holds: a token is trained only where its advantage or a coefficient of the loss is not zero; padding stands
+on the right, so that under causal attention it touches nothing; how rows are cut, merged and packed into micro-batches
+changes the loss by rounding alone; the tokens of one sample are in one micro-batch, in order. Streams pass through by
+name: what they mean is not known here (see `longstride.methods`).
 """
 
-import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from longstride.learner.packing import Entry, Row, families, merged
+from longstride.learner.packing import Row, TrainedToken, families, merged
 from longstride.learner.tree_attention import Forest
+from longstride.methods.base import ADVANTAGES, Sample
 
 T = TypeVar("T")
-S = TypeVar("S", bound="Trainable")
 
 
-class Trainable(Protocol):
-    """What a batch is made of: an `methods.base.Sample`, or anything that looks like one.
+class StreamTable:
+    """The streams of all N sampled tokens of a step, in the order of samples.
 
-    It may carry `prompt_from`: where in `prompt_ids` the newest observation starts; with a `prompt_weight` above 0 the
-    tokens from there on are trained too (warm start). It may carry `logprobs`, `proximal` and `reference`, one a
-    sampled token, for losses that read them.
+    Args:
+        samples: all of the step. A stream that some of them lack is nan there.
+        coefficients: further streams, one number a sample (`methods.Loss.coefficients`).
+        shares: of each sample, what its advantages and coefficients are multiplied by (`methods.Aggregation`); 1 if
+            left out.
+        everything: whether every token counts as trained, also one of advantage 0.
     """
 
-    prompt_ids: list[int]
-    sampled_ids: list[int]
-    weights: list[float]
+    def __init__(
+        self,
+        samples: Sequence[Sample],
+        coefficients: Mapping[str, Sequence[float]] | None = None,
+        shares: Sequence[float] = (),
+        everything: bool = False,
+    ) -> None:
+        sizes = [len(s.sampled_ids) for s in samples]
+        self.starts = list(accumulate(sizes, initial=0))
+        """Of each sample, the place of its first token."""
+        self.sequence_N = np.repeat(np.arange(len(samples)), sizes)
+        share_N = np.repeat(np.asarray(shares or [1.0] * len(samples), float), sizes)
+        names = dict.fromkeys(name for s in samples for name in s.streams)
+        self._streams: dict[str, np.ndarray] = {
+            name: np.concatenate(
+                [np.asarray(s.streams.get(name, [np.nan] * len(s.sampled_ids)), float) for s in samples]
+            )
+            for name in names
+        }
+        weights = {name: np.repeat(np.asarray(c, float), sizes) for name, c in (coefficients or {}).items()}
+        advantages_N = self._streams.get(ADVANTAGES, np.zeros(0))
+        self.trained_N = np.logical_or.reduce([advantages_N != 0, *(w != 0 for w in weights.values())]) | everything
+        """Which tokens are trained."""
+        self._streams |= {name: w * share_N for name, w in weights.items()} | {ADVANTAGES: advantages_N * share_N}
+
+    def at(self, index_P: np.ndarray, device: torch.device | str) -> dict[str, Tensor]:
+        """The streams at P places, float32."""
+        return {
+            name: torch.from_numpy(stream_N[index_P].astype(np.float32)).to(device)
+            for name, stream_N in self._streams.items()
+        }
 
 
 @dataclass(slots=True)
@@ -45,113 +76,87 @@ class MicroBatch:
     at_P: Tensor
     """Index into the flattened B * L positions: the one *before* the trained token."""
     target_P: Tensor
-    weight_P: Tensor
-    behaviour_P: Tensor
-    proximal_P: Tensor
+    index_P: Tensor
+    """Place of each token in the step's `StreamTable`."""
     sequence_P: Tensor
-    reference_P: Tensor
-    penalty_P: Tensor
+    """Number of the sample, among those of the step, that the token is of."""
+    streams: dict[str, Tensor]
+    """By name, (P,)."""
     forest: Forest | None = None
     """Who sees whom; None where rows do not branch."""
+    entropy_P: Tensor | None = None
+    """Set by `Likelihood` where it is asked for."""
 
 
-def chains(samples: Sequence[S]) -> list[list[S]]:
-    """Cuts into runs of neighbours in which each prompt goes on where the sample before it ended, token for token.
+def chains(samples: Sequence[Sample]) -> list[list[int]]:
+    """Cuts into runs of neighbours, by number, in which each prompt goes on where the sample before it ended, token for
+    token.
 
     The turns of an episode whose context only grows are one chain: T turns cost what they are long, not T times their
     history. Where the context is rebuilt every turn each sample is a chain of its own.
     """
-    out: list[list[S]] = []
+    out: list[list[int]] = []
     end: list[int] = []
-    for s in samples:
+    for n, s in enumerate(samples):
         if out and len(s.prompt_ids) >= len(end) and s.prompt_ids[: len(end)] == end:
-            out[-1].append(s)
+            out[-1].append(n)
         else:
-            out.append([s])
+            out.append([n])
         end = s.prompt_ids + s.sampled_ids
     return out
 
 
-def row_of(
-    chain: Sequence[Trainable],
-    prompt_weight: float = 0.0,
-    shares: Sequence[float] = (),
-    number: int = 0,
-    penalties: Sequence[float] = (),
-) -> Row:
-    """The row of a chain of samples, which ends with the last trained token.
-
-    With `prompt_weight` > 0 each prompt token from `sample.prompt_from` on has weight `prompt_weight` / (how many there
-    are), the same length normalisation that a turn's own tokens have in filtered behaviour cloning.
-
-    Args:
-        chain: samples, each going on where the one before ended.
-        prompt_weight: see above.
-        shares: what each sample's weights are multiplied by (see `methods.Aggregation`); 1 if left out.
-        number: of the first sample among those of the step.
-        penalties: what the divergence of each sample's tokens from the reference weighs, before its share; 0 if left
-            out.
-    """
-    ids = chain[-1].prompt_ids + chain[-1].sampled_ids
-    entries: list[Entry] = []
-    each_share, each_penalty = shares or [1.0] * len(chain), penalties or [0.0] * len(chain)
-    for k, (s, share, penalty) in enumerate(zip(chain, each_share, each_penalty, strict=True), number):
-        n, unknown = len(s.prompt_ids), [math.nan] * len(s.sampled_ids)
-        first = max(getattr(s, "prompt_from", n), 1)
-        if prompt_weight > 0 and first < n:
-            each = prompt_weight / (n - first)
-            entries += [Entry(at, ids[at + 1], each, math.nan, math.nan, k) for at in range(first - 1, n - 1)]
-        behaviour = getattr(s, "logprobs", None) or unknown
-        proximal = getattr(s, "proximal", None) or unknown
-        reference = getattr(s, "reference", None) or unknown
-        tokens = zip(s.sampled_ids, s.weights, behaviour, proximal, reference, strict=True)
-        entries += [
-            Entry(at, i, w * share, b, p, k, r, penalty * share)
-            for at, (i, w, b, p, r) in enumerate(tokens, n - 1)
-            if w or penalty
-        ]
-    return Row(ids[: max((e.at + 2 for e in entries), default=0)], entries)
+def row_of(samples: Sequence[Sample], chain: Sequence[int], table: StreamTable) -> Row:
+    """The row of a chain of samples, which ends with the last trained token."""
+    ids = samples[chain[-1]].prompt_ids + samples[chain[-1]].sampled_ids
+    tokens: list[TrainedToken] = []
+    for n in chain:
+        before, start = len(samples[n].prompt_ids) - 1, table.starts[n]
+        for k in np.flatnonzero(table.trained_N[start : table.starts[n + 1]]).tolist():
+            tokens.append(TrainedToken(before + k, ids[before + k + 1], start + k))
+    return Row(ids[: max((t.at + 2 for t in tokens), default=0)], tokens)
 
 
-def rows_of(
-    samples: Sequence[Trainable],
-    shares: Sequence[float] = (),
-    prompt_weight: float = 0.0,
-    branch_tokens: int = 0,
-    penalties: Sequence[float] = (),
-) -> list[Row]:
+def rows_of(samples: Sequence[Sample], table: StreamTable, branch_tokens: int = 0) -> list[Row]:
     """The rows of a step.
 
     Args:
         samples: all of the step.
-        shares: see `row_of`.
-        prompt_weight: see `row_of`.
+        table: their streams.
         branch_tokens: tokens that a branched row may have; 0 where rows must not branch.
-        penalties: see `row_of`.
     """
-    rows, n = [], 0
-    for chain in chains(samples):
-        end = n + len(chain)
-        rows.append(row_of(chain, prompt_weight, shares[n:end], n, penalties[n:end]))
-        n = end
-    trained = [row for row in rows if row.entries]
+    rows = [row_of(samples, chain, table) for chain in chains(samples)]
+    trained = [row for row in rows if row.tokens]
     return [merged([trained[k] for k in family]) for family in families([row.ids for row in trained], branch_tokens)]
 
 
-def units(samples: Sequence[S], branch_tokens: int, most: int, penalties: Sequence[float] = ()) -> list[list[S]]:
-    """What an epoch shuffles as one: chains that will share a row, as long as they are no more than `most` samples.
+def units(samples: Sequence[Sample], table: StreamTable, branch_tokens: int, most: int) -> list[list[Sample]]:
+    """What an epoch shuffles as one: chains that will share a row, as long as they are no more than `most` samples, and
+    the samples of a pair.
 
     So the siblings of a group meet in one optimiser step where they share their prompt. Without branches a unit is a
     chain, as long as it may be.
     """
     chained = chains(samples)
-    sizes = [len(c) for c in chained]
-    ids = [
-        row_of(c, penalties=penalties[n : n + len(c)]).ids
-        for n, c in zip(accumulate(sizes, initial=0), chained, strict=False)
+    ids = [row_of(samples, chain, table).ids for chain in chained]
+    found = [
+        [n for k in sorted(family) for n in chained[k]]
+        for family in families(ids, branch_tokens, [len(c) for c in chained], most)
     ]
-    found = families(ids, branch_tokens, sizes, most)
-    return [[s for k in sorted(family) for s in chained[k]] for family in found]
+    return [[samples[n] for n in unit] for unit in _with_partners(found, samples)]
+
+
+def _with_partners(units: Sequence[list[int]], samples: Sequence[Sample]) -> list[list[int]]:
+    """Units of sample numbers, joined where a pair lies across two of them."""
+    joined: dict[int, list[int]] = {}
+    home: dict[int, int] = {}
+    for number, unit in enumerate(units):
+        others = {home[samples[n].pair] for n in unit if samples[n].pair in home}
+        members = [n for other in sorted(others) for n in joined.pop(other)] + unit
+        key = min(others, default=number)
+        joined[key] = members
+        home |= {samples[n].pair: key for n in members if samples[n].pair >= 0}
+    return list(joined.values())
 
 
 def steps_of(chained: Sequence[Sequence[T]], size: int) -> list[list[T]]:
@@ -186,35 +191,28 @@ def packs(rows: Sequence[Row], micro_tokens: int) -> list[list[Row]]:
     return out
 
 
-def micro_batches(rows: Sequence[Row], micro_tokens: int, device: torch.device | str = "cpu") -> list[MicroBatch]:
-    """The micro-batches of rows, each with at least one entry (see `packs`)."""
-    return [micro_batch(part, device) for part in packs(rows, micro_tokens)]
-
-
-def micro_batch(rows: Sequence[Row], device: torch.device | str = "cpu") -> MicroBatch:
-    """Rows as tensors; either all of them branch or none."""
+def micro_batch(rows: Sequence[Row], table: StreamTable, device: torch.device | str = "cpu") -> MicroBatch:
+    """Rows as tensors, each with at least one trained token; either all of them branch or none."""
     length, branched = max(len(r.ids) for r in rows), bool(rows[0].ends)
-    starts = (
-        list(accumulate((len(r.ids) for r in rows), initial=0)) if branched else range(0, length * len(rows), length)
+    starts: Iterable[int] = (
+        accumulate((len(r.ids) for r in rows), initial=0) if branched else range(0, length * len(rows), length)
     )
-    entries = [e._replace(at=start + e.at) for row, start in zip(rows, starts, strict=False) for e in row.entries]
-    at, target, weight, behaviour, proximal, sequence, reference, penalty = zip(*entries, strict=True)
+    starts = list(starts)
+    at = [start + t.at for row, start in zip(rows, starts, strict=False) for t in row.tokens]
+    target = [t.target for row in rows for t in row.tokens]
+    index_P = np.array([t.index for row in rows for t in row.tokens])
     if branched:
         ids = [[i for row in rows for i in row.ids]]
         ends = [start + end for row, start in zip(rows, starts, strict=False) for end in row.ends]
         forest = Forest([depth for row in rows for depth in row.depths], ends, device)
     else:
         ids, forest = [r.ids + [0] * (length - len(r.ids)) for r in rows], None
-    real = torch.float32
     return MicroBatch(
         torch.tensor(ids).to(device),
         torch.tensor(at).to(device),
         torch.tensor(target).to(device),
-        torch.tensor(weight, dtype=real).to(device),
-        torch.tensor(behaviour, dtype=real).to(device),
-        torch.tensor(proximal, dtype=real).to(device),
-        torch.tensor(sequence).to(device),
-        torch.tensor(reference, dtype=real).to(device),
-        torch.tensor(penalty, dtype=real).to(device),
+        torch.from_numpy(index_P).to(device),
+        torch.from_numpy(table.sequence_N[index_P]).to(device),
+        table.at(index_P, device),
         forest,
     )

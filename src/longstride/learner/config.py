@@ -1,33 +1,30 @@
 """The learner's numbers, apart from the learner: a recipe is read and printed without torch."""
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from longstride.core.component import Component
+from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
 from longstride.models.adapters import LoRA
-
-Count = Annotated[int, Field(ge=1)]
 
 
 class LearnerConfig(Component):
     """The optimiser step. Defaults are for a model of about a million parameters."""
 
-    lr: Annotated[float, Field(gt=0)] = 5e-4
+    lr: Positive = 5e-4
     """Peak learning rate of AdamW."""
     betas: tuple[float, float] = (0.9, 0.95)
     """Decay of AdamW's first and second moment."""
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    weight_decay: Weight = 0.01
     """Decoupled weight decay, on every parameter."""
-    clip: Annotated[float, Field(gt=0)] = 1.0
+    clip: Positive = 1.0
     """Largest norm of the gradient of a step."""
-    warmup_steps: Annotated[int, Field(ge=0)] = 20
+    warmup_steps: CountOrZero = 20
     """Optimiser steps of linear warm-up."""
     decay_steps: Count | None = None
     """Optimiser step at which the cosine ends; None keeps the rate constant after the warm-up."""
-    min_lr_ratio: Annotated[float, Field(ge=0, le=1)] = 0.1
+    min_lr_ratio: Share = 0.1
     """Share of the peak that is left after the cosine."""
-    epochs: Annotated[int, Field(ge=0)] = 1
+    epochs: CountOrZero = 1
     """Passes over what an iteration trains on; 0 trains nothing, and only rolls out."""
     batch_samples: Count = 128
     """Samples (turns) per optimiser step, at most."""

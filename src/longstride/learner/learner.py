@@ -1,34 +1,49 @@
-"""The learner: samples with per-token weights become optimiser steps.
+"""The learner: samples with per-token streams become optimiser steps.
 
-What a step minimises is an `methods.Loss`; left out, it is `Reinforce`: over N samples `-(1/N) sum_samples
-sum_tokens w_t log pi(token | before)`. What always holds: the gradient does not depend on how a step is cut into
+What a step minimises is a `methods.Loss`; left out, it is `Reinforce`: over N samples `-(1/N) sum_samples
+sum_tokens A_t log pi(token | before)`. What always holds: the gradient does not depend on how a step is cut into
 micro-batches, what rows share, or how many processes take part; a step whose gradient is not finite changes nothing
-and is counted; the reference of a KL term never changes. The learner is blind to the algorithm. Under `parallel.joined`
-all ranks make the same calls with the same samples and get the same answers.
+and is counted; the reference of a KL term changes only as its anchor says. The learner is blind to the method. Under
+`parallel.joined` all ranks make the same calls with the same samples and get the same answers.
 """
 
 import copy
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.learner import parallel
-from longstride.learner.batching import MicroBatch, Trainable, micro_batch, packs, rows_of, shuffled, steps_of, units
+from longstride.learner.batching import (
+    MicroBatch,
+    StreamTable,
+    micro_batch,
+    packs,
+    rows_of,
+    shuffled,
+    steps_of,
+    units,
+)
 from longstride.learner.config import LearnerConfig
 from longstride.learner.likelihood import Likelihood
-from longstride.learner.packing import Entry, Row
-from longstride.methods.losses import Drift, Loss, Reinforce, Terms
+from longstride.learner.packing import Row, TrainedToken
+from longstride.methods.base import PROXIMAL, REFERENCE, Sample
+from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
 from longstride.models.adapters import adapt, merged, without_adapters
 
 PATIENCE = 10
 """Steps in a row without a finite gradient after which training is given up."""
+REFERENCE_PREFIX = "reference/"
+"""What the names of the reference's tensors begin with in `state`."""
+STEP_FIELDS = frozenset({"loss", "grad_norm", "lr", "tokens", "skipped"})
+"""What `step` returns of every step; anything else is a metric of the loss."""
 
 
 class Learner:
@@ -56,8 +71,8 @@ class Learner:
         self.model: Any = model
         self.config = config
         self.loss = loss or Reinforce()
-        parallel.broadcast(list(model.parameters()))
-        if reference is None and self.loss.kl is not None and config.lora is None:
+        parallel.broadcast_tensors(list(model.parameters()))
+        if reference is None and REFERENCE in self.loss.needs and config.lora is None:
             reference = copy.deepcopy(model)
         if config.lora is not None:
             adapt(model, config.lora)
@@ -78,18 +93,19 @@ class Learner:
         self.skipped = 0
         """Steps that were skipped because their loss or gradient was not finite."""
         self._skipped_in_a_row = 0
+        self._reference_moved = False
 
     def _frozen(self, reference: nn.Module) -> Likelihood:
         reference.requires_grad_(False).to(next(self.model.parameters()).device)
-        parallel.broadcast(list(reference.parameters()))
+        parallel.broadcast_tensors(list(reference.parameters()))
         likelihood = Likelihood(reference, self.config)
         if self._skeleton is not None:
             parallel.shard(likelihood, likelihood.layers)
         return likelihood
 
-    def whole(self) -> nn.Module:
+    def full_model(self) -> nn.Module:
         """The policy as an ordinary module, for engines and checkpoints: the model itself, or, where it is sharded or
-        has adapters, a copy made now with whole, merged weights. All ranks must ask for it."""
+        has adapters, a copy made now with complete, merged weights. All ranks must ask for it."""
         model = self.model
         if self._skeleton is not None:
             model = parallel.filled(self._skeleton, dict(self.model.named_parameters()))
@@ -105,14 +121,15 @@ class Learner:
         done = min((step - c.warmup_steps) / max(c.decay_steps - c.warmup_steps, 1), 1.0)
         return c.lr * (c.min_lr_ratio + (1 - c.min_lr_ratio) * (1 + math.cos(math.pi * done)) / 2)
 
-    def accumulate(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> tuple[float, dict[str, float]]:
+    def accumulate(self, samples: Sequence[Sample]) -> tuple[float, dict[str, float]]:
         """Sets the gradients of one optimiser step's loss; returns the loss, and `tokens` (trained) with the metrics
-        of `methods.losses.Drift`."""
+        of `methods.losses.PolicyDrift`."""
         self.optimiser.zero_grad()
         shares, denominator = self.loss.aggregation(samples)
-        done: list[tuple[float, Terms]] = []
-        for batch, idle in self._passes(self._rows(samples, shares, prompt_weight)):
-            logp_P = self._likelihood(batch)
+        table = StreamTable(samples, self.loss.coefficients(samples), shares)
+        done: list[tuple[float, LossTerms]] = []
+        for batch, idle in self._passes(rows_of(samples, table, self._branch_tokens), table):
+            logp_P = self._likelihood(batch, entropy=self.loss.entropy > 0)
             if idle:
                 (0 * logp_P.sum()).backward()
                 continue
@@ -122,58 +139,48 @@ class Learner:
             done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
         if self._skeleton is None:
             parallel.sum_gradients(list(self.parameters.values()))
-        loss, drift = 0.0, Drift()
+        loss, drift = 0.0, PolicyDrift()
         for part, terms in parallel.gather(done):
             drift.add(terms)
             loss += part
         return loss, {"tokens": drift.tokens, **drift.metrics()}
 
-    def _rows(
-        self, samples: Sequence[Trainable], shares: Sequence[float] = (), prompt_weight: float = 0.0
-    ) -> list[Row]:
-        return rows_of(samples, shares, prompt_weight, self._branch_tokens, self.loss.penalties(samples))
-
-    def _passes(self, rows: Sequence[Row]) -> Iterator[tuple[MicroBatch, bool]]:
+    def _passes(self, rows: Sequence[Row], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
         """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
-        hands = parallel.deal([len(row.ids) for row in rows], parallel.world())
-        packed = [packs([rows[k] for k in hand], self.config.micro_tokens) for hand in hands]
+        shares = parallel.balance([len(row.ids) for row in rows], parallel.world())
+        packed = [packs([rows[k] for k in share], self.config.micro_tokens) for share in shares]
         mine = packed[parallel.rank()]
         try:
             for part in mine:
-                yield micro_batch(part, self.device), False
+                yield micro_batch(part, table, self.device), False
             if self._skeleton is not None:
                 for _ in range(max(map(len, packed)) - len(mine)):
-                    yield micro_batch([Row([0, 0], [Entry(0, 0, 0.0, 0.0, 0.0, 0)])], self.device), True
+                    yield micro_batch([Row([0, 0], [TrainedToken(0, 0, 0)])], table, self.device), True
         finally:
             self._likelihood.rest()
 
     @torch.no_grad()
-    def _read(self, rows: Sequence[Row], ask: Callable[[MicroBatch], Tensor]) -> Tensor:
-        """What `ask` says of the entries of rows, shape (P, ...) and on the CPU, in the order of samples and tokens."""
+    def _read(self, samples: Sequence[Sample], table: StreamTable, ask: Callable[[MicroBatch], Tensor]) -> Tensor:
+        """What `ask` says of the trained tokens, shape (P, ...) and on the CPU, in the order of samples and tokens."""
         known: list[tuple[Tensor, Tensor]] = []
-        for batch, idle in self._passes(rows):
+        for batch, idle in self._passes(rows_of(samples, table, self._branch_tokens), table):
             found_P = ask(batch)
             if not idle:
-                known.append((batch.sequence_P.cpu(), found_P.cpu()))
+                known.append((batch.index_P.cpu(), found_P.cpu()))
         known = parallel.gather(known)
         if not known:
             return torch.zeros(0)
-        sequence_P, found_P = (torch.cat(parts) for parts in zip(*known, strict=True))
-        return found_P[sequence_P.argsort(stable=True)]
+        index_P, found_P = (torch.cat(parts) for parts in zip(*known, strict=True))
+        return found_P[index_P.argsort()]
 
-    def _logps(self, samples: Sequence[Any], likelihood: Likelihood) -> list[list[float]]:
-        """Log-probability of every sampled token of every sample."""
-        every = [replace(s, weights=[1.0] * len(s.sampled_ids)) for s in samples]  # a weight of 0 would be left out
-        sizes = [len(s.sampled_ids) for s in samples]
-        return [part.tolist() for part in self._read(self._rows(every), likelihood).split(sizes)]
+    def logprobs(self, samples: Sequence[Sample], likelihood: Likelihood | None = None) -> list[list[float]]:
+        """Log-probability of every sampled token of every sample under the policy as it is now (or under another
+        model). All ranks must ask for it."""
+        found_P = self._read(samples, StreamTable(samples, everything=True), likelihood or self._likelihood)
+        return [part.tolist() for part in found_P.split([len(s.sampled_ids) for s in samples])]
 
-    def _with_proximal(self, samples: Sequence[Any]) -> list[Any]:
-        """Copies of samples with the log-probabilities of their tokens under the weights as they are now."""
-        found = self._logps(samples, self._likelihood)
-        return [replace(s, proximal=logps) for s, logps in zip(samples, found, strict=True)]
-
-    def _with_reference(self, samples: Sequence[Any]) -> list[Any]:
-        """Copies of samples with the log-probabilities of their tokens under the reference.
+    def _reference_logprobs(self, samples: Sequence[Sample]) -> list[list[float]]:
+        """The same under the reference.
 
         Raises:
             ConfigError: there is none.
@@ -181,39 +188,52 @@ class Learner:
         adapted = self.config.lora is not None and self._reference is None
         if self._reference is None and not adapted:
             raise ConfigError(
-                f"loss {self.loss.type_name()} has a KL term, which the learner's first loss had not: give the learner "
-                "a reference when it is made"
+                f"loss {self.loss.type_name()} needs a reference policy, and the learner's first loss needed none: "
+                "give the learner a reference when it is made"
             )
         with without_adapters(self.model) if adapted else nullcontext():
-            found = self._logps(samples, self._reference or self._likelihood)
-        return [replace(s, reference=logps) for s, logps in zip(samples, found, strict=True)]
+            return self.logprobs(samples, self._reference)
 
-    def features(self, samples: Sequence[Trainable]) -> Tensor:
-        """The policy's last hidden state before every sampled token of a weight other than 0, in the order of samples
-        and tokens, without gradient: shape (P, D), float32, on the CPU. All ranks must ask for it.
+    def with_streams(self, samples: Sequence[Sample], names: Iterable[str]) -> Sequence[Sample]:
+        """Copies of samples with the streams that only the learner can make, as its weights are now.
+
+        Raises:
+            ConfigError: it makes no stream of that name, or lacks the reference for it.
+        """
+        makers = {PROXIMAL: self.logprobs, REFERENCE: self._reference_logprobs}
+        for name in sorted(names):
+            if name not in makers:
+                raise ConfigError(
+                    f"loss {self.loss.type_name()} needs the stream {name!r}, which the learner cannot make; expected "
+                    f"{' or '.join(makers)}, or a credit that gives it"
+                )
+            values = makers[name](samples)
+            samples = [replace(s, streams=s.streams | {name: v}) for s, v in zip(samples, values, strict=True)]
+        return samples
+
+    def features(self, samples: Sequence[Sample]) -> Tensor:
+        """The policy's last hidden state before every sampled token of an advantage other than 0, in the order of
+        samples and tokens, without gradient: shape (P, D), float32, on the CPU. All ranks must ask for it.
 
         Raises:
             ModelError: the model does not say what makes its hidden states.
         """
-        rows = rows_of(samples, branch_tokens=self._branch_tokens)
-        return self._read(rows, lambda batch: self._likelihood(batch, hidden=True))
+        return self._read(samples, StreamTable(samples), lambda batch: self._likelihood(batch, hidden=True))
 
-    def step(self, samples: Sequence[Trainable], prompt_weight: float = 0.0) -> dict[str, float]:
-        """One optimiser step on all of `samples`.
-
-        Args:
-            samples: at least one.
-            prompt_weight: weight of the language-model loss on the newest observation (see `batching.row_of`).
+    def step(self, samples: Sequence[Sample]) -> dict[str, float]:
+        """One optimiser step on all of `samples`, at least one.
 
         Returns:
             `loss`, `grad_norm` (before clipping), `lr`, `tokens` (trained), `skipped` (1 where the step changed
-            nothing), and for a loss with a ratio or a reference the metrics of `methods.losses.Drift`.
+            nothing), and the metrics of the loss (`methods.losses.PolicyDrift`).
 
         Raises:
             RunError: the tenth step in a row without a finite gradient.
         """
         lr = self.lr(self.steps)
-        loss, found = self.accumulate(samples, prompt_weight)
+        if self.loss.depends_on_policy:
+            samples = self.loss.reweigh(samples, self.logprobs(samples))
+        loss, found = self.accumulate(samples)
         trained = [p for p in self.parameters.values() if p.grad is not None]
         norm = parallel.full(nn.utils.clip_grad_norm_(trained, self.config.clip)).item() if trained else 0.0
         finite = math.isfinite(loss) and math.isfinite(norm)
@@ -229,14 +249,14 @@ class Learner:
             if self._skipped_in_a_row >= PATIENCE:
                 raise RunError(
                     f"{PATIENCE} steps in a row had no finite gradient (last loss {loss}); the last checkpoint "
-                    "is whole: run anew from it with a lower learner.lr or learner.dtype = 'float32'"
+                    "is good: resume from it with a lower learner.lr or learner.dtype = 'float32'"
                 )
         self.optimiser.zero_grad()
         return {"loss": loss, "grad_norm": norm, "lr": lr, "skipped": int(not finite), **found}
 
     def update(
         self,
-        samples: Sequence[Trainable],
+        samples: Sequence[Sample],
         rng: random.Random,
         progress: Callable[[int, int], None] | None = None,
     ) -> dict[str, Any]:
@@ -247,17 +267,16 @@ class Learner:
 
         Returns:
             means over the finite steps of `loss` and `grad_norm` (0 without any), the last `lr`, and counts:
-            `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`. For a loss with
-            a ratio or a reference also the metrics of `methods.losses.Drift`: means over the finite steps, of
-            `ratio_max` the largest.
+            `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`. Also the metrics
+            of the loss: means over the finite steps, of `ratio_max` the largest.
 
         Raises:
-            ConfigError: the loss has a KL term that it had not when the learner was made, and there is no reference.
+            ConfigError: the loss needs a stream that cannot be made (see `with_streams`).
         """
         c = self.config
-        ready = self._with_proximal(samples) if self.loss.proximal else samples
-        ready = self._with_reference(ready) if self.loss.kl is not None else ready
-        together = units(ready, self._branch_tokens, c.batch_samples, self.loss.penalties(ready))
+        ready = self.with_streams(samples, self.loss.needs)
+        table = StreamTable(ready, self.loss.coefficients(ready), everything=self.loss.depends_on_policy)
+        together = units(ready, table, self._branch_tokens, c.batch_samples)
         batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(together, rng), c.batch_samples)]
         done: list[dict[str, float]] = []
         for n, batch in enumerate(batches, 1):
@@ -265,20 +284,37 @@ class Learner:
             if progress is not None:
                 progress(n, len(batches))
         finite = [d for d in done if not d["skipped"]]
+        names = dict.fromkeys(name for d in finite for name in d if name not in STEP_FIELDS)
+        found = {name: [d[name] for d in finite if name in d] for name in names}
         return {
-            "loss": sum(d["loss"] for d in finite) / max(len(finite), 1),
-            "grad_norm": sum(d["grad_norm"] for d in finite) / max(len(finite), 1),
+            "loss": float(np.mean([d["loss"] for d in finite])) if finite else 0.0,
+            "grad_norm": float(np.mean([d["grad_norm"] for d in finite])) if finite else 0.0,
             "lr": done[-1]["lr"] if done else self.lr(self.steps),
             "trained_turns": len(samples) * c.epochs,
             "trained_tokens": sum(int(d["tokens"]) for d in done),
             "steps": len(done),
             "skipped": len(done) - len(finite),
-            **{
-                name: max(values) if name == "ratio_max" else sum(values) / len(values)
-                for name in ("clip_fraction", "approx_kl", "ratio_max", "kl")
-                if (values := [d[name] for d in finite if name in d])
-            },
+            **{name: max(values) if name == "ratio_max" else float(np.mean(values)) for name, values in found.items()},
         }
+
+    @torch.no_grad()
+    def move_reference(self, iteration: int) -> None:
+        """Moves the reference as the loss's anchor says, after the update of an iteration.
+
+        Raises:
+            ConfigError: the policy is trained by adapters, and its reference is the model without them.
+        """
+        share = self.loss.kl.anchor.step(iteration) if self.loss.kl is not None else 0.0
+        if not share:
+            return
+        if self._reference is None:
+            raise ConfigError(
+                "loss.kl.anchor moves the reference, and with learner.lora the reference is the model without "
+                "adapters, which stays: leave out the anchor, or train the weights"
+            )
+        for mine, theirs in zip(self._reference.parameters(), self.model.parameters(), strict=True):
+            mine.lerp_(theirs, share)
+        self._reference_moved = True
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """All that an exact resume needs besides the weights of the model that was given: tensors (the moments, and
@@ -290,6 +326,11 @@ class Learner:
         }
         if self.config.lora is not None:
             tensors |= {f"adapter/{name}": parallel.full(p.detach()) for name, p in self.parameters.items()}
+        if self._reference_moved and self._reference is not None:
+            tensors |= {
+                f"{REFERENCE_PREFIX}{name}": parallel.full(p.detach())
+                for name, p in self._reference.model.named_parameters()
+            }
         return tensors, {"steps": self.steps, "skipped": self.skipped, "skipped_in_a_row": self._skipped_in_a_row}
 
     def load_state(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
@@ -298,6 +339,13 @@ class Learner:
         Raises:
             RunError: it belongs to another model.
         """
+        moved = {k: v for k, v in tensors.items() if k.startswith(REFERENCE_PREFIX)}
+        tensors = {k: v for k, v in tensors.items() if k not in moved}
+        if moved and self._reference is None:
+            raise RunError("the checkpoint has a reference policy, and this learner has none; resume with its recipe")
+        for name, p in self._reference.model.named_parameters() if moved and self._reference else ():
+            p.detach().copy_(parallel.like(moved[f"{REFERENCE_PREFIX}{name}"], p))
+        self._reference_moved = bool(moved)
         kinds = ("step", "exp_avg", "exp_avg_sq") + (("adapter",) if self.config.lora is not None else ())
         known = {f"{key}/{name}" for name in self.parameters for key in kinds}
         strange = sorted(set(tensors) - known)

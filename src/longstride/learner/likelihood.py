@@ -87,8 +87,9 @@ def takes_trees(model: nn.Module) -> bool:
     return _close(got[:4], want[0]) and _close(got[4:], want[1, 2:])
 
 
-def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] | None) -> Tensor:
-    """log pi of the trained tokens, shape (P,), float32 (float64 for a model in float64).
+def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] | None, entropy: bool = False) -> Tensor:
+    """log pi of the trained tokens, shape (P,), float32 (float64 for a model in float64); with `entropy` it also sets
+    `batch.entropy_P`.
 
     With decoder and head apart (`split`) the head runs on the P gathered positions only: a vocabulary of 150,000 times
     every prompt token is most of a small model's work. No attention mask is needed, for padding is on the right;
@@ -99,8 +100,11 @@ def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] |
     else:
         decoder, head = split
         logits_P_V = head(hidden_states(decoder, batch))
-    exact = torch.promote_types(logits_P_V.dtype, torch.float32)
-    return -F.cross_entropy(logits_P_V.to(exact), batch.target_P, reduction="none")
+    logits_P_V = logits_P_V.to(torch.promote_types(logits_P_V.dtype, torch.float32))
+    if entropy:
+        logp_P_V = logits_P_V.log_softmax(-1)
+        batch.entropy_P = -(logp_P_V.exp() * logp_P_V).sum(-1)
+    return -F.cross_entropy(logits_P_V, batch.target_P, reduction="none")
 
 
 def hidden_states(decoder: nn.Module, batch: MicroBatch) -> Tensor:
@@ -143,7 +147,7 @@ class Likelihood(nn.Module):
         if config.checkpointing:
             self._enable_checkpointing(device)
 
-    def forward(self, batch: MicroBatch, hidden: bool = False) -> Tensor:
+    def forward(self, batch: MicroBatch, hidden: bool = False, entropy: bool = False) -> Tensor:
         """log pi, shape (P,) (see `log_likelihood`), or the `hidden_states`, shape (P, D).
 
         Raises:
@@ -158,7 +162,7 @@ class Likelihood(nn.Module):
             with torch.autocast(self._device_type, torch.bfloat16, enabled=self._bfloat16):
                 if hidden:
                     return hidden_states(decoder, batch).float()
-                return log_likelihood(self.model, batch, self._split)
+                return log_likelihood(self.model, batch, self._split, entropy)
         finally:
             self._recompute(False)
 

@@ -3,12 +3,11 @@
 The rows of a step form a trie. The turns of an episode whose context only grows are one path of it; the siblings of a
 group share their prompt; contexts that are rebuilt share their head. A branched `Row` is a part of the trie in
 depth-first order: a token sees its ancestors and itself, so what is shared is computed once, forward and backward. What
-always holds: every trained token of every sample is an entry of its own, also where two samples trained the same token
+always holds: every trained token of every sample is listed for itself, also where two samples trained the same token
 at the same place; a row that does not branch is an ordinary sequence; the loss differs from that of one row a sample
 by rounding alone. How rows are computed is not known here (see `batching`, `tree_attention`).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -25,23 +24,15 @@ two siblings (2.4M parameters, a thread) sharing a fifth of 300 tokens is worth 
 the speed, with eight 1.05, 1.25 and more; eight completions of 32 behind 300 shared tokens 4.5."""
 
 
-class Entry(NamedTuple):
-    """A trained token."""
+class TrainedToken(NamedTuple):
+    """A token whose log-probability is trained or read."""
 
     at: int
     """Place in its row of the token before it."""
     target: int
-    weight: float
-    behaviour: float
-    """Log-probability under the policy that sampled the token; nan where it is not known."""
-    proximal: float
-    """The same under the weights at the start of the update."""
-    sequence: int
-    """Number of the sample, among those of the step, that the token is of."""
-    reference: float = math.nan
-    """Log-probability under the reference; nan where it is not known."""
-    penalty: float = 0.0
-    """Weight of the divergence from the reference."""
+    index: int
+    """Its place among all sampled tokens of the step, in the order of samples: where its numbers stand in a
+    `batching.StreamTable`."""
 
 
 @dataclass(slots=True)
@@ -49,7 +40,7 @@ class Row:
     """A sequence, or a tree of ids in depth-first order."""
 
     ids: list[int]
-    entries: list[Entry]
+    tokens: list[TrainedToken]
     """In the order of samples and tokens."""
     depths: list[int] = field(default_factory=list)
     """Of each token: how many stand before it on its path. Empty where the row does not branch."""
@@ -103,7 +94,7 @@ def merged(rows: Sequence[Row]) -> Row:
         return rows[0]
     ids: list[int] = []
     depths: list[int] = []
-    entries: list[Entry] = []
+    tokens: list[TrainedToken] = []
     path: list[int] = []
     ends = np.zeros(sum(len(row.ids) for row in rows), np.int64)
     before: list[int] = []
@@ -113,9 +104,9 @@ def merged(rows: Sequence[Row]) -> Row:
         path = path[:shared] + list(range(len(ids), len(ids) + len(row.ids) - shared))
         ids += row.ids[shared:]
         depths += range(shared, len(row.ids))
-        entries += [e._replace(at=path[e.at]) for e in row.entries]
+        tokens += [t._replace(at=path[t.at]) for t in row.tokens]
         before = row.ids
     if len(path) == len(ids):
-        return Row(ids, entries)
+        return Row(ids, tokens)
     ends[path] = len(ids)
-    return Row(ids, entries, depths, ends[: len(ids)].tolist())
+    return Row(ids, tokens, depths, ends[: len(ids)].tolist())

@@ -47,15 +47,16 @@ def world() -> int:
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
-def deal(sizes: Sequence[int], hands: int) -> list[list[int]]:
-    """Numbers of the items of each hand: the largest first, each to whom has least."""
-    dealt: list[list[int]] = [[] for _ in range(hands)]
-    load = [0] * hands
+def balance(sizes: Sequence[int], parts: int) -> list[list[int]]:
+    """Splits items into parts of about equal total size (greedy: the largest item first, to the lightest part); each
+    part lists the numbers of its items in ascending order."""
+    split: list[list[int]] = [[] for _ in range(parts)]
+    load = [0] * parts
     for k in sorted(range(len(sizes)), key=lambda k: -sizes[k]):
         least = load.index(min(load))
-        dealt[least].append(k)
+        split[least].append(k)
         load[least] += sizes[k]
-    return [sorted(hand) for hand in dealt]
+    return [sorted(part) for part in split]
 
 
 def scatter(items: Sequence[T]) -> list[T]:
@@ -72,13 +73,13 @@ def gather(items: Sequence[T]) -> list[T]:
     return [item for part in parts for item in part]
 
 
-def gathered(share: Sequence[T]) -> list[T]:
+def unscatter(share: Sequence[T]) -> list[T]:
     """The inverse of `scatter`: from each rank's share all items, in their first order."""
     parts = gather([list(share)])
     return [parts[k % len(parts)][k // len(parts)] for k in range(sum(map(len, parts)))]
 
 
-def told(make: Callable[[], T]) -> T:
+def broadcast(make: Callable[[], T]) -> T:
     """What rank 0 makes, on every rank; the others wait for it. Of picklable things of ranks that trust each other."""
     if world() == 1:
         return make()
@@ -87,7 +88,7 @@ def told(make: Callable[[], T]) -> T:
     return box[0]
 
 
-def broadcast(tensors: Sequence[Tensor]) -> None:
+def broadcast_tensors(tensors: Sequence[Tensor]) -> None:
     """Gives tensors of all ranks, in place, the values of rank 0's."""
     if world() > 1:
         for tensor in tensors:
@@ -111,11 +112,11 @@ def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:
             p.grad = total.view_as(p) if some else None
 
 
-def shard(whole: nn.Module, layers: Sequence[nn.Module]) -> None:
-    """Cuts parameters among the ranks, in place (FSDP2): those of each layer are gathered when it runs, the rest while
-    `whole` runs. Gradients are sums."""
+def shard(model: nn.Module, layers: Sequence[nn.Module]) -> None:
+    """Cuts parameters among the ranks, in place (FSDP2): those of each layer are collected when it runs, the rest while
+    `model` runs. Gradients are sums."""
     mesh = init_device_mesh("cuda" if torch.cuda.is_available() else "cpu", (world(),))
-    for module in (*layers, whole):
+    for module in (*layers, model):
         sharded = fully_shard(module, mesh=mesh)
         sharded.set_gradient_divide_factor(1.0)
         sharded.set_force_sum_reduction_for_comms(True)  # gloo knows no scaled sum
@@ -128,7 +129,7 @@ def skeleton(module: nn.Module) -> nn.Module:
 
 
 def filled(skeleton: nn.Module, parameters: dict[str, nn.Parameter]) -> nn.Module:
-    """A copy of a skeleton with whole parameters, by name; all ranks must ask for it."""
+    """A copy of a skeleton with complete parameters, by name; all ranks must ask for it."""
     given = {
         id(p): nn.Parameter(full(parameters[name].detach()), p.requires_grad) for name, p in skeleton.named_parameters()
     }
@@ -136,12 +137,12 @@ def filled(skeleton: nn.Module, parameters: dict[str, nn.Parameter]) -> nn.Modul
 
 
 def full(tensor: Tensor) -> Tensor:
-    """A tensor as a whole, on every rank; all ranks must ask for it."""
+    """The complete tensor, on every rank; all ranks must ask for it."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def like(value: Tensor, parameter: Tensor) -> Tensor:
-    """A copy of a whole tensor, cut like a parameter, on its device."""
+    """A copy of a complete tensor, cut like a parameter, on its device."""
     value = value.to(parameter.device, copy=True)
     if not isinstance(parameter, DTensor):
         return value

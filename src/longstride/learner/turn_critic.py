@@ -1,13 +1,11 @@
-"""The critic of turns at work: it says what is still to be earned before each turn, and learns from what was.
+"""The critic of turns at work: it estimates what is still to be earned before each turn, and learns from what was.
 
-What always holds: it reads the policy and never moves it; values are those of the weights as they are when it is asked;
-what it learns depends on its seed, on what it is given and on the order of calls alone, so that every process of
-several that makes the same calls has the same critic. It computes on the CPU: it is small beside a policy.
+What always holds: values are those of the policy's weights as they are when it is asked; every process of several that
+makes the same calls has the same critic. It computes on the CPU: it is small beside a policy.
 """
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -15,25 +13,14 @@ from torch import Tensor
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.learner.batching import shuffled, steps_of
-from longstride.learner.critic import Critic
-from longstride.methods.base import Sample
+from longstride.learner.critics import CriticBatch, HiddenStates, TurnValue
+from longstride.methods.base import ADVANTAGES, Sample, demonstration
 from longstride.models.heads import BCE, Head, HLGauss, Scalar
 from longstride.models.mlp import Trunk
 
-PREFIX = "critic/"
-"""What the names of its tensors begin with, among those of a checkpoint."""
-
-
-class Reads(Protocol):
-    """Whose hidden states are read: a `learner.learner.Learner`, or the ranks of a cluster."""
-
-    def features(self, samples: Sequence[Sample]) -> Tensor:
-        """See `Learner.features`."""
-        ...
-
 
 class TurnCritic:
-    """Network and optimiser of a `Critic`.
+    """Network and optimiser of a `TurnValue`.
 
     Args:
         config: the numbers.
@@ -41,30 +28,34 @@ class TurnCritic:
         seed: of the initial weights, whose values are all but equal.
     """
 
-    def __init__(self, config: Critic, policy: Reads, seed: int) -> None:
+    def __init__(self, config: TurnValue, policy: HiddenStates, seed: int) -> None:
         self.config, self._policy = config, policy
         self._head: Head = {
             "scalar": Scalar(), "bce": BCE(), "hl_gauss": HLGauss(low=config.low, high=config.high),
         }[config.head]  # fmt: skip
-        size = policy.features([Sample([0], [0], [1.0], [0.0])]).shape[1]
+        size = policy.features([demonstration([0], [0])]).shape[1]
         trunk, generator = Trunk(width=config.width, depth=config.depth), torch.Generator().manual_seed(seed)
         self._net = trunk.make(size, self._head.outputs, generator, last=1e-2)
         self._parameters = dict(self._net.named_parameters())
         self._optimiser = torch.optim.Adam(self._parameters.values(), config.lr, fused=True)
 
     @torch.no_grad()
-    def values(self, trajectories: Sequence[Trajectory]) -> None:
-        """Fills in `Turn.value` of every turn. All ranks must ask for it."""
-        turns = [turn for t in trajectories for turn in t.turns]
+    def before_update(self, batch: CriticBatch) -> dict[str, float]:
+        turns = [turn for t in batch.trajectories for turn in t.turns]
         if turns:
             for turn, value in zip(turns, self._head.value(self._raw(self._features(turns))).tolist(), strict=True):
-                turn.value = value
+                turn.estimates["value"] = value
+        return {}
+
+    def after_update(self, batch: CriticBatch) -> dict[str, float]:
+        """Learns what the values should have been by the credit's `targets`."""
+        return self.fit(batch.trajectories, batch.credit.targets(batch.trajectories), batch.rng)
 
     def fit(
         self, trajectories: Sequence[Trajectory], targets: Sequence[Sequence[float]], rng: random.Random
     ) -> dict[str, float]:
         """Learns for `config.epochs` what the values should have been, from what the policy makes of the prompts now:
-        after its update, as `values` will read them next. All ranks must ask for it.
+        after its update, as `before_update` will read them next.
 
         Args:
             trajectories: with the values that the targets were made with.
@@ -81,7 +72,7 @@ class TurnCritic:
         ]  # fmt: skip
         feature_ND = self._features([turn for turn, _ in known])
         target_N = torch.tensor([y for _, y in known]).clamp(self.config.low, self.config.high)
-        error_N = target_N - torch.tensor([turn.value for turn, _ in known])
+        error_N = target_N - torch.tensor([turn.estimates["value"] for turn, _ in known])
         total = 0.0
         for _ in range(self.config.epochs):
             total = 0.0
@@ -96,36 +87,30 @@ class TurnCritic:
         return {"value_loss": total / max(len(known), 1), "value_explained": 1 - unexplained}
 
     def state(self) -> dict[str, Tensor]:
-        """Weights and moments, under names that begin with `PREFIX`."""
         moments = {
-            f"{PREFIX}{key}/{name}": value
+            f"{key}/{name}": value
             for name, p in self._parameters.items()
             for key, value in self._optimiser.state.get(p, {}).items()
         }
-        return moments | {f"{PREFIX}weight/{name}": p.detach() for name, p in self._parameters.items()}
+        return moments | {f"weight/{name}": p.detach() for name, p in self._parameters.items()}
 
     def load_state(self, tensors: Mapping[str, Tensor]) -> None:
-        """Takes back what `state` gave, which may stand among other tensors.
-
-        Raises:
-            RunError: it belongs to another critic.
-        """
         try:
-            self._net.load_state_dict({name: tensors[f"{PREFIX}weight/{name}"] for name in self._parameters})
+            self._net.load_state_dict({name: tensors[f"weight/{name}"] for name in self._parameters})
         except (KeyError, RuntimeError) as e:
             raise RunError(f"the checkpoint is of another critic: {e}") from e
         self._optimiser.state.clear()
         for name, p in self._parameters.items():
             for key in ("step", "exp_avg", "exp_avg_sq"):
-                if (value := tensors.get(f"{PREFIX}{key}/{name}")) is not None:
+                if (value := tensors.get(f"{key}/{name}")) is not None:
                     self._optimiser.state[p][key] = value.clone()
 
     def _features(self, turns: Sequence[Turn]) -> Tensor:
         """Hidden state at the last token of each prompt."""
-        said = [turn.sampled_ids or [0] for turn in turns]  # a place is one with a token after it
+        after = [turn.sampled_ids or [0] for turn in turns]  # a place is one with a token after it
         return self._policy.features([
-            Sample(turn.prompt_ids, ids, [1.0] + [0.0] * (len(ids) - 1), [0.0] * len(ids))
-            for turn, ids in zip(turns, said, strict=True)
+            Sample(turn.prompt_ids, ids, {ADVANTAGES: [1.0] + [0.0] * (len(ids) - 1)})
+            for turn, ids in zip(turns, after, strict=True)
         ])  # fmt: skip
 
     def _raw(self, feature_ND: Tensor) -> Tensor:

@@ -1,33 +1,28 @@
-"""Algorithms: which tokens are trained with which weight, and what the loss makes of it. No torch."""
+"""Methods: which tokens are trained with which weight, and what the loss makes of it. No torch.
 
-from longstride.methods.advantages import GAE, GroupRelative, StepRelative
+A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe.
+"""
+
+from longstride.methods.advantages import GAE, GroupCredit, GroupRelative, StepRelative, group_advantages
 from longstride.methods.aggregation import Aggregation, Constant, Mean
-from longstride.methods.attempts import AttemptCredit
-from longstride.methods.base import Credit, OnPolicy, Replay, Sample
-from longstride.methods.filtered_bc import FilteredBC, TTIReplay
-from longstride.methods.length import LengthPenalty
-from longstride.methods.losses import CISPO, GSPO, KL, PPO, Correction, Loss, Reinforce
+from longstride.methods.base import Credit, OnPolicy, Replay, Sample, demonstration
+from longstride.methods.losses import (
+    CISPO,
+    GSPO,
+    KL,
+    PPO,
+    Anchor,
+    ImportanceCorrection,
+    Latest,
+    Loss,
+    MovingAverage,
+    Reinforce,
+    Start,
+)
+from longstride.methods.preferences import DPO, IPO, pair
 
 __all__ = [
-    "AttemptCredit",
-    "CISPO",
-    "GAE",
-    "GSPO",
-    "KL",
-    "PPO",
-    "Aggregation",
-    "Constant",
-    "Correction",
-    "Credit",
-    "FilteredBC",
-    "GroupRelative",
-    "LengthPenalty",
-    "Loss",
-    "Mean",
-    "OnPolicy",
-    "Reinforce",
-    "Replay",
-    "Sample",
-    "StepRelative",
-    "TTIReplay",
-]
+    "CISPO", "DPO", "GAE", "GSPO", "IPO", "KL", "PPO", "Aggregation", "Anchor", "Constant", "Credit", "GroupCredit",
+    "GroupRelative", "ImportanceCorrection", "Latest", "Loss", "Mean", "MovingAverage", "OnPolicy", "Reinforce",
+    "Replay", "Sample", "Start", "StepRelative", "demonstration", "group_advantages", "pair",
+]  # fmt: skip

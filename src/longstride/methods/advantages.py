@@ -15,48 +15,47 @@ the episode, by whitening; filtering groups; GAE at lam < 1 with values that are
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
+from longstride.core.numbers import Positive, Share
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.methods.base import Credit, Sample
+from longstride.methods.base import ADVANTAGES, Credit, Sample, turn_rewards
 
 EQUAL = 1e-6
 """Rewards, or a reward and its baseline, that are closer than this are equal."""
 
-Centre = Literal["mean", "leave_one_out", "batch", "none"]
-Scale = Literal["std", "batch_std", "none"] | Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Baseline = Literal["mean", "leave_one_out", "batch", "none"]
+Normalize = Literal["std", "batch_std", "none"] | Positive
 
 
 def group_advantages(
-    rewards_N: Sequence[float], groups_N: Sequence[int], centre: Centre = "mean", scale: Scale = "std"
+    rewards_N: Sequence[float], groups_N: Sequence[int], baseline: Baseline = "mean", normalize: Normalize = "std"
 ) -> np.ndarray:
-    """[N] advantages `(r - centre) / scale`.
+    """[N] advantages `(r - baseline) / normalize`.
 
     Args:
         rewards_N: one a member.
         groups_N: the group of each member, any numbers in any order.
-        centre: what is taken off: the mean of the group (GRPO, arXiv 2402.03300, section 4.1.2), that of the group's
+        baseline: what is taken off: the mean of the group (GRPO, arXiv 2402.03300, section 4.1.2), that of the group's
             other members (RLOO, arXiv 2402.14740; a member without others gets 0), the mean of the batch, or nothing.
-        scale: what is divided by: the group's deviation (GRPO), that of all rewards of the batch (arXiv 2508.08221),
-            a constant, or nothing (Dr.GRPO, arXiv 2503.20783). A deviation has the divisor n, as GRPO's formula;
+        normalize: what is divided by: the group's deviation (GRPO), that of all rewards of the batch (arXiv
+            2508.08221), a constant, or nothing (Dr.GRPO, arXiv 2503.20783). A deviation has the divisor n, as GRPO's formula;
             implementations with n - 1 give sqrt((n - 1) / n) times this. One below `EQUAL` divides nothing.
     """
     r = np.asarray(rewards_N, dtype=float)
     if not len(r):
         return r
     size_N, mean_N, std_N = _groups(r, groups_N)
-    base_N = {"none": np.zeros_like(r), "batch": np.full_like(r, r.mean())}.get(centre, mean_N)
-    a = np.where(np.abs(r - base_N) < EQUAL, 0.0, r - base_N) if centre != "none" else r
-    if centre == "leave_one_out":
+    base_N = {"none": np.zeros_like(r), "batch": np.full_like(r, r.mean())}.get(baseline, mean_N)
+    a = np.where(np.abs(r - base_N) < EQUAL, 0.0, r - base_N) if baseline != "none" else r
+    if baseline == "leave_one_out":
         a = a * size_N / np.maximum(size_N - 1, 1)  # r - mean of the others
-    if isinstance(scale, str):
-        deviation = {"std": std_N, "batch_std": np.full_like(r, r.std()), "none": np.ones_like(r)}[scale]
+    if isinstance(normalize, str):
+        deviation = {"std": std_N, "batch_std": np.full_like(r, r.std()), "none": np.ones_like(r)}[normalize]
         return a / np.where(deviation < EQUAL, 1.0, deviation)
-    return a / scale
+    return a / normalize
 
 
 def mixed(rewards_N: Sequence[float], groups_N: Sequence[int]) -> np.ndarray:
@@ -94,36 +93,27 @@ def gae(
     return advantages
 
 
-def progress(solved: Sequence[float]) -> np.ndarray:
-    """[T] what each turn did for an answer given at once: the dense bonus of MRT (arXiv 2503.07572).
-
-    Args:
-        solved: T + 1 success rates of episodes that are forced to end before the first turn, after it, and so on.
-    """
-    return np.diff(np.asarray(solved, dtype=float))
-
-
 class GroupCredit(Credit):
     """Family of group-relative credit: what it is made of."""
 
-    centre: Centre = "mean"
-    """Baseline; see `group_advantages`."""
-    scale: Scale = "std"
-    """Divisor of rewards; see `group_advantages`."""
-    length: Literal["turns"] | Annotated[float, Field(gt=0)] = 1.0
+    baseline: Baseline = "mean"
+    """What is taken off the reward; see `group_advantages`."""
+    normalize: Normalize = "std"
+    """What rewards are divided by; see `group_advantages`."""
+    length_divisor: Literal["turns"] | Positive = 1.0
     """Divisor of every turn's advantage: a constant k, or the number of turns of its own episode. The latter
     punishes a long failure less than a short one and so teaches to fail slowly (AsyncWebRL, arXiv 2606.05597, where
     k = 10 took its place)."""
-    mixed_only: bool = False
+    drop_zero_variance: bool = False
     """Leaves out groups whose rewards are all equal, instead of counting them with advantage 0."""
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
         played = [t for t in trajectories if not t.stop.failed]
         rewards_N, groups_N = [t.reward for t in played], [t.group for t in played]
-        if self.mixed_only:
+        if self.drop_zero_variance:
             played = [t for t, keep in zip(played, mixed(rewards_N, groups_N), strict=True) if keep]
             rewards_N, groups_N = [t.reward for t in played], [t.group for t in played]
-        of_episode_N = group_advantages(rewards_N, groups_N, self.centre, self.scale)
+        of_episode_N = group_advantages(rewards_N, groups_N, self.baseline, self.normalize)
         turns = [(n, t, turn) for n, t in enumerate(played) for turn in t.turns]
         of_turn = self._of_turns([(t, turn) for _, t, turn in turns])
         return [
@@ -137,13 +127,13 @@ class GroupCredit(Credit):
         """What a turn's advantage is above that of its episode."""
 
     def _divisor(self, trajectory: Trajectory) -> float:
-        return trajectory.length if self.length == "turns" else self.length
+        return trajectory.length if self.length_divisor == "turns" else self.length_divisor
 
 
 class GroupRelative(GroupCredit):
     """GRPO and its kin: every sampled token has the advantage of its episode among the episodes of its group.
 
-    | method | centre | scale |
+    | method | baseline | normalize |
     |---|---|---|
     | GRPO (arXiv 2402.03300) | `mean` | `std` |
     | Dr.GRPO (arXiv 2503.20783) | `mean` | `none` |
@@ -164,7 +154,7 @@ class StepRelative(GroupCredit):
     there, and the turn's part has not the gradient of the return, even with `leave_one_out`.
     """
 
-    step_weight: Annotated[float, Field(gt=0)] = 1.0
+    step_weight: Positive = 1.0
     """Weight of the turn's part."""
     discount: Share = 0.95
     """Weight of a reward one turn later."""
@@ -178,7 +168,7 @@ class StepRelative(GroupCredit):
             for turn, g in zip(t.turns, gae(turn_rewards(t), [0.0] * t.length, discount=self.discount), strict=True)
         }
         returns = [to_go[id(turn)] for _, turn in turns]
-        return (self.step_weight * group_advantages(returns, groups, self.centre, self.scale)).tolist()
+        return (self.step_weight * group_advantages(returns, groups, self.baseline, self.normalize)).tolist()
 
 
 class GAE(Credit):
@@ -213,9 +203,12 @@ class GAE(Credit):
                     samples.append(Sample.of(t, turn, every.tolist()))
         return _whitened(samples) if self.whiten else samples
 
+    @property
+    def estimates(self) -> frozenset[str]:
+        return frozenset({"value"} if self.values == "critic" else ())
+
     def targets(self, trajectories: Sequence[Trajectory]) -> list[list[float]]:
-        """For each trajectory what the value before each of its turns should have been: its lambda return, the value
-        that was used and the advantage before whitening. Nothing for a failed one."""
+        """Lambda returns: the value that was used and the advantage before whitening."""
         played = [t for t in trajectories if not t.stop.failed]
         found = {
             id(t): [float(value + own[0]) for value, own in zip(value_T, advantages, strict=True)]
@@ -246,7 +239,7 @@ class GAE(Credit):
         if self.values == "none":
             return [np.zeros(len(size)) for size in sizes]
         if self.values == "critic":
-            return [np.array([turn.value for turn in t.turns]) for t in played]
+            return [np.array([turn.estimates["value"] for turn in t.turns]) for t in played]
         to_go = [
             gae(reward_S.tolist(), [0.0] * len(reward_S), discount=self.discount)[np.cumsum(size) - size]
             for size, reward_S in zip(sizes, rewards, strict=True)
@@ -260,20 +253,12 @@ class GAE(Credit):
         ]
 
 
-def turn_rewards(trajectory: Trajectory) -> list[float]:
-    """What each turn earned; the last one also what the evaluator gave for the whole."""
-    rewards = [turn.reward for turn in trajectory.turns]
-    if rewards:
-        rewards[-1] += trajectory.reward - sum(rewards)
-    return rewards
-
-
 def _whitened(samples: list[Sample]) -> list[Sample]:
     if not samples:
         return samples
-    every = np.concatenate([s.weights for s in samples])
+    every = np.concatenate([s.advantages for s in samples])
     white = group_advantages(every.tolist(), [0] * len(every), "batch", "batch_std")
-    parts = np.split(white, np.cumsum([len(s.weights) for s in samples])[:-1])
+    parts = np.split(white, np.cumsum([len(s.advantages) for s in samples])[:-1])
     for sample, part in zip(samples, parts, strict=True):
-        sample.weights = part.tolist()
+        sample.streams[ADVANTAGES] = part.tolist()
     return samples

@@ -8,22 +8,22 @@ that the policy did not sample count nowhere. No torch.
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from longstride.core.component import Component
+from longstride.core.numbers import Positive
+from longstride.methods.base import Sample
 
 
 class Aggregation(Component):
     """Family: the loss of a step is `sum_samples share * sum_tokens term / denominator`."""
 
     @abstractmethod
-    def __call__(self, samples: Sequence[Any]) -> tuple[list[float], float]:
+    def __call__(self, samples: Sequence[Sample]) -> tuple[list[float], float]:
         """The share of each sample's tokens, and the denominator.
 
         Args:
-            samples: all of the optimiser step, as `methods.Sample`; at least one.
+            samples: all of the optimiser step, as `methods.base.Sample`; at least one.
         """
 
 
@@ -44,7 +44,7 @@ class Mean(Aggregation):
     over: Literal["token", "sequence", "episode", "prompt"] = "token"
     """The unit."""
 
-    def __call__(self, samples: Sequence[Any]) -> tuple[list[float], float]:
+    def __call__(self, samples: Sequence[Sample]) -> tuple[list[float], float]:
         units: list[Hashable] = [_unit(self.over, n, s) for n, s in enumerate(samples)]
         tokens: Counter[Hashable] = Counter()
         for unit, s in zip(units, samples, strict=True):
@@ -58,17 +58,17 @@ class Constant(Aggregation):
     """The sum over tokens, divided by a constant length and by the number of sequences or episodes (Dr.GRPO, arXiv
     2503.20783, section 3.2): no token's weight depends on how long its answer became."""
 
-    length: Annotated[float, Field(gt=0)] = 1.0
+    length: Positive = 1.0
     """The constant, say the most tokens that may be sampled."""
     per: Literal["sequence", "episode"] = "sequence"
     """Whether turns or episodes are counted. Per episode the expected gradient is exactly that of the return."""
 
-    def __call__(self, samples: Sequence[Any]) -> tuple[list[float], float]:
+    def __call__(self, samples: Sequence[Sample]) -> tuple[list[float], float]:
         count = len({_unit(self.per, n, s) for n, s in enumerate(samples)})
         return [1.0] * len(samples), self.length * count
 
 
-def _unit(over: str, number: int, sample: Any) -> Hashable:
+def _unit(over: str, number: int, sample: Sample) -> Hashable:
     """What tells the unit of a sample, the step's `number`-th, from other units."""
     match over:
         case "sequence":

@@ -16,14 +16,16 @@ importance weight. The bias of each estimate of the divergence from a reference 
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 from pydantic import Field
 
 from longstride.core.component import Component
+from longstride.core.numbers import Count, Share, Weight
 from longstride.methods.aggregation import Aggregation, Constant, Mean
+from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,30 +33,29 @@ if TYPE_CHECKING:
 LARGEST_LOG = 20.0
 """Log-ratios are cut here, so that a token that became impossible does not overflow (as in verl)."""
 
+KL_COEFFICIENT = "kl_coefficient"
+"""Stream of the weight of the KL term, times the share of the aggregation."""
+ENTROPY_COEFFICIENT = "entropy_coefficient"
+"""Stream of the weight of the entropy bonus, likewise."""
+
+Floor = Share
 Cap = Annotated[float, Field(ge=1)]
-Floor = Annotated[float, Field(ge=0, le=1)]
-Above = Annotated[float, Field(ge=0)]
 
 
 class Tokens(Protocol):
     """The trained tokens of a micro-batch, P of them: a `learner.batching.MicroBatch`."""
 
-    weight_P: "Tensor"
-    """Advantage times the share of its aggregation."""
-    behaviour_P: "Tensor"
-    """Log-probability under the policy that sampled the token."""
-    proximal_P: "Tensor"
-    """Log-probability under the weights at the start of the update, where the loss asks for it."""
+    streams: "Mapping[str, Tensor]"
+    """By name, (P,) tensors: the streams of the samples (see `methods.base`), of which advantages and the coefficients
+    of `Loss.coefficients` are multiplied by the share of the aggregation."""
     sequence_P: "Tensor"
     """Number of the sample that the token is of."""
-    reference_P: "Tensor"
-    """Log-probability under the reference, where the loss has a KL term."""
-    penalty_P: "Tensor"
-    """Coefficient of the KL term times the share of its aggregation."""
+    entropy_P: "Tensor | None"
+    """Entropy of the distribution that the token was drawn from, in nats, with gradient, where the loss needs it."""
 
 
 @dataclass(slots=True)
-class Terms:
+class LossTerms:
     """What a loss makes of P tokens."""
 
     loss_P: "Tensor"
@@ -63,19 +64,19 @@ class Terms:
     """log pi - log old, without gradient."""
     clipped_P: "Tensor | None" = None
     """Where the ratio was cut: the token has no gradient (`PPO`, `GSPO`) or a smaller one (`CISPO`)."""
-    kl_P: "Tensor | None" = None
-    """k3 against the reference, without gradient."""
+    metrics: "dict[str, Tensor]" = field(default_factory=dict)
+    """By name, (P,) tensors without gradient whose means over tokens are logged."""
 
 
-class Drift:
+class PolicyDrift:
     """How far the policy is from the old one and from the reference, added up over micro-batches."""
 
     def __init__(self) -> None:
         self.tokens = 0
         self._clipped = self._old = self._largest = 0.0
-        self._reference: float | None = None
+        self._sums: dict[str, float] = {}
 
-    def add(self, terms: Terms) -> None:
+    def add(self, terms: LossTerms) -> None:
         """Takes in the tokens of a micro-batch."""
         self.tokens += len(terms.loss_P)
         if terms.log_ratio_P is not None and terms.clipped_P is not None:
@@ -83,13 +84,13 @@ class Drift:
             self._clipped += terms.clipped_P.sum().item()
             self._old += (ratio_P - 1 - terms.log_ratio_P).sum().item()
             self._largest = max(self._largest, ratio_P.max().item())
-        if terms.kl_P is not None:
-            self._reference = (self._reference or 0.0) + terms.kl_P.sum().item()
+        for name, value_P in terms.metrics.items():
+            self._sums[name] = self._sums.get(name, 0.0) + value_P.sum().item()
 
     def metrics(self) -> dict[str, float]:
-        """`clip_fraction`, `approx_kl` (mean of rho - 1 - log rho: it estimates KL(old || new) and is never
-        negative) and `ratio_max` where the loss has a ratio; `kl` (mean of k3) where it has a reference."""
-        found = {} if self._reference is None else {"kl": self._reference / self.tokens}
+        """The means of `LossTerms.metrics`; and, where the loss has a ratio, `clip_fraction`, `approx_kl` (mean of rho
+        - 1 - log rho: it estimates KL(old || new) and is never negative) and `ratio_max`."""
+        found = {name: total / self.tokens for name, total in self._sums.items()}
         if self._largest:
             found |= {
                 "clip_fraction": self._clipped / self.tokens,
@@ -99,26 +100,62 @@ class Drift:
         return found
 
 
-class Correction(Component):
+class ImportanceCorrection(Component):
     """Importance weight of the start of the update against the sampler, w = proximal / behaviour, kept in bounds: what
     decoupled PPO (Hilton et al., arXiv 2110.00641) multiplies the loss by."""
 
-    beyond: Literal["truncate", "mask"] = "truncate"
+    mode: Literal["truncate", "mask"] = "truncate"
     """What becomes of a weight out of bounds: the bound (truncated importance sampling), or 0 (the token is out)."""
-    cap: Cap = 2.0
+    max: Cap = 2.0
     """Upper bound; verl's default, and 5 for the mask of AsyncWebRL (arXiv 2606.05597)."""
-    floor: Floor = 0.0
+    min: Floor = 0.0
     """Lower bound."""
     level: Literal["token", "sequence"] = "token"
     """Whether w is of a token or the product over its sequence: less bias, more variance."""
 
     def __call__(self, tokens: Tokens) -> "Tensor":
         """The weights of P tokens."""
-        log_w = tokens.proximal_P - tokens.behaviour_P
+        log_w = tokens.streams[PROXIMAL] - tokens.streams[BEHAVIOUR]
         if self.level == "sequence":
-            log_w = _sums(log_w, tokens.sequence_P)
+            log_w = sequence_sums(log_w, tokens.sequence_P)
         w = log_w.clamp(-LARGEST_LOG, LARGEST_LOG).exp()
-        return w.clamp(self.floor, self.cap) if self.beyond == "truncate" else w * ((w >= self.floor) & (w <= self.cap))
+        return w.clamp(self.min, self.max) if self.mode == "truncate" else w * ((w >= self.min) & (w <= self.max))
+
+
+class Anchor(Component):
+    """Family: which policy a KL term holds on to, as training goes on. The start of the run at first."""
+
+    @abstractmethod
+    def step(self, iteration: int) -> float:
+        """How far the reference moves toward the policy after the update of an iteration: 0 not at all, 1 all the
+        way."""
+
+
+class Start(Anchor):
+    """The policy that the run began with, for ever."""
+
+    def step(self, iteration: int) -> float:
+        return 0.0
+
+
+class MovingAverage(Anchor):
+    """An exponential moving average of the policy."""
+
+    decay: Share = 0.99
+    """Share of the old average that is left after an update."""
+
+    def step(self, iteration: int) -> float:
+        return 1.0 - self.decay
+
+
+class Latest(Anchor):
+    """The policy as it was at the start of each phase of so many iterations."""
+
+    every: Count
+    """Iterations of a phase."""
+
+    def step(self, iteration: int) -> float:
+        return float(iteration % self.every == 0)
 
 
 class KL(Component):
@@ -138,17 +175,16 @@ class KL(Component):
     out, and samples of an older policy are not weighed anew.
     """
 
-    coefficient: Above = 1e-3
+    coefficient: Weight = 1e-3
     """Weight beside advantages (1e-3 in verl and SkyRL where it is on, 0.04 in DeepSeekMath)."""
     estimator: Literal["k1", "k2", "k3", "k3+"] = "k3"
     """See above."""
-    by_turn: tuple[Above, ...] = ()
-    """In place of `coefficient`, that of the first turn of an episode, of the second and so on; the last one stays.
-    Stage I of SCoRe (arXiv 2409.12917) holds the first attempt to where it was, and sets the second one free."""
+    anchor: Anchor = Start()
+    """What the reference is."""
 
     def at(self, turn: int) -> float:
         """The coefficient in a turn, counted from 0."""
-        return self.by_turn[min(turn, len(self.by_turn) - 1)] if self.by_turn else self.coefficient
+        return self.coefficient
 
     def __call__(self, logp_P: "Tensor", reference_P: "Tensor") -> "tuple[Tensor, Tensor]":
         """The estimates of P tokens, with gradient, and k3, without."""
@@ -165,63 +201,90 @@ class Loss(Component):
     """How tokens become a number."""
     kl: KL | None = None
     """What it costs to go away from a reference; nothing if left out."""
+    entropy: Weight = 0.0
+    """Weight of the entropy bonus: of the entropy of each token's distribution, beside advantages. Its gradient is that
+    of each token given what stands before it; what a token does to the entropy of later ones is left out."""
 
     @property
-    def proximal(self) -> bool:
-        """Whether `Tokens.proximal_P` is read: it costs a forward pass over everything at the start of an update."""
+    def needs(self) -> frozenset[str]:
+        """The streams that the learner has to make before an update; each costs a forward pass over everything."""
+        return frozenset({REFERENCE} if self.kl is not None else ())
+
+    def coefficients(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
+        """By stream, the weight of a further term in each sample. A token is trained where its advantage or one of
+        these is not 0."""
+        found = {}
+        if self.kl is not None:
+            found[KL_COEFFICIENT] = [self.kl.at(s.turn) for s in samples]
+        if self.entropy:
+            found[ENTROPY_COEFFICIENT] = [self.entropy] * len(samples)
+        return found
+
+    def reweigh(self, samples: Sequence[Sample], logprobs: Sequence[Sequence[float]]) -> Sequence[Sample]:
+        """The samples of an optimiser step with advantages that depend on the policy as it is now.
+
+        Called before every step where `depends_on_policy` is set: for losses of several sequences, whose gradient is
+        that of `Reinforce` with such advantages (see `methods.preferences`).
+        """
+        return samples
+
+    @property
+    def depends_on_policy(self) -> bool:
+        """Whether `reweigh` has something to do; it costs a forward pass for each step."""
         return False
 
-    def penalties(self, samples: Sequence[Any]) -> list[float]:
-        """Coefficient of the KL term of each sample's tokens (see `KL.by_turn`); empty where there is no such term."""
-        return [self.kl.at(s.turn) for s in samples] if self.kl is not None else []
-
-    def __call__(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
+    def __call__(self, logp_P: "Tensor", tokens: Tokens) -> LossTerms:
         """The loss terms.
 
         Args:
             logp_P: log pi of the tokens, with gradient.
             tokens: what else is known of them.
         """
-        terms = self._policy(logp_P, tokens)
-        if self.kl is None:
-            return terms
-        estimate_P, kl_P = self.kl(logp_P, tokens.reference_P)
-        return replace(terms, loss_P=terms.loss_P + tokens.penalty_P * estimate_P, kl_P=kl_P)
+        terms = self.policy_terms(logp_P, tokens)
+        if self.kl is not None:
+            estimate_P, kl_P = self.kl(logp_P, tokens.streams[REFERENCE])
+            terms.loss_P = terms.loss_P + tokens.streams[KL_COEFFICIENT] * estimate_P
+            terms.metrics["kl"] = kl_P
+        if self.entropy:
+            assert tokens.entropy_P is not None
+            terms.loss_P = terms.loss_P - tokens.streams[ENTROPY_COEFFICIENT] * tokens.entropy_P
+            terms.metrics["entropy"] = tokens.entropy_P.detach()
+        return terms
 
     @abstractmethod
-    def _policy(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
-        """The loss terms without the KL term."""
+    def policy_terms(self, logp_P: "Tensor", tokens: Tokens) -> LossTerms:
+        """The loss terms without the KL term and the entropy bonus."""
 
 
 class Reinforce(Loss):
-    """-A log pi: REINFORCE (Williams 1992), and with weights for advantages any weighted log-likelihood. Filtered
+    """-A log pi: REINFORCE (Williams 1992), and with any weights for advantages a weighted log-likelihood. Filtered
     behaviour cloning is this with 1 / |a| for A, in the mean over samples, which is the default."""
 
     aggregation: Aggregation = Constant()
 
-    def _policy(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
-        return Terms(-tokens.weight_P * logp_P)
+    def policy_terms(self, logp_P: "Tensor", tokens: Tokens) -> LossTerms:
+        return LossTerms(-tokens.streams[ADVANTAGES] * logp_P)
 
 
 class RatioLoss(Loss):
     """Family of losses in rho = pi / old."""
 
     aggregation: Aggregation = Mean()
-    correction: Correction | None = None
+    correction: ImportanceCorrection | None = None
     """None: the old policy is the one that sampled. Given (decoupled): it is the one at the start of the update, and
     what lies between the two is this weight, which clipping does not touch. For samples of several versions."""
 
     @property
-    def proximal(self) -> bool:
-        return self.correction is not None
+    def needs(self) -> frozenset[str]:
+        return super().needs | (frozenset() if self.correction is None else {PROXIMAL})
 
-    def _policy(self, logp_P: "Tensor", tokens: Tokens) -> Terms:
-        old_P = tokens.behaviour_P if self.correction is None else tokens.proximal_P
+    def policy_terms(self, logp_P: "Tensor", tokens: Tokens) -> LossTerms:
+        old_P = tokens.streams[BEHAVIOUR if self.correction is None else PROXIMAL]
         log_ratio_P = (logp_P - old_P).clamp(-LARGEST_LOG, LARGEST_LOG)
         loss_P, clipped_P = self._terms(logp_P, log_ratio_P, tokens)
         if self.correction is not None:
             loss_P = loss_P * self.correction(tokens)
-        return Terms(loss_P, log_ratio_P.detach(), clipped_P)
+        return LossTerms(loss_P, log_ratio_P.detach(), clipped_P)
 
     @abstractmethod
     def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
@@ -229,20 +292,20 @@ class RatioLoss(Loss):
 
 
 class PPO(RatioLoss):
-    """max(-A rho, -A clip(rho, 1 - low, 1 + high)) (Schulman et al., arXiv 1707.06347, equation 7).
+    """max(-A rho, -A clip(rho, 1 - clip_low, 1 + clip_high)) (Schulman et al., arXiv 1707.06347, equation 7).
 
-    `high` above `low` is DAPO's clip-higher (arXiv 2503.14476, section 3.1): 0.2 and 0.28.
+    `clip_high` above `clip_low` is DAPO's clip-higher (arXiv 2503.14476, section 3.1): 0.2 and 0.28.
     """
 
-    low: Floor = 0.2
+    clip_low: Floor = 0.2
     """How far below 1 a ratio may pull."""
-    high: Above = 0.2
+    clip_high: Weight = 0.2
     """How far above 1."""
-    dual: Annotated[float, Field(gt=1)] | None = None
+    dual_clip: Annotated[float, Field(gt=1)] | None = None
     """Bound on rho where A < 0, which the other clip leaves open (dual clip, arXiv 1912.09729: 3)."""
 
     def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
-        return _clipped(log_ratio_P.exp(), tokens.weight_P, self.low, self.high, self.dual)
+        return _clipped(log_ratio_P.exp(), tokens.streams[ADVANTAGES], self.clip_low, self.clip_high, self.dual_clip)
 
 
 class GSPO(RatioLoss):
@@ -253,45 +316,46 @@ class GSPO(RatioLoss):
     """
 
     aggregation: Aggregation = Mean(over="sequence")
-    low: Floor = 3e-4
+    clip_low: Floor = 3e-4
     """How far below 1 (section 5.1)."""
-    high: Above = 4e-4
+    clip_high: Weight = 4e-4
     """How far above 1."""
 
     def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
         here_P, number_P = log_ratio_P.detach(), tokens.sequence_P
-        mean_P = _sums(here_P, number_P) / _sums(here_P.new_ones(len(here_P)), number_P)
-        return _clipped((mean_P + log_ratio_P - here_P).exp(), tokens.weight_P, self.low, self.high, None)
+        mean_P = sequence_sums(here_P, number_P) / sequence_sums(here_P.new_ones(len(here_P)), number_P)
+        ratio_P = (mean_P + log_ratio_P - here_P).exp()
+        return _clipped(ratio_P, tokens.streams[ADVANTAGES], self.clip_low, self.clip_high, None)
 
 
 class CISPO(RatioLoss):
-    """-sg(clip(rho, floor, cap)) A log pi (MiniMax-M1, arXiv 2506.13585, section 3.1): no token loses its gradient.
-    Without a floor it is REINFORCE under truncated importance sampling, token by token."""
+    """-sg(clip(rho, min, max)) A log pi (MiniMax-M1, arXiv 2506.13585, section 3.1): no token loses its gradient.
+    With a min of 0 it is REINFORCE under truncated importance sampling, token by token."""
 
-    cap: Cap = 5.0
+    max: Cap = 5.0
     """Largest weight (ScaleRL, arXiv 2510.13786)."""
-    floor: Floor = 0.0
+    min: Floor = 0.0
     """Smallest weight."""
 
     def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
         ratio_P = log_ratio_P.detach().exp()
-        weight_P = ratio_P.clamp(self.floor, self.cap)
-        return -weight_P * tokens.weight_P * logp_P, weight_P != ratio_P
+        weight_P = ratio_P.clamp(self.min, self.max)
+        return -weight_P * tokens.streams[ADVANTAGES] * logp_P, weight_P != ratio_P
 
 
 def _clipped(
-    ratio_P: "Tensor", weight_P: "Tensor", low: float, high: float, dual: float | None
+    ratio_P: "Tensor", advantage_P: "Tensor", low: float, high: float, dual: float | None
 ) -> "tuple[Tensor, Tensor]":
     """PPO's terms, and where they have no gradient."""
-    free_P, bound_P = -weight_P * ratio_P, -weight_P * ratio_P.clamp(1 - low, 1 + high)
+    free_P, bound_P = -advantage_P * ratio_P, -advantage_P * ratio_P.clamp(1 - low, 1 + high)
     loss_P, clipped_P = free_P.maximum(bound_P), bound_P > free_P
     if dual is not None:
-        most_P = -weight_P * dual
-        over_P = (weight_P < 0) & (loss_P > most_P)
+        most_P = -advantage_P * dual
+        over_P = (advantage_P < 0) & (loss_P > most_P)
         loss_P, clipped_P = loss_P.where(~over_P, most_P), clipped_P | over_P
     return loss_P, clipped_P
 
 
-def _sums(x_P: "Tensor", number_P: "Tensor") -> "Tensor":
+def sequence_sums(x_P: "Tensor", number_P: "Tensor") -> "Tensor":
     """The sum over each token's sequence, shape (P,)."""
     return x_P.new_zeros(int(number_P.max()) + 1).index_add(0, number_P, x_P)[number_P]

@@ -29,6 +29,10 @@ class Verdict:
     """A reward and what it rests on."""
 
     reward: float
+    success: bool
+    """Whether the task was done: partial credit is a reward without it."""
+    terms: dict[str, float] = field(default_factory=dict)
+    """The parts of a reward that has several, by name; they are logged."""
     evidence: dict[str, Any] = field(default_factory=dict)
     """`evaluator`, `matched`, and `expected` and `got` (or, for `all`, the `parts`); where it helps a `note` in
     words."""
@@ -49,7 +53,7 @@ def judge(task: Task, answer: str | None, state: dict[str, Any]) -> Verdict:
         evidence = _judge(task, task.evaluator, answer, state)
     except RecursionError:
         raise TaskError(f"task {task.id!r}: its evaluator is nested too deeply; use fewer levels") from None
-    return Verdict(float(evidence["matched"]), evidence)
+    return Verdict(float(evidence["matched"]), bool(evidence["matched"]), evidence=evidence)
 
 
 def normalise(text: str) -> str:

@@ -1,36 +1,33 @@
-"""What an episode earns: the family of rewards.
+"""What an episode earns: the family of rewards, and the task's own evaluator.
 
-What always holds: a reward is a function of task, answer, final state and seed; evidence always holds the true verdict.
+What always holds: every episode that infrastructure did not end is scored, also one that a limit cut; what a reward
+says depends on the trajectory, the final state and the seed alone; it says whether the task was done (`success`) apart
+from how much that earns.
 """
 
 from abc import abstractmethod
-from collections.abc import Awaitable
-from typing import Annotated, Any
-
-from pydantic import Field
+from collections.abc import Awaitable, Sequence
+from typing import Any
 
 from longstride.core.component import Component
+from longstride.core.numbers import Share
 from longstride.core.seeds import stream
-from longstride.core.task import Task
+from longstride.core.trajectory import Trajectory
 from longstride.rewards.evaluators import Verdict, judge
-
-Rate = Annotated[float, Field(ge=0, le=1)]
 
 
 class Reward(Component):
-    """Family: the reward of an episode that infrastructure did not end."""
+    """Family: the reward of an episode, beside what its environment gave turn by turn."""
 
     @abstractmethod
-    def __call__(
-        self, task: Task, answer: str | None, state: dict[str, Any], seed: int
-    ) -> Verdict | Awaitable[Verdict]:
+    def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict | Awaitable[Verdict]:
         """Scores an episode: at once, or, where that takes waiting, by a coroutine. The episode awaits it beside the
         steps of all others and under their deadline.
 
         Args:
-            task: the task.
-            answer: what was answered, or None.
-            state: the environment's final state.
+            trajectory: the episode, with `task`, `turns`, `answer` and why it stopped; `turn.reward` is what the
+                environment gave.
+            state: the environment's final state; `{}` where `needs_state` says that it is not needed.
             seed: the episode's seed; whatever is random derives from it.
 
         Raises:
@@ -38,22 +35,51 @@ class Reward(Component):
             JudgeFailure: whoever was to be asked gave no verdict; the trajectory is failed.
         """
 
+    def needs_state(self, trajectory: Trajectory) -> bool:
+        """Whether the final state is read, which may be costly to take."""
+        return True
+
+    def compare(self, group: Sequence[Trajectory]) -> Sequence[Verdict] | None:
+        """New verdicts for the episodes of a group, in their order, once all of an iteration have ended; None leaves
+        them as they are. What an environment gave turn by turn is added to each."""
+        return None
+
 
 class TaskReward(Reward):
     """The task's own evaluator, 0 or 1, and if wanted a judge that errs: the label noise of a learned judge (TTI's
     agrees with people in 88.9 % of cases) as a number that can be swept. With noise, evidence has the true reward as
-    `true_reward`."""
+    `true_reward`.
 
-    false_positive: Rate = 0.0
+    An episode that a limit cut before an answer counted earns 0 (TTI). A task without an evaluator is one whose
+    environment gives the reward: it is done where that is positive.
+    """
+
+    false_positive: Share = 0.0
     """Share of failures that are rewarded."""
-    false_negative: Rate = 0.0
+    false_negative: Share = 0.0
     """Share of successes that are not."""
 
-    def __call__(self, task: Task, answer: str | None, state: dict[str, Any], seed: int) -> Verdict:
-        verdict = judge(task, answer, state)
+    def needs_state(self, trajectory: Trajectory) -> bool:
+        return judged(trajectory)
+
+    def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
+        if not judged(trajectory):
+            return unjudged(trajectory)
+        verdict = judge(trajectory.task, trajectory.answer, state)
         if not (self.false_positive or self.false_negative):
             return verdict
         rate = self.false_negative if verdict.reward else self.false_positive
         flipped = stream(seed, "label_noise").random() < rate
         reward = 1.0 - verdict.reward if flipped else verdict.reward
-        return Verdict(reward, verdict.evidence | {"true_reward": verdict.reward})
+        return Verdict(reward, reward > 0, evidence=verdict.evidence | {"true_reward": verdict.reward})
+
+
+def judged(trajectory: Trajectory) -> bool:
+    """Whether there is something to judge: an evaluator, and an end that the task or an answer brought about."""
+    return bool(trajectory.task.evaluator) and (trajectory.stop.terminated or trajectory.answer is not None)
+
+
+def unjudged(trajectory: Trajectory) -> Verdict:
+    """The verdict where there is nothing to judge: only what the environment gave counts."""
+    earned = sum(turn.reward for turn in trajectory.turns)
+    return Verdict(0.0, not trajectory.task.evaluator and earned > 0)

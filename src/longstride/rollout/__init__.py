@@ -1,25 +1,16 @@
 """Rollout: plans are played to trajectories, and trajectories kept. No torch."""
 
-from longstride.rollout.context import ContextPolicy, KeepAll, KeepLast
-from longstride.rollout.episode import Episode, Plan, Said
-from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
+from longstride.rollout.context import ContextPolicy, FullHistory, LatestObservation, RecentObservations
+from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
+from longstride.rollout.planning import Groups, Planner, Sampler, Stages, by_group
+from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
-from longstride.rollout.rounds import PoolConfig
+from longstride.rollout.scheduler import PoolConfig
 from longstride.rollout.store import TrajectoryStore
-from longstride.rollout.summary import summarise
+from longstride.rollout.summary import Measure, summarise
 
 __all__ = [
-    "ContextPolicy",
-    "Episode",
-    "KeepAll",
-    "KeepLast",
-    "LanguagePlayer",
-    "Plan",
-    "Player",
-    "Pool",
-    "PoolConfig",
-    "Said",
-    "ScriptedPlayer",
-    "TrajectoryStore",
-    "summarise",
-]
+    "CompanionPlayer", "ContextPolicy", "Episode", "FullHistory", "Generation", "Groups", "LanguagePlayer",
+    "LatestObservation", "Measure", "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations",
+    "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "by_group", "summarise",
+]  # fmt: skip

@@ -2,17 +2,16 @@
 
 What always holds: a prompt is the chat format's own pieces and the sampled ids, put one behind the other; nothing is
 decoded or encoded again here (an observation's ids come from the chat format's cache), so a prompt costs one pass
-over its length. Under a `Transcript` every sampled id stands in every later prompt; under `KeepAll` a prompt continues
-the one before it and what was sampled.
+over its length. Under a `Transcript` every sampled id stands in every later prompt; under `FullHistory` a prompt
+continues the one before it and what was sampled.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
+from longstride.core.numbers import Count
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
@@ -36,7 +35,7 @@ class ContextPolicy(Component):
         """
 
 
-class Newest(ContextPolicy):
+class LatestObservation(ContextPolicy):
     """The goal and the newest observation: nothing that was said, and no older observation. For environments whose
     observation says all that is to be known of the past (Reasoning Cache)."""
 
@@ -66,22 +65,22 @@ class Transcript(ContextPolicy):
         return prompt
 
 
-class KeepAll(Transcript):
+class FullHistory(Transcript):
     """Every page stays: the prompt only grows."""
 
     def seen(self, observations: Sequence[str]) -> Sequence[str]:
         return observations
 
 
-class KeepLast(Transcript):
+class RecentObservations(Transcript):
     """Every action stays, and the newest pages; each older page becomes a placeholder (TTI, released code;
     WebAgent-R1)."""
 
-    pages: Annotated[int, Field(ge=1)] = 1
+    keep: Count = 1
     """Newest observations that are kept whole."""
     placeholder: str = "omitted"
     """What stands where an older page stood."""
 
     def seen(self, observations: Sequence[str]) -> Sequence[str]:
-        old = max(0, len(observations) - self.pages)
+        old = max(0, len(observations) - self.keep)
         return [self.placeholder] * old + list(observations[old:])

@@ -3,39 +3,48 @@
 What always holds: the randomness of a turn comes from the plan and the number of the turn alone, so an episode is the
 same whoever its neighbours are and however often it was tried; the environment is seeded with `plan.seed` (shared by
 a group), sampling also with `plan.ordinal` (not shared). A turn is recorded when the environment has taken it, and
-never after the episode ended.
+never after the episode ended. Every episode that does not fail is scored.
 
-| what happened | stop reason | judged |
+The rules of ending are asked in this order after every turn; the first that holds is the stop reason:
+
+| what happened | stop reason | |
 |---|---|---|
-| an answer | `answered` | yes |
-| the environment ended the task | `env_ended` | yes, without an answer |
-| a limit of the budget, the first that ran out | its own | no: 0 (TTI), unless an answer is held (`HELD_ANSWER`) |
-| the environment cut the episode from outside | `turns` | likewise |
-| no room in the model's context (no step is taken) | `context` | likewise |
-| an `EnvFailure`, `EngineFailure`, `JudgeFailure`, a turn past its deadline | `infra_failure` | never: it is failed |
+| an answer | `answered` | terminated |
+| the environment ended the task, and the turn was cut before it had an action | `tokens` | truncated |
+| the environment ended the task because it could not parse the turn | `parse_failure` | terminated |
+| the environment ended the task | `env_ended` | terminated |
+| the environment cut the episode from outside | `env_truncated` | truncated |
+| a limit of the budget ran out | its own | truncated |
+
+A cut turn that does not end the task is a turn like any other: the environment explains what was wrong, and goes on.
+Apart from these, an episode ends without a step: at a mark (`mark`), where the model's context has no room (`context`),
+and by an `EnvFailure`, `EngineFailure`, `JudgeFailure` or a turn past its deadline (`infra_failure`: never scored).
 """
 
 import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import NamedTuple
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory, Turn
+from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
-from longstride.rewards import Verdict
-
-Judge = Callable[[Task, str | None, dict[str, Any], int], Verdict | Awaitable[Verdict]]
-"""Task, answer, final state and seed to verdict: a `longstride.rewards.Reward`. One that asks a server returns a
-coroutine: it is awaited as part of the turn, so it holds up no other episode and the turn's deadline bounds it too."""
+from longstride.rewards import Reward, Verdict
 
 _log = logging.getLogger(__name__)
 _serials = itertools.count()
+
+
+class PastTurn(NamedTuple):
+    """A turn of an earlier episode, to be said again."""
+
+    text: str
+    ids: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -50,21 +59,28 @@ class Plan:
     group: int = 0
     iteration: int = 0
     prefix: tuple[int, ...] = ()
-    """Ids that the first turn begins with, as if the policy had said them; they are read and never trained."""
+    """Ids that its first turn of its own begins with, as if the policy had said them; they are read and never
+    trained."""
     role: str = ""
     """What a sampler made it for; see `planning`."""
+    history: tuple[PastTurn, ...] = ()
+    """Turns that are said again in the fresh environment before it begins: read and never trained. They count in the
+    budget."""
+    marks: tuple[tuple[int, ...], ...] = ()
+    """Ids at which generation pauses, and the episode with it (`StopReason.MARK`)."""
 
 
 @dataclass(slots=True)
-class Said:
-    """What a player said in one turn; see `Turn` for the first five."""
+class Generation:
+    """What a player generated for one turn; the fields are those of `Turn`."""
 
     prompt_ids: list[int]
     sampled_ids: list[int]
-    logprobs: list[float]
+    behaviour_logprobs: list[float]
     versions: list[int]
     text: str
-    finish: Literal["stop", "length", "context"] = "stop"
+    finish: Finish = "stop"
+    given: int = 0
 
 
 class Episode:
@@ -79,10 +95,12 @@ class Episode:
         self.session = next(_serials)
         """The engine's name for this episode's cache: unique in the process, and nothing else depends on it."""
         self.observations: list[str] = []
+        self.speaker = ""
+        """Whose turn is next."""
         self.ended = False
         self.trajectory = Trajectory(
-            plan.task, plan.ordinal, plan.seed, budget, group=plan.group, iteration=plan.iteration,
-            prefix=list(plan.prefix), role=plan.role,
+            plan.task, plan.ordinal, plan.seed, budget, group=plan.group, iteration=plan.iteration, role=plan.role,
+            history=len(plan.history),
         )  # fmt: skip
         self._url = ""
         self._tokens = len(plan.prefix)
@@ -102,13 +120,12 @@ class Episode:
     @property
     def opening(self) -> list[int]:
         """The ids that the turn that comes next begins with."""
-        return [] if self.turns else self.trajectory.prefix
+        return list(self.plan.prefix) if self.turns == len(self.plan.history) else []
 
     @property
-    def said(self) -> list[list[int]]:
+    def turn_ids(self) -> list[list[int]]:
         """The ids of each turn: what it began with and what was sampled."""
-        turns = self.trajectory.turns
-        return [self.trajectory.prefix + turns[0].sampled_ids, *(t.sampled_ids for t in turns[1:])] if turns else []
+        return [turn.ids for turn in self.trajectory.turns]
 
     @property
     def turn_seed(self) -> int:
@@ -122,8 +139,8 @@ class Episode:
         rest = budget.turn_tokens - len(self.opening)
         return max(1, rest if budget.tokens is None else min(rest, budget.tokens - self._tokens))
 
-    async def start(self) -> None:
-        """Resets the environment."""
+    async def start(self, reward: Reward) -> None:
+        """Resets the environment, and says again what the plan takes over from an earlier episode."""
         self._began = time.monotonic()
         try:
             first = await self.env.reset(self.plan.task, self.plan.seed)
@@ -132,21 +149,28 @@ class Episode:
             self._see(first)
         except EnvFailure as e:
             self.fail(e)
+        for text, ids in self.plan.history:
+            if not self.ended:
+                await self.take(Generation(list(ids), [], [], [], text, given=len(ids)), reward)
 
-    async def take(self, said: Said, judge: Judge) -> None:
-        """Takes one turn; ends and judges the episode where the rules say so."""
+    async def take(self, generation: Generation, reward: Reward) -> None:
+        """Takes one turn; ends and scores the episode where the rules say so."""
         try:
-            if said.finish == "context":
-                await self._end(StopReason.CONTEXT, None, judge)
+            if generation.finish == "context":
+                await self._end(StopReason.CONTEXT, None, reward)
+                return
+            if generation.finish == "mark":
+                self._record(generation, Step(Observation(self.observations[-1], self._url)), 0.0)
+                await self._end(StopReason.MARK, None, reward)
                 return
             began = time.monotonic()
-            step = await self.env.step(said.text)
+            step = await self.env.step(generation.text)
             if self.ended:  # the pool has given it up meanwhile
                 return
-            self._record(said, step, time.monotonic() - began)
-            stop = self._stop(step)
+            self._record(generation, step, time.monotonic() - began)
+            stop = self._stop(generation, step)
             if stop is not None:
-                await self._end(stop, step.answer, judge)
+                await self._end(stop, step.answer, reward)
         except (EnvFailure, JudgeFailure) as e:
             self.fail(e)
 
@@ -154,7 +178,7 @@ class Episode:
         """Ends the episode as failed. The evidence names the task, the turn (from 1; 0 is the reset) and the place."""
         trajectory = self.trajectory
         trajectory.stop = StopReason.INFRA_FAILURE
-        trajectory.reward = 0.0
+        trajectory.reward, trajectory.success, trajectory.terms = 0.0, False, {}
         trajectory.evidence = {"failure": str(cause), "task": self.plan.task.id, "turn": self._turn_number()}
         if where:
             trajectory.evidence["where"] = where
@@ -172,48 +196,56 @@ class Episode:
 
     def _see(self, observation: Observation) -> None:
         self.observations.append(observation.text)
-        self._url = observation.url
+        self._url, self.speaker = observation.url, observation.speaker
 
-    def _record(self, said: Said, step: Step, seconds: float) -> None:
+    def _record(self, generation: Generation, step: Step, seconds: float) -> None:
         seen = self.observations[-1]
         turn = Turn(
-            said.prompt_ids, said.sampled_ids, said.logprobs, said.versions, observation=seen, text=said.text,
-            action=step.action, error=step.error, url=self._url, changed=step.observation.text != seen,
-            reward=step.reward, seconds=seconds,
+            generation.prompt_ids, generation.sampled_ids,
+            [round(x, LOGPROB_DIGITS) for x in generation.behaviour_logprobs], generation.versions, observation=seen,
+            text=generation.text, action=step.action, error=step.error, url=self._url,
+            changed=step.observation.text != seen, reward=step.reward, seconds=seconds, finish=generation.finish,
+            given=generation.given, speaker=self.speaker,
         )  # fmt: skip
         self.trajectory.turns.append(turn)
-        self._tokens += len(said.sampled_ids)
+        said_again = self.turns <= len(self.plan.history)
+        self._tokens += len(generation.sampled_ids) + (generation.given if said_again else 0)
         self._tool_calls += turn.verb != "answer"
         self._held_answer = step.info.get(HELD_ANSWER, self._held_answer)
         self._see(step.observation)
 
-    def _stop(self, step: Step) -> StopReason | None:
+    def _stop(self, generation: Generation, step: Step) -> StopReason | None:
+        """The rules of ending, in order (see the module's docstring)."""
         if step.answer is not None:
             return StopReason.ANSWERED
+        if step.terminated and step.action is None:
+            return StopReason.TOKENS if generation.finish == "length" else StopReason.PARSE_FAILURE
         if step.terminated:
             return StopReason.ENV_ENDED
         if step.truncated:
-            return StopReason.TURNS
+            return StopReason.ENV_TRUNCATED
         seconds = time.monotonic() - self._began
         return self.trajectory.budget.exhausted(self.turns, self._tokens, self._tool_calls, seconds)
 
-    async def _end(self, stop: StopReason, answer: str | None, judge: Judge) -> None:
+    async def _end(self, stop: StopReason, answer: str | None, reward: Reward) -> None:
         trajectory, plan = self.trajectory, self.plan
-        if stop.truncated:
-            answer = self._held_answer
-        reward, evidence = sum(turn.reward for turn in trajectory.turns), {}
-        if plan.task.evaluator and (stop.terminated or answer is not None):
-            state = await self.env.final_state()
-            verdict = judge(plan.task, answer, state, derive(plan.seed, "reward", plan.ordinal))
-            if isinstance(verdict, Awaitable):
-                verdict = await verdict
-            if self.ended:
-                return
-            reward, evidence = reward + verdict.reward, verdict.evidence
-        trajectory.stop, trajectory.answer = stop, answer
-        trajectory.reward, trajectory.evidence = reward, evidence
+        trajectory.stop, trajectory.answer = stop, self._held_answer if stop.truncated else answer
+        state = await self.env.final_state() if reward.needs_state(trajectory) else {}
+        verdict = reward(trajectory, state, derive(plan.seed, "reward", plan.ordinal))
+        if isinstance(verdict, Awaitable):
+            verdict = await verdict
+        if self.ended:
+            return
+        set_verdict(trajectory, verdict)
         self._finish()
 
     def _finish(self) -> None:
         self.trajectory.seconds = time.monotonic() - self._began
         self.ended = True
+
+
+def set_verdict(trajectory: Trajectory, verdict: Verdict) -> None:
+    """Scores an episode: what the environment gave turn by turn, and what the verdict gives for the whole."""
+    trajectory.reward = sum(turn.reward for turn in trajectory.turns) + verdict.reward
+    trajectory.success, trajectory.terms = verdict.success, verdict.terms
+    trajectory.evidence = verdict.evidence

@@ -1,8 +1,8 @@
-"""The index of a trajectory file, a file beside it: where each line ends, its checksum, and its entry.
+"""The index of a trajectory file, a file beside it: where each line ends, its checksum, and its record.
 
 What always holds: it is written after what it tells of, and read only as far as it fits; so it may be missing, short,
-damaged or of another file, and costs time then, but tells nothing wrong of a line that the store reads. It is no
-record: what it holds can be made again from the trajectories.
+damaged or of another file, and costs time then, but tells nothing wrong of a line that the store reads. It holds
+nothing that cannot be made again from the trajectories.
 
 It is made of blocks, a line each: the checksum of the rest of the line, and a JSON list of rows.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from zlib import crc32
 
 from longstride.core.budget import StopReason
-from longstride.core.trajectory import Entry, TaskKey
+from longstride.core.trajectory import EpisodeRecord, TaskKey
 
 BLOCK = 1024
 """Rows of a block at most: what is decoded at once."""
@@ -40,7 +40,7 @@ class Index:
         """Where each line ends, in bytes; the store adds those of lines that have no row yet."""
         self.checksums = array("I")
         """CRC-32 of each line that has a row, with its newline."""
-        self.entries: list[Entry] = []
+        self.records: list[EpisodeRecord] = []
         self._tasks: dict[TaskKey, TaskKey] = {}
         self._blocks: list[tuple[int, int]] = []
         """Of each block in the file that is right: how many rows there are up to its end, and how many bytes."""
@@ -52,13 +52,13 @@ class Index:
 
     def __len__(self) -> int:
         """How many lines have a row."""
-        return len(self.entries)
+        return len(self.records)
 
-    def add(self, checksum: int, entry: Entry) -> None:
-        """Adds the row of the next line, in memory; many entries are of one task, and share what is told of it."""
-        task = self._tasks.setdefault(entry.task, entry.task)
+    def add(self, checksum: int, record: EpisodeRecord) -> None:
+        """Adds the row of the next line, in memory; many records are of one task, and share it."""
+        task = self._tasks.setdefault(record.task, record.task)
         self.checksums.append(checksum)
-        self.entries.append(entry if task is entry.task else replace(entry, task=task))
+        self.records.append(record if task is record.task else replace(record, task=task))
 
     def truncate(self, n: int) -> None:
         """Forgets all lines but the first `n`, in memory."""
@@ -82,7 +82,7 @@ class Index:
                 self._blocks.append((end, size))
 
     def _cut(self, n: int) -> None:
-        del self.ends[n:], self.checksums[n:], self.entries[n:]
+        del self.ends[n:], self.checksums[n:], self.records[n:]
 
     def _fits_to(self, rows: int, fits: Callable[[int, int, int], bool]) -> bool:
         start = self.ends[rows - 2] if rows > 1 else 0
@@ -96,13 +96,15 @@ class Index:
                 if int(checksum, 16) != crc32(block):
                     return
                 for end, check, task, facts in _DECODER.decode(block.decode("ascii")):
-                    ordinal, reward, length, stop, infeasible, group, iteration = facts
+                    ordinal, reward, success, length, stop, infeasible, group, iteration, role = facts
                     key = TaskKey(*task)
                     key = self._tasks.setdefault(key, key)
                     self.ends.append(end)
                     self.checksums.append(check)
-                    self.entries.append(
-                        Entry(key, ordinal, reward, length, StopReason(stop), infeasible, group, iteration)
+                    self.records.append(
+                        EpisodeRecord(
+                            key, ordinal, reward, success, length, StopReason(stop), infeasible, group, iteration, role
+                        )
                     )
                 size += len(line)
                 self._blocks.append((len(self), size))
@@ -110,9 +112,9 @@ class Index:
     def _encode(self, start: int, end: int) -> bytes:
         rows = [
             (end, checksum, (e.task.id, e.task.source, e.task.difficulty, e.task.template_id),
-             (e.ordinal, e.reward, e.length, e.stop.value, e.infeasible, e.group, e.iteration))
+             (e.ordinal, e.reward, e.success, e.length, e.stop.value, e.infeasible, e.group, e.iteration, e.role))
             for end, checksum, e in zip(
-                self.ends[start:end], self.checksums[start:end], self.entries[start:end], strict=True
+                self.ends[start:end], self.checksums[start:end], self.records[start:end], strict=True
             )
         ]  # fmt: skip
         block = json.dumps(rows, separators=(",", ":")).encode("ascii") + b"\n"

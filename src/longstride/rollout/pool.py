@@ -1,6 +1,6 @@
 """The pool: plays many episodes together, each a coroutine of its own, and all their questions to one player.
 
-What always holds, whatever the latencies: every plan yields exactly one trajectory, and they are handed out in the
+What always holds, whatever the latencies: every plan yields exactly one trajectory, and they are returned in the
 order that is asked for; nothing is dropped for being slow; admission is by ordinal, oldest first, as soon as a place is
 free, so a finished episode is replaced at once; an episode's content does not depend on how many play beside it. A
 failed episode is tried again under the same plan before it is reported as failed. Every environment is closed and every
@@ -25,10 +25,11 @@ from typing import Any, Self, TypeVar
 from longstride.core.errors import ConfigError, EngineFailure, RunError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
+from longstride.rewards import Reward
 from longstride.rollout.deadline import GRACE, where_running, within
-from longstride.rollout.episode import Episode, Judge, Plan, Said
+from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.players import Player
-from longstride.rollout.rounds import PoolConfig, Rounds
+from longstride.rollout.scheduler import PoolConfig, RolloutScheduler
 
 T = TypeVar("T")
 
@@ -36,13 +37,13 @@ TICK = 1.0
 """Seconds between two looks at whether the pool's thread still answers."""
 
 
-class Pool(Rounds):
+class Pool(RolloutScheduler):
     """Plays plans. A context manager; `run` alone plays a list of plans and needs none.
 
     Args:
-        player: says what is done.
+        player: acts.
         make_env: makes the environment of one episode.
-        reward: judges an episode that ended.
+        reward: scores an episode that ended.
         batch: episodes that are live at once, at least 1.
         config: everything else.
     """
@@ -51,7 +52,7 @@ class Pool(Rounds):
         self,
         player: Player,
         make_env: Callable[[], Env],
-        reward: Judge,
+        reward: Reward,
         batch: int = 512,
         config: PoolConfig | None = None,
     ) -> None:
@@ -63,8 +64,8 @@ class Pool(Rounds):
         self._waiting: list[tuple[int, int, Plan]] = []
         """Ordinal, tries so far and plan, as a heap."""
         self._live: set[asyncio.Task[None]] = set()
-        self._asked: list[tuple[int, Episode, asyncio.Future[Said | EngineFailure]]] = []
-        self._open: dict[Episode, asyncio.Future[Said | EngineFailure]] = {}
+        self._asked: list[tuple[int, Episode, asyncio.Future[Generation | EngineFailure]]] = []
+        self._open: dict[Episode, asyncio.Future[Generation | EngineFailure]] = {}
         """Questions that the player has."""
         self._gone: list[Episode] = []
         """Episodes that the player does not know yet to be over."""
@@ -108,17 +109,17 @@ class Pool(Rounds):
 
     def submit(self, plans: Sequence[Plan]) -> None:
         """Takes plans in; they are played as soon as there is room. Ordinals must be new to this pool."""
-        self._tell(lambda: self._take(plans))
+        self._call(lambda: self._take(plans))
 
     def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
-        """Waits for the trajectories of plans that were submitted, and hands them out, in this order.
+        """Waits for the trajectories of plans that were submitted, and returns them in this order.
 
         Raises:
             RunError: an environment blocks the pool's thread (it is named by where it stands).
             Exception: whatever an environment, judge or player raised that is not a failure of infrastructure.
         """
-        told, asked, answered = 0, time.monotonic(), threading.Event()
-        self._tell(answered.set)
+        shown, asked, answered = 0, time.monotonic(), threading.Event()
+        self._call(answered.set)
         while True:
             with self._changed:
                 if self._error is not None:
@@ -126,21 +127,21 @@ class Pool(Rounds):
                 ready, found = sum(ordinal in self._done for ordinal in ordinals), None
                 if ready == len(ordinals):
                     found = [self._done.pop(ordinal) for ordinal in ordinals]
-                elif ready == told:
+                elif ready == shown:
                     self._changed.wait(TICK)
-            if ready > told and progress is not None:
+            if ready > shown and progress is not None:
                 progress(ready, len(ordinals))
-            told = ready
+            shown = ready
             if found is not None:
                 return found
             if answered.is_set():
                 asked = time.monotonic()
                 answered.clear()
-                self._tell(answered.set)
+                self._call(answered.set)
             elif time.monotonic() - asked > self.config.step_deadline + GRACE:
                 raise self._blocked(time.monotonic() - asked)
 
-    def between(self, work: Callable[[], T]) -> T:
+    def run_on_sampler_thread(self, work: Callable[[], T]) -> T:
         """Does something in the player's thread, where it does not sample: give its engine new weights."""
         return self._sampling.submit(work).result()
 
@@ -148,24 +149,24 @@ class Pool(Rounds):
     def paused(self) -> Iterator[None]:
         """While it lasts nothing is asked of the player, and what it was asked is answered: its engine is free."""
         idle = threading.Event()
-        self._tell(lambda: self._pause(idle))
+        self._call(lambda: self._pause(idle))
         while not idle.wait(TICK):
             if self._error is not None:
                 raise self._error
         try:
             yield
         finally:
-            self._tell(self._go_on)
+            self._call(self._go_on)
 
     # what follows runs in the pool's thread
 
-    def _tell(self, what: Callable[[], object]) -> None:
-        def tell() -> None:
+    def _call(self, what: Callable[[], object]) -> None:
+        def call() -> None:
             what()
             self._wake.set()
 
         with suppress(RuntimeError):  # the loop has ended by an error, which `collect` raises
-            self._loop.call_soon_threadsafe(tell)
+            self._loop.call_soon_threadsafe(call)
 
     def _take(self, plans: Sequence[Plan]) -> None:
         for plan in plans:
@@ -181,7 +182,7 @@ class Pool(Rounds):
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._play())
-        except BaseException as e:  # Ctrl-C in an environment too: who collects is told
+        except BaseException as e:  # Ctrl-C in an environment too: whoever collects gets the error
             self._end_with(e)
         try:
             self._loop.run_until_complete(self._leave())
@@ -230,33 +231,35 @@ class Pool(Rounds):
                 self._open[episode] = future
             self._asked.clear()
         gone, self._gone = self._gone, []
-        for episode, said in await self._loop.run_in_executor(self._sampling, self._poll, asked, gone):
+        for episode, turn in await self._loop.run_in_executor(self._sampling, self._poll, asked, gone):
             future = self._open.pop(episode)
             if not future.done():
-                future.set_result(said)
-        await asyncio.sleep(0)  # whoever was answered goes on before more is sampled
+                future.set_result(turn)
+        await asyncio.sleep(0)  # episodes that have their turn go on before more is sampled
 
-    def _poll(self, asked: Sequence[Episode], gone: Sequence[Episode]) -> list[tuple[Episode, Said | EngineFailure]]:
+    def _poll(
+        self, asked: Sequence[Episode], gone: Sequence[Episode]
+    ) -> list[tuple[Episode, Generation | EngineFailure]]:
         """In the player's thread."""
         for episode in gone:
             self.player.release(episode)
         for episode in asked:
             self.player.ask(episode)
-        said = self.player.poll()
-        while self.config.together and len(said) < len(self._open) and not self._closing:
-            said += self.player.poll()
-        return said
+        done = self.player.poll()
+        while self.config.together and len(done) < len(self._open) and not self._closing:
+            done += self.player.poll()
+        return done
 
     async def _episode(self, plan: Plan, tries: int) -> None:
         episode = Episode(plan, self.make_env())
         try:
-            await self._bounded(episode, episode.start())
+            await self._bounded(episode, episode.start(self.reward))
             while not episode.ended:
-                said = await self._answer(episode)
-                if isinstance(said, EngineFailure):
-                    episode.fail(f"engine: {said}")
+                turn = await self._turn(episode)
+                if isinstance(turn, EngineFailure):
+                    episode.fail(f"engine: {turn}")
                 else:
-                    await self._bounded(episode, episode.take(said, self.reward))
+                    await self._bounded(episode, episode.take(turn, self.reward))
         finally:
             self._gone.append(episode)
             await within(self.config.step_deadline, episode.close())
@@ -272,8 +275,8 @@ class Pool(Rounds):
         if stuck := await within(deadline, coroutine):
             episode.fail(f"environment and judge did not finish within {deadline:g} s", where=stuck)
 
-    async def _answer(self, episode: Episode) -> Said | EngineFailure:
-        future: asyncio.Future[Said | EngineFailure] = self._loop.create_future()
+    async def _turn(self, episode: Episode) -> Generation | EngineFailure:
+        future: asyncio.Future[Generation | EngineFailure] = self._loop.create_future()
         self._asked.append((episode.plan.ordinal, episode, future))
         self._wake.set()
         return await future

@@ -1,4 +1,4 @@
-"""Replaying an episode: what was said once is said again in a new environment, and what differs is told.
+"""Replaying an episode: its actions are taken again in a new environment, and what differs is listed.
 
 What always holds: the environment is set up as it was (task, seed and budget are the trajectory's), so a world that
 depends on nothing else answers the same; no model is asked.
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.base import Env
-from longstride.rollout.episode import Episode, Judge, Plan
+from longstride.rewards import Reward
+from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 
@@ -26,32 +27,32 @@ class Difference(NamedTuple):
     now: Any
 
 
-def replay(trajectory: Trajectory, make_env: Callable[[], Env], reward: Judge) -> tuple[Trajectory, list[Difference]]:
-    """Says again what was said in a trajectory.
+def replay(trajectory: Trajectory, make_env: Callable[[], Env], reward: Reward) -> tuple[Trajectory, list[Difference]]:
+    """Takes the actions of a trajectory again.
 
     Args:
         trajectory: as it was stored.
         make_env: makes an environment as the run had it.
-        reward: judges as the run did.
+        reward: scores as the run did.
 
     Returns:
         what came out, and where it differs from what was stored (timings aside).
 
     Raises:
-        RunError: the episode failed for want of infrastructure before it took a turn: there is nothing to say again.
+        RunError: the episode failed for want of infrastructure before it took a turn: no action can be taken again.
     """
-    said = [turn.text for turn in trajectory.turns]
-    if not said:
+    texts = [turn.text for turn in trajectory.turns]
+    if not texts:
         raise RunError(f"episode {trajectory.ordinal} took no turn ({trajectory.stop}): nothing can be replayed")
 
-    def say(episode: Episode) -> str:
-        return said[min(episode.turns, len(said) - 1)]
+    def act(episode: Episode) -> str:
+        return texts[min(episode.turns, len(texts) - 1)]
 
     # an episode that tokens or seconds ended in the old run ends after as many turns in this one
-    budget = trajectory.budget.model_copy(update={"turns": len(said), "seconds": None})
+    budget = trajectory.budget.model_copy(update={"turns": len(texts), "seconds": None})
     t = trajectory
     plan = Plan(t.task, t.ordinal, t.seed, budget, t.group, t.iteration, tuple(t.prefix), t.role)
-    again = Pool(ScriptedPlayer(say), make_env, reward, batch=1).run([plan])[0]
+    again = Pool(ScriptedPlayer(act), make_env, reward, batch=1).run([plan])[0]
     found = [
         Difference(k, name, getattr(old, name), getattr(new, name))
         for k, (old, new) in enumerate(zip(trajectory.turns, again.turns, strict=False), 1)
@@ -60,7 +61,7 @@ def replay(trajectory: Trajectory, make_env: Callable[[], Env], reward: Judge) -
     ]
     found += [
         Difference(0, name, getattr(trajectory, name), getattr(again, name))
-        for name in ("length", "answer", "reward")
+        for name in ("length", "answer", "reward", "success")
         if getattr(trajectory, name) != getattr(again, name)
     ]
     if again.stop.failed and not trajectory.stop.failed:

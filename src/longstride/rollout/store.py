@@ -3,8 +3,8 @@
 What always holds: a batch that `append` returned from is on the disk; a batch that it raised for is not in the file
 at all; a last line that a crash left without its end is never read, and is cut off before the next write. Reading
 changes neither the file nor its index, so a run may be looked at while it writes. What is in memory of a trajectory is
-its entry and where its line ends, never its turns. The file is the record, and the index spares reading it: a line that
-is not the one that the index tells of is an error, not an answer.
+its record and where its line ends, never its turns. The file is what counts, and the index spares reading it: a line
+that is not the one that the index tells of is an error, not an answer.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 from zlib import crc32
 
 from longstride.core.errors import RunError
-from longstride.core.trajectory import Entry, Trajectory
+from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.rollout.index import Index
 
 _BUFFER = 1 << 20
@@ -87,7 +87,7 @@ class TrajectoryStore:
         return found
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def records(self) -> Sequence[EpisodeRecord]:
         """What replay needs to know of each trajectory; it grows with `append`. Lines without a row in the index are
         read the first time.
 
@@ -96,8 +96,8 @@ class TrajectoryStore:
         """
         if len(self._index) < len(self):
             for k, line in enumerate(self._lines(len(self._index)), len(self._index)):
-                self._index.add(crc32(line), self._parse(k, line).entry())
-        return self._index.entries
+                self._index.add(crc32(line), self._parse(k, line).record())
+        return self._index.records
 
     def append(self, trajectories: Sequence[Trajectory]) -> None:
         """Writes a batch and waits until it is on the disk.
@@ -115,7 +115,7 @@ class TrajectoryStore:
                         line = trajectory.to_json().encode("ascii") + b"\n"
                         size += _write(f, line)
                         ends.append(size)
-                        rows.append((crc32(line), trajectory.entry()))
+                        rows.append((crc32(line), trajectory.record()))
                     os.fsync(f.fileno())
                     if created:
                         _sync_folder(self.path.parent)

@@ -4,32 +4,42 @@ What always holds: failed episodes are counted in `failed` and in nothing else; 
 the count beside it says so; keys are in one fixed order, so equal lists give equal JSON.
 """
 
+from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from longstride.core.component import Component
 from longstride.core.trajectory import Trajectory
 
 MEASURES: dict[str, Callable[[Trajectory], float]] = {
     "success": lambda t: float(t.success),
+    "reward": lambda t: t.reward,
     "length": lambda t: float(t.length),
     "sampled_tokens": lambda t: float(t.sampled_tokens),
-    "gain": lambda t: t.reward - t.turns[0].reward if t.turns else 0.0,
     "prompt_tokens": lambda t: float(sum(len(turn.prompt_ids) for turn in t.turns)),
 }
-"""What an evaluation says of an episode, by name: what claims compare. `gain` is what was earned after the first turn:
-where attempts are scored one by one (`envs.puzzles.Attempts`), what the later ones changed."""
+"""What every evaluation measures of an episode, by name: what claims compare."""
+
+
+class Measure(Component):
+    """Family: what a recipe measures of an episode besides `MEASURES`; its name is the class name in snake case."""
+
+    @abstractmethod
+    def __call__(self, trajectory: Trajectory) -> float:
+        """The value for an episode that did not fail."""
 
 
 def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
     """The summary that metrics rows carry.
 
     Returns:
-        `episodes` (not failed), `failed`, `env_steps` and `sampled_tokens` (sums), `success` (share with a positive
-        reward), `length` and `length_success` (mean environment steps of all and of successes), `timeouts` (share
-        that a budget cut), `invalid` (share of turns without a parsed action), `actions` {verb: count}, `stops`
-        {reason: count}, `by_difficulty`, `by_source` and, where a sampler gave them several roles, `by_role` {name:
-        {`episodes`, `success`, `length`}}.
+        `episodes` (not failed), `failed`, `env_steps` and `sampled_tokens` (sums), `success` (share that did the task),
+        `reward` (mean), `length` and `length_success` (mean environment steps of all and of successes), `timeouts`
+        (share that a limit cut), `cut` and `invalid` (share of turns whose generation a limit cut, and of those without
+        a parsed action), `actions` {verb: count}, `stops` {reason: count}, `by_difficulty`, `by_source` and, where a
+        sampler gave them several roles, `by_role` {name: {`episodes`, `success`, `length`}}; where rewards have several
+        terms, `terms` {name: mean over the episodes that have it}.
     """
     given = list(trajectories)
     played = [t for t in given if not t.stop.failed]
@@ -38,7 +48,10 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
     by_difficulty: dict[str, list[Trajectory]] = {"easy": [], "medium": [], "hard": []}
     by_source: dict[str, list[Trajectory]] = defaultdict(list)
     by_role: dict[str, list[Trajectory]] = defaultdict(list)
+    terms: dict[str, list[float]] = defaultdict(list)
     for t in played:
+        for name, value in t.terms.items():
+            terms[name].append(value)
         by_difficulty[t.task.difficulty].append(t)
         by_source[t.task.source].append(t)
         by_role[t.role].append(t)
@@ -47,9 +60,11 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         "failed": len(given) - len(played),
         "env_steps": steps,
         "success": _mean([t.success for t in played]),
+        "reward": _mean([t.reward for t in played]),
         "length": _mean([t.length for t in played]),
         "length_success": _mean([t.length for t in played if t.success]),
         "timeouts": _mean([t.stop.truncated for t in played]),
+        "cut": _mean([turn.finish == "length" for t in played for turn in t.turns]),
         "invalid": verbs["invalid"] / steps if steps else 0.0,
         "sampled_tokens": sum(t.sampled_tokens for t in played),
         "actions": dict(sorted(verbs.items())),
@@ -57,6 +72,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         "by_difficulty": {name: _brief(part) for name, part in by_difficulty.items() if part},
         "by_source": {name: _brief(by_source[name]) for name in sorted(by_source)},
         **({"by_role": {name: _brief(by_role[name]) for name in sorted(by_role)}} if len(by_role) > 1 else {}),
+        **({"terms": {name: _mean(terms[name]) for name in sorted(terms)}} if terms else {}),
     }
 
 

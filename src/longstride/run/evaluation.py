@@ -1,4 +1,4 @@
-"""Evaluation: a player on held-out tasks at the test horizon.
+"""Evaluation: a player on held-out tasks under the test budget.
 
 What always holds: task k of an evaluation has the same environment seed and the same sampling seed whatever the
 policy, the iteration or the arm of a claim, so that two evaluations of one recipe seed are paired task by task;
@@ -15,18 +15,17 @@ from longstride.core.errors import RunError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
-from longstride.curriculum.schedules import BudgetSchedule
 from longstride.engines.base import Engine
 from longstride.learner import parallel
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
-from longstride.rollout.summary import MEASURES, summarise
-from longstride.run.checkpoint import latest_checkpoint
+from longstride.rollout.summary import MEASURES, Measure, summarise
+from longstride.run.checkpoint import check_format, latest_checkpoint
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
-from longstride.strategies import Course, Direct, Played, Strategy
+from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.baselines import BASELINES
 
 Progress = Callable[[int, int], None]
@@ -39,56 +38,55 @@ class Result(NamedTuple):
     """See `rollout.summary.summarise`."""
     interval: tuple[float, float]
     """95 % Wilson interval of the success rate over the episodes that did not fail."""
-    played: list[Played]
+    episodes: list[EvalEpisode]
     """Of all tasks, in their order; then of all of them again, for each further sample."""
     tasks: int
     """How many tasks there are."""
+    further: tuple[Measure, ...] = ()
+    """What the recipe measures besides `rollout.summary.MEASURES`."""
 
     @property
     def trajectories(self) -> list[Trajectory]:
-        """The episodes that count, in the order of `played`."""
-        return [p.trajectory for p in self.played]
+        """The trajectories that count, in the order of `episodes`."""
+        return [e.trajectory for e in self.episodes]
 
     @property
     def outcomes(self) -> list[float | None]:
         """Reward of each task, in order, the mean of its samples; None where all of them failed."""
-        return self._means(lambda p: p.trajectory.reward)
+        return self._means(lambda e: e.trajectory.reward)
 
     @property
     def measures(self) -> dict[str, list[float | None]]:
-        """What claims compare, by name and task: means of `rollout.summary.MEASURES` over the samples, and of what the
-        strategy measured; `success_easy` and so on, None where a task is of another difficulty; and where there are
-        several samples, the chance that one of k solves it (`pass@k`, for k of 2, 4, 8 and so on)."""
-        found = {name: self._means(lambda p, of=measure: of(p.trajectory)) for name, measure in MEASURES.items()}
-        for name in dict.fromkeys(name for p in self.played for name in p.measures):
-            found[name] = self._means(lambda p, name=name: p.measures[name])
-        difficulties = [p.trajectory.task.difficulty for p in self.played[: self.tasks]]
+        """What claims compare, by name and task: means over the samples of `rollout.summary.MEASURES`, of what the
+        recipe measures besides, and of what the strategy measured; `success_easy` and so on, None where a task is of
+        another difficulty; and where there are several samples, the chance that one of k solves it (`pass@k`, for k of
+        2, 4, 8 and so on)."""
+        measured = MEASURES | {m.type_name(): m for m in self.further}
+        found = {name: self._means(lambda e, of=measure: of(e.trajectory)) for name, measure in measured.items()}
+        for name in dict.fromkeys(name for e in self.episodes for name in e.measures):
+            found[name] = self._means(lambda e, name=name: e.measures[name])
+        difficulties = [e.trajectory.task.difficulty for e in self.episodes[: self.tasks]]
         for d in DIFFICULTIES:
             found[f"success_{d}"] = [
                 s if difficulty == d else None for s, difficulty in zip(found["success"], difficulties, strict=True)
             ]
         k = 2
-        while k * self.tasks <= len(self.played):
+        while k * self.tasks <= len(self.episodes):
             found[f"pass@{k}"] = [
-                pass_at_k(len(samples), sum(p.trajectory.success for p in samples), k) if len(samples) >= k else None
+                pass_at_k(len(samples), sum(e.trajectory.success for e in samples), k) if len(samples) >= k else None
                 for samples in self._by_task
             ]
             k *= 2
         return found
 
     @property
-    def _by_task(self) -> list[list[Played]]:
+    def _by_task(self) -> list[list[EvalEpisode]]:
         """The samples of each task that did not fail."""
-        return [[p for p in self.played[k :: self.tasks] if not p.trajectory.stop.failed] for k in range(self.tasks)]
+        return [[e for e in self.episodes[k :: self.tasks] if not e.trajectory.stop.failed] for k in range(self.tasks)]
 
-    def _means(self, measure: Callable[[Played], float | None]) -> list[float | None]:
-        measured = ([v for p in samples if (v := measure(p)) is not None] for samples in self._by_task)
+    def _means(self, measure: Callable[[EvalEpisode], float | None]) -> list[float | None]:
+        measured = ([v for e in samples if (v := measure(e)) is not None] for samples in self._by_task)
         return [round(fmean(values), 6) if values else None for values in measured]
-
-
-def limits_by_difficulty(schedule: BudgetSchedule, iteration: int) -> dict[str, int]:
-    """What a schedule allows, as it stands in a metrics row."""
-    return {d: schedule.at(iteration, d) for d in DIFFICULTIES}
 
 
 def evaluate_player(
@@ -98,14 +96,13 @@ def evaluate_player(
     strategy: Strategy | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Plays each task `evaluation.samples` times under the recipe's budget and test horizon; `strategy` wraps the
-    environments, and says what is played beside. The first sample of a task does not depend on how many there are.
+    """Plays each task `evaluation.samples` times under the recipe's test budget; `strategy` wraps the environments, and
+    says what is played besides. The first sample of a task does not depend on how many there are.
 
     What counts is the recipe's `evaluation.reward`, whatever is trained on.
     """
     strategy = strategy or Direct()
-    turns = limits_by_difficulty(recipe.test_horizon, 1)
-    budgets = {d: strategy.budget(recipe.budget.model_copy(update={"turns": turns[d]})) for d in turns}
+    budgets = {d: strategy.budget(recipe.test_budget.at(1, d)) for d in DIFFICULTIES}
     plans = [
         Plan(t, n * len(tasks) + k, derive(recipe.seed, "eval", k), budgets[t.difficulty], group=k)
         for n in range(recipe.evaluation.samples)
@@ -113,23 +110,23 @@ def evaluate_player(
     ]
     make_env = lambda: strategy.wrap(recipe.tasks.env())  # noqa: E731
     pool = Pool(player, make_env, recipe.evaluation.reward, recipe.tasks.at_once, recipe.pool)
-    played = _play(
-        strategy.stages(plans, player),
-        lambda stage: parallel.gathered(pool.run(parallel.scatter(stage), progress)),
+    episodes = _play(
+        strategy.run(plans, player),
+        lambda stage: parallel.unscatter(pool.run(parallel.scatter(stage), progress)),
     )
-    trajectories = [p.trajectory for p in played]
-    whole = [t for t in trajectories if not t.stop.failed]
-    interval = wilson_interval(sum(t.success for t in whole), len(whole)) if whole else (0.0, 1.0)
-    return Result(summarise(trajectories), interval, played, len(tasks))
+    trajectories = [e.trajectory for e in episodes]
+    counted = [t for t in trajectories if not t.stop.failed]
+    interval = wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
+    return Result(summarise(trajectories), interval, episodes, len(tasks), recipe.evaluation.measures)
 
 
-def _play(course: Course, play: Callable[[Sequence[Plan]], list[Trajectory]]) -> list[Played]:
+def _play(stages: EvalPlan, play: Callable[[Sequence[Plan]], list[Trajectory]]) -> list[EvalEpisode]:
     """What the stages of an evaluation return; `play` plays one."""
-    stage = next(course)
+    stage = next(stages)
     while True:
         found = play(stage)
         try:
-            stage = course.send(found)
+            stage = stages.send(found)
         except StopIteration as e:
             return e.value
 
@@ -145,7 +142,7 @@ def evaluate_policy(
 
     Args:
         policy: what is evaluated.
-        recipe: gives environment, context, sampling, budget, test horizon, reward and seed.
+        recipe: gives environment, context, sampling, test budget, reward and seed.
         tasks: the recipe's held-out tasks if left out.
         strategy: `Direct()` if left out.
         progress: called with (episodes done, all).
@@ -182,6 +179,7 @@ def load_run(path: Path) -> tuple[Recipe, Policy]:
     """
     if not (path / "run.toml").is_file():
         raise RunError(f"{path} is no run folder: it has no run.toml; give the folder that `longstride train` wrote")
+    check_format(path)
     recipe, checkpoint = load_toml(Recipe, path / "run.toml"), latest_checkpoint(path)
     if checkpoint is None:
         raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")

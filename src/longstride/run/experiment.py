@@ -12,8 +12,8 @@ from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
 
 if TYPE_CHECKING:
-    from longstride.cluster.config import ClusterConfig
     from longstride.run.folder import Listener
+    from longstride.run.placement import Placement
 
 DEFAULT = "recipe"
 """Type of a file that names none."""
@@ -40,7 +40,7 @@ class Experiment(Component):
         folder: Path,
         listener: "Listener | None" = None,
         resume: bool = False,
-        cluster: "ClusterConfig | None" = None,
+        placement: "Placement | None" = None,
     ) -> None:
         """Runs it in a run folder (see docs/architecture.md for what that holds).
 
@@ -49,10 +49,10 @@ class Experiment(Component):
             listener: takes every metrics row and the progress between rows.
             resume: go on after the last checkpoint of the run in `folder`; start it where there is none. It may take
                 longer than before, nothing else may differ.
-            cluster: where the run is spread over a Ray cluster: what goes where.
+            placement: where the run goes; in this process if left out.
 
         Raises:
-            ConfigError: this experiment cannot be spread over a cluster.
+            ConfigError: this experiment cannot run there.
             RunError: the folder holds a run already, or another experiment's; a damaged checkpoint; a full disk.
         """
 

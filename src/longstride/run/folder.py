@@ -1,9 +1,9 @@
 """The run folder: what a run writes (docs/architecture.md says what it holds), and what of it the loop needs in memory.
 `RunFiles` is what every experiment's run has, `RunFolder` what a language agent's has besides.
 
-What always holds: it is the last whole iteration's whenever the process ends, however it ends; what stands in it after
-the last checkpoint is dropped when the run goes on. Where several processes train, the first one writes, and the others
-read the checkpoint that they go on from: all must see the folder.
+What always holds: it is that of the last complete iteration whenever the process ends, however it ends; what stands in
+it after the last checkpoint is dropped when the run goes on; `format.json` says how it is written. Where several
+processes train, the first one writes, and the others read the checkpoint that they go on from: all must see the folder.
 """
 
 import errno
@@ -11,29 +11,32 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
+from longstride import __version__
 from longstride.core.config import dump_toml
 from longstride.core.errors import LongstrideError, RunError
-from longstride.core.seeds import stream
-from longstride.core.trajectory import Entry, Trajectory
+from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
-from longstride.learner.learner import Learner
-from longstride.learner.turn_critic import TurnCritic
-from longstride.models.load import Policy, save_policy
 from longstride.rollout.store import TrajectoryStore
-from longstride.run.checkpoint import latest_checkpoint, save_checkpoint, write_atomically
-from longstride.run.evaluation import Result, limits_by_difficulty
+from longstride.run.checkpoint import (
+    FORMAT,
+    FORMAT_FILE,
+    check_format,
+    latest_checkpoint,
+    save_checkpoint,
+    write_atomically,
+)
+from longstride.run.evaluation import Result
 from longstride.run.experiment import Experiment, load_experiment
+from longstride.run.imitation import TRAJECTORIES
 from longstride.run.recipe import Recipe
 
 SHOWN = 40
 """Evaluation episodes that are kept in `episodes/`, the same tasks before and after."""
-TRAJECTORIES = "trajectories.jsonl"
 N = TypeVar("N", int, float)
 
 
@@ -45,7 +48,7 @@ class Listener(Protocol):
         ...
 
     def progress(self, phase: str, done: int, total: int) -> None:
-        """Is told how far a phase (`rollout`, `train`, `eval`) is."""
+        """Takes how far a phase (`rollout`, `train`, `eval`) is."""
         ...
 
 
@@ -77,7 +80,7 @@ class RunFiles:
         self.leads = parallel.rank() == 0
         if self.leads:
             _take_folder(experiment, folder, resume)
-        parallel.told(lambda: None)  # the others wait for it
+        parallel.broadcast(lambda: None)  # the others wait for it
         self.checkpoint = latest_checkpoint(folder)
         self.iteration, self.rows = self.counter("iteration", int), self.counter("rows", int)
         self.seconds_before = self.counter("seconds", float)
@@ -117,7 +120,7 @@ class RunFiles:
         )
 
     def row(self, kind: str, **values: Any) -> None:
-        """Writes a metrics row and tells the listener."""
+        """Writes a metrics row and passes it to the listener."""
         if not self.leads:
             return
         row = {
@@ -156,8 +159,8 @@ class RunFiles:
         self.saved = f"iteration {self.iteration}"
 
     @contextmanager
-    def full_disk_told(self) -> Iterator[None]:
-        """Says of a disk that is full what is kept.
+    def explains_full_disk(self) -> Iterator[None]:
+        """Adds to the error of a full disk what is kept.
 
         Raises:
             RunError: the disk is full.
@@ -174,45 +177,60 @@ class RunFiles:
 
 
 class RunFolder(RunFiles):
-    """The folder of a language agent's run, with its trajectories; arguments and errors are those of `RunFiles`."""
+    """The folder of a language agent's run, with its trajectories; arguments and errors are those of `RunFiles`.
+
+    Every process of several has the records of all episodes; the first one alone writes.
+    """
 
     def __init__(self, recipe: Recipe, folder: Path, listener: Listener, resume: bool) -> None:
         super().__init__(recipe, folder, listener, resume)
         self.recipe = recipe
-        self.kept: list[Entry] = []
+        self.kept: list[EpisodeRecord] = []
         """Everything that replay admitted, oldest first."""
         self.started: set[str] = set()
         self.solved: set[str] = set()
         self.store = TrajectoryStore(folder / TRAJECTORIES)
+        self._fresh: dict[int, Trajectory] = {}
+        """The newest iteration, by ordinal."""
         if self.leads:
-            # checkpoints do not say it that were made before iterations could differ in size
-            episodes = self.counter("episodes", int, self.iteration * recipe.episodes)
+            episodes = self.counter("episodes", int)
             if len(self.store) < episodes:
                 raise self.lacking("episodes", episodes, len(self.store))
             self.store.truncate(episodes)
-            self._remember()
             (folder / "episodes").mkdir(exist_ok=True)
+        self.records: list[EpisodeRecord] = []
+        """Of every episode so far, oldest first."""
+        self._remember(parallel.broadcast(lambda: list(self.store.records)))
 
-    def chosen(self, iteration: int, trajectories: list[Trajectory]) -> list[Trajectory]:
-        """Takes in an iteration's episodes; returns what is trained on."""
+    def collect(self, iteration: int, trajectories: list[Trajectory]) -> int:
+        """Takes in an iteration's episodes; returns how many of them replay admits."""
         before = len(self.kept)
-        self.store.append(trajectories)
-        self._remember()
-        fresh, rng = len(self.kept) - before, stream(self.recipe.seed, "replay", iteration)
-        return self.store.read(entry.ordinal for entry in self.recipe.replay.draw(self.kept, fresh, rng))
+        self.iteration = iteration
+        if self.leads:
+            self.store.append(trajectories)
+        self._fresh = {t.ordinal: t for t in trajectories}
+        self._remember([t.record() for t in trajectories])
+        return len(self.kept) - before
 
-    def _remember(self) -> None:
-        """Takes note of what the store holds and was not noted yet."""
-        for entry in self.store.entries[self.episodes :]:
+    def read(self, records: Sequence[EpisodeRecord]) -> list[Trajectory]:
+        """The episodes that records stand for; every process must ask for them. Those of the newest iteration are not
+        read again from the disk."""
+        older = [r.ordinal for r in records if r.ordinal not in self._fresh]
+        stored = dict(zip(older, parallel.broadcast(lambda: self.store.read(older)) if older else [], strict=True))
+        return [self._fresh.get(r.ordinal) or stored[r.ordinal] for r in records]
+
+    def _remember(self, records: Sequence[EpisodeRecord]) -> None:
+        for record in records:
+            self.records.append(record)
             self.episodes += 1
-            self.env_steps += entry.length
-            if entry.stop.failed:
+            self.env_steps += record.length
+            if record.stop.failed:
                 continue
-            self.started.add(entry.task.id)
-            if entry.success:
-                self.solved.add(entry.task.id)
-            if self.recipe.replay.admits(entry):
-                self.kept.append(entry)
+            self.started.add(record.task.id)
+            if record.success:
+                self.solved.add(record.task.id)
+            if self.recipe.replay.admits(record):
+                self.kept.append(record)
 
     def evaluated(self, policy: str, strategy: str, result: Result) -> None:
         """Writes an evaluation row."""
@@ -220,7 +238,7 @@ class RunFolder(RunFiles):
             "eval",
             policy=policy,
             strategy=strategy,
-            horizon=limits_by_difficulty(self.recipe.test_horizon, 1),
+            horizon=self.recipe.test_budget.limits("turns", 1),
             summary=result.summary,
             interval=list(result.interval),
             outcomes=result.outcomes,
@@ -235,35 +253,21 @@ class RunFolder(RunFiles):
         chosen = [trajectories[k * len(trajectories) // n] for k in range(n)]
         write_atomically(self.folder / "episodes" / f"{name}.jsonl", "".join(t.to_json() + "\n" for t in chosen))
 
-    def mine(self, group: int) -> bool:
-        """Whether this process plays the episodes of a group: groups are dealt out in turn."""
-        return group // self.recipe.group % parallel.world() == parallel.rank()
+    def plays(self, group: int) -> bool:
+        """Whether this process plays the episodes of a group: processes take groups in turn."""
+        return group // self.recipe.group_size % parallel.world() == parallel.rank()
 
     def pending(self) -> list[Trajectory]:
         """What of this process's episodes was played before the last checkpoint, and not trained on."""
-        return [t for t in self.checkpoint.pending() if self.mine(t.group)] if self.checkpoint else []
-
-    def save(
-        self, policy: Policy, learner: Learner, critic: TurnCritic | None, finished: Sequence[Trajectory] = ()
-    ) -> None:
-        """Makes a checkpoint of all processes' state.
-
-        Args:
-            policy: as it is now.
-            learner: after the iteration's update.
-            critic: likewise.
-            finished: trajectories of later iterations that this process has.
-        """
-        tensors, numbers = learner.state()
-        tensors, numbers = tensors | (critic.state() if critic else {}), numbers | {"episodes": self.episodes}
-        pending = parallel.gather(finished)
-        self.keep(partial(save_policy, policy), tensors, numbers, pending)
+        return [t for t in self.checkpoint.pending() if self.plays(t.group)] if self.checkpoint else []
 
 
 def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
     """Makes the folder this recipe's, or says why it cannot be."""
     path, metrics = folder / "run.toml", folder / "metrics.jsonl"
     begun = path.exists() and metrics.exists() and metrics.stat().st_size > 0  # else nothing would be lost
+    if begun:
+        check_format(folder)
     if begun and not resume:
         raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
     if begun:
@@ -278,4 +282,5 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as e:
         raise RunError(f"{folder} cannot be a run folder: {e.filename} is a file; choose another folder") from e
+    write_atomically(folder / FORMAT_FILE, json.dumps({"format": FORMAT, "longstride": __version__}) + "\n")
     write_atomically(path, dump_toml(experiment))

@@ -1,5 +1,4 @@
-"""Recipe and claim as data: the five choices of the loop and their numbers, and what a paper says comes of them. No
-torch.
+"""A recipe as data: the five choices of the loop and their numbers. No torch.
 
 What always holds: two runs of one recipe give the same numbers. TOML and overrides are `core.config`'s.
 """
@@ -11,25 +10,27 @@ from pydantic import model_validator
 
 import longstride.envs.puzzles
 import longstride.envs.sites.tasks  # noqa: F401 (members of TaskSource that can be named in TOML)
-from longstride.core.budget import Budget
 from longstride.core.component import Component
-from longstride.curriculum.schedules import BudgetSchedule
+from longstride.core.numbers import Count
+from longstride.curriculum import BudgetSchedule, TaskCurriculum, Uniform
 from longstride.engines.base import Sampling
 from longstride.engines.config import EngineConfig, Local
 from longstride.envs.base import TaskSource
-from longstride.learner.config import Count, LearnerConfig
-from longstride.learner.critic import Critic
-from longstride.methods import GAE, Credit, Loss, Reinforce, Replay
+from longstride.learner.config import LearnerConfig
+from longstride.learner.critics import CriticConfig
+from longstride.methods import Credit, Loss, Reinforce, Replay
 from longstride.methods.losses import RatioLoss
 from longstride.rewards import Reward, TaskReward
 from longstride.rollout.context import ContextPolicy
 from longstride.rollout.planning import Groups, Sampler
-from longstride.rollout.rounds import PoolConfig
+from longstride.rollout.scheduler import PoolConfig
+from longstride.rollout.summary import Measure
 from longstride.run.experiment import Experiment
+from longstride.run.imitation import Cloning, Imitation
+from longstride.run.placement import Placement
 from longstride.strategies import Direct, Strategy
 
 if TYPE_CHECKING:
-    from longstride.cluster.config import ClusterConfig
     from longstride.run.folder import Listener
 
 
@@ -41,13 +42,15 @@ class Evaluation(Component):
     samples: Count = 1
     """Episodes of each of them: several tell how often one of k solves it."""
     every: Count = 1
-    """Iterations between evaluations; the warm start and the last iteration are always evaluated."""
+    """Iterations between evaluations; the start and the last iteration are always evaluated."""
     sampling: Sampling | None = None
     """How tokens are drawn; as in training if left out."""
     reward: Reward = TaskReward()
     """What counts as success: the tasks' own evaluators, unless they need a judge."""
     strategies: tuple[Strategy, ...] = (Direct(),)
     """Test-time strategies, each a row of its own."""
+    measures: tuple[Measure, ...] = ()
+    """What is measured of an episode besides `rollout.summary.MEASURES`."""
     baselines: bool = True
     """Whether the trivial policies are run on the same tasks, once."""
 
@@ -59,9 +62,8 @@ class Evaluation(Component):
         return self
 
 
-class Stage(Component):
-    """A part of a run with another objective, from some iteration on; what is left out stays as the stage before had
-    it."""
+class ObjectivePhase(Component):
+    """A part of a run with another objective, from some iteration on; what is left out stays as it was before."""
 
     after: Count
     """The last iteration before it."""
@@ -71,39 +73,52 @@ class Stage(Component):
     """In place of the recipe's."""
 
 
+class Companion(Component):
+    """A model that speaks in the episodes beside the policy, and is never trained."""
+
+    model: str
+    """As `Recipe.model`."""
+    context: ContextPolicy
+    """How a history becomes its prompt."""
+    sampling: Sampling = Sampling()
+    """How its tokens are drawn."""
+
+
 class Recipe(Experiment):
-    """A method for language agents, and its numbers. Iteration 0 is the warm start."""
+    """A method for language agents, and its numbers. Iteration 0 is the start: the model, after `cloning` if any."""
 
     iterations: Count
     """Rounds of collecting and training."""
-    episodes: Count
+    episodes_per_iteration: Count
     """Episodes started in each iteration."""
-    group: Count = 1
-    """Episodes of one task and one start: what group-relative credit compares. A divisor of `episodes`."""
+    group_size: Count = 1
+    """Episodes of one task and one start: what group-relative credit compares. It divides `episodes_per_iteration`."""
     model: str = "base"
     """Where the policy starts: `base` (the shipped one), a folder, or a Hugging Face name."""
+    cloning: Cloning | None = None
+    """Demonstrations that the policy is trained on before the first iteration; none if left out."""
     tasks: TaskSource
     """Where training and held-out tasks and their environments come from."""
-    horizon: BudgetSchedule
-    """Turns that a training episode may take, by iteration and difficulty."""
-    tokens: BudgetSchedule | None = None
-    """Sampled tokens that a training episode may take, by iteration and difficulty; left out: `budget.tokens`."""
-    test_horizon: BudgetSchedule
-    """Turns that an evaluation episode may take; asked for iteration 1 always, so that it does not move during a
-    run."""
-    budget: Budget = Budget()
-    """Every other limit of an episode; its `turns` are replaced by the horizon."""
+    curriculum: TaskCurriculum = Uniform()
+    """Which of the training tasks are drawn."""
+    budget: BudgetSchedule
+    """What a training episode may take, by iteration and difficulty."""
+    test_budget: BudgetSchedule
+    """What an evaluation episode may take; asked for iteration 1 always, so that it does not move during a run."""
     sampler: Sampler = Groups()
     """Which episodes of these tasks are played, in stages."""
     context: ContextPolicy
     """How a history becomes a prompt."""
+    companions: dict[str, Companion] = {}
+    """Other models, by the name that the environment gives a speaker (`Observation.speaker`); the policy speaks for
+    everyone else."""
     sampling: Sampling = Sampling()
     """How tokens are drawn."""
     engine: EngineConfig = Local()
     """Where they come from."""
     pool: PoolConfig = PoolConfig()
     """How episodes are played side by side, and how far ahead of the update."""
-    stored: str = ""
+    replay_run: str = ""
     """Folder of a run whose trajectories are trained on, iteration by iteration, instead of new ones; nothing is rolled
     out but for evaluation. Empty rolls out."""
     reward: Reward
@@ -111,37 +126,45 @@ class Recipe(Experiment):
     replay: Replay
     """Which of all collected episodes are trained on."""
     credit: Credit
-    """Which tokens of them are trained, with which weight."""
+    """Which tokens of them are trained, with which advantage."""
     loss: Loss = Reinforce()
-    """What an optimiser step makes of the weights."""
+    """What an optimiser step makes of the advantages."""
     learner: LearnerConfig = LearnerConfig()
     """The optimiser step."""
-    critic: Critic | None = None
-    """What learns the values of turns, where credit reads them."""
-    stages: tuple[Stage, ...] = ()
+    critic: CriticConfig | None = None
+    """What learns the estimates that credit reads."""
+    imitation: Imitation | None = None
+    """Demonstrations that are trained on beside the collected episodes, in every iteration; none if left out."""
+    objectives: tuple[ObjectivePhase, ...] = ()
     """Other objectives later on, by iteration."""
     evaluation: Evaluation = Evaluation()
     """What is measured."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.episodes % self.group:
-            raise ValueError(f"episodes ({self.episodes}) must be a multiple of group ({self.group})")
-        if self.sampler.staged and self.pool.staleness:
+        if self.episodes_per_iteration % self.group_size:
             raise ValueError(
-                f"sampler {self.sampler.type_name()} decides what is played by what came before: set pool.staleness to "
-                f"0, not {self.pool.staleness}"
+                f"episodes_per_iteration ({self.episodes_per_iteration}) must be a multiple of group_size "
+                f"({self.group_size})"
             )
-        if [s.after for s in self.stages] != sorted({s.after for s in self.stages}):
-            raise ValueError("stages go by iteration: `after` must ascend")
+        if self.pool.staleness:
+            for part in (self.sampler, self.curriculum):
+                if part.adaptive:
+                    raise ValueError(
+                        f"{part.type_name()} decides what is played by what came before: set pool.staleness to 0, not "
+                        f"{self.pool.staleness}"
+                    )
+        if [phase.after for phase in self.objectives] != sorted({phase.after for phase in self.objectives}):
+            raise ValueError("objectives go by iteration: `after` must ascend")
+        needed = frozenset().union(*(at.credit.estimates for at in (self, *self.objectives) if at.credit))
+        given = self.critic.estimates if self.critic else frozenset()
+        if needed - given or (self.critic and not needed & given):
+            raise ValueError(
+                "a critic goes with a credit that reads its estimates: the credit reads "
+                f"{', '.join(sorted(needed)) or 'none'}, the critic gives {', '.join(sorted(given)) or 'none'}; for "
+                "PPO set credit.values='critic' and critic.type='turn_value' together"
+            )
         drawn = (self.sampling.temperature, self.sampling.top_p)
-        credits = (at.credit for at in (self, *self.stages))
-        reads = any(isinstance(credit, GAE) and credit.values == "critic" for credit in credits)
-        if reads != (self.critic is not None):
-            raise ValueError(
-                "a critic goes with credit that reads its values: credit={type='gae', values='critic'} and critic={} "
-                "belong together"
-            )
         for loss in self.losses:
             if isinstance(loss, RatioLoss) and drawn != (1.0, 1.0):
                 raise ValueError(
@@ -152,13 +175,18 @@ class Recipe(Experiment):
 
     @property
     def losses(self) -> list[Loss]:
-        """Of all stages."""
-        return [self.loss, *(stage.loss for stage in self.stages if stage.loss)]
+        """Of all objectives."""
+        return [self.loss, *(phase.loss for phase in self.objectives if phase.loss)]
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether what an iteration plays depends on what was played before."""
+        return self.sampler.adaptive or self.curriculum.adaptive
 
     def at(self, iteration: int) -> Self:
-        """The recipe as it stands in an iteration: with the choices of the stages that have begun."""
-        begun = [stage for stage in self.stages if stage.after < iteration]
-        chosen = {name: choice for s in begun for name in ("credit", "loss") if (choice := getattr(s, name))}
+        """The recipe as it stands in an iteration: with the choices of the objectives that have begun."""
+        begun = [phase for phase in self.objectives if phase.after < iteration]
+        chosen = {name: choice for phase in begun for name in ("credit", "loss") if (choice := getattr(phase, name))}
         return self.model_copy(update=chosen)
 
     def train(
@@ -166,12 +194,12 @@ class Recipe(Experiment):
         folder: Path,
         listener: "Listener | None" = None,
         resume: bool = False,
-        cluster: "ClusterConfig | None" = None,
+        placement: Placement | None = None,
     ) -> None:
-        """See `trainer.train`."""
+        """See `run.loop.train`."""
         from longstride.run.loop import train
 
-        train(self, folder, listener, resume, cluster)
+        train(self, folder, listener, resume, placement)
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

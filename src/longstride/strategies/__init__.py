@@ -1,8 +1,8 @@
 """Strategies: what is done with a policy at test time, and the trivial policies beside it. No torch."""
 
 from longstride.strategies.anytime import Anytime
-from longstride.strategies.base import Course, Direct, Played, Strategy
+from longstride.strategies.base import Direct, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.baselines import BASELINES
 from longstride.strategies.check_again import CheckAgain
 
-__all__ = ["Anytime", "BASELINES", "CheckAgain", "Course", "Direct", "Played", "Strategy"]
+__all__ = ["Anytime", "BASELINES", "CheckAgain", "Direct", "EvalEpisode", "EvalPlan", "Strategy"]

@@ -9,30 +9,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import Field
+import numpy as np
 
 from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
-from longstride.methods.progress import regret
-from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answering, cuts
+from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answer_plan, cuts
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player
-from longstride.strategies.base import Course, Played, Strategy
+from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
 
-Count = Annotated[int, Field(ge=1)]
 APART = 2**32
 """Between the ordinals of two episodes' answers: more than one is asked for, or there are episodes."""
 
 
 class Anytime(Strategy):
     """The first answer counts. Beside it answers are asked for at the start and wherever a step or the answer begins,
-    as `rollout.branching.ForcedTermination` does; `anytime` is 1 - normalised regret: the mean height, over the tokens
-    of the budget, of the share of right ones among them (`methods.progress.regret`). A place is as many tokens from
+    as MRT's `ForcedTermination` does; `anytime` is 1 - normalised regret: the mean height, over the tokens
+    of the budget, of the share of right ones among them (`regret`). A place is as many tokens from
     the start as an answer there begins with; the answer itself is not counted."""
 
     answers: Count = 1
@@ -45,7 +44,7 @@ class Anytime(Strategy):
     def name(self) -> str:
         return f"anytime_{self.answers}"
 
-    def stages(self, plans: Sequence[Plan], player: Player) -> Course:
+    def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """Raises: ConfigError where no language model plays, or episodes have several turns."""
         if not isinstance(player, LanguagePlayer):
             raise ConfigError(
@@ -66,7 +65,7 @@ class Anytime(Strategy):
         asked = [self._asked(plan, t, player.chat) for plan, t in zip(plans, episodes, strict=True)]
         answers = iter((yield [plan for of_one in asked for plan in of_one]))
         return [
-            Played(t, self._measures(plan, list(islice(answers, len(of_one)))))
+            EvalEpisode(t, self._measures(plan, list(islice(answers, len(of_one)))))
             for plan, t, of_one in zip(plans, episodes, asked, strict=True)
         ]
 
@@ -74,10 +73,10 @@ class Anytime(Strategy):
         """The plans of an episode's answers, place by place; of a failed one none."""
         if episode.stop.failed:
             return []
-        said, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(CLOSING)
-        prefixes = [tuple(said[:place] + closing) for place in sorted({0, *cuts(chat, said, MARKS)})]
+        thought, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(CLOSING)
+        prefixes = [tuple(thought[:place] + closing) for place in sorted({0, *cuts(chat, thought, MARKS)})]
         return [
-            replace(answering(plan, prefix, LONGEST), ordinal=(plan.ordinal + 1) * APART + n)
+            replace(answer_plan(plan, prefix, LONGEST), ordinal=(plan.ordinal + 1) * APART + n)
             for n, prefix in enumerate(prefix for prefix in prefixes for _ in range(self.answers))
         ]
 
@@ -95,3 +94,29 @@ class Anytime(Strategy):
 def _tokens(plan: Plan) -> int:
     """Tokens that an episode may sample."""
     return min(plan.budget.turn_tokens, plan.budget.tokens or plan.budget.turn_tokens)
+
+
+def regret(tokens_T: Sequence[float], solved_T: Sequence[float], budget: float) -> float:
+    """Normalised regret of a trace against one that is right from the first token on (arXiv 2503.07572; the
+    release's `regret.ipynb`): 1 minus the mean height of its success curve up to the budget. The curve begins at 0,
+    goes in straight lines from point to point and stays after the last.
+
+    Args:
+        tokens_T: how long the trace was at each point, ascending, above 0.
+        solved_T: share of answers given there that were right.
+        budget: tokens, above 0.
+
+    Returns:
+        In [0, 1].
+
+    Raises:
+        ValueError: lengths differ or are not ascending, or the budget is not positive.
+    """
+    x, y = np.array([0.0, *tokens_T]), np.array([0.0, *solved_T])
+    if len(x) != len(y) or (np.diff(x) <= 0).any() or budget <= 0:
+        raise ValueError(
+            f"regret needs ascending tokens above 0, a success rate for each of them and a budget above 0; got "
+            f"{list(tokens_T)}, {list(solved_T)}, {budget}"
+        )
+    within = x < budget
+    return 1 - float(np.trapezoid(np.append(y[within], np.interp(budget, x, y)), np.append(x[within], budget)) / budget)

@@ -10,15 +10,16 @@ from collections.abc import Generator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from longstride.core.budget import Budget, Limit
+from longstride.core.budget import Budget
 from longstride.core.component import Component
+from longstride.core.numbers import Limit
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
 
 
-class Played(NamedTuple):
+class EvalEpisode(NamedTuple):
     """What one plan of an evaluation came to."""
 
     trajectory: Trajectory
@@ -27,7 +28,7 @@ class Played(NamedTuple):
     """What the strategy measured beside `rollout.summary.MEASURES`, by name; None where something failed."""
 
 
-Course = Generator[Sequence[Plan], list[Trajectory], list[Played]]
+EvalPlan = Generator[Sequence[Plan], list[Trajectory], list[EvalEpisode]]
 """Yields the plans of a stage, is sent their trajectories in their order, and returns what each plan of the evaluation
 came to."""
 
@@ -48,14 +49,14 @@ class Strategy(Component):
         """The environment of one episode as the policy meets it."""
         return env
 
-    def stages(self, plans: Sequence[Plan], player: Player) -> Course:
+    def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """How the plans of an evaluation are played: all of them at once, and nothing else.
 
         Args:
             plans: their seeds are those of the tasks; whatever is added takes its own from them.
             player: who plays.
         """
-        return [Played(t) for t in (yield plans)]
+        return [EvalEpisode(t) for t in (yield plans)]
 
 
 class Direct(Strategy):

@@ -2,7 +2,7 @@
 
 What always holds: a verdict rests on one option for every question, chosen by more than half of the votes; where that
 is not to be had the trajectory is failed (`JudgeFailure`), never rewarded with 0; a task that needs no judge gets the
-verdict of `evaluators.judge` and nobody is asked. What is asked and what the replies are worth is `web.judging.rubric`'s,
+verdict of `evaluators.judge` and nobody is asked. What is asked and what the replies are worth is `judging.rubric`'s,
 which also sees to it that neither an answer nor a page can end its quotation and speak for the prompt.
 """
 

@@ -1,0 +1,38 @@
+"""What a run has collected so far, as its components may read it.
+
+What always holds: it holds what came before the present iteration, so whatever is decided by it is decided again in the
+same way after a resume.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from longstride.core.component import Component
+from longstride.core.trajectory import EpisodeRecord, Trajectory
+
+
+class Experience(Protocol):
+    """What a run has collected before the present iteration, and its models as they are now."""
+
+    @property
+    def records(self) -> Sequence[EpisodeRecord]:
+        """Every earlier episode, oldest first."""
+        ...
+
+    def read(self, records: Sequence[EpisodeRecord]) -> list[Trajectory]:
+        """The episodes that records stand for."""
+        ...
+
+    def memory(self, owner: Component) -> dict[str, Any]:
+        """What a component keeps between iterations: plain JSON data, which it changes in place. It is saved with each
+        checkpoint."""
+        ...
+
+    def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
+        """Of each sampled token of `methods.Sample`s, its log-probability under the policy as it is now."""
+        ...
+
+    @property
+    def critic(self) -> Any:
+        """The `learner.critics.Critic` at work, or None."""
+        ...

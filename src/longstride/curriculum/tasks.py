@@ -1,0 +1,41 @@
+"""Which tasks an iteration plays.
+
+What always holds: a draw depends on the random stream that it is given, on the episodes of earlier iterations and on
+what the curriculum has kept in `Experience.memory`, and on nothing else, so a resumed run draws the same tasks.
+"""
+
+import random
+from abc import abstractmethod
+from typing import ClassVar
+
+from longstride.core.component import Component
+from longstride.core.experience import Experience
+from longstride.core.task import Task
+from longstride.envs.base import TaskSource
+
+
+class TaskCurriculum(Component):
+    """Family: which tasks are drawn."""
+
+    adaptive: ClassVar[bool] = True
+    """Whether it depends on earlier iterations; then nothing is rolled out ahead of the update."""
+
+    @abstractmethod
+    def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+        """`n` tasks for the groups of an iteration.
+
+        Args:
+            source: where tasks come from.
+            n: how many.
+            rng: the draw's own stream.
+            experience: what came before.
+        """
+
+
+class Uniform(TaskCurriculum):
+    """Tasks as the source draws them, with replacement."""
+
+    adaptive: ClassVar[bool] = False
+
+    def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+        return source.sample(rng, n)

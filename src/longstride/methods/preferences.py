@@ -1,0 +1,97 @@
+"""Losses of pairs: what is preferred against what is not.
+
+What always holds: the gradient of a pair's loss f(h) is f'(h) (d log pi(preferred) - d log pi(other)), which is exactly
+the gradient of `Reinforce` with the advantages that `reweigh` makes, so the learner does not know that there are pairs;
+the two samples of a pair have the same `Sample.pair` and are in one optimiser step. The logged `loss` is the
+surrogate's.
+
+With h = log pi(w) / ref(w) - log pi(l) / ref(l), summed over the tokens of each sequence:
+
+| loss | of a pair | |
+|---|---|---|
+| `DPO` | -log sigmoid(beta h) | Rafailov et al., arXiv 2305.18290, equation 7 |
+| `IPO` | (h - 1 / (2 tau))^2 | Azar et al., arXiv 2310.12036, equation 17 |
+"""
+
+from abc import abstractmethod
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
+
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Positive
+from longstride.methods.aggregation import Aggregation, Constant
+from longstride.methods.base import ADVANTAGES, REFERENCE, Sample
+from longstride.methods.losses import Reinforce
+
+PREFERRED = "preferred"
+"""Stream that is 1 on every token of the preferred sequence of a pair, and 0 on the other's."""
+
+
+def pair(preferred: Sample, other: Sample, number: int) -> list[Sample]:
+    """Two samples as a pair; `number` tells it from other pairs."""
+    return [
+        replace(s, pair=number, streams=s.streams | {PREFERRED: [value] * len(s.sampled_ids)})
+        for s, value in ((preferred, 1.0), (other, 0.0))
+    ]
+
+
+class PairLoss(Reinforce):
+    """Family of losses of a pair, in h."""
+
+    aggregation: Aggregation = Constant()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | {REFERENCE}
+
+    @property
+    def depends_on_policy(self) -> bool:
+        return True
+
+    @abstractmethod
+    def slope(self, margin: float) -> float:
+        """d loss / d h at h = `margin`."""
+
+    def reweigh(self, samples: Sequence[Sample], logprobs: Sequence[Sequence[float]]) -> list[Sample]:
+        """Every token of the preferred sequence weighs -slope, every token of the other one +slope. With
+        `Constant()` the step's loss is the mean over sequences, so weights are doubled: it is the mean over pairs.
+
+        Raises:
+            ConfigError: a sample has no partner.
+        """
+        sides: defaultdict[int, dict[bool, float]] = defaultdict(dict)
+        for s, logps in zip(samples, logprobs, strict=True):
+            preferred = s.streams.get(PREFERRED)
+            if s.pair < 0 or preferred is None:
+                raise ConfigError(f"loss {self.type_name()} compares pairs; the credit made a sample that is in none")
+            sides[s.pair][preferred[0] > 0] = sum(logps) - sum(s.streams[REFERENCE])
+        if any(len(found) != 2 for found in sides.values()):
+            raise ConfigError(f"loss {self.type_name()} compares pairs; a sample of a pair is missing from its step")
+        slopes = {number: self.slope(found[True] - found[False]) for number, found in sides.items()}
+        return [
+            replace(s, streams=s.streams | {ADVANTAGES: [2 * sign * slopes[s.pair]] * len(s.sampled_ids)})
+            for s in samples
+            for sign in (-1.0 if s.streams[PREFERRED][0] > 0 else 1.0,)
+        ]
+
+
+class DPO(PairLoss):
+    """Direct preference optimisation."""
+
+    beta: Positive = 0.1
+    """Strength of the hold on the reference."""
+
+    def slope(self, margin: float) -> float:
+        return -self.beta / (1 + exp(self.beta * margin))
+
+
+class IPO(PairLoss):
+    """Identity preference optimisation."""
+
+    tau: Positive = 0.1
+    """Regularisation: the margin that is aimed at is 1 / (2 tau)."""
+
+    def slope(self, margin: float) -> float:
+        return 2 * (margin - 1 / (2 * self.tau))

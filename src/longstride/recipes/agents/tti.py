@@ -1,0 +1,163 @@
+"""TTI: test-time interaction scaling. Shen et al., 2025, "Thinking vs. Doing", arXiv 2506.07976.
+
+Online filtered behaviour cloning in which the turns an episode may take grow with the iteration. A short horizon
+teaches to be right quickly and cannot explore; a long one from the start clones successes full of arbitrary actions;
+growing it gives both.
+
+| place | choice | paper and released code (WebVoyager) | here |
+|---|---|---|---|
+| plan | tasks uniform with replacement | 15 iterations of 512 episodes | 10 of 256: minutes on two cores |
+| plan | `Multiplicative` | h = clip(10 i, 30), released as 10, 20, 20, 30; tests at 30 | clip(8 i, 24); tests at 24 |
+| roll out | `FullHistory` | placeholder for older pages, 3 screenshots kept | all pages stay: 24 of them fit |
+| roll out | sampling | temperature 1.0, top-p 0.95 | the same |
+| score | `TaskReward` | prompted judge, 88.9 % agreement with people | programmatic, exact |
+| credit | `TTIReplay`, `FilteredBC` | 512 successes, half recency and half site balance; 1/|a| per token | the same, 256 successes |
+| update | AdamW, warm-up 20, cosine to 2000 steps, weight decay 0.01 | one epoch | the same |
+| update | rate, betas, clip, batch | 4e-6, (0.9, 0.999), 0.01, 32 | 5e-4, (0.9, 0.95), 1.0, 64 |
+
+Deviations: a model of about a million parameters on embedded sites stands for Gemma-3-12B on the web, so learning
+rate, clipping and batch are a small model's; turns that could not be parsed are not cloned; replay's recency goes by
+time, and is drawn once (the release groups by task and draws on every rank); an environment failure is never a reward
+of 0.
+"""
+
+import heapq
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Literal
+
+from longstride.claims.claim import Claim
+from longstride.core.experience import Experience
+from longstride.core.numbers import Count, Share
+from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
+from longstride.curriculum import Additive, Fixed, Multiplicative
+from longstride.engines.base import Sampling
+from longstride.learner.config import LearnerConfig
+from longstride.methods import Constant, Credit, Reinforce, Replay, Sample
+from longstride.recipes.setups import sites
+from longstride.recipes.setups.sites import LONG, SHEET, SHORT
+from longstride.stats import Ordering
+
+
+class FilteredBC(Credit):
+    """Filtered behaviour cloning:  max_theta  sum over tau with success, sum_t  (1 / |a_t|) log pi_theta(a_t | context_t)
+
+    Each turn of a success is a sample, each of its tokens weighs 1 / |a_t|: the mean over samples is TTI's loss. A turn
+    whose text could not be parsed is never imitated: the reward cannot be owed to what did nothing, and cloning it would
+    teach malformed text. TTI clones those too. There is no importance weight, as in TTI: the replay is off-policy, and how
+    far is decided by `keep` and `mix` alone.
+    """
+
+    drop_unchanged: bool = False
+    """WebGym's repetition filter (arXiv 2601.02439): leaves out turns after which the page looked the same, the last
+    turn excepted, since an answer changes no page."""
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        return [
+            Sample.of(trajectory, turn, [1 / len(turn.sampled_ids)] * len(turn.sampled_ids))
+            for trajectory in trajectories
+            if trajectory.success and not trajectory.stop.failed
+            for turn in trajectory.turns
+            if turn.sampled_ids and turn.action is not None and self._did_something(turn, trajectory)
+        ]
+
+    def _did_something(self, turn: Turn, trajectory: Trajectory) -> bool:
+        return turn.changed or turn is trajectory.turns[-1] or not self.drop_unchanged
+
+
+class TTIReplay(Replay):
+    """All successes so far; when there are more than `keep`, a draw that prefers new ones and rare classes.
+
+    With k = 1..n the position in time (n the newest) and c_k the inverse frequency of the class of k, normalised: p_k
+    = mix * k / sum(k) + (1 - mix) * c_k. Two quirks of the released code are not copied: there k counts in groups by
+    task (only roughly in time), and every data-parallel rank draws its own set. The paper's Algorithm 1 has mix = 1.
+    """
+
+    keep: Count = 512
+    """Trajectories of one update."""
+    mix: Share = 0.5
+    """Share of recency in p; the rest balances classes."""
+    balance: Literal["source", "difficulty", "template_id"] = "source"
+    """Field of the task that is the class (TTI: the site)."""
+    top_p: Share = 1.0
+    """Of the successes of one task only those no longer than this percentile of their lengths; 1 keeps all."""
+
+    def wants(self, episode: EpisodeRecord) -> bool:
+        # An `answer n/a` is the cheapest way to be right: cloned, it would be the answer to everything.
+        return episode.success and not episode.infeasible
+
+    def weights(self, kept: Sequence[EpisodeRecord]) -> list[float]:
+        """The p_k of `kept`, oldest first; they sum to 1."""
+        classes = [getattr(t.task, self.balance) for t in kept]
+        count, n = Counter(classes), len(kept)
+        # Inverse frequencies add up to the number of classes: each class has the same share.
+        rare = {c: (1 - self.mix) / (size * len(count)) for c, size in count.items()}
+        return [self.mix * k / (n * (n + 1) / 2) + rare[c] for k, c in enumerate(classes, 1)]
+
+    def draw(
+        self, kept: Sequence[EpisodeRecord], fresh: int, rng: random.Random, experience: Experience
+    ) -> list[EpisodeRecord]:
+        """`keep` of the short successes without replacement (`fresh` makes no difference: TTI replays all of history).
+
+        Drawn as a race of exponential clocks with rates p_k (Efraimidis and Spirakis, 2006): the first `keep` to ring
+        are distributed like successive draws without replacement.
+        """
+        short = self._short(kept)
+        if len(short) <= self.keep:
+            return short
+        rings = [(rng.expovariate(p), k) for k, p in enumerate(self.weights(short))]
+        return [short[k] for k in sorted(k for _, k in heapq.nsmallest(self.keep, rings))]
+
+    def _short(self, kept: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
+        if self.top_p == 1:
+            return list(kept)
+        lengths: defaultdict[str, list[int]] = defaultdict(list)
+        for t in kept:
+            lengths[t.task.id].append(t.length)
+        # No length lies between two neighbours in order, so the lower neighbour serves as the interpolated percentile.
+        longest = {
+            task: sorted(found)[math.floor((len(found) - 1) * self.top_p + 1e-9)] for task, found in lengths.items()
+        }
+        return [t for t in kept if t.length <= longest[t.task.id]]
+
+
+RECIPE = sites.recipe(
+    "tti",
+    credit=FilteredBC(),
+    loss=Reinforce(aggregation=Constant()),
+    iterations=10,
+    budget={"turns": Multiplicative(start=SHORT, limit=LONG)},
+    sampling=Sampling(temperature=1.0, top_p=0.95),
+    replay=TTIReplay(keep=256, mix=0.5),
+    learner=LearnerConfig(lr=5e-4, warmup_steps=20, decay_steps=2000, batch_samples=64),
+)
+
+ARM = sites.arm(RECIPE, iterations=10).replace(evaluation={"tasks": 400})
+FIXED_SHORT, FIXED_LONG = {"turns": Fixed(limit=SHORT)}, {"turns": Fixed(limit=LONG)}
+
+CLAIM = Claim(
+    name="tti",
+    paper="arXiv 2506.07976, section 5 and table 1",
+    statement="Growing the horizon multiplicatively beats training at a fixed short and at a fixed long horizon.",
+    recipe=ARM,
+    arms={
+        "multiplicative": ARM,
+        "additive": ARM.replace(budget={"turns": Additive(start=SHORT, limit=LONG, step=1)}),
+        "fixed_short": ARM.replace(budget=FIXED_SHORT),
+        "fixed_long": ARM.replace(budget=FIXED_LONG),
+        "sheet_multiplicative": ARM.replace(tasks=SHEET),
+        "sheet_fixed_short": ARM.replace(tasks=SHEET, budget=FIXED_SHORT),
+    },
+    expected=Ordering(
+        relations=(
+            "multiplicative > fixed_short by 0.02",
+            "multiplicative > fixed_long by 0.02",
+            "multiplicative > additive",
+        )
+    ),
+    # everything is on the first page of a sheet: there is nothing to explore, so the longer horizon must not pay
+    control=Ordering(relations=("sheet_multiplicative > sheet_fixed_short by 0.05",)),
+    check_again="multiplicative",
+)

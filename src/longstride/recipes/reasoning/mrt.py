@@ -1,0 +1,203 @@
+"""MRT: meta reinforcement fine-tuning. Qu, Yang et al., 2025, "Optimizing Test-Time Compute via Meta Reinforcement
+Fine-Tuning", arXiv 2503.07572.
+
+A long thought is a sequence of attempts, and each should bring an answer nearer, whatever the budget will be: to
+minimise regret over the tokens that are spent. So episodes begin in the middle of the policy's own thought; a part of
+them must answer at once, and the others are paid for what they add to that.
+
+| place | choice | paper and release (R1-Distill-Qwen-1.5B, DeepScaleR-1.5B) | here |
+|---|---|---|---|
+| plan | `ForcedTermination` | a trace, cut after a random number of attempts; half of the rollouts must answer, half go on | the same, cut before any step or the answer |
+| plan | groups | 4 branches a boundary in the online release | 8 from a place, of 32 traces |
+| roll out | what forces an answer | "time is up" and the end of the thought | `Action: answer` |
+| roll out | sampling | temperature 0.9 (online release), 16,384 tokens | temperature 1, 80 tokens |
+| score | `TaskReward` | right or wrong | the same |
+| credit | `ProgressCredit` | outcome and progress; first released as reward less that of answering at once | both, alpha 1 as in the online release |
+| update | `PPO` | GRPO | as in `dr_grpo`: no division by length or deviation |
+| test | `Anytime` | normalised regret of answers forced at every step of a trace, 8 a step | the same, 1 a step |
+| test | budgets | regret at 1/4 to 2 times the tokens of training | half and 2 times |
+
+Deviations: model and tasks are those of `grpo`; those that go on do so until they answer, not for one attempt more,
+so that progress is that of all that follows; its bonus is one number an episode, as in the paper (the later release
+finds it better than one number an attempt). The trace that leads to the place is sampled by the newest policy, where
+the paper's is older, and not trained.
+
+The claim compares 1 - normalised regret (`anytime`, see `strategies.Anytime`). A test budget is another thing: it cuts a
+thought and asks for no answer. The length penalty beside it is that of arXiv 2502.04463.
+"""
+
+from collections.abc import Sequence
+from math import exp
+from statistics import fmean, pstdev
+
+from pydantic import Field
+
+from longstride.claims.claim import Claim
+from longstride.core.numbers import Count, Share, Weight
+from longstride.core.trajectory import Trajectory
+from longstride.methods import PPO, Constant, Credit, GroupRelative, Sample, group_advantages
+from longstride.methods.advantages import EQUAL, Baseline, Normalize
+from longstride.recipes.setups import puzzles
+from longstride.recipes.setups.puzzles import ALIKE
+from longstride.rewards import TaskReward, Verdict
+from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answer_plan, cuts
+from longstride.rollout.planning import Groups, Planner, Sampler, Stages
+from longstride.stats import Ordering
+from longstride.strategies import Anytime, Direct
+
+TRACE, GO_ON, FORCED = "trace", "go_on", "forced"
+"""What an episode was made for: `Trajectory.role`. A state is a task and what was thought about it so far; some of its
+episodes must answer at once, the others may go on; a trace only led to the state."""
+
+
+class ForcedTermination(Sampler):
+    """The policy's own thought about each task is cut at a random place, and a group begins there of which a part must
+    answer at once.
+
+    The trace is an episode of its own. The places are its start and all marks, equally likely.
+    """
+
+    marks: tuple[str, ...] = MARKS
+    """Tokens before which a trace may be cut."""
+    closing: str = CLOSING
+    """What ends a thought."""
+    forced: Share = Field(default=0.5, gt=0)
+    """Part of a group that must answer at once; the rest may go on."""
+    longest: Count = LONGEST
+    """Tokens that such an answer may take, beyond the budget."""
+    everywhere: bool = False
+    """Whether groups begin at all places of a trace, as in the paper's online release."""
+
+    def plan(self, planner: Planner) -> Stages:
+        traces = yield [plan for task in planner.tasks(planner.groups) for plan in planner.group(task, 1, role=TRACE)]
+        closing = tuple(planner.chat.encode(self.closing))
+        plans = []
+        for trace in traces:
+            thought = trace.turns[0].sampled_ids if trace.turns else []
+            places = [0, *cuts(planner.chat, thought, self.marks)]
+            for place in places if self.everywhere else [planner.rng.choice(places)]:
+                group = planner.group(trace.task, prefix=thought[:place], role=GO_ON)
+                forced = round(self.forced * len(group))
+                # an action from the same state, so it is held against those that go on from there
+                plans += [answer_plan(plan, plan.prefix + closing, self.longest, FORCED) for plan in group[:forced]]
+                plans += group[forced:]
+        return traces + (yield plans)
+
+
+class ProgressCredit(Credit):
+    """MRT(RL): the outcome, and a bonus for what it is above that of answering at once from the same state.
+
+    | role | advantage of each sampled token |
+    |---|---|
+    | `trace` | not trained |
+    | `forced` | A: the words of its answer |
+    | `go_on` | A + `bonus` * (r - m), with m the mean reward of the state's forced episodes |
+
+    A is the advantage among the state's episodes of the same role, which began with the same ids. Where no episode was
+    forced there is no bonus, and this is `GroupRelative`. The sum is the paper's outcome plus bonus; the first release
+    describes r - m in the place of A.
+
+    Bias, as the tests measure it: m does not depend on what the episode itself says, so in expectation the bonus is a
+    baseline. With `leave_one_out` and without a scale the gradient is exactly (1 + bonus) times that of the success of
+    going on, plus that of the success of answering at once; with `mean` over n episodes of a role 1 becomes
+    (n - 1) / n. It is not the gradient of outcome plus bonus: the paper holds the answer at once fixed, so
+    -bonus times the gradient of its success is left out.
+    """
+
+    bonus: Weight = 1.0
+    """Weight of progress (alpha)."""
+    baseline: Baseline = "mean"
+    """Baseline of A; see `group_advantages`."""
+    normalize: Normalize = "none"
+    """Divisor of A; see `group_advantages`. The bonus is never divided."""
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        played = [t for t in trajectories if t.role != TRACE and not t.stop.failed]
+        keys = [(t.group, t.role) for t in played]
+        rewards: dict[tuple[int, str], list[float]] = {}
+        for key, t in zip(keys, played, strict=True):
+            rewards.setdefault(key, []).append(t.reward)
+        numbers = {key: n for n, key in enumerate(rewards)}
+        outcome_N = group_advantages(
+            [t.reward for t in played], [numbers[key] for key in keys], self.baseline, self.normalize
+        )
+        samples = []
+        for t, advantage in zip(played, outcome_N.tolist(), strict=True):
+            at_once = rewards.get((t.group, FORCED))
+            if t.role != FORCED and at_once:
+                advantage += self.bonus * (t.reward - fmean(at_once))
+            samples += [Sample.of(t, turn, [advantage] * len(turn.sampled_ids)) for turn in t.turns if turn.sampled_ids]
+        return samples
+
+
+class LengthPenalty(TaskReward):
+    """A right answer earns more the shorter it is beside the other right answers of its group: r (1 - weight *
+    sigmoid(z)), where z is how many deviations it is longer than their mean, in sampled tokens (Arora and Zanette, 2025,
+    arXiv 2502.04463). A wrong answer earns what it did, so brevity is never bought with one."""
+
+    weight: Share = 0.2
+    """Largest share of its reward that a success loses (alpha)."""
+
+    def compare(self, group: Sequence[Trajectory]) -> list[Verdict]:
+        lengths = [t.sampled_tokens for t in group if t.success]
+        return [
+            Verdict(t.reward * (1 - self.weight * _longer(t.sampled_tokens, lengths) * t.success), t.success)
+            for t in group
+        ]
+
+
+def _longer(length: int, lengths: Sequence[int]) -> float:
+    """In (0, 1): how much longer an episode is than the successes of its group; 1/2 is their mean."""
+    deviation = pstdev(lengths) if lengths else 0.0
+    return 1 / (1 + exp(-(length - fmean(lengths)) / deviation)) if deviation >= EQUAL else 0.5
+
+
+TOKENS = 80
+"""Sampled tokens of a training episode; those of a test are twice as many."""
+HALF = TOKENS // 2
+BUDGETS = (Anytime(within=(HALF,)), Direct(tokens=HALF))
+"""The whole budget of a turn, twice that of training, and half that of training."""
+
+RECIPE = puzzles.recipe(
+    "mrt",
+    iterations=60,
+    budget={"tokens": TOKENS},
+    sampler=ForcedTermination(),
+    credit=ProgressCredit(bonus=1.0),
+    loss=PPO(aggregation=Constant(length=puzzles.TOKENS, per="episode")),
+    evaluation={"every": 20, "strategies": BUDGETS},
+)
+
+ARM = puzzles.arm(RECIPE, tasks=600)
+_outcome = GroupRelative(normalize="none")
+GRPO = ARM.replace(sampler=Groups(), episodes_per_iteration=72, credit=_outcome)
+"""Outcome reward alone, from the start of every task, in about as many sampled tokens: GRPO as in `dr_grpo`."""
+
+CLAIM = Claim(
+    name="mrt",
+    paper="arXiv 2503.07572",
+    statement="Paying for progress leads to less regret than paying for the outcome, and to more right answers, at half "
+    "the tokens of training and at twice as many; a penalty on length leads to fewer.",
+    recipe=ARM,
+    arms={
+        "mrt": ARM,
+        "branches": ARM.replace(credit={"bonus": 0.0}),
+        "grpo": GRPO,
+        "short": GRPO.replace(reward=LengthPenalty(weight=0.4)),
+        "alike_mrt": ARM.replace(tasks=ALIKE),
+        "alike_grpo": GRPO.replace(tasks=ALIKE),
+    },
+    measure="anytime",
+    expected=Ordering(
+        relations=(
+            "mrt > grpo",
+            f"mrt > grpo in anytime@{HALF}",
+            "mrt > branches",
+            "mrt > grpo in success",
+            f"mrt@direct_{HALF}_tokens > grpo@direct_{HALF}_tokens in success",
+            "mrt > short in success",
+        )
+    ),
+    # a thought of two steps has one place at which it could go on
+    control=Ordering(relations=("alike_mrt > alike_grpo by 0.03",)),
+)

@@ -1,0 +1,129 @@
+"""Demonstrations as training data: before a run (`Cloning`) and beside it (`Imitation`).
+
+What always holds: only what succeeded is imitated; a demonstration is played in the recipe's own environment under its
+own context policy, so its prompts are those that the policy will read; which demonstrations are drawn depends on the
+random stream that is given.
+"""
+
+import random
+from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from longstride.core.component import Component
+from longstride.core.errors import ConfigError, RunError
+from longstride.core.numbers import Count, Positive
+from longstride.core.seeds import derive
+from longstride.core.trajectory import Trajectory
+from longstride.envs.base import Solver
+from longstride.learner.config import LearnerConfig
+from longstride.methods.base import Sample, demonstration
+from longstride.rollout.episode import Episode, Plan
+from longstride.rollout.players import ScriptedPlayer
+from longstride.rollout.pool import Pool
+from longstride.rollout.store import TrajectoryStore
+
+if TYPE_CHECKING:
+    from longstride.models.chat import ChatFormat
+    from longstride.run.recipe import Recipe
+
+TRAJECTORIES = "trajectories.jsonl"
+"""Name of a run's trajectory file."""
+
+
+class Demonstrations(Component):
+    """Family: where demonstrations come from."""
+
+    @abstractmethod
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        """The turns of so many demonstrated episodes, each token of weight 1.
+
+        Args:
+            recipe: gives tasks, environment, context policy and reward.
+            chat: makes ids of texts.
+            episodes: how many are drawn.
+            rng: the draw's own stream.
+
+        Raises:
+            ConfigError: there are none.
+        """
+
+
+class SolverDemonstrations(Demonstrations):
+    """Training tasks, solved by the task source's own solver."""
+
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        source = recipe.tasks
+        if not isinstance(source, Solver):
+            raise ConfigError(
+                f"demonstrations of a solver need tasks that know their solutions; {source.type_name()} has no "
+                "`demonstrate`: take modular_chain or countdown, or demonstrations={type='stored_successes', run=...}"
+            )
+        tasks = source.sample(rng, episodes)
+        texts = [source.demonstrate(task) for task in tasks]
+        seed = rng.getrandbits(62)
+        plans = [
+            Plan(task, k, derive(seed, k), recipe.test_budget.at(1, task.difficulty)) for k, task in enumerate(tasks)
+        ]
+
+        def solve(episode: Episode) -> str:
+            said = texts[episode.plan.ordinal]
+            return said[min(episode.turns, len(said) - 1)]
+
+        pool = Pool(ScriptedPlayer(solve), source.env, recipe.evaluation.reward, source.at_once)
+        return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
+
+
+class StoredSuccesses(Demonstrations):
+    """Successful episodes of another run, drawn without replacement; its model must have had the same tokenizer."""
+
+    run: Path
+    """Its folder."""
+
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        store = TrajectoryStore(self.run / TRAJECTORIES)
+        places = [k for k, record in enumerate(store.records) if record.success and not record.stop.failed]
+        if not places:
+            raise RunError(f"{store.path} holds no successful episode to imitate; name the folder of another run")
+        chosen = sorted(rng.sample(places, min(episodes, len(places))))
+        return [
+            demonstration(turn.prompt_ids, turn.sampled_ids, 1.0, t.ordinal)
+            for t in store.read(chosen)
+            for turn in t.turns
+            if turn.sampled_ids
+        ]
+
+
+class Cloning(Component):
+    """A phase of behaviour cloning before the first iteration."""
+
+    demonstrations: Demonstrations = SolverDemonstrations()
+    """What is imitated."""
+    episodes: Count = 1000
+    """Demonstrated episodes."""
+    learner: LearnerConfig = LearnerConfig(batch_samples=64)
+    """The optimiser of this phase."""
+
+
+class Imitation(Component):
+    """Demonstrations in every iteration, in optimiser steps of their own after those of the collected episodes."""
+
+    demonstrations: Demonstrations = SolverDemonstrations()
+    """What is imitated."""
+    episodes: Count = 32
+    """Demonstrated episodes of an iteration."""
+    weight: Positive = 1.0
+    """Weight of each of their tokens."""
+
+
+def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
+    """The turns of a scripted episode, as the policy would have read and said them."""
+    said: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
+    seen: Sequence[str] = [turn.observation for turn in trajectory.turns]
+    return [
+        demonstration(
+            recipe.context.render(chat, trajectory.task.goal, seen[: t + 1], said[:t]), ids, 1.0, trajectory.ordinal
+        )
+        for t, ids in enumerate(said)
+    ]

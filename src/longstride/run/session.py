@@ -1,0 +1,285 @@
+"""The parts of a run at work: policy, engine, learner, critic, players, pool and run folder, put together once.
+
+What always holds: every method that computes is called by all processes of several, in the same order; iteration i
+depends on the recipe, the policy after i - 1 and what was collected so far, and on nothing else.
+"""
+
+import copy
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from longstride.core.component import Component
+from longstride.core.errors import RunError
+from longstride.core.seeds import derive, stream
+from longstride.core.trajectory import EpisodeRecord, Trajectory
+from longstride.learner import parallel
+from longstride.learner.critics import CriticBatch
+from longstride.learner.learner import Learner
+from longstride.methods import Mean, Reinforce, Sample
+from longstride.methods.base import ADVANTAGES, REFERENCE
+from longstride.models.load import Policy, load_policy, save_policy
+from longstride.rollout.planning import Planner, Stages
+from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player
+from longstride.rollout.store import TrajectoryStore
+from longstride.rollout.summary import summarise
+from longstride.run.evaluation import evaluate_baselines, evaluate_player, language_player
+from longstride.run.folder import RunFolder
+from longstride.run.imitation import TRAJECTORIES
+from longstride.run.placement import Placed
+from longstride.run.recipe import Recipe
+
+CRITIC = "critic/"
+"""What the names of the critic's tensors begin with, among those of a checkpoint."""
+IMITATION = Reinforce(aggregation=Mean(over="token"))
+"""The loss of demonstrations: their mean negative log-likelihood."""
+
+
+class Session:
+    """A run at work. A context manager: it opens the pool.
+
+    Args:
+        recipe: what is run.
+        run: its folder.
+        placed: where its parts go.
+    """
+
+    def __init__(self, recipe: Recipe, run: RunFolder, placed: Placed) -> None:
+        self.recipe, self.run = recipe, run
+        checkpoint, start = run.checkpoint, recipe.model
+        if checkpoint and recipe.cloning:
+            start = str(run.folder / "checkpoints" / "000000")
+        # adapters are kept apart from the weights that they adapt
+        self.policy = load_policy(str(checkpoint.folder) if checkpoint and recipe.learner.lora is None else start)
+        if checkpoint is None and recipe.cloning:
+            self._clone()
+        needs_reference = recipe.learner.lora is None and any(REFERENCE in loss.needs for loss in recipe.losses)
+        reference = self._start_model(start) if needs_reference else None
+        self.engine = placed.engine(self.policy, run.iteration)
+        self.learner = placed.learner(self.policy, reference)
+        seed = derive(recipe.seed, "critic")
+        self.critic = recipe.critic.make(self.learner, seed) if recipe.critic else None
+        self._memory: dict[str, dict[str, Any]] = {}
+        if checkpoint is not None:
+            tensors = checkpoint.tensors()
+            mine = {k.removeprefix(CRITIC): tensors.pop(k) for k in list(tensors) if k.startswith(CRITIC)}
+            if self.critic:
+                self.critic.load_state(mine)
+            self.learner.load_state(tensors, checkpoint.numbers)
+            self._memory = checkpoint.numbers.get("memory", {})
+        self.weights = self.learner.full_model()
+        self.engine.update(self.weights, run.iteration)  # an engine that takes none says so now, not after a rollout
+        companions = {name: self._companion(name) for name in recipe.companions}
+        self.player = _with(companions, language_player(self.policy, recipe, self.engine))
+        self.tested = _with(companions, language_player(self.policy, recipe, self.engine, testing=True))
+        self._placed, self._open = placed, ExitStack()
+        self._began, self._collected, self._tokens_before = time.perf_counter(), 0.0, self.engine.tokens_out
+
+    def __enter__(self) -> Self:
+        self.pool = self._open.enter_context(self._placed.pool(self.player))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._open.__exit__(kind, error, tb)
+
+    # what components may read: `core.experience.Experience`
+
+    @property
+    def records(self) -> Sequence[EpisodeRecord]:
+        return self.run.records
+
+    def read(self, records: Sequence[EpisodeRecord]) -> list[Trajectory]:
+        return self.run.read(records)
+
+    def memory(self, owner: Component) -> dict[str, Any]:
+        return self._memory.setdefault(owner.type_name(), {})
+
+    def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
+        return self.learner.logprobs(samples)
+
+    # the five places of the loop
+
+    def rollouts(self) -> Iterator[tuple[int, list[Trajectory]]]:
+        """Plans and plays the iterations that are left; each is yielded when it is complete."""
+        recipe, run = self.recipe, self.run
+        if recipe.replay_run:
+            iterations = stored_iterations(recipe, run.iteration)
+        else:
+            self.pool.restore(run.pending())
+            stages = lambda i: shared(run, recipe.sampler.plan(self._planner(i)))  # noqa: E731
+            iterations = self.pool.iterations(stages, run.iteration + 1, recipe.iterations, run.progress("rollout"))
+        self._restart_clock()
+        for i, trajectories in iterations:
+            self._collected = time.perf_counter()
+            yield i, trajectories
+
+    def replay(self, iteration: int, trajectories: list[Trajectory]) -> list[Trajectory]:
+        """Stores what was played, and draws what is trained on."""
+        fresh = self.run.collect(iteration, trajectories)
+        rng = stream(self.recipe.seed, "replay", iteration)
+        return self.run.read(self.recipe.replay.draw(self.run.kept, fresh, rng, self))
+
+    def assign_credit(self, now: Recipe, chosen: list[Trajectory]) -> tuple[list[Sample], dict[str, float]]:
+        """The samples of the update, after the critic has estimated what credit reads; no samples while the critic
+        learns alone. With the critic's metrics."""
+        i, metrics = self.run.iteration, {}
+        if self.critic:
+            metrics = self.critic.before_update(self._critic_batch(now, chosen, "critic-before"))
+        waits = now.critic is not None and i <= now.critic.warmup
+        return ([] if waits else parallel.broadcast(lambda: now.credit(chosen))), metrics
+
+    def update(self, now: Recipe, samples: list[Sample], chosen: list[Trajectory]) -> dict[str, Any]:
+        """Updates policy and critic, and gives the engine the new weights; returns metrics."""
+        i, seed, learner = self.run.iteration, self.recipe.seed, self.learner
+        learner.loss = now.loss
+        metrics = learner.update(samples, stream(seed, "learner", i), self.run.progress("train"))
+        learner.move_reference(i)
+        if now.imitation:
+            metrics["imitation_loss"] = self._imitate(now)
+        if self.critic:
+            metrics |= self.critic.after_update(self._critic_batch(now, chosen, "critic"))
+        self.weights = learner.full_model()
+        self.pool.run_on_sampler_thread(lambda: self.engine.update(self.weights, i))
+        return metrics
+
+    # what is written
+
+    def report(self, trajectories: list[Trajectory], metrics: dict[str, Any]) -> None:
+        """Writes the row of an iteration."""
+        recipe, run, ended = self.recipe, self.run, time.perf_counter()
+        i, sampling = run.iteration, (ended if recipe.pool.staleness else self._collected) - self._began
+        run.row(
+            "train",
+            horizon=recipe.budget.limits("turns", i),
+            tokens=recipe.budget.limits("tokens", i) if recipe.budget.tokens is not None else None,
+            summary=summarise(trajectories),
+            **metrics,
+            **staleness(trajectories, i - 1),
+            replay_size=len(run.kept),
+            solved_tasks=len(run.solved) / max(len(run.started), 1),
+            tokens_per_second=(self.engine.tokens_out - self._tokens_before) / sampling,
+            rollout_seconds=self._collected - self._began,
+            train_seconds=ended - self._collected,
+        )
+
+    def evaluate(self) -> None:
+        """Adds the evaluation rows of the policy as it is now; at the start those of the trivial policies too."""
+        recipe, run = self.recipe, self.run
+        tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
+        with self.pool.paused():
+            for k, strategy in enumerate(recipe.evaluation.strategies):
+                result = evaluate_player(self.tested, recipe, tasks, strategy, run.progress("eval"))
+                run.evaluated("agent" if run.iteration else "warm_start", strategy.name, result)
+                if k == 0:
+                    run.show("after" if run.iteration else "before", result.trajectories)
+            if run.iteration == 0 and recipe.evaluation.baselines:
+                for baseline, result in evaluate_baselines(recipe, tasks, run.progress("eval")).items():
+                    run.evaluated(baseline, "direct", result)
+
+    def save(self) -> None:
+        """Makes a checkpoint of all processes' state."""
+        tensors, numbers = self.learner.state()
+        if self.critic:
+            tensors |= {f"{CRITIC}{name}": tensor for name, tensor in self.critic.state().items()}
+        numbers |= {"episodes": self.run.episodes, "memory": self._memory}
+        pending = parallel.gather(self.pool.finished())
+        self.run.keep(partial(save_policy, replace(self.policy, model=self.weights)), tensors, numbers, pending)
+        self._restart_clock()
+
+    def _restart_clock(self) -> None:
+        self._began, self._tokens_before = time.perf_counter(), self.engine.tokens_out
+
+    def _planner(self, iteration: int) -> Planner:
+        """Makes the plans of an iteration, each under the budget of its task's difficulty."""
+        r, n = self.recipe, self.recipe.episodes_per_iteration
+        # an adaptive iteration may play more episodes than it was asked for, and any other always plays as many
+        first = self.run.episodes if r.adaptive else (iteration - 1) * n
+        return Planner(
+            r.tasks, r.curriculum, self, lambda task: r.budget.at(iteration, task.difficulty), self.policy.chat,
+            r.seed, iteration, first, n, r.group_size,
+        )  # fmt: skip
+
+    def _critic_batch(self, now: Recipe, chosen: list[Trajectory], name: str) -> CriticBatch:
+        return CriticBatch(chosen, now.credit, self, stream(self.recipe.seed, name, self.run.iteration))
+
+    def _start_model(self, start: str) -> Any:
+        """The policy's model as it was at the start, apart from the one that is trained."""
+        if self.run.checkpoint is None and self.recipe.cloning:
+            return copy.deepcopy(self.policy.model)
+        return load_policy(start).model
+
+    def _clone(self) -> None:
+        """Trains the policy on demonstrations, before anything else."""
+        cloning = self.recipe.cloning
+        assert cloning is not None
+        samples = cloning.demonstrations.samples(
+            self.recipe, self.policy.chat, cloning.episodes, stream(self.recipe.seed, "cloning")
+        )
+        learner = Learner(self.policy.model, cloning.learner, IMITATION)
+        learner.update(samples, stream(self.recipe.seed, "cloning-order"), self.run.progress("train"))
+        self.policy.model = learner.full_model()
+
+    def _imitate(self, now: Recipe) -> float:
+        """Trains on an iteration's demonstrations; returns their loss."""
+        imitation, i, seed = now.imitation, self.run.iteration, self.recipe.seed
+        assert imitation is not None
+        found = imitation.demonstrations.samples(
+            self.recipe, self.policy.chat, imitation.episodes, stream(seed, "imitation", i)
+        )
+        samples = [replace(s, streams={ADVANTAGES: [imitation.weight] * len(s.sampled_ids)}) for s in found]
+        self.learner.loss = IMITATION
+        loss = self.learner.update(samples, stream(seed, "imitation-order", i))["loss"]
+        self.learner.loss = now.loss
+        return loss
+
+    def _companion(self, name: str) -> Player:
+        c = self.recipe.companions[name]
+        policy: Policy = load_policy(c.model)
+        return LanguagePlayer(self.recipe.engine.make(policy, 0, [c.sampling]), policy.chat, c.context, c.sampling)
+
+
+def _with(companions: dict[str, Player], player: Player) -> Player:
+    return CompanionPlayer(player, companions) if companions else player
+
+
+def stored_iterations(recipe: Recipe, done: int) -> Iterator[tuple[int, list[Trajectory]]]:
+    """The iterations after the first `done`, as the run in the folder `recipe.replay_run` collected them.
+
+    Raises:
+        RunError: that run has not so many, or, where it is known how many episodes they have, of another size.
+    """
+    store = TrajectoryStore(Path(recipe.replay_run) / TRAJECTORIES)
+    places: dict[int, list[int]] = {}
+    for k, record in enumerate(store.records):
+        places.setdefault(record.iteration, []).append(k)
+    for i in range(done + 1, recipe.iterations + 1):
+        if i not in places or not recipe.adaptive and len(places[i]) != recipe.episodes_per_iteration:
+            raise RunError(
+                f"{store.path} holds no iteration {i} of {recipe.episodes_per_iteration} episodes; set iterations and "
+                "episodes_per_iteration to those of the run that stored it"
+            )
+        yield i, store.read(places[i])
+
+
+def staleness(trajectories: Sequence[Trajectory], version: int) -> dict[str, float]:
+    """How many updates older than `version`, which is trained now, the policy was that sampled a token: mean and
+    largest over the tokens of the trajectories."""
+    ages = [version - v for t in trajectories for turn in t.turns for v in turn.versions]
+    return {"staleness": sum(ages) / max(len(ages), 1), "staleness_max": max(ages, default=0)}
+
+
+def shared(run: RunFolder, stages: Stages) -> Stages:
+    """This process's part of the stages of all: what they return is the same in every process."""
+    plans = next(stages)
+    while True:
+        mine = yield [plan for plan in plans if run.plays(plan.group)]
+        found = sorted(parallel.gather(mine), key=lambda t: t.ordinal)
+        try:
+            plans = stages.send(found)
+        except StopIteration as e:
+            return e.value

@@ -25,7 +25,7 @@ class Claim(Component):
     """What is said, in a sentence."""
     recipe: Experiment
     """What the arms are variants of, as long and as often evaluated as they are."""
-    arms: dict[str, Experiment]
+    arms: Mapping[str, Experiment]
     """By name; each differs from `recipe` in what it is about."""
     measure: str = "success"
     """What is compared where a relation names nothing else: a measure of the last evaluation, by its name in

@@ -158,7 +158,7 @@ def find(registry: Mapping[str, T], kind: str, name: str) -> T | None:
     return registry.get(name)
 
 
-def member_of(family: type[Component], name: Any, where: str = "") -> type[Component]:
+def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
     """The member of a family that a `type` names; its only one where `name` is None.
 
     Raises:
@@ -171,7 +171,7 @@ def member_of(family: type[Component], name: Any, where: str = "") -> type[Compo
             return family
         if len(members) > 1:
             raise ConfigError(f"{place}: `type` is missing; one of {', '.join(sorted(members | away))}")
-        return next(iter(members.values()))
+        return typing.cast(type[C], next(iter(members.values())))
     name = str(name)
     if ":" in name:
         return _imported(family, name, place)
@@ -180,10 +180,10 @@ def member_of(family: type[Component], name: Any, where: str = "") -> type[Compo
         members = family.members()
     if name not in members:
         raise ConfigError(f"{place}: {unknown('type', name, members | away)}")
-    return members[name]
+    return typing.cast(type[C], members[name])
 
 
-def _imported(family: type[Component], name: str, place: str) -> type[Component]:
+def _imported(family: type[C], name: str, place: str) -> type[C]:
     """The class that `module:Class` names."""
     module, _, qualified = name.partition(":")
     try:
@@ -205,7 +205,7 @@ def _build_field(annotation: Any, value: Any, place: str) -> Any:
     part = _component_in(annotation)
     if part is None:
         return value
-    if typing.get_origin(annotation) is dict and isinstance(value, Mapping):
+    if typing.get_origin(annotation) in (dict, Mapping) and isinstance(value, Mapping):
         return {key: _build_inside(part, v, f"{place}.{key}") for key, v in value.items()}
     return _build_inside(part, value, place)
 

@@ -45,13 +45,22 @@ Cap = Annotated[float, Field(ge=1)]
 class Tokens(Protocol):
     """The trained tokens of a micro-batch, P of them: a `learner.batching.MicroBatch`."""
 
-    streams: "Mapping[str, Tensor]"
-    """By name, (P,) tensors: the streams of the samples (see `methods.base`), of which advantages and the coefficients
-    of `Loss.coefficients` are multiplied by the share of the aggregation."""
-    sequence_P: "Tensor"
-    """Number of the sample that the token is of."""
-    entropy_P: "Tensor | None"
-    """Entropy of the distribution that the token was drawn from, in nats, with gradient, where the loss needs it."""
+    @property
+    def streams(self) -> "Mapping[str, Tensor]":
+        """By name, (P,) tensors: the streams of the samples (see `methods.base`), of which advantages and the
+        coefficients of `Loss.coefficients` are multiplied by the share of the aggregation."""
+        ...
+
+    @property
+    def sequence_P(self) -> "Tensor":
+        """Number of the sample that each token is of."""
+        ...
+
+    @property
+    def entropy_P(self) -> "Tensor | None":
+        """Entropy of the distribution that each token was drawn from, in nats, with gradient, where the loss needs
+        it."""
+        ...
 
 
 @dataclass(slots=True)

@@ -53,7 +53,7 @@ class JudgedReward(Reward):
             raise failed.exceptions[0] from None
         votes = {key: [ballot.result() for ballot in ballots[key]] for key in ballots}
         verdict = decide(task, answer, state, {key: _majority(key, options) for key, options in votes.items()})
-        return Verdict(verdict.reward, verdict.evidence | {"votes": votes}) if self.votes > 1 and votes else verdict
+        return Verdict(verdict.reward, verdict.success, evidence=verdict.evidence | {"votes": votes}) if self.votes > 1 and votes else verdict
 
     async def _choice(self, question: Question, seed: int, vote: int) -> str:
         """The option of one reply. A reply without one is asked for again, once, with the last line repeated: to the

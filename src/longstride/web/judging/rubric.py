@@ -101,7 +101,8 @@ def decide(task: Task, answer: str | None, state: dict[str, Any], replies: dict[
     evidence = _examine(task, task.evaluator, answer, state, ask)
     if evidence["matched"] and missing:
         raise ValueError(f"no reply to {', '.join(missing)}; ask what `questions` gives")
-    return Verdict(float(evidence["matched"]), evidence | ({"replies": used} if used else {}))
+    kept = evidence | ({"replies": used} if used else {})
+    return Verdict(float(evidence["matched"]), bool(evidence["matched"]), evidence=kept)
 
 
 def _examine(

@@ -71,8 +71,8 @@ def test_hl_gauss_by_hand() -> None:
     def phi(z: float) -> float:
         return 0.5 * (1 + math.erf(z / math.sqrt(2)))
 
-    whole = phi(1.5) - phi(-0.5)
-    expected = [(phi(0.5) - phi(-0.5)) / whole, (phi(1.5) - phi(0.5)) / whole]
+    total = phi(1.5) - phi(-0.5)
+    expected = [(phi(0.5) - phi(-0.5)) / total, (phi(1.5) - phi(0.5)) / total]
     p = head.encode(torch.tensor([0.25], dtype=torch.float64))
     assert p[0].tolist() == pytest.approx(expected, abs=1e-12)
     assert expected == pytest.approx([0.613018, 0.386982], abs=1e-6)
@@ -146,10 +146,10 @@ def test_a_flow_moves_noise_along_its_velocity() -> None:
     policy = FlowPolicy(trunk=Trunk(width=4, depth=1), steps=4).make(1, 2, seeded())
     assert isinstance(policy, FlowNets)
     policy.velocity = lambda state, x, time: 2 * time + x  # pyright: ignore[reportAttributeAccessIssue]
-    x, hand = torch.ones(1, 2), 1.0
+    x, expected = torch.ones(1, 2), 1.0
     for k in range(4):
-        hand += (2 * k / 4 + hand) / 4
-    torch.testing.assert_close(policy.integrate(torch.zeros(1, 1), x), torch.full((1, 2), hand))
+        expected += (2 * k / 4 + expected) / 4
+    torch.testing.assert_close(policy.integrate(torch.zeros(1, 1), x), torch.full((1, 2), expected))
 
 
 def test_a_flow_learns_both_modes_of_what_it_imitates() -> None:

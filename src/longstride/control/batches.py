@@ -122,7 +122,7 @@ class NStep(Component):
     """Added to the scaled rewards: -1 makes every step cost."""
     end_is_success: bool = False
     """Whether an episode that ends within n steps counts as reaching a relabelled goal, whatever the goal is. It does
-    in SHARSA's released code; about n / T of the goals elsewhere are concerned."""
+    in SHARSA's released code, where this affects about n / T of all other goals."""
 
     @property
     def steps_ahead(self) -> int:

@@ -47,7 +47,7 @@ def evaluate_run(
         watch: gives a progress callback for each of the two, by name.
 
     Returns:
-        What metrics rows say of the two evaluations, the agent's first.
+        The rows of the two evaluations (see `evaluation_row`), the agent's first.
 
     Raises:
         RunError: the run has no checkpoint yet; its checkpoint is damaged, or of another agent.
@@ -64,7 +64,7 @@ def evaluate_run(
 
 
 def evaluation_row(recipe: ControlRecipe, policy: str, tested: Tested) -> dict[str, Any]:
-    """What a metrics row says of an evaluation: `policy`, `strategy`, `horizon`, `summary` (see `summary_of`, and for
+    """What a metrics row holds of an evaluation: `policy`, `strategy`, `horizon`, `summary` (see `summary_of`, and for
     each task under `by_source`) and `interval` (95 % Wilson interval of the success rate)."""
     outcomes = outcomes_of(tested)
     return {
@@ -83,7 +83,7 @@ def outcomes_of(tested: Tested) -> list[float]:
 
 
 def summary_of(episodes: Sequence[ControlEpisode]) -> dict[str, Any]:
-    """What metrics rows say of episodes, with the meanings of `rollout.summary`; a mean of nothing is 0."""
+    """What metrics rows hold of episodes, as defined in `rollout.summary`; a mean of nothing is 0."""
     lengths, solved = [e.length for e in episodes], [e.terminated for e in episodes]
     return {
         "episodes": len(episodes),

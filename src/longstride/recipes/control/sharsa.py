@@ -26,9 +26,25 @@ from torch import Tensor
 
 from longstride.claims.claim import Claim
 from longstride.control import (
-    SAC, Batch, BestOfN, ControlAgent, ControlCritic, ControlEvaluation, ControlRecipe, CriticNets, FlowPolicy,
-    GaussianPolicy, Goals, Level, NStep, PointMaze, Relabelled, TDCritic, TrainingPhase, TransitionStore,
-)  # fmt: skip
+    SAC,
+    Batch,
+    BestOfN,
+    ControlAgent,
+    ControlCritic,
+    ControlEvaluation,
+    ControlRecipe,
+    CriticNets,
+    FlowPolicy,
+    GaussianPolicy,
+    Goals,
+    Level,
+    NStep,
+    PointMaze,
+    Relabelled,
+    TDCritic,
+    TrainingPhase,
+    TransitionStore,
+)
 from longstride.control.policies import PolicyNets
 from longstride.control.targets import bellman_target, reduce_ensemble
 from longstride.core.numbers import Count
@@ -71,6 +87,7 @@ class SubgoalAhead(Goals):
     """What the episode reaches `steps` later, or its last observation: the goals that a level above sets."""
 
     steps: Count = N
+    """How far ahead, in environment steps."""
 
     def rows(self, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return np.minimum(row_B + self.steps, store.last[store.episode_of(row_B)])

@@ -67,7 +67,7 @@ CLAIM = Claim(
         "retaining_warm": RECIPE.replace(phases=phases(warmup=2, retained=0.5, conservative=True)),
     },
     expected=Ordering(relations=("warm > cold by 0.02", "warm > retaining")),
-    # whoever keeps the data already has the states that a warm-up provides
+    # with the offline data kept, the states that a warm-up provides are there already
     control=Ordering(relations=("retaining_warm > retaining by 0.05",)),
     seeds=(0, 1, 2, 3, 4),
 )

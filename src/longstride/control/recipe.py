@@ -13,7 +13,7 @@ from longstride.control.envs import ControlTasks
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Share, Weight
-from longstride.curriculum.schedules import BudgetSchedule
+from longstride.curriculum.schedules import Schedule
 from longstride.run.experiment import Experiment
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class ControlRecipe(Experiment):
     """What is trained."""
     phases: tuple[TrainingPhase, ...] = Field(min_length=1)
     """When it collects and when it learns, in this order."""
-    horizon: BudgetSchedule
+    horizon: Schedule
     """Steps that a collected episode may take, by iteration."""
-    test_horizon: BudgetSchedule
+    test_horizon: Schedule
     """Steps that an evaluation episode may take: always those of iteration 1."""
     evaluation: ControlEvaluation = ControlEvaluation()
     """What is measured."""
@@ -86,12 +86,16 @@ class ControlRecipe(Experiment):
         return [phase for phase in self.phases for _ in range(phase.iterations)][iteration - 1]
 
     def train(
-        self, folder: Path, listener: "Listener | None" = None, resume: bool = False, cluster: object = None
+        self,
+        folder: Path,
+        listener: "Listener | None" = None,
+        resume: bool = False,
+        placement: "Placement | None" = None,
     ) -> None:
         """See `loop.train`."""
         from longstride.control.loop import train
 
-        if cluster is not None:
+        if placement is not None:
             raise ConfigError(f"{self.name} is a recipe of control and runs in one process; leave out --cluster")
         train(self, folder, listener, resume)
 

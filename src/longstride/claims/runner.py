@@ -23,10 +23,10 @@ from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import commit
 from longstride.models.load import load_policy
-from longstride.run.checkpoint import write_atomically
 from longstride.run.evaluation import evaluate_policy, load_run
 from longstride.run.experiment import Experiment
 from longstride.run.folder import Listener, Silent
+from longstride.run.format import write_atomically
 from longstride.run.recipe import Recipe
 from longstride.stats import Finding, Judgement, Relation, mean_interval, overall, paired_difference
 from longstride.strategies import CheckAgain, Direct
@@ -57,7 +57,8 @@ def run_claim(
 
     Returns:
         What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`,
-        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the recipe, by measure the final value
+        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the recipe, by measure the
+        final value
         with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects` and
         `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`,
         `command`, `seconds`.

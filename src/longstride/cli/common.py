@@ -11,7 +11,6 @@ from longstride.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
-    from longstride.run.recipe import Recipe
 
 RUN_FILE = "run.toml"
 
@@ -22,38 +21,16 @@ def print_json(value: Any) -> None:
 
 
 def experiment_from(target: str) -> "Experiment":
-    """What a word on the command line means that is to be run: a name from `longstride list`, or a TOML file.
+    """What a word on the command line means that is to be run (`recipes.naming`).
 
     Raises:
-        ConfigError: there is none of that name, or the file is not a recipe.
+        ConfigError: there is none of that name, or what is there is no recipe.
     """
-    from longstride import recipes
-    from longstride.run.experiment import load_experiment
+    from longstride.recipes.naming import find_experiment
 
-    if target in recipes.catalogue():
-        return recipes.load(target)
-    if target.endswith(".toml") or Path(target).is_file():
-        return load_experiment(Path(target))
     if "=" in target:
         raise ConfigError(f"{target!r} stands where a recipe belongs; expected `train RECIPE key=value ...`")
-    return recipes.load(target)
-
-
-def recipe_from(target: str) -> "Recipe":
-    """As `experiment_from`, for commands that are about language agents.
-
-    Raises:
-        ConfigError: as `experiment_from`, or it is of another type.
-    """
-    from longstride.run.recipe import Recipe
-
-    found = experiment_from(target)
-    if not isinstance(found, Recipe):
-        raise ConfigError(
-            f"{target} is a {found.type_name()}, and this command is for language agents (type recipe); "
-            "`longstride view RUN` shows a run of any type"
-        )
-    return found
+    return find_experiment(target)
 
 
 def free_folder(path: Path) -> Path:

@@ -63,16 +63,18 @@ def run(args: argparse.Namespace) -> int:
     from longstride.control.evaluation import evaluate_run
     from longstride.control.recipe import ControlRecipe
     from longstride.core.config import resolve
+    from longstride.run.format import read_experiment
     from longstride.run.recipe import Recipe
 
-    run_file = Path(args.target) / RUN_FILE
-    experiment = experiment_from(str(run_file) if run_file.is_file() else MODEL_RECIPES.get(args.target, "tti"))
+    folder = Path(args.target)
+    is_run = (folder / RUN_FILE).is_file()
+    experiment = read_experiment(folder) if is_run else experiment_from(MODEL_RECIPES.get(args.target, "tti"))
     experiment = resolve(type(experiment), experiment, _overrides(args))
     with _bars() as watch:
         if isinstance(experiment, ControlRecipe):
             if args.strategy != "direct":
                 raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
-            rows = evaluate_run(experiment, run_file.parent, watch)
+            rows = evaluate_run(experiment, folder, watch)
             tasks = len(rows[0]["summary"]["by_source"])
         else:
             assert isinstance(experiment, Recipe)

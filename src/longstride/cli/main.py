@@ -8,11 +8,14 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from longstride import __version__
 from longstride.cli import bench, claim, doctor, evaluate, listing, make_base, replay, serve, train, view
-from longstride.core.errors import LongstrideError
+from longstride.core.errors import LongstrideError, LongstrideWarning
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         args.overrides += rest
     try:
-        return args.run(args)
+        with _warnings_as_lines():
+            return args.run(args)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `longstride list | head`
@@ -45,6 +49,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         if e.errno != errno.ENOSPC:
             raise
         return _fail(e, f"the disk is full: {e.filename or 'a file'} could not be written; make room and try again")
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Within it each of our warnings is one line `warning: ...` on stderr; those of libraries stay as they are."""
+    show, shown = warnings.showwarning, set()
+
+    def line(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, LongstrideWarning):
+            show(message, category, *place, **more)
+        elif str(message) not in shown:
+            shown.add(str(message))
+            print(f"warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", LongstrideWarning)
+        warnings.showwarning = line
+        yield
 
 
 def _fail(error: Exception, message: str) -> int:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import RUN_FILE, print_json, recipe_from
+from longstride.cli.common import print_json
 from longstride.core.errors import RunError
 
 
@@ -23,12 +23,14 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         RunError: no run, or no such episode in it.
     """
-    if not (args.folder / RUN_FILE).is_file():
-        raise RunError(f"{args.folder} is no run folder: it has no {RUN_FILE}")
-    recipe = recipe_from(str(args.folder / RUN_FILE))
-
     from longstride.rollout.replay import describe, replay
     from longstride.rollout.store import TrajectoryStore
+    from longstride.run.format import read_experiment
+    from longstride.run.recipe import Recipe
+
+    recipe = read_experiment(args.folder)
+    if not isinstance(recipe, Recipe):
+        raise RunError(f"{args.folder} is a run of a {recipe.type_name()}; only episodes of language agents are stored")
 
     store = TrajectoryStore(args.folder / "trajectories.jsonl")
     if not 0 <= args.episode < len(store):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command
-from longstride.core.errors import ConfigError, LongstrideError, RunError
+from longstride.core.errors import ConfigError, LongstrideError
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
@@ -24,7 +24,12 @@ def add(commands: Any) -> None:
         epilog="example: longstride train tti iterations=5 budget.turns=24",
         allow_abbrev=False,
     )
-    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="a name from `longstride list`, or a TOML file")
+    parser.add_argument(
+        "recipe",
+        nargs="?",
+        metavar="RECIPE",
+        help="a name from `longstride list`, a file (.py, .toml), or module:RECIPE",
+    )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a field of the recipe")
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/RECIPE-N)")
     parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in DIR, with its own recipe")
@@ -78,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _experiment(args: argparse.Namespace) -> "Experiment":
     from longstride.core.config import resolve
+    from longstride.run.format import read_experiment
 
     overrides = list(args.overrides)
     if args.resume is not None:
@@ -86,12 +92,10 @@ def _experiment(args: argparse.Namespace) -> "Experiment":
         if args.recipe is not None and "=" not in args.recipe:
             raise ConfigError(f"--resume reads the recipe from {args.resume / RUN_FILE}; leave out {args.recipe!r}")
         overrides[:0] = [args.recipe] if args.recipe else []
-        if not (args.resume / RUN_FILE).is_file():
-            raise RunError(f"{args.resume} is no run folder: it has no {RUN_FILE}")
-        base = experiment_from(str(args.resume / RUN_FILE))
+        base = read_experiment(args.resume)
     elif args.recipe is None:
         raise ConfigError(
-            "which recipe? Give a name from `longstride list` or a TOML file, such as `longstride train tti`"
+            "which recipe? Give a name from `longstride list`, a file or module:RECIPE, such as `longstride train tti`"
         )
     else:
         base = experiment_from(args.recipe)

@@ -21,12 +21,12 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longstride.core.errors import ConfigError
+from longstride.core.locations import LOCATIONS
+from longstride.core.modules import OWN, import_module, name_of
 
 C = TypeVar("C", bound="Component")
 T = TypeVar("T")
-OWN, RECIPES = "longstride.", "longstride.recipes."
-LOCATIONS: dict[str, dict[str, str]] = {}
-"""By family and member, in snake case: the module to import for a member that no import brings by itself."""
+RECIPES = f"{OWN}recipes."
 
 
 class Component(BaseModel):
@@ -47,8 +47,9 @@ class Component(BaseModel):
     @classmethod
     def reference(cls) -> str:
         """What `type` says in a TOML file (see the module's docstring)."""
-        brought = cls.__module__.startswith(OWN) and not cls.__module__.startswith(RECIPES)
-        return cls.type_name() if brought else f"{cls.__module__}:{cls.__qualname__}"
+        module = name_of(cls)
+        brought = module.startswith(OWN) and not module.startswith(RECIPES)
+        return cls.type_name() if brought else f"{module}:{cls.__qualname__}"
 
     @classmethod
     def members(cls) -> dict[str, "type[Component]"]:
@@ -187,13 +188,11 @@ def _imported(family: type[C], name: str, place: str) -> type[C]:
     """The class that `module:Class` names."""
     module, _, qualified = name.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = import_module(module)
         for part in qualified.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as e:
-        raise ConfigError(
-            f"{place}: type {name!r} cannot be imported ({e}); expected module:Class, with the module on Python's path"
-        ) from e
+    except (ConfigError, AttributeError) as e:
+        raise ConfigError(f"{place}: type {name!r} cannot be imported: {e}") from e
     if not (isinstance(found, type) and issubclass(found, family)):
         raise ConfigError(f"{place}: {name} is no {family.type_name()}; expected a subclass of {family.__name__}")
     return found

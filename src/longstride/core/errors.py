@@ -41,3 +41,7 @@ class JudgeFailure(LongstrideError):
 
 class EngineFailure(LongstrideError):
     """Infrastructure trouble inside an engine (a server that does not answer, a full cache)."""
+
+
+class LongstrideWarning(UserWarning):
+    """Something that is probably not meant and does not stop a run; the command line prints it as one line."""

@@ -6,7 +6,6 @@ whenever the process is killed; the warm start (000000) and the two newest are k
 """
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -20,10 +19,9 @@ from torch import Tensor
 
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory
+from longstride.run.format import write_atomically
 
 PENDING = "pending.jsonl"
-FORMAT, FORMAT_FILE = 2, "format.json"
-"""How a run folder is written. 1, which had no such file: before budgets were one object."""
 KEPT = 2
 """Newest checkpoints that are kept; the first one is kept besides."""
 
@@ -63,13 +61,6 @@ class Checkpoint:
             return [Trajectory.from_json(line) for line in lines]
         except (OSError, UnicodeDecodeError, RunError) as e:
             raise RunError(f"cannot read {path}: {e}; remove it, and its episodes are played anew") from e
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replaces a file's content: a reader sees the old or the new text, never a part."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
 
 
 def save_checkpoint(
@@ -137,21 +128,3 @@ def latest_checkpoint(run: Path) -> Checkpoint | None:
     except (OSError, ValueError, TypeError, KeyError) as e:
         raise RunError(f"the checkpoint that {path} names cannot be read: {e}") from e
     return Checkpoint(folder, numbers)
-
-
-def check_format(folder: Path) -> None:
-    """Refuses a run folder that this version cannot read.
-
-    Raises:
-        RunError: it is older or newer; the message says what to do.
-    """
-    path = folder / FORMAT_FILE
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["format"] if path.exists() else 1
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise RunError(f'{path} cannot be read: {e}; expected {{"format": {FORMAT}}}') from e
-    if found != FORMAT:
-        raise RunError(
-            f"{folder} has run format {found}, and this version reads format {FORMAT}; train it anew, or open it with "
-            "the version that wrote it"
-        )

@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from longstride.core.config import load_toml
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
@@ -22,7 +21,8 @@ from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, Measure, summarise
-from longstride.run.checkpoint import check_format, latest_checkpoint
+from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.format import read_experiment
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
@@ -175,12 +175,11 @@ def load_run(path: Path) -> tuple[Recipe, Policy]:
     """The recipe of a run folder and the policy of its last checkpoint.
 
     Raises:
-        RunError: not a run folder, or nothing was finished in it yet.
+        RunError: not a run folder of a language agent, or nothing was finished in it yet.
     """
-    if not (path / "run.toml").is_file():
-        raise RunError(f"{path} is no run folder: it has no run.toml; give the folder that `longstride train` wrote")
-    check_format(path)
-    recipe, checkpoint = load_toml(Recipe, path / "run.toml"), latest_checkpoint(path)
+    recipe, checkpoint = read_experiment(path), latest_checkpoint(path)
+    if not isinstance(recipe, Recipe):
+        raise RunError(f"{path} is a run of a {recipe.type_name()}; expected one of a language agent (type recipe)")
     if checkpoint is None:
         raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
     return recipe, load_policy(str(checkpoint.folder))

@@ -71,7 +71,7 @@ class SolverDemonstrations(Demonstrations):
             said = texts[episode.plan.ordinal]
             return said[min(episode.turns, len(said) - 1)]
 
-        pool = Pool(ScriptedPlayer(solve), source.env, recipe.evaluation.reward, source.at_once)
+        pool = Pool(ScriptedPlayer(solve), source.env, recipe.test_reward, source.at_once)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
 
 

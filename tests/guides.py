@@ -1,0 +1,26 @@
+"""Runs the code of a guide as a reader would, from top to bottom, in an empty folder."""
+
+import re
+import shlex
+from pathlib import Path
+
+from longstride.cli.main import main
+
+DOCS = Path(__file__).parent.parent / "docs"
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+_NAMED = re.compile(r"# ([\w/]+\.\w+)\n")
+
+
+def follow(guide: str, home: Path) -> None:
+    """Follows a guide: a block that opens with `# NAME.EXT` is written to that file, other Python is run, and so are
+    the commands `longstride ...` of a console block."""
+    names: dict[str, object] = {"__name__": "guide"}
+    for kind, text in _BLOCK.findall((DOCS / "guides" / guide).read_text(encoding="utf-8")):
+        if named := _NAMED.match(text):
+            (home / named[1]).write_text(text, encoding="utf-8")
+        elif kind == "python":
+            exec(compile(text, guide, "exec"), names)
+        elif kind == "console":
+            for line in text.replace("\\\n", " ").splitlines():
+                program, *args = shlex.split(line, comments=True)
+                assert program == "longstride" and main(args) == 0, line

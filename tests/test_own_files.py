@@ -123,7 +123,7 @@ class TestMistakes:
             ("import nothing_of_that_name\n", "line 1: ModuleNotFoundError"),
             (
                 "from longstride import recipes\n\nRECIPE = recipes.load('tti').replace(seeds=1)\n",
-                "line 3: recipe.seeds: ",
+                "line 3: recipe.seeds: unknown key",
             ),
         ],
     )

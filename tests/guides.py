@@ -1,7 +1,11 @@
-"""Runs the code of a guide as a reader would, from top to bottom, in an empty folder."""
+"""Runs the code of a guide as a reader would, from top to bottom, in an empty folder; and modules that a test writes,
+forgotten afterwards."""
 
 import re
 import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from longstride.cli.main import main
@@ -24,3 +28,16 @@ def follow(guide: str, home: Path) -> None:
             for line in text.replace("\\\n", " ").splitlines():
                 program, *args = shlex.split(line, comments=True)
                 assert program == "longstride" and main(args) == 0, line
+
+
+@contextmanager
+def own_modules(folder: Path) -> Iterator[None]:
+    """Within it modules below a folder may be imported; afterwards Python knows neither them nor their folders."""
+    path = list(sys.path)
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        inside = [n for n, m in sys.modules.items() if str(getattr(m, "__file__", "")).startswith(str(folder))]
+        for name in inside:
+            del sys.modules[name]

@@ -4,11 +4,12 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from guides import DOCS, follow
+from guides import DOCS, follow, own_modules
 
 import longstride as ls
 
@@ -19,12 +20,11 @@ SMALL = {
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder of its own, with Python's path and modules put back afterwards."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working folder of its own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    return tmp_path
+    with own_modules(tmp_path):
+        yield tmp_path
 
 
 class TestNames:

@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from guides import own_modules
 
 from longstride import recipes
 from longstride.cli.main import main
@@ -38,10 +40,10 @@ NOTHING = 3
 
 
 @pytest.fixture(autouse=True)
-def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Puts back what a test adds to Python's path and modules."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+def forgets(tmp_path: Path) -> Iterator[None]:
+    """Forgets the modules that a test writes."""
+    with own_modules(tmp_path):
+        yield
 
 
 def write(folder: Path, name: str, text: str = MINE) -> Path:

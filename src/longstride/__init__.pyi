@@ -16,6 +16,7 @@ from longstride.core.errors import LongstrideError as LongstrideError
 from longstride.core.errors import LongstrideWarning as LongstrideWarning
 from longstride.core.errors import MissingExtra as MissingExtra
 from longstride.core.errors import ModelError as ModelError
+from longstride.core.errors import OwnCodeError as OwnCodeError
 from longstride.core.errors import RunError as RunError
 from longstride.core.errors import TaskError as TaskError
 from longstride.core.experience import Experience as Experience

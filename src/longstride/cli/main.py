@@ -1,7 +1,8 @@
 """`longstride`: reads the command line, runs one command, and turns errors into one message.
 
 What always holds: a user's mistake or a known trouble ends with `error: ...` on stderr and exit code 2, never with a
-traceback; a bug keeps its traceback; Ctrl-C ends with 130. Nothing heavy is imported before a command runs.
+traceback, and so does an error in a file of the user's own, with its line; a bug keeps its traceback; Ctrl-C ends with
+130. Nothing heavy is imported before a command runs.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from typing import Any
 from longstride import __version__
 from longstride.cli import bench, claim, doctor, evaluate, listing, make_base, replay, serve, train, view
 from longstride.core.errors import LongstrideError, LongstrideWarning
+from longstride.core.modules import own_frames
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,6 +51,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if e.errno != errno.ENOSPC:
             raise
         return _fail(e, f"the disk is full: {e.filename or 'a file'} could not be written; make room and try again")
+    except Exception as e:
+        if not (frames := own_frames(e)):
+            raise
+        *calls, place = [f"{f.filename}, line {f.lineno}, in {f.name}" for f in frames]
+        return _fail(e, f"{place}: {type(e).__name__}: {e}", *(f"  called by {call}" for call in reversed(calls)))
 
 
 @contextmanager
@@ -69,8 +76,8 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
-def _fail(error: Exception, message: str) -> int:
-    print(f"error: {message}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+def _fail(error: Exception, message: str, *more: str) -> int:
+    print(f"error: {message}", *more, *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
     return 2
 
 

@@ -74,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
             e.add_note(
                 f"{folder} keeps all finished iterations; with room on the disk go on with:\n  {resume_command(folder)}"
             )
+        elif (folder / "metrics.jsonl").exists():
+            e.add_note(f"report: {write_report(folder)}")
         raise
     print(f"report: {report}")
     if isinstance(recipe, Recipe):

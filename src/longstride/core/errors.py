@@ -30,6 +30,11 @@ class MissingExtra(LongstrideError):
     """An optional package is needed and not installed; the message names the command that installs it."""
 
 
+class OwnCodeError(LongstrideError):
+    """A part of the user's own that does not keep to its interface: it returned what it must not. What such a part
+    raises is passed on as it is."""
+
+
 class EnvFailure(LongstrideError):
     """Infrastructure trouble inside an environment. It makes a trajectory *failed*: never a reward, never a sample."""
 

@@ -8,6 +8,7 @@ of it becomes one message with the file and the line.
 import hashlib
 import importlib
 import sys
+import sysconfig
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,10 @@ from typing import Any
 from longstride.core.errors import ConfigError, LongstrideError, LongstrideWarning, RunError
 
 OWN = "longstride."
+_PACKAGE = str(Path(__file__).parents[1])
+_LIBRARIES = (_PACKAGE, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")))
+_folders: set[str] = set()
+"""Folders of the user's own that were made importable."""
 SCRIPTS = ("__main__", "__mp_main__")
 """What Python calls the file that a process was started with, and its copy in a process that `multiprocessing` made."""
 
@@ -60,12 +65,12 @@ def import_file(path: Path) -> ModuleType:
     Raises:
         ConfigError: the file is missing, its name is that of another module, or it cannot be run.
     """
-    path = path.absolute()
+    path = path.resolve()
     if not path.is_file():
         raise ConfigError(f"there is no file {path}")
     add_folder(path.parent)
     module = import_module(path.stem)
-    if file_of(module) != path.resolve():
+    if file_of(module) != path:
         other = file_of(module) or "a part of Python"
         raise ConfigError(f"{path} cannot be imported as {path.stem!r}: that is {other}; rename the file")
     return module
@@ -73,7 +78,9 @@ def import_file(path: Path) -> ModuleType:
 
 def add_folder(folder: Path) -> None:
     """Makes the modules in a folder importable, as those beside a script are."""
-    if (entry := str(folder.absolute())) not in sys.path:
+    entry = str(folder.resolve())
+    _folders.add(entry)
+    if entry not in sys.path:
         sys.path.insert(0, entry)
 
 
@@ -85,12 +92,23 @@ def file_of(module: ModuleType) -> Path | None:
 
 def place_of(error: BaseException) -> str | None:
     """`FILE, line N`: where a file cannot be read, or the innermost place that is neither Longstride nor Python's
-    import system; None where there is none."""
+    import system, the user's own before a library; None where there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
-    passed = (str(Path(__file__).parents[1]), "<frozen", str(importlib.__file__))
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(passed)]
+    passed = (_PACKAGE, "<frozen", str(importlib.__file__))
+    frames = own_frames(error) or traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in frames if not frame.filename.startswith(passed)]
     return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else None
+
+
+def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames of an error, outermost first, that are in files of the folders that were made importable."""
+    folders = tuple(f"{folder}/" for folder in _folders)
+    return [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.startswith(folders) and not frame.filename.startswith(_LIBRARIES)
+    ]
 
 
 def own_modules(data: Any) -> dict[str, dict[str, str]]:

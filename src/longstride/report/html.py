@@ -61,6 +61,9 @@ def verdict(record: Record) -> str:
     """One sentence in numbers: what training did, and what it cost."""
     first, last = record.ends
     spent = _spent(record)
+    failed = sum(number(row, "summary", "failed") or 0 for row in record.rows)
+    if failed and not sum(number(row, "summary", "episodes") or 0 for row in record.rows):
+        return f"all {failed:.0f} episodes failed for reasons of infrastructure; nothing was measured in {spent}"
     if first and last:
         a, b = number(first, "summary", "success") or 0.0, number(last, "summary", "success") or 0.0
         return f"held-out success {a:.2f} -> {b:.2f} ({points(a, b)}) in {spent}"

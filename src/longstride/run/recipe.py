@@ -139,6 +139,8 @@ class Recipe(Experiment):
     """Other objectives later on, by iteration."""
     evaluation: Evaluation = Evaluation()
     """What is measured."""
+    patience: Count = 5
+    """Iterations in a row in which every episode failed or nothing was trained, after which the run is given up."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -208,5 +210,4 @@ class Recipe(Experiment):
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()
-        del data["iterations"]
-        return data
+        return {key: value for key, value in data.items() if key not in ("iterations", "patience")}

@@ -22,8 +22,9 @@ from longstride.core.errors import ConfigError, JudgeFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.models.load import BASE, load_policy
-from longstride.rewards import Reward, judges
+from longstride.rewards import Reward
 from longstride.rollout import Plan, Pool, PoolConfig, ScriptedPlayer
+from longstride.web.judging import judges
 from longstride.web.judging.judged import JudgedReward
 from longstride.web.judging.judges import OpenAIJudge
 from longstride.web.judging.rubric import questions

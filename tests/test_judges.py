@@ -17,7 +17,7 @@ from judge_server import Server, cut_off, endless, hang, reply, response, said
 from longstride.core.component import build
 from longstride.core.config import dump_toml
 from longstride.core.errors import ConfigError, JudgeFailure
-from longstride.rewards import judges
+from longstride.web.judging import judges
 from longstride.web.judging.judges import OpenAIJudge
 
 KEY = "sk-test-0123456789abcdef"

@@ -24,7 +24,6 @@ from longstride.envs.base import Observation, Step
 from longstride.models.load import BASE, load_policy
 from longstride.rewards import Reward
 from longstride.rollout import Plan, Pool, PoolConfig, ScriptedPlayer
-from longstride.web.judging import judges
 from longstride.web.judging.judged import JudgedReward
 from longstride.web.judging.judges import OpenAIJudge
 from longstride.web.judging.rubric import questions
@@ -52,7 +51,7 @@ def _server():
 
 @pytest.fixture
 def server(_server, monkeypatch):
-    monkeypatch.setattr(judges, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 0.001)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     _server.reset()
     _server.always = reply(YES)

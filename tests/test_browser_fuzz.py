@@ -17,7 +17,7 @@ from longstride.envs.base import Step
 from longstride.envs.sites.actions import VERBS
 from longstride.envs.sites.browser import TextBrowser
 from longstride.envs.sites.env import WebEnv
-from longstride.envs.sites.page import MAX_ELEMENTS, Page
+from longstride.envs.sites.page import MAX_ELEMENTS, WebPage
 
 HTML = """<a href="/">home</a><a href="javascript:x">x</a><a href="//evil.test">y</a><a href="//[">z</a><p>p<p>q<p>r
 <form action="/other"><input name=a><input type=checkbox name=b><input type=radio name=c>
@@ -31,7 +31,7 @@ aria-label=x value=[3] disabled selected action=? method=post alt=q placeholder=
 
 
 def text(html: str | bytes) -> str:
-    return Page(html).text()
+    return WebPage(html).text()
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def test_characters_that_are_not_seen_are_removed():
     ],
 )  # fmt: skip
 def test_a_huge_page_says_that_it_was_cut_and_has_lines_of_bounded_length(html: str, cut: bool):
-    lines = Page(html).layout.text
+    lines = WebPage(html).layout.text
     assert max(map(len, lines)) < 12_000
     assert ("the page was cut here" in lines[-1]) == cut
 
 
 def test_limits_are_named_in_the_last_line():
     assert text("<div>" * 100_000 + "x").endswith("the page was cut here: nested too deeply")
-    assert Page("x" * 1_000_001).layout.text[-1] == "the page was cut here: more than 1000000 bytes"
-    links = Page("<a href=/>a</a> " * (MAX_ELEMENTS + 1)).layout
+    assert WebPage("x" * 1_000_001).layout.text[-1] == "the page was cut here: more than 1000000 bytes"
+    links = WebPage("<a href=/>a</a> " * (MAX_ELEMENTS + 1)).layout
     assert links.text[-1] == f"the page was cut here: more than {MAX_ELEMENTS} elements"
     assert len(links.elements) == MAX_ELEMENTS
 
@@ -102,18 +102,18 @@ def test_limits_are_named_in_the_last_line():
     [b"\xff\xfe\x80<p>\xed\xa0\x80", b"\0" * 100, b"<frameset><frame>", b"<input type=\xff name=\0>", "\ud800", b"</"],
 )
 def test_broken_bytes_are_a_page(html: bytes | str):
-    assert Page(html).text()
+    assert WebPage(html).text()
 
 
 def test_two_pages_of_the_same_bytes_share_no_state():
     html = "<input name=a>"
-    one, two = Page(html), Page(html)
+    one, two = WebPage(html), WebPage(html)
     one.state[1] = "typed"
     assert (one.text(), two.text()) == ("textbox a [1] = typed", "textbox a [1]")
 
 
 def test_a_window_shows_what_is_above_and_below_and_keeps_numbers():
-    page = Page("".join(f"<p><a href=/>l{i}</a>" for i in range(10)))
+    page = WebPage("".join(f"<p><a href=/>l{i}</a>" for i in range(10)))
     assert page.text(0, 2) == "l0 [1]\nl1 [2]\nscroll down for more"
     assert page.text(4, 2) == "scroll up for more\nl4 [5]\nl5 [6]\nscroll down for more"
     assert page.text(8, 2) == "scroll up for more\nl8 [9]\nl9 [10]"
@@ -178,7 +178,7 @@ def test_any_text_is_a_step(said: str):
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.binary(), st.text().map(lambda t: t.encode())))
 def test_any_bytes_are_a_page(html: bytes):
-    assert Page(html).text()
+    assert WebPage(html).text()
 
 
 async def test_every_element_of_any_markup_is_shown_once_and_can_be_used():

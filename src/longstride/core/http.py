@@ -77,7 +77,7 @@ def tls() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-class Answer(NamedTuple):
+class HTTPResponse(NamedTuple):
     """What a server answered."""
 
     status: int
@@ -97,7 +97,7 @@ class Answer(NamedTuple):
 
 
 def client(key: str, **settings: Any) -> "httpx2.AsyncClient":
-    """A client that sends and takes JSON, with the key if there is one; `settings` are those of `httpx2.AsyncClient`."""
+    """A client for JSON, with the key if there is one; `settings` are those of `httpx2.AsyncClient`."""
     import httpx2
 
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
@@ -106,7 +106,9 @@ def client(key: str, **settings: Any) -> "httpx2.AsyncClient":
     return httpx2.AsyncClient(verify=tls(), timeout=None, headers=headers, **settings)
 
 
-async def post(client: "httpx2.AsyncClient", url: str, body: Mapping[str, Any], seconds: float, largest: int) -> Answer:
+async def post(
+    client: "httpx2.AsyncClient", url: str, body: Mapping[str, Any], seconds: float, largest: int
+) -> HTTPResponse:
     """Sends one request.
 
     Args:
@@ -125,11 +127,13 @@ async def post(client: "httpx2.AsyncClient", url: str, body: Mapping[str, Any], 
         async for chunk in response.aiter_raw(1 << 16):
             data += chunk
             if len(data) > largest:
-                return Answer(response.status_code, response.headers, None)
-        return Answer(response.status_code, response.headers, bytes(data))
+                return HTTPResponse(response.status_code, response.headers, None)
+        return HTTPResponse(response.status_code, response.headers, bytes(data))
 
 
-async def retry(send: Callable[[], Awaitable[Answer]], retries: int, jitter: random.Random) -> Answer | Exception:
+async def retry(
+    send: Callable[[], Awaitable[HTTPResponse]], retries: int, jitter: random.Random
+) -> HTTPResponse | Exception:
     """Sends until a server that is not busy answers.
 
     Args:
@@ -147,10 +151,10 @@ async def retry(send: Callable[[], Awaitable[Answer]], retries: int, jitter: ran
             came = await send()
         except (TimeoutError, httpx2.TransportError) as e:
             came = e
-        if attempt == retries or (isinstance(came, Answer) and not came.is_busy):
+        if attempt == retries or (isinstance(came, HTTPResponse) and not came.is_busy):
             return came
         wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * (0.5 + jitter.random() / 2)
-        asked = _wait_asked_for(came.headers) if isinstance(came, Answer) else None
+        asked = _wait_asked_for(came.headers) if isinstance(came, HTTPResponse) else None
         await asyncio.sleep(asked or wait)
     raise AssertionError("unreachable")
 

@@ -33,7 +33,7 @@ from torch import Tensor
 
 from longstride.core import http
 from longstride.core.errors import ConfigError, EngineFailure
-from longstride.core.http import Answer, key_in, without_key
+from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.seeds import stream
 from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
 from longstride.engines.config import HTTP
@@ -72,8 +72,9 @@ class _Choice(BaseModel):
 
 
 class HTTPEngine(Engine):
-    """A client of one server (see the module's docstring). `tokens_in` counts whole prompts: what the server had in its
-    cache is not known here. With temperature 0 every log-probability is 0, whatever the server says.
+    """A client of one server (see the module's docstring). `tokens_in` counts all tokens of a prompt:
+    what the server had in its cache is not known here. With temperature 0 every log-probability is 0, whatever the
+    server says.
 
     Requests are under way in a thread, between polls too. It ends with `close`, or with the engine.
     """
@@ -129,7 +130,7 @@ class HTTPEngine(Engine):
             future.cancel()
 
     def release(self, session: int) -> None:
-        """Nothing is kept here; a server drops what it cached when it wants the room."""
+        """Nothing is kept here; a server drops its cache when it needs the memory."""
 
     def update(self, weights: Any, version: int) -> None:
         """Takes the weights of a module: saves them in a folder of their own below `weights` of the settings, has vLLM
@@ -261,7 +262,7 @@ class _Client:
         """The body, at most `largest` bytes of it, of an answer of status 200."""
         config = self._config
 
-        async def send() -> Answer:
+        async def send() -> HTTPResponse:
             async with self._places:
                 return await http.post(self._http, url, body, config.timeout, largest)
 
@@ -287,7 +288,7 @@ class _Client:
         return EngineFailure(f"{server}: {without_key(trouble, self._key)}")
 
 
-class Report(NamedTuple):
+class PreflightReport(NamedTuple):
     """What a preflight measured."""
 
     tokens: int
@@ -301,7 +302,7 @@ class Report(NamedTuple):
 
 
 @torch.inference_mode()
-def preflight(engine: Engine, policy: Policy, sampling: Sampling | None = None) -> Report:
+def preflight(engine: Engine, policy: Policy, sampling: Sampling | None = None) -> PreflightReport:
     """Compares an engine with the learner's model on a few prompts.
 
     Each token's log-probability must be that under the distribution it was drawn from. It is held against those that
@@ -332,7 +333,7 @@ def preflight(engine: Engine, policy: Policy, sampling: Sampling | None = None) 
     gap_R_N = torch.cat(gaps, 1)
     nearest = int(gap_R_N.square().mean(1).argmin())
     gap_N = gap_R_N[0].abs()
-    report = Report(len(gap_N), gap_N.mean().item(), gap_N.max().item(), sum(same) / len(same))
+    report = PreflightReport(len(gap_N), gap_N.mean().item(), gap_N.max().item(), sum(same) / len(same))
     if report.agreement < AGREEMENT or gap_R_N[nearest].abs().mean() > MEAN_GAP:
         raise ConfigError(
             f"preflight: the engine's log-probabilities are {report.mean_gap:.3f} nats off the learner's on average "

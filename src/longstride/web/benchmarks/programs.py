@@ -57,7 +57,7 @@ class Program:
     url: str | Probe
     """The page: `last`, an address, or a probe that gives one."""
     locator: str | Probe
-    """A JavaScript expression whose value is read; empty for the whole page's HTML; or a probe."""
+    """A JavaScript expression whose value is read; empty for the HTML of the page; or a probe."""
     prep_actions: tuple[str, ...]
     """JavaScript expressions that are run before; what they raise is ignored."""
     rule: Literal["exact_match", "must_include", "fuzzy_match"]

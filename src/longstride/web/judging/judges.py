@@ -1,13 +1,12 @@
 """A judge: a language model behind an OpenAI-compatible address (`POST URL/chat/completions`), asked one prompt at a
 time.
 
-What always holds: whatever goes wrong is a `JudgeFailure` and never a reply; a question waits without holding up the
-event loop, and gives up at once when it is cancelled; the key is read from the environment when it is needed and is
-taken out of everything that is kept, logged or raised; what a server sends is untrusted: bounded, parsed, and no more.
-A prompt whose reply is in the cache is not sent again, and of equal prompts asked at once only one is sent.
+What always holds: anything that goes wrong is a `JudgeFailure` and never a reply; a question does not block the event
+loop, and ends at once when it is cancelled; the key is read from the environment when it is needed and is taken out of
+everything that is kept, logged or raised; what a server sends is untrusted: it is bounded and parsed, and no more. A
+prompt whose reply is in the cache is not sent again, and of equal prompts asked at once only one is sent.
 
-What it does not do: understand a reply (`web.judging.rubric` does), stream, or follow redirects, which could carry the key
-elsewhere.
+What it does not do: interpret a reply (`web.judging.rubric` does), stream, or follow redirects.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ from pydantic import Field
 from longstride.core import http
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, JudgeFailure
-from longstride.core.http import Address, Answer, key_in, without_key
+from longstride.core.http import Address, HTTPResponse, key_in, without_key
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.core.seeds import stream
 
@@ -67,7 +66,7 @@ class OpenAIJudge(Component):
         """The model's reply to a prompt.
 
         Args:
-            prompt: the whole question, sent as one message of the user (not every chat template has a system role).
+            prompt: the question, sent as one message of the user (not every chat template has a system role).
             seed: of the jitter between retries; the reply does not depend on it.
             vote: which of several replies to the same prompt; the server samples by it where the temperature is not 0.
 
@@ -99,14 +98,14 @@ class OpenAIJudge(Component):
         places = _traffic().places.setdefault(self, asyncio.Semaphore(self.concurrency))
         async with http.client(self._key()) as client:
 
-            async def send() -> Answer:
+            async def send() -> HTTPResponse:
                 async with places:
                     return await self._send(client, body)
 
             came = await http.retry(send, self.retries, stream(seed, "judge", key))
-        if isinstance(came, Answer) and not came.is_busy:
+        if isinstance(came, HTTPResponse) and not came.is_busy:
             return self._reply(came)
-        if isinstance(came, Answer):
+        if isinstance(came, HTTPResponse):
             trouble = f"status {came.status}"
         elif isinstance(came, TimeoutError):
             trouble = f"nothing came within {self.timeout:g} s"
@@ -115,7 +114,7 @@ class OpenAIJudge(Component):
         sent = self.retries + 1
         raise self._failure(f"{trouble} (request {sent} of {sent}); look after the server, or raise timeout or retries")
 
-    async def _send(self, client: "httpx2.AsyncClient", body: dict[str, Any]) -> Answer:
+    async def _send(self, client: "httpx2.AsyncClient", body: dict[str, Any]) -> HTTPResponse:
         """One request. What came of it is put into the transcript, even where the request is cancelled."""
         line: dict[str, Any] = {"request": body, "error": "cancelled"}
         began = time.monotonic()
@@ -131,7 +130,7 @@ class OpenAIJudge(Component):
             if self.transcript is not None:
                 _append(self.transcript, line | {"seconds": round(time.monotonic() - began, 3)})
 
-    def _reply(self, answer: Answer) -> str:
+    def _reply(self, answer: HTTPResponse) -> str:
         if answer.body is None:
             trouble = f"a response of more than {LARGEST_REPLY} bytes with status {answer.status}"
             raise self._failure(f"{trouble}; look at url")

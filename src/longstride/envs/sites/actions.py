@@ -54,6 +54,10 @@ class WebAction:
         return " ".join(parts)
 
 
+Action = WebAction
+"""The name that `strategies.check_again` still imports."""
+
+
 def parse(text: str) -> WebAction | str:
     """The action in a policy's text, or one sentence that explains what is wrong with it."""
     line = " ".join(text.rpartition(MARK)[2].split())

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -381,3 +382,10 @@ def test_a_hostile_record_is_a_task_error_or_a_task_that_can_be_probed(data):
             programs_of(task)
             if task.evaluator["type"] == "rubric":
                 subtasks(task)
+
+
+def test_a_probe_with_any_number_of_spaces_is_read_at_once():
+    began = time.process_time()
+    with pytest.raises(TaskError, match="no probe"):
+        read_programs([{"url": f"func:a({' ' * 20_000}x", "locator": "", "required_contents": {}}], "t")
+    assert time.process_time() - began < 0.5

@@ -2,20 +2,26 @@
 
 import asyncio
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
+from test_browser import answering, task
 
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Step
-from longstride.envs.sites.actions import VERBS
+from longstride.envs.sites import bounds
+from longstride.envs.sites.actions import VERBS, parse
+from longstride.envs.sites.bounds import MAX_BYTES, bounded
 from longstride.envs.sites.browser import TextBrowser
+from longstride.envs.sites.cleaning import clean, well_formed
 from longstride.envs.sites.env import WebEnv
 from longstride.envs.sites.page import MAX_ELEMENTS, WebPage
 
@@ -95,6 +101,85 @@ def test_limits_are_named_in_the_last_line():
     links = WebPage("<a href=/>a</a> " * (MAX_ELEMENTS + 1)).layout
     assert links.text[-1] == f"the page was cut here: more than {MAX_ELEMENTS} elements"
     assert len(links.elements) == MAX_ELEMENTS
+
+
+def repeated(piece: str, n: int = 300_000) -> str:
+    """`n` characters of a piece, whose `#` are numbers that count up."""
+    pieces = piece.split("#")
+    return "".join(str(i).join(pieces) for i in range(n // len(piece) + 1))[:n]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<a href=/ " + repeated("a# ") + ">x</a>",
+        "</a " + repeated("a# ") + ">x",
+        "<a href=/ " + repeated('a#=">"') + ">x</a>",
+        '<!-- <a x=" --><p ' + repeated("a# ") + '">x',
+        '<p =" ' + repeated("a# ") + '">x',
+        repeated("<a " + " ".join(f"a{i}" for i in range(1000)) + ">x</a>"),
+        repeated("<body " + " ".join(f"a#_{i}" for i in range(100)) + ">"),
+        "<a x=\"<a x='<a y " + repeated("/="),
+        repeated("<p><b c=#>"),
+        repeated("<label>x</label>"),
+        "<table>" + repeated("<p>x</p><a href=/>y"),
+        repeated("<select><option>x</select>"),
+        repeated("[ 1 ]"),
+    ],
+)
+def test_a_page_is_read_within_50_ms_for_each_100_kB(html: str):
+    page = html.encode()
+    began = time.process_time()
+    WebPage(page)
+    assert time.process_time() - began < 3 * 3 * 0.05  # a slow machine has three times as long
+
+
+PIECES = """<a <p </p <body <html <!-- --> <script> </script> <textarea> </textarea> <svg> <![CDATA[ ]]> > > > /
+= =" =' " ' a# b# c#=1 d#="x" e#='>' f#=">" g#=<a""".split()
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PIECES) | st.just(" "), max_size=60), st.integers(2, 6))
+def test_no_tag_that_is_parsed_has_more_attributes_than_were_counted(pieces: list[str], most: int):
+    html = " ".join(pieces).encode() if most % 2 else "".join(pieces).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"FREE_ATTRIBUTES": most**2, "ATTRIBUTES_PER_BYTE": 0, "FEW": 0}.items():
+            patch.setattr(bounds, name, value)
+        kept, _ = bounded("#".join(f"{part}{i}" for i, part in enumerate(html.decode().split("#"))).encode())
+    tree = LexborHTMLParser(kept)
+    # the attributes of all roots are put together: for those the work is bounded, not the number
+    assert all(len(node.attributes) <= most for node in tree.css("*:not(html, body)"))
+
+
+def test_a_page_with_few_attributes_is_not_cut_for_them():
+    script = "<script>for (let i = 0; i<n; i++) { " + "let word = 'x'; " * 300 + "}</script>"
+    drawing = f'<svg><path d="{"M 10 10 L 20 20 " * 3000}"/></svg>'
+    link = '<A HREF = "/x?a=b&c=d" TITLE=\'it is\' class=a id=b data-x="{&quot;a&quot;: 1}" disabled>x</A>\n'
+    html = (f"<!-- {link} -->{script}{drawing}" + 200 * link).encode()
+    assert len(html) < MAX_BYTES
+    assert bounded(html) == (html, [])
+
+
+def test_half_a_character_is_replaced():
+    assert clean("a\ud800b \udfff") == "a\ufffdb \ufffd"
+    assert well_formed({"\ud800": ["x", 1, {"y": "\udc00\U0001f600"}]}) == {
+        "\ufffd": ["x", 1, {"y": "\ufffd\U0001f600"}]
+    }
+    said = parse("Action: answer red \ud83d")
+    assert str(said) == "answer red \ufffd"
+
+
+async def test_half_a_character_of_a_state_is_replaced():
+    env = WebEnv(answering(lambda scope: (200, r'{"\ud800": "\udfff"}' if "__state__" in scope["path"] else "")))
+    await env.reset(task("/a/b/c"), 0)
+    assert await env.final_state() == {"\ufffd": "\ufffd"}
+
+
+async def test_an_address_without_end_is_refused():
+    browser = TextBrowser(answering(lambda scope: (200, f"<a href=/{'x' * 9000}>far</a>")))
+    await browser.open("/")
+    assert await browser.click(1) == "this address has more than 8000 characters"
+    assert browser.url == "http://sites.test/"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 A policy writes `Thought: free words Action: click [3]`. The thought may be missing; the last `Action:` counts. Words
 between a verb and its number are a label for the reader (`click amber lantern [3]`) and have no effect. What always
-holds: `parse` never raises and never executes anything; `str(parse(str(action)))` is `str(action)`.
+holds: `parse` never raises and never executes anything; `str(parse(str(action)))` is `str(action)`; an action has no
+lone surrogates.
 
 | action | effect |
 |---|---|
@@ -26,6 +27,7 @@ holds: `parse` never raises and never executes anything; `str(parse(str(action))
 import re
 from dataclasses import dataclass
 
+from longstride.envs.sites.cleaning import well_formed
 from longstride.envs.text import MARK
 
 NEEDS_ELEMENT = {"click": False, "hover": False, "type": True, "fill": True, "select": True}
@@ -60,7 +62,7 @@ Action = WebAction
 
 def parse(text: str) -> WebAction | str:
     """The action in a policy's text, or one sentence that explains what is wrong with it."""
-    line = " ".join(text.rpartition(MARK)[2].split())
+    line = well_formed(" ".join(text.rpartition(MARK)[2].split()))
     verb, _, rest = line.partition(" ")
     verb = verb.lower()
     if verb in NEEDS_ELEMENT:

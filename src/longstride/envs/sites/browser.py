@@ -1,9 +1,9 @@
 """A browser without a screen: drives an ASGI application in process, one page at a time.
 
 What always holds: only the application is reached (no socket is opened; an address outside of the origin is refused,
-in links, forms and redirects alike); an action returns None, or one sentence that says why it did nothing; `back` shows
-the kept page of an earlier GET, as it was left, without a request; an exception of the application is an `EnvFailure`,
-a page with an error status is a page. Scripts, style sheets, anchors and files to upload are not supported.
+in links, forms and redirects alike); an action returns None, or one sentence that explains why it had no effect; `back`
+shows the page of an earlier GET as it was left, without a request; an exception of the application is an `EnvFailure`,
+a response with an error status is a page. Scripts, style sheets, anchors and file uploads are not supported.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 from longstride.core.errors import EnvFailure
-from longstride.envs.sites.page import Form, PageElement, WebPage, clean
+from longstride.envs.sites.cleaning import clean
+from longstride.envs.sites.page import Form, PageElement, WebPage
 
 Message = MutableMapping[str, Any]
 Application = Callable[
@@ -26,6 +27,8 @@ Application = Callable[
 ]
 MAX_REDIRECTS = 10
 MAX_RESPONSE = 8_000_000  # bytes; more is a failure of the application
+MAX_ADDRESS = 8000  # characters
+MAX_COOKIE = 4096  # characters; a longer one is not kept
 MAX_COOKIES = 50  # the oldest go first
 MAX_HISTORY = 50
 MAX_PLAIN = 2000  # bytes shown of an answer that is text but not HTML
@@ -230,6 +233,8 @@ class TextBrowser:
         """Opens the page at an address, over redirects."""
         at = self.page.url
         for redirects in range(MAX_REDIRECTS + 1):
+            if len(url) > MAX_ADDRESS:
+                return f"this address has more than {MAX_ADDRESS} characters"
             url, anchor, _ = url.partition("#")
             found = self._resolve(url, at)
             if found is None:
@@ -340,6 +345,8 @@ class TextBrowser:
 
     def _set_cookie(self, header: str, path: str) -> None:
         """RFC 6265, section 5.3; `Secure` is taken as fulfilled, for nothing leaves the process."""
+        if len(header) > MAX_COOKIE:
+            return
         pair, *attributes = header.split(";")
         name, equals, value = pair.partition("=")
         given = {k.strip().lower(): v.strip() for k, _, v in (a.partition("=") for a in attributes)}

@@ -16,6 +16,7 @@ from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.sites.actions import INFEASIBLE, WebAction, parse
 from longstride.envs.sites.browser import Application, TextBrowser
+from longstride.envs.sites.cleaning import well_formed
 
 Window = Annotated[int, Field(ge=5)]
 """Lines of a page that are seen at once."""
@@ -111,7 +112,7 @@ class WebEnv:
         if status == 404:
             return {}
         try:
-            state = json.loads(body) if status == 200 else None
+            state = well_formed(json.loads(body)) if status == 200 else None
         except (ValueError, RecursionError) as e:
             raise EnvFailure(f"{path} is not JSON: {e}") from e
         if not isinstance(state, dict):

@@ -2,44 +2,28 @@
 
 One line a block element. A link is `name [3]`; other elements have their role in front: `button add to cart [4]`,
 `textbox search [2] = lamp`, `select color [5] = any ( any | red )`, `checkbox gift [6] = on`. What always holds: no
-HTML, however broken or hostile, raises; whatever a limit leaves out is said in the page's last line; elements keep
-their numbers whatever is scrolled or typed; a number in square brackets is always ours (`[3]` in a page's own text
-becomes `(3)`). What was parsed is never changed and is shared between pages of the same bytes; what a visitor typed or
-chose belongs to one `WebPage`. UTF-8 is assumed; style sheets, scripts and the `form` attribute are not looked at.
+HTML, however broken or hostile, raises or takes more time than its size allows (`bounds`); if a limit leaves something
+out, the page's last line names the limit; elements keep their numbers when the visitor scrolls or types; a number in
+square brackets is always that of an element (`[3]` in a page's own text becomes `(3)`). What was parsed is never
+changed and is shared between pages of the same bytes; what a visitor typed or chose belongs to one `WebPage`. UTF-8 is
+assumed; style sheets, scripts and the `form` attribute are ignored.
 """
 
 import functools
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-MAX_BYTES = 1_000_000
-MAX_TAGS = 10_000
-MAX_WORK = 300_000  # open elements, summed over the tags: the parser's work (17 s for 100,000 nested `<div>`)
+from longstride.envs.sites.bounds import bounded
+from longstride.envs.sites.cleaning import clean
+
 MAX_DEPTH = 150  # nested elements that are looked into: each costs two frames of Python's stack
 MAX_ELEMENTS = 2000
 MAX_NAME = 200
 MAX_LINE = 1000  # characters; what is longer goes on in the next line, so that a window bounds an observation
 SHOWN_OPTIONS = 50
 CACHED_BYTES = 50_000  # pages up to this size are parsed once; 512 of them are kept
-
-_TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_NUMBER = re.compile(r"\[(\s*\d+\s*)\]")
-_INVISIBLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
-_NO_END_TAG = frozenset(b"br col dd dt hr img input li link meta option p source tbody td th thead tr wbr".split())
-
-
-def clean(text: str) -> str:
-    """One line: white space collapsed, what is not seen (controls, bidi, zero width) removed, `[3]` made `(3)`."""
-    text = " ".join(text.split())
-    if not (text.isascii() and text.isprintable()):
-        text = " ".join(_INVISIBLE.sub("", text).split())
-    return _NUMBER.sub(r"(\1)", text) if "[" in text else text
 
 
 @dataclass(slots=True, eq=False)
@@ -137,33 +121,11 @@ class WebPage:
 def _layout(html: bytes) -> PageLayout:
     if not html.isascii():  # the parser keeps bytes that are not UTF-8, and reading those back raises
         html = html.decode("utf-8", "replace").encode()
-    html, cut = _bounded(html)
+    html, cut = bounded(html)
     walk = _Walk(cut, look_for_hidden=b"hidden" in html.lower())
     if (body := LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS).body) is not None:
         walk.children(body, 0)
     return walk.finish()
-
-
-def _bounded(html: bytes) -> tuple[bytes, list[str]]:
-    """The beginning of a page that is parsed in bounded time, and what was cut."""
-    cut = []
-    if len(html) > MAX_BYTES:
-        html, cut = html[:MAX_BYTES], [f"more than {MAX_BYTES} bytes"]
-    if html.count(b"<") <= 1000:
-        return html, cut
-    opened: Counter[bytes] = Counter()
-    depth = work = 0
-    for tags, tag in enumerate(_TAG.finditer(html)):
-        name = tag[2].lower()
-        if name not in _NO_END_TAG:
-            step = 1 if not tag[1] else -1 if opened[name] else 0
-            opened[name] += step
-            depth += step
-        work += depth
-        if tags >= MAX_TAGS or work > MAX_WORK:
-            why = f"more than {MAX_TAGS} tags" if tags >= MAX_TAGS else "nested too deeply"
-            return html[: tag.start()], [*cut, why]
-    return html, cut
 
 
 Part = str | PageElement | list[str]  # of a line; a list holds the text of a label, which may yet become a name
@@ -255,7 +217,8 @@ class _Walk:
         text, rest = _split(self.parts)
         inside = next((c for c in self.layout.controls[before:] if c in self.unnamed), None)
         self.labels.append(([text], node.attributes.get("for") or "", inside))
-        self.parts = [*outer, self.labels[-1][0], *rest]
+        outer += (self.labels[-1][0], *rest)
+        self.parts = outer
 
     def link_or_button(self, node: LexborNode, depth: int) -> None:
         """Named by the text inside; other elements inside stand behind it."""

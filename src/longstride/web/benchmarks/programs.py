@@ -29,7 +29,8 @@ PROBES: dict[str, dict[str, bool]] = {
 }
 """Probes by where they may stand; True where they take an argument."""
 
-_CALL = re.compile(r"""func:\s*(\w+)\(\s*(?:__page__\s*,?)?\s*(?:'([^']*)'|"([^"]*)")?\s*\)\s*""")
+_CALL = re.compile(r"""func:\s*+(\w+)\(\s*+(?:__page__\s*+,?)?\s*+(?:'([^']*)'|"([^"]*)")?\s*+\)\s*+""")
+"""Possessive, since a task file may have any number of spaces."""
 _RULES = ("exact_match", "must_include", "fuzzy_match")
 
 

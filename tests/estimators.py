@@ -1,7 +1,6 @@
 """Estimators against enumerable problems: episodes of paths, combinations of paths, and a policy that is a table."""
 
 import itertools
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -124,23 +123,3 @@ def logprobs_of(logits: np.ndarray, sample: Sample) -> list[float]:
     """Log-probabilities of a sample's tokens under a table."""
     pairs = itertools.pairwise([sample.prompt_ids[-1], *sample.sampled_ids])
     return [float(log_policy(logits)[before, token]) for before, token in pairs]
-
-
-def growing_group(
-    seed: int = 0, vocabulary: int = 40, episodes: int = 4, turns: int = 3, prompt: int = 40, alike: int = 2
-) -> list[Sample]:
-    """Siblings that share a prompt, each an episode whose context grows; the first `alike` of them sample the same
-    first turn. Each token has an advantage of its own, some of them none."""
-    rng = random.Random(seed)
-    ids = lambda n: [rng.randrange(vocabulary) for _ in range(n)]  # noqa: E731
-    head, same, found = ids(prompt), ids(4), []
-    for k in range(episodes):
-        context = list(head)
-        for t in range(turns):
-            sampled = same if t == 0 and k < alike else ids(rng.randint(1, 6))
-            advantages = [rng.choice([-1.0, 0.0, 0.5, 1.0]) for _ in sampled]
-            behaviour = [-rng.uniform(3.2, 4.2) for _ in sampled]
-            streams = {"advantages": advantages, "behaviour_logprobs": behaviour}
-            found.append(Sample(list(context), sampled, streams, k, 0, t))
-            context += sampled + ids(5)
-    return found

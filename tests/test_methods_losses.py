@@ -1,12 +1,12 @@
 """Losses, the KL term and aggregation by hand, and what all losses have in common."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from by_hand import Batch
 from estimators import LOSSES, OPEN
 from torch import Tensor
 
@@ -33,15 +33,6 @@ from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE
 from longstride.methods.losses import ENTROPY_COEFFICIENT, KL_COEFFICIENT
 
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-
-
-@dataclass
-class Batch:
-    """Stands for a micro-batch."""
-
-    streams: dict[str, Tensor]
-    sequence_P: Tensor
-    entropy_P: Tensor | None = None
 
 
 def batch(advantages: Any, old: Tensor, sequences: Sequence[int], **streams: Tensor) -> Batch:

@@ -12,7 +12,7 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.component import Component
 from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
-from longstride.curriculum import TaskCurriculum, Uniform
+from longstride.curriculum import BudgetSchedule, TaskCurriculum, Uniform
 from longstride.envs.base import TaskSource
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, make_policy
@@ -103,16 +103,18 @@ def make_planner(
     episodes: int = 8,
     size: int = 4,
     seed: int = 0,
-    budget: Budget | None = None,
+    budget: Budget | BudgetSchedule | None = None,
     chat: Any = None,
     experience: Any = None,
     curriculum: TaskCurriculum | None = None,
 ) -> Planner:
-    """A planner of tasks of `source`, each under the same budget."""
-    budget, experience = budget or Budget(), experience or Collected()
-    return Planner(
-        source, curriculum or Uniform(), experience, lambda task: budget, chat, seed, iteration, first, episodes, size
-    )
+    """A planner of tasks of `source`, each under the same budget unless that is a schedule."""
+
+    def budget_of(task: Task) -> Budget:
+        return budget.at(iteration, task.difficulty) if isinstance(budget, BudgetSchedule) else budget or Budget()
+
+    past, choice = experience or Collected(), curriculum or Uniform()
+    return Planner(source, choice, past, budget_of, chat, seed, iteration, first, episodes, size)
 
 
 def tiny_model(vocabulary: int = 64, seed: int = 0, shape: TinyConfig = SMALL) -> LlamaForCausalLM:

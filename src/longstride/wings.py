@@ -10,6 +10,7 @@ LOCATIONS |= {
     "experiment": {
         "recipe": "longstride.run.recipe",
         "control_recipe": "longstride.control.recipe",
+        "exact_recipe": "longstride.run.exact",
     },
     "task_source": {
         "browser_gym": "longstride.web.browsergym",

@@ -170,9 +170,7 @@ def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict
                 "env_steps": row["total_env_steps"],
                 "sampled_tokens": tokens,
                 "seconds": row["seconds"],
-                "success": row["summary"]["success"],
-                "length": row["summary"]["length"],
-                "timeouts": row["summary"]["timeouts"],
+                **{name: row["summary"][name] for name in ("success", "length", "timeouts") if "summary" in row},
                 "values": {m: row["measures"][m] for m in measures if m in row["measures"]},
             })  # fmt: skip
         return curves

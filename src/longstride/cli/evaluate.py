@@ -60,7 +60,8 @@ def _span(text: str) -> range:
 
 def run(args: argparse.Namespace) -> int:
     """Prints a row for each policy and strategy."""
-    from longstride.control.recipe import ControlRecipe, evaluate_run
+    from longstride.control.evaluation import evaluate_run
+    from longstride.control.recipe import ControlRecipe
     from longstride.core.config import resolve
     from longstride.run.recipe import Recipe
 

@@ -42,9 +42,20 @@ def figures(record: Record) -> list[Figure]:
         _strategies(record), _roles(record), _trouble(record),
         _shares(record, "actions", "Actions", "Share of all turns by verb, on the held-out tasks.", "share of turns"),
         _shares(record, "stops", "Why episodes stopped", "Share of the held-out episodes.", "share of episodes"),
-        _checks(record), _loss(record), _values(record),
+        _checks(record), _loss(record), _values(record), *_measured(record),
     )  # fmt: skip
     return [figure for figure in made if figure]
+
+
+def _measured(record: Record) -> list[Figure | None]:
+    """A figure for each exact measure of a problem whose answer is known."""
+    out = []
+    for name, found in record.measured.items():
+        rows = [{"iteration": at, "value": value} for at, value in found]
+        series = [_series(name.replace("_", " "), rows, [_iteration], _get("value"), "blue", mark="circle")]
+        title = name.replace("_", " ").capitalize()
+        out.append(_lines(title, "Computed from the solution after each iteration.", name, series, free=True))
+    return out
 
 
 def _learning(record: Record) -> Figure | None:

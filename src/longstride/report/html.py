@@ -67,6 +67,9 @@ def verdict(record: Record) -> str:
     trained = [y for r in record.train if (y := measure(r, "success")) is not None]
     if trained:
         return f"training success {trained[0]:.2f} -> {trained[-1]:.2f} in {spent}; no held-out evaluation after it yet"
+    if not first and (exact := record.measured):
+        changes = (f"{name.replace('_', ' ')} {found[0][1]:.4g} -> {found[-1][1]:.4g}" for name, found in exact.items())
+        return f"{', '.join(list(changes)[:3])} in {spent}"
     if first:
         return f"held-out success {number(first, 'summary', 'success') or 0.0:.2f} before training; nothing trained yet"
     return "nothing measured yet"
@@ -148,6 +151,7 @@ def _tiles(record: Record) -> str:
 
 def _table(rows: Sequence[Row]) -> str:
     """Every evaluation, newest last; a column that no row fills is left out."""
+    rows = [r for r in rows if "summary" in r]
     if not rows:
         return "<p>None yet.</p>"
     cells = [_cells(r) for r in rows[-TABLE_ROWS:]]

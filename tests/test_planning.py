@@ -90,9 +90,7 @@ def test_dynamic_sampling_refills_until_enough_groups_are_mixed():
 
 
 def test_dynamic_sampling_gives_up_after_its_rounds():
-    plans, episodes = run_stages(
-        DynamicSampling(rounds=3).plan(make_planner(CHAINS)), lambda p: played(p, reward=1.0)
-    )
+    plans, episodes = run_stages(DynamicSampling(rounds=3).plan(make_planner(CHAINS)), lambda p: played(p, reward=1.0))
     assert [len(stage) for stage in plans] == [8, 8, 8] and len(episodes) == 24
 
 

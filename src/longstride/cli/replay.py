@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import RUN_FILE, print_json, recipe_from
+from longstride.cli.common import print_json, run_recipe
 from longstride.core.errors import RunError
 
 
@@ -23,9 +23,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         RunError: no run, or no such episode in it.
     """
-    if not (args.folder / RUN_FILE).is_file():
-        raise RunError(f"{args.folder} is no run folder: it has no {RUN_FILE}")
-    recipe = recipe_from(str(args.folder / RUN_FILE))
+    recipe = run_recipe(args.folder)
 
     from longstride.rollout.replay import describe, replay
     from longstride.rollout.store import TrajectoryStore

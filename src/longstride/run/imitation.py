@@ -23,6 +23,7 @@ from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.store import TrajectoryStore
+from longstride.run.experiment import check_run_folder
 
 if TYPE_CHECKING:
     from longstride.models.chat import ChatFormat
@@ -82,6 +83,7 @@ class StoredSuccesses(Demonstrations):
     """Its folder."""
 
     def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        check_run_folder(self.run)
         store = TrajectoryStore(self.run / TRAJECTORIES)
         places = [k for k, record in enumerate(store.records) if record.success and not record.stop.failed]
         if not places:

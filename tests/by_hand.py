@@ -89,32 +89,34 @@ def assert_same(found: Step, expected: Step, tolerance: float = 1e-6) -> None:
         torch.testing.assert_close(found[2][name], gradient, rtol=1e-4, atol=tolerance)
 
 
-def random_ids(rng: random.Random, least: int, most: int) -> list[int]:
-    return [rng.randrange(VOCABULARY) for _ in range(rng.randint(least, most))]
+def random_ids(rng: random.Random, least: int, most: int, vocabulary: int) -> list[int]:
+    return [rng.randrange(vocabulary) for _ in range(rng.randint(least, most))]
 
 
-def random_samples(n: int, seed: int = 1) -> list[Sample]:
+def random_samples(n: int, seed: int = 1, vocabulary: int = VOCABULARY) -> list[Sample]:
     """Samples that share nothing, whose tokens weigh one together."""
     rng = random.Random(seed)
     found = []
     for k in range(n):
-        prompt, ids = random_ids(rng, 1, 30), random_ids(rng, 1, 6)
+        prompt, ids = random_ids(rng, 1, 30, vocabulary), random_ids(rng, 1, 6, vocabulary)
         streams = {ADVANTAGES: [1 / len(ids)] * len(ids), BEHAVIOUR: [-rng.uniform(3.2, 4.2) for _ in ids]}
         found.append(Sample(prompt, ids, streams, k, k))
     return found
 
 
-def growing_group(seed: int = 0, episodes: int = 4, turns: int = 3, prompt: int = 40) -> list[Sample]:
+def growing_group(
+    seed: int = 0, episodes: int = 4, turns: int = 3, prompt: int = 40, vocabulary: int = VOCABULARY
+) -> list[Sample]:
     """Siblings that share a prompt, each an episode whose context grows; the first two sample the same first turn. Each
     token has an advantage of its own, some of them none."""
     rng = random.Random(seed)
-    head, same, found = random_ids(rng, prompt, prompt), random_ids(rng, 4, 4), []
+    head, same, found = random_ids(rng, prompt, prompt, vocabulary), random_ids(rng, 4, 4, vocabulary), []
     for k in range(episodes):
         context = list(head)
         for t in range(turns):
-            ids = same if t == 0 and k < 2 else random_ids(rng, 1, 6)
+            ids = same if t == 0 and k < 2 else random_ids(rng, 1, 6, vocabulary)
             advantages = [rng.choice([-1.0, 0.0, 0.5, 1.0]) for _ in ids]
             streams = {ADVANTAGES: advantages, BEHAVIOUR: [-rng.uniform(3.2, 4.2) for _ in ids]}
             found.append(Sample(list(context), ids, streams, k, 0, t))
-            context += ids + random_ids(rng, 5, 5)
+            context += ids + random_ids(rng, 5, 5, vocabulary)
     return found

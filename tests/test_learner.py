@@ -134,16 +134,20 @@ def test_log_probabilities_are_those_of_every_sampled_token_also_of_tokens_that_
     assert learner.logprobs([]) == []
 
 
-def test_a_stream_that_the_learner_cannot_make_is_refused_with_what_it_can():
+def test_a_stream_that_neither_the_credit_gives_nor_the_learner_can_make_is_refused():
     class NeedsMargins(Reinforce):
         @property
         def needs(self) -> frozenset[str]:
-            return super().needs | {"margin"}
+            return super().needs | {"margin", PROXIMAL}
 
-    with pytest.raises(ConfigError, match="loss needs_margins needs the stream 'margin'.*proximal_logprobs or refer"):
-        learner_of(NeedsMargins()).update(random_samples(2), random.Random(0))
-    (ready,) = learner_of().with_streams(random_samples(1), [PROXIMAL])
-    assert len(ready.streams[PROXIMAL]) == len(ready.sampled_ids)
+    given = [replace(s, streams=s.streams | {"margin": [0.0] * len(s.sampled_ids)}) for s in random_samples(2)]
+    learner = learner_of(NeedsMargins())
+    for s in learner.with_streams(given, learner.loss.needs):
+        torch.testing.assert_close(
+            torch.tensor(s.streams[PROXIMAL]), logprobs(learner.model, s).detach(), rtol=0, atol=1e-5
+        )
+    with pytest.raises(ConfigError, match="loss needs_margins needs the stream 'margin', which the credit does not"):
+        learner.update([*given, *random_samples(1)], random.Random(0))
 
 
 def test_features_are_the_last_hidden_states_before_the_tokens_that_have_an_advantage():

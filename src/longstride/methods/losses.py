@@ -216,7 +216,8 @@ class Loss(Component):
 
     @property
     def needs(self) -> frozenset[str]:
-        """The streams that the learner has to make before an update; each costs a forward pass over everything."""
+        """The streams that the loss reads beside those of sampling. The learner makes `PROXIMAL` and `REFERENCE` before
+        an update, each by a forward pass over everything; any other has to come from the credit."""
         return frozenset({REFERENCE} if self.kl is not None else ())
 
     def coefficients(self, samples: Sequence[Sample]) -> dict[str, list[float]]:

@@ -35,7 +35,8 @@ class WebBenchmark(TaskSource):
     blocked: tuple[str, ...] = ()
     """Hosts of WebGym whose tasks are left out, because they turn agents away."""
     also: tuple[str, ...] = ()
-    """Hosts (`name` or `name:port`) that pages may contact besides those of the task's addresses."""
+    """Sites that pages may contact besides those of the task's addresses: `name:port`, or `name` for its ports 80 and
+    443. A private address has to be named itself (`10.0.0.5:7770`)."""
     logins: Path | None = None
     """Folder of the logins that tasks name."""
     test_share: Share | None = None

@@ -26,8 +26,8 @@ class Measure(Component):
     """Family: what a recipe measures of an episode besides `MEASURES`; its name is the class name in snake case."""
 
     @abstractmethod
-    def __call__(self, trajectory: Trajectory) -> float:
-        """The value for an episode that did not fail."""
+    def __call__(self, trajectory: Trajectory) -> float | None:
+        """The value for an episode that did not fail; None for one that it says nothing of."""
 
 
 def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:

@@ -14,9 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from longstride.core.budget import Budget
 from longstride.core.component import Component
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive, stream
+from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
 from longstride.learner.critics import CriticBatch
@@ -24,7 +26,10 @@ from longstride.learner.learner import Learner
 from longstride.methods import Mean, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, REFERENCE
 from longstride.models.load import load_policy, save_policy
+from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.planning import Planner, Stages
+from longstride.rollout.players import ScriptedPlayer
+from longstride.rollout.pool import Pool
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import summarise
 from longstride.run.evaluation import companion_players, evaluate_baselines, evaluate_player, language_player
@@ -102,6 +107,17 @@ class Session:
     def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
         return self.learner.logprobs(samples)
 
+    def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
+        r = self.recipe
+        plans = [Plan(task, k, derive(r.seed, "opening", k), Budget()) for k, task in enumerate(tasks)]
+
+        def pause(episode: Episode) -> Generation:
+            prompt = r.context.render(self.policy.chat, episode.goal, episode.observations, [])
+            return Generation(prompt, [], [], [], "", "mark")
+
+        pool = Pool(ScriptedPlayer(pause), r.tasks.env, r.reward, r.tasks.at_once, r.pool)
+        return parallel.unscatter(pool.run(parallel.scatter(plans)))
+
     # the five places of the loop
 
     def rollouts(self) -> Iterator[tuple[int, list[Trajectory]]]:
@@ -131,7 +147,8 @@ class Session:
         if self.critic:
             metrics = self.critic.before_update(self._critic_batch(now, chosen, "critic-before"))
         waits = now.critic is not None and i <= now.critic.warmup
-        return ([] if waits else parallel.broadcast(lambda: now.credit(chosen))), metrics
+        samples = [] if waits else parallel.broadcast(lambda: now.credit(chosen))
+        return list(now.replay.select(samples, self)), metrics
 
     def update(self, now: Recipe, samples: list[Sample], chosen: list[Trajectory]) -> dict[str, Any]:
         """Updates policy and critic, and gives the engine the new weights; returns metrics."""

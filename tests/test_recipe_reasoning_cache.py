@@ -2,12 +2,13 @@
 
 import random
 
-from longstride.rollout.states import SummaryStates
+from helpers import make_planner
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import Iterated
+from longstride.recipes.reasoning.reasoning_cache import SummaryStates
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.rollout.planning import Planner, Sampler
@@ -17,7 +18,7 @@ BUDGET = Budget(turns=3)
 
 
 def planner(iteration: int = 1, episodes: int = 32) -> Planner:
-    return Planner(SOURCE, lambda task: BUDGET, None, 0, iteration, 0, episodes, 4)  # pyright: ignore (no chat is asked)
+    return make_planner(SOURCE, iteration, episodes=episodes, budget=BUDGET)
 
 
 def play(plans: list[Plan]) -> list[Trajectory]:
@@ -36,7 +37,7 @@ def play(plans: list[Plan]) -> list[Trajectory]:
 
 
 def rolled_out(states: int, **how: int) -> tuple[list[Plan], list[Plan], list[Trajectory]]:
-    stages = SummaryStates(states=states).stages(planner(**how))
+    stages = SummaryStates(states=states).plan(planner(**how))
     first = list(next(stages))
     second = list(stages.send(play(first)))
     try:
@@ -77,7 +78,7 @@ def test_states_are_a_function_of_the_iteration() -> None:
 
 
 def test_an_episode_that_failed_has_no_states() -> None:
-    stages = SummaryStates().stages(planner())
+    stages = SummaryStates().plan(planner())
     explored = play(list(next(stages)))
     for t in explored[1:]:
         t.stop = StopReason.INFRA_FAILURE

@@ -4,7 +4,7 @@ What always holds: a name here is found without importing its module, and the mo
 (a test compares this table with what the modules hold).
 """
 
-from longstride.core.component import LOCATIONS
+from longstride.core.locations import LOCATIONS
 
 LOCATIONS |= {
     "experiment": {

@@ -52,7 +52,7 @@ def run_claim(
         claim: what is claimed.
         folder: runs stand in `folder/NAME/ARM-SEED`, the result in `folder/NAME.json`.
         seeds: instead of the claim's own; at least two.
-        listener: told of each run (see `Experiment.train`); with several jobs, of each run's rows when it has ended.
+        listener: takes the rows of each run (see `Experiment.train`); with several jobs, when the run has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:

@@ -1,4 +1,4 @@
-"""`longstride replay`: one episode of a run again, in a new environment; tells what comes out otherwise."""
+"""`longstride replay`: one episode of a run again, in a new environment; lists what comes out otherwise."""
 
 import argparse
 from pathlib import Path
@@ -34,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
     stored = store[args.episode]
     again, differences = replay(stored, recipe.tasks.env, recipe.reward)
     if args.json:
-        told = [d._asdict() for d in differences]
-        print_json({"ordinal": stored.ordinal, "task": stored.task.id, "reward": again.reward, "differences": told})
+        found = [d._asdict() for d in differences]
+        print_json({"ordinal": stored.ordinal, "task": stored.task.id, "reward": again.reward, "differences": found})
         return int(bool(differences))
     print(f"episode {stored.ordinal} of iteration {stored.iteration}: {stored.task.goal}")
     for k, turn in enumerate(again.turns, 1):

@@ -208,7 +208,7 @@ class RemoteEngine(Engine):
             for call in ray.wait(calls, num_returns=len(calls), timeout=0)[0]:
                 self._done[self._asked.pop(call)], spent = result(call, "an engine replica")
                 self._count(spent)
-        return self._told()
+        return self._take_done()
 
     def cancel(self, ticket: int) -> None:
         import ray

@@ -228,8 +228,8 @@ def _explain(err: Any, where: str) -> str:
     place = ".".join([where, *map(str, err["loc"])])
     message = err["msg"].removeprefix("Value error, ")
     # a rule about several fields has the whole object as its input, which says nothing to a reader
-    told = err["type"] == "missing" or not err["loc"]
-    return f"{place}: {message}" if told else f"{place}: {message} (got {_brief(err['input'])})"
+    complete = err["type"] == "missing" or not err["loc"]
+    return f"{place}: {message}" if complete else f"{place}: {message} (got {_brief(err['input'])})"
 
 
 def _brief(value: Any) -> str:

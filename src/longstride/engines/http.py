@@ -121,7 +121,7 @@ class HTTPEngine(Engine):
             else:
                 self.tokens_out += len(completion.ids)
                 self._done[ticket] = completion
-        return self._told()
+        return self._take_done()
 
     def cancel(self, ticket: int) -> None:
         self._done.pop(ticket, None)

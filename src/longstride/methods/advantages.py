@@ -188,7 +188,7 @@ class GAE(Credit):
     """Weight of rewards against values; see `gae`."""
     values: Literal["none", "group", "critic"] = "none"
     """Value of a state: 0, or the mean return to go from the same turn on of the group's other episodes that came so
-    far (0 without any): a baseline that the episode's own actions do not touch; or what a critic said (`Turn.value`),
+    far (0 without any): a baseline that the episode's own actions do not touch; or a critic's estimate,
     which learns from `targets`."""
     whiten: bool = False
     """Whether advantages get mean 0 and deviation 1 over all sampled tokens of the batch."""

@@ -1,4 +1,4 @@
-"""`report.html`: one run told in one file that opens from disk.
+"""`report.html`: one run in one file that opens from disk.
 
 What always holds: the file is whole or absent (it is moved into place), refers to nothing outside itself, and its
 content security policy forbids any request and any script but its own; texts from pages, models and recipes enter as
@@ -174,21 +174,21 @@ def _cell(column: str, text: str) -> str:
 def _cells(row: Row) -> dict[str, str]:
     """The texts of a row by column; empty where it does not say."""
 
-    def told(digits: int, *path: str) -> str:
+    def shown(digits: int, *path: str) -> str:
         value = number(row, *path)
         return "" if value is None else f"{value:.{digits}f}"
 
     ends = interval(row)
     return {
-        "iteration": told(0, "iteration"),
+        "iteration": shown(0, "iteration"),
         **{word: str(row.get(word, ""))[:60].replace("_", " ") for word in WORDS},
         "horizon": horizon_text(row),
-        "episodes": told(0, "summary", "episodes"),
-        "failed": told(0, "summary", "failed"),
-        "success": told(3, "summary", "success"),
+        "episodes": shown(0, "summary", "episodes"),
+        "failed": shown(0, "summary", "failed"),
+        "success": shown(3, "summary", "success"),
         "95% interval": f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
-        "length": told(1, "summary", "length"),
-        "time-outs": told(2, "summary", "timeouts"),
-        "invalid": told(3, "summary", "invalid"),
-        **{d: told(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES},
+        "length": shown(1, "summary", "length"),
+        "time-outs": shown(2, "summary", "timeouts"),
+        "invalid": shown(3, "summary", "invalid"),
+        **{d: shown(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES},
     }

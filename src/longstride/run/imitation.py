@@ -69,8 +69,8 @@ class SolverDemonstrations(Demonstrations):
         ]
 
         def solve(episode: Episode) -> str:
-            said = texts[episode.plan.ordinal]
-            return said[min(episode.turns, len(said) - 1)]
+            turns = texts[episode.plan.ordinal]
+            return turns[min(episode.turns, len(turns) - 1)]
 
         pool = Pool(ScriptedPlayer(solve), source.env, recipe.evaluation.reward, source.at_once)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
@@ -120,12 +120,12 @@ class Imitation(Component):
 
 
 def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
-    """The turns of a scripted episode, as the policy would have read and said them."""
-    said: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
+    """The turns of a scripted episode, as the policy would have read and sampled them."""
+    turn_ids: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
     seen: Sequence[str] = [turn.observation for turn in trajectory.turns]
     return [
         demonstration(
-            recipe.context.render(chat, trajectory.task.goal, seen[: t + 1], said[:t]), ids, 1.0, trajectory.ordinal
+            recipe.context.render(chat, trajectory.task.goal, seen[: t + 1], turn_ids[:t]), ids, 1.0, trajectory.ordinal
         )
-        for t, ids in enumerate(said)
+        for t, ids in enumerate(turn_ids)
     ]

@@ -58,7 +58,7 @@ class Evaluation(Component):
     def _tells_strategies_apart(self) -> Self:
         names = [strategy.name for strategy in self.strategies]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"strategies: two of them are called {min(twice)!r}, and rows are told apart by name")
+            raise ValueError(f"strategies: two of them are called {min(twice)!r}, and rows are identified by name")
         return self
 
 

@@ -2,7 +2,8 @@
 
 Each turn is one round of reasoning, the horizon is the number of rounds, and the observation after a turn is the
 summary of all that was thought so far. With the context policy `LatestObservation` a prompt is then the puzzle and the
-newest summary. The summary is made by rule from the thought; it may be wrong where the thought is, for nobody verifies it.
+newest summary. The summary is made by rule from the thought; it may be wrong where the thought is, for nobody verifies
+it.
 
 | puzzle | thought so far | summary |
 |---|---|---|

@@ -11,8 +11,8 @@ from longstride.learner.config import LearnerConfig
 from longstride.models.chat import ChatFormat
 from longstride.models.load import BASE, load_policy
 from longstride.models.tiny import TinyConfig, build_tokenizer
-from longstride.recipes.tti import RECIPE
-from longstride.rollout.context import KeepAll
+from longstride.recipes.agents.tti import RECIPE
+from longstride.rollout.context import FullHistory
 from longstride.run.evaluation import Result, evaluate_policy
 from longstride.starts.demonstrators import Sites
 from longstride.starts.warmstart import WarmStart, make_base, turns_of
@@ -27,23 +27,25 @@ SMALL = WarmStart(
 
 
 def test_demonstrations_are_a_function_of_their_number_and_use_training_material_only() -> None:
-    some = list(islice(Sites().demos(0), 40))
-    again = next(Sites().demos(0, first=17))
-    assert (again.task, again.pages, again.texts) == (some[17].task, some[17].pages, some[17].texts)
+    some = list(islice(Sites().demonstrations(0), 40))
+    again = next(Sites().demonstrations(0, first=17))
+    assert (again.task, again.observations, again.texts) == (some[17].task, some[17].observations, some[17].texts)
     assert {d.task.split for d in some} == {"train"}
-    assert any(d.task.source == "web/sheet" for d in islice(Sites().demos(0), 100))
+    assert any(d.task.source == "web/sheet" for d in islice(Sites().demonstrations(0), 100))
 
 
 def test_turns_of_a_demonstration_are_one_row_and_each_page_is_found_again() -> None:
-    demo = next(d for d in Sites().demos(0) if len(d.pages) > 3)
-    tokenizer = build_tokenizer([demo.task.goal, *demo.pages, *demo.texts])
+    demo = next(d for d in Sites().demonstrations(0) if len(d.observations) > 3)
+    tokenizer = build_tokenizer([demo.task.goal, *demo.observations, *demo.texts])
     chat = ChatFormat(tokenizer)
-    turns = turns_of(demo, chat, tokenizer, KeepAll())
+    turns = turns_of(demo, chat, FullHistory(), page_weight=0.5)
     assert len(chains(turns)) == 1
-    for turn, page, text in zip(turns, demo.pages, demo.texts, strict=True):
-        assert chat.decode(turn.prompt_ids[turn.prompt_from :]) == " ".join(page.split())
-        assert chat.decode(turn.sampled_ids) == text
-        assert sum(turn.weights) in (pytest.approx(1), pytest.approx(SMALL.demonstrators.example))
+    for turn, page, text in zip(turns, demo.observations, demo.texts, strict=True):
+        response = len(chat.encode(text) + chat.close)
+        seen, said = turn.sampled_ids[:-response], turn.sampled_ids[-response:]
+        assert chat.decode(seen) == " ".join(page.split()) and chat.decode(said) == text
+        assert sum(turn.advantages[:-response]) == pytest.approx(0.5)
+        assert sum(turn.advantages[-response:]) in (pytest.approx(1), pytest.approx(SMALL.demonstrators.example))
 
 
 def test_the_same_settings_make_the_same_model(tmp_path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from estimators import all_of, episode_of, weighted_scores
-from helpers import make_planner, make_trajectory, make_turn, played, run_stages, trajectories_of, word_chat
+from helpers import make_planner, make_trajectory, make_turn, played, rows_of, run_stages, trajectories_of, word_chat
 from one_page import make_recipe, save_model
 
 from longstride.core.budget import Budget, StopReason
@@ -15,10 +15,19 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.exact.tabular import EnumerableMDP
 from longstride.envs.puzzles import ModularChain
 from longstride.methods import Credit, GroupRelative, OnPolicy
-from longstride.recipes.reasoning.mrt import FORCED, GO_ON, TRACE, ForcedTermination, LengthPenalty, ProgressCredit
+from longstride.recipes.reasoning.mrt import (
+    FORCED,
+    GO_ON,
+    RECIPE,
+    TRACE,
+    ForcedTermination,
+    LengthPenalty,
+    ProgressCredit,
+)
 from longstride.rewards import Reward
 from longstride.rollout.planning import Planner
 from longstride.run.loop import score, train
+from longstride.strategies import Direct
 
 # Forced termination
 
@@ -216,3 +225,17 @@ def test_a_run_on_stored_episodes_does_not_penalise_them_again(tmp_path):
 )
 def test_its_components_are_built_again_from_their_data(family, member):
     assert build(family, member.as_data()) == member
+
+
+# A run
+
+
+def test_a_run_trains_answers_and_what_goes_on_but_no_trace(tmp_path):
+    evaluation = {"tasks": 2, "strategies": (Direct(),)}
+    RECIPE.replace(iterations=1, episodes_per_iteration=16, evaluation=evaluation).train(tmp_path / "run")
+    episodes, (row,) = trajectories_of(tmp_path / "run"), rows_of(tmp_path / "run", "train")
+    roles = [t.role for t in episodes]
+    assert [roles.count(role) for role in (TRACE, FORCED, GO_ON)] == [2, 8, 8]
+    assert row["trained_turns"] <= 16 * RECIPE.learner.epochs
+    forced = [t.turns[0].text for t in episodes if t.role == FORCED]
+    assert all(text.split("Action:")[1].startswith(" answer") for text in forced)

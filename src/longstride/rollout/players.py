@@ -4,6 +4,7 @@ What always holds: a player that was asked for a turn of an episode answers once
 finished; nothing is asked of a player by two threads at a time.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -113,11 +114,10 @@ def _given(outcome: Generation | EngineFailure) -> Generation | EngineFailure:
     return Generation(ids, [], [], [], outcome.text, outcome.finish, outcome.given + len(outcome.sampled_ids))
 
 
-class ScriptedPlayer:
-    """A function of the episode: demonstrators and baselines. Nothing is sampled, so nothing of it can be trained."""
+class InstantPlayer(ABC):
+    """Family: whoever answers at once. Nothing is sampled, so nothing of it can be trained."""
 
-    def __init__(self, choose: Callable[[Episode], str]) -> None:
-        self.choose = choose
+    def __init__(self) -> None:
         self._asked: list[Episode] = []
 
     def ask(self, episode: Episode) -> None:
@@ -125,8 +125,40 @@ class ScriptedPlayer:
 
     def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
         asked, self._asked = self._asked, []
-        return [(e, Generation([], [], [], [], self.choose(e))) for e in asked]
+        return [(e, self.generation(e)) for e in asked]
 
     def release(self, episode: Episode) -> None:
         if episode in self._asked:
             self._asked.remove(episode)
+
+    @abstractmethod
+    def generation(self, episode: Episode) -> Generation:
+        """The turn."""
+
+
+class ScriptedPlayer(InstantPlayer):
+    """A function of the episode: demonstrators and baselines."""
+
+    def __init__(self, choose: Callable[[Episode], str]) -> None:
+        super().__init__()
+        self.choose = choose
+
+    def generation(self, episode: Episode) -> Generation:
+        return Generation([], [], [], [], self.choose(episode))
+
+
+class OpeningPlayer(InstantPlayer):
+    """Nobody: what the policy would read first is taken down, and the episode ends there, at a mark.
+
+    Args:
+        chat: makes ids of texts.
+        context: makes the prompt.
+    """
+
+    def __init__(self, chat: "ChatFormat", context: ContextPolicy) -> None:
+        super().__init__()
+        self.chat, self.context = chat, context
+
+    def generation(self, episode: Episode) -> Generation:
+        prompt = self.context.render(self.chat, episode.goal, episode.observations, [])
+        return Generation(prompt, [], [], [], "", "mark")

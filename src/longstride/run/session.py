@@ -14,9 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from longstride.core.budget import Budget
 from longstride.core.component import Component
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive, stream
+from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
 from longstride.learner.critics import CriticBatch
@@ -24,8 +26,10 @@ from longstride.learner.learner import Learner
 from longstride.methods import Mean, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, REFERENCE
 from longstride.models.load import Policy, load_policy, save_policy
+from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Planner, Stages
-from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player
+from longstride.rollout.players import CompanionPlayer, LanguagePlayer, OpeningPlayer, Player
+from longstride.rollout.pool import Pool
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import summarise
 from longstride.run.evaluation import evaluate_baselines, evaluate_player, language_player
@@ -101,6 +105,12 @@ class Session:
 
     def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
         return self.learner.logprobs(samples)
+
+    def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
+        r = self.recipe
+        plans = [Plan(task, k, derive(r.seed, "opening", k), Budget()) for k, task in enumerate(tasks)]
+        pool = Pool(OpeningPlayer(self.policy.chat, r.context), r.tasks.env, r.reward, r.tasks.at_once, r.pool)
+        return parallel.unscatter(pool.run(parallel.scatter(plans)))
 
     # the five places of the loop
 

@@ -141,7 +141,8 @@ class Session:
         if self.critic:
             metrics = self.critic.before_update(self._critic_batch(now, chosen, "critic-before"))
         waits = now.critic is not None and i <= now.critic.warmup
-        return ([] if waits else parallel.broadcast(lambda: now.credit(chosen))), metrics
+        samples = [] if waits else parallel.broadcast(lambda: now.credit(chosen))
+        return list(now.replay.select(samples, self)), metrics
 
     def update(self, now: Recipe, samples: list[Sample], chosen: list[Trajectory]) -> dict[str, Any]:
         """Updates policy and critic, and gives the engine the new weights; returns metrics."""

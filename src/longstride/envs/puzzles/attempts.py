@@ -9,17 +9,25 @@ altogether is the score of its last attempt.
 """
 
 import random
+from itertools import accumulate
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from longstride.core.task import Task
+from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env, Observation, Step, TaskSource
 from longstride.envs.puzzles.base import SOLVED
 from longstride.envs.puzzles.mixture import Puzzles
 
 AGAIN = "check again"
 """What is said before another attempt."""
+
+
+def scores(trajectory: Trajectory) -> list[float]:
+    """[T] score of each attempt: what had been earned by then. That of the last one is the reward of the episode."""
+    earned = list(accumulate(turn.reward for turn in trajectory.turns))
+    return [*earned[:-1], trajectory.reward] if earned else []
 
 
 class Attempts(TaskSource):

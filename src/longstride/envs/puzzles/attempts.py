@@ -5,7 +5,7 @@ always holds: all attempts are at the same puzzle, set up anew; the observation 
 verdict. An attempt's score is 1 where it solved the puzzle, else 0, and a turn that ends an attempt earns what the
 score changed by: the first one its score, a later one the difference to the score before it. The verdict of the last
 attempt is left to the task's evaluator, so that its turn earns minus the score before, and what an episode earned
-altogether is the score of its last attempt.
+altogether is the score of its last attempt. A task with a horizon is attempted that many times at most.
 """
 
 import random
@@ -59,6 +59,7 @@ class AttemptsEnv:
     async def reset(self, task: Task, seed: int) -> Observation:
         """Sets the puzzle up. Raises: EnvFailure as the puzzle's own environment."""
         self._task, self._seed = task, seed
+        self._left = min(self._left, task.horizon or self._left)
         self._env: Env = self._puzzles.env()
         return await self._env.reset(task, seed)
 

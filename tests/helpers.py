@@ -95,6 +95,9 @@ class Collected:
     def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
         raise AssertionError("nothing asks for log-probabilities here")
 
+    def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
+        raise AssertionError("nothing asks for openings here")
+
 
 def make_planner(
     source: TaskSource,

@@ -18,12 +18,13 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import RunError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.report import episodes as episodes_room
+from longstride.report import episodes as report_episodes
 from longstride.report.episodes import read_episodes
 from longstride.report.figures import MOST_POINTS, figures
 from longstride.report.html import verdict, write_report
 from longstride.report.live import Live
 from longstride.report.rows import Record, horizon_text, interval, number, read_record, short
+from longstride.run.experiment import FORMAT, FORMAT_FILE
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script </script x & \u2028 \ud800"
 PAGE = "home [1] textbox search [2]\n# lamps\namber lantern [3]"
@@ -66,12 +67,22 @@ def episode(ordinal: int, success: bool, page: str = PAGE, goal: str = "find the
     turn = Turn([1, 2], [3], [-0.5], [0], page, "Thought: amber Action: click amber lantern [3]", "click [3]")
     evidence = {"evaluator": "answer", "expected": "red", "got": "red" if success else "grey", "matched": success}
     return Trajectory(
-        task, ordinal, 0, Budget(turns=12), [turn] * steps, StopReason.ANSWERED, "red", float(success), evidence
+        task,
+        ordinal,
+        0,
+        Budget(turns=12),
+        [turn] * steps,
+        StopReason.ANSWERED,
+        "red",
+        float(success),
+        success,
+        evidence=evidence,
     )
 
 
 def write_run(run: Path, rows: list[Any], before: list[Trajectory], after: list[Trajectory], name: str = "tti") -> Path:
     (run / "episodes").mkdir(parents=True)
+    (run / FORMAT_FILE).write_text(json.dumps({"format": FORMAT}))
     (run / "run.toml").write_text(f"name = {json.dumps(name)}\niterations = 15\n", encoding="utf-8")
     (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     for side, trajectories in (("before", before), ("after", after)):
@@ -231,7 +242,7 @@ def test_the_viewer_takes_few_episodes_of_every_outcome_and_each_page_once(tmp_p
     before = [episode(i, False) for i in range(100)]
     run = write_run(tmp_path / "run", [], before, [episode(i, i == 99) for i in range(100)])
     chosen, notes = read_episodes(run)
-    assert len(chosen["tasks"]) == episodes_room.MOST_TASKS and chosen["of"] == 100
+    assert len(chosen["tasks"]) == report_episodes.MOST_TASKS and chosen["of"] == 100
     assert chosen["tasks"][-1]["outcome"] == "gained"
     assert chosen["pages"] == [PAGE] and notes == []
 

@@ -4,12 +4,13 @@ What always holds: a name here is found without importing its module, and the mo
 (a test compares this table with what the modules hold).
 """
 
-from longstride.core.component import LOCATIONS
+from longstride.core.locations import LOCATIONS
 
 LOCATIONS |= {
     "experiment": {
         "recipe": "longstride.run.recipe",
         "control_recipe": "longstride.control.recipe",
+        "exact_recipe": "longstride.run.exact",
     },
     "task_source": {
         "browser_gym": "longstride.web.browsergym",

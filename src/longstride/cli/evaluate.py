@@ -9,7 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from longstride.cli.common import RUN_FILE, experiment_from, print_json
+from longstride import recipes
+from longstride.cli.common import RUN_FILE, print_json
 from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -60,21 +61,27 @@ def _span(text: str) -> range:
 
 def run(args: argparse.Namespace) -> int:
     """Prints a row for each policy and strategy."""
-    from longstride.control.recipe import ControlRecipe, evaluate_run
+    from longstride.control.evaluation import evaluate_run
+    from longstride.control.recipe import ControlRecipe
     from longstride.core.config import resolve
+    from longstride.run.experiment import load_run_experiment
     from longstride.run.recipe import Recipe
 
-    run_file = Path(args.target) / RUN_FILE
-    experiment = experiment_from(str(run_file) if run_file.is_file() else MODEL_RECIPES.get(args.target, "tti"))
+    folder = Path(args.target)
+    is_run = (folder / RUN_FILE).is_file()
+    experiment = load_run_experiment(folder) if is_run else recipes.load(MODEL_RECIPES.get(args.target, "tti"))
     experiment = resolve(type(experiment), experiment, _overrides(args))
     with _bars() as watch:
         if isinstance(experiment, ControlRecipe):
             if args.strategy != "direct":
                 raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
-            rows = evaluate_run(experiment, run_file.parent, watch)
+            rows = evaluate_run(experiment, folder, watch)
             tasks = len(rows[0]["summary"]["by_source"])
+        elif not isinstance(experiment, Recipe):
+            raise ConfigError(
+                f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures"
+            )
         else:
-            assert isinstance(experiment, Recipe)
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
             rows, tasks = _rows(args.target, experiment, held_out, _strategies(args), watch), len(held_out)
     if args.json:

@@ -1,19 +1,22 @@
-"""Values: transition data, critics, and what is made of them. Agents for control are put together here.
+"""Control: agents that learn values of real-valued actions from transitions, offline and online.
 
-An algorithm is a configuration: `control.algorithms` has SHARSA, CQL, Cal-QL, WSRL and what they are compared with.
+A recipe (`ControlRecipe`) is tasks, an agent and phases. An agent is levels; a level is data, critic, policy and
+extraction.
 """
 
-from longstride.control.agent import Agent, ControlLearner, Level
-from longstride.control.batches import Ahead, Batch, Gather, Given, Goals, Relabelled
+from longstride.control.agent import ControlAgent, Level
+from longstride.control.batches import Batch, Given, Goals, NStep, Relabelled
 from longstride.control.conservative import Conservative
-from longstride.control.critics import Critic, PolicyValue, Sarsa
+from longstride.control.critics import ControlCritic, CriticNets, TDCritic
 from longstride.control.data import TransitionStore
-from longstride.control.extraction import AWR, DDPGBC, SAC, Extraction, Imitation, Rejection
-from longstride.control.loop import ControlLoop, Phase
-from longstride.models.heads import BCE, Head, HLGauss, Scalar
+from longstride.control.envs import ControlEpisode, PointMaze
+from longstride.control.extraction import AWR, DDPGBC, SAC, BestOfN, Extraction, Imitation
+from longstride.control.policies import ControlPolicy, FlowPolicy, GaussianPolicy
+from longstride.control.recipe import ControlEvaluation, ControlRecipe, TrainingPhase
 
 __all__ = [
-    "AWR", "BCE", "DDPGBC", "SAC", "Agent", "Ahead", "Batch", "Conservative", "ControlLearner", "ControlLoop", "Critic",
-    "Extraction", "Gather", "Given", "Goals", "HLGauss", "Head", "Imitation", "Level", "Phase", "PolicyValue",
-    "Rejection", "Relabelled", "Sarsa", "Scalar", "TransitionStore",
+    "AWR", "Batch", "BestOfN", "Conservative", "ControlAgent", "ControlCritic", "ControlEpisode", "ControlEvaluation",
+    "ControlPolicy", "ControlRecipe", "CriticNets", "DDPGBC", "Extraction", "FlowPolicy", "GaussianPolicy", "Given",
+    "Goals", "Imitation", "Level", "NStep", "PointMaze", "Relabelled", "SAC", "TDCritic", "TrainingPhase",
+    "TransitionStore",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
-"""Critics: how values are learnt. Each is networks and a loss on a batch.
+"""Critics: how values are learned. A critic is networks and a loss on a batch.
 
 What always holds: targets come from networks that take no gradient; the members of an ensemble are trained on the same
-target, each by its own loss; a critic's loss gives a policy no gradient, nor a policy's loss a critic.
+target, each by its own loss; a critic's loss gives the policy no gradient, and a policy's loss gives the critic none.
 """
 
 from abc import abstractmethod
@@ -13,11 +13,12 @@ from torch import Tensor, nn
 
 from longstride.control.batches import Batch
 from longstride.control.conservative import Conservative
-from longstride.control.policies import GaussianPolicy, Policy
-from longstride.control.targets import Rule, agreed, bootstrapped, some
+from longstride.control.policies import GaussianNets, PolicyNets
+from longstride.control.targets import Reduction, bellman_target, reduce_ensemble, subsample
 from longstride.core.component import Component
+from longstride.core.numbers import Count
 from longstride.models.heads import Head, Scalar
-from longstride.models.mlp import MLP, Count, Trunk, polyak
+from longstride.models.mlp import MLP, Trunk, polyak
 
 
 class QEnsemble(nn.Module):
@@ -32,7 +33,7 @@ class QEnsemble(nn.Module):
 
         Args:
             state_BS: states.
-            action: one action a state, or K.
+            action: one action per state, or K.
             frozen: the networks take no gradient, the actions do.
         """
         if action.dim() == 2:
@@ -51,9 +52,9 @@ class QEnsemble(nn.Module):
 
 
 class CriticNets(nn.Module):
-    """The networks of a critic."""
+    """The networks of a critic: Q, its target network, and V where the critic has one."""
 
-    def __init__(self, config: "Critic", q: QEnsemble, target: QEnsemble, v: MLP | None) -> None:
+    def __init__(self, config: "ControlCritic", q: QEnsemble, target: QEnsemble, v: MLP | None) -> None:
         super().__init__()
         self.config, self.q, self.target, self.v = config, q, target, v
         target.load_state_dict(q.state_dict())
@@ -61,131 +62,103 @@ class CriticNets(nn.Module):
 
     def score(self, state_BS: Tensor, action: Tensor) -> Tensor:
         """[B] scores of [B, A] actions or [B, K] of [B, K, A], with gradient in the actions alone."""
-        return agreed(self.q.score(state_BS, action), self.config.rule)
+        return reduce_ensemble(self.q.score(state_BS, action), self.config.reduction)
 
 
-class Critic(Component):
-    """Family: how values are learnt."""
+class ControlCritic(Component):
+    """Family: how values are learned."""
 
     trunk: Trunk = Trunk()
     """Hidden layers of each network."""
     head: Head = Scalar()
     """What outputs mean."""
     ensemble: Count = 2
-    """E, networks of the ensemble."""
-    rule: Rule = "min"
-    """How they become one value."""
+    """E, the networks of the ensemble."""
+    reduction: Reduction = "min"
+    """How their values become one."""
     tau: Annotated[float, Field(gt=0, le=1)] = 0.005
-    """Share of the way that the target networks go after each step."""
+    """Share of the way to the trained networks that the target networks move after each step."""
 
     @property
-    def returns(self) -> bool:
-        """Whether `Batch.return_B` is read."""
+    def needs_returns(self) -> bool:
+        """Whether the loss reads `Batch.return_B`."""
         return False
 
     def make(self, state: int, action: int, generator: torch.Generator) -> CriticNets:
         """Networks for states of size `state` and actions of size `action`."""
         q, target = (
-            QEnsemble(
-                self.head, self.trunk.make(state + action, self.head.outputs, generator, self.ensemble)
-            )
+            QEnsemble(self.head, self.trunk.make(state + action, self.head.outputs, generator, self.ensemble))
             for _ in range(2)
-        )  # fmt: skip
-        return CriticNets(self, q, target, self._make_v(state, generator))
+        )
+        return CriticNets(self, q, target, self.make_v(state, generator))
 
-    def _make_v(self, state: int, generator: torch.Generator) -> MLP | None:
+    def make_v(self, state: int, generator: torch.Generator) -> MLP | None:
+        """The network of V; None where there is none."""
         return None
 
     @abstractmethod
     def loss(
-        self, nets: CriticNets, batch: Batch, policy: Policy, generator: torch.Generator, conservative: bool
+        self, nets: CriticNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of a batch, and metrics without gradient."""
+        """The loss of a batch, a scalar, and metrics.
+
+        Args:
+            nets: the networks of this critic.
+            batch: what is learned from.
+            policy: the policy as it is now.
+            generator: of all noise.
+            conservative: whether a conservative critic is conservative in this update.
+        """
 
     @torch.no_grad()
-    @abstractmethod
     def advantage(
-        self, nets: CriticNets, state_BS: Tensor, action_BA: Tensor, policy: Policy, generator: torch.Generator
+        self, nets: CriticNets, state_BS: Tensor, action_BA: Tensor, policy: PolicyNets, generator: torch.Generator
     ) -> Tensor:
-        """[B] how much better an action is than what is usual."""
+        """[B] Q(s, a) - V(s); where the critic has no V, Q of one action of the policy takes its place."""
+        q_B = reduce_ensemble(nets.q.value(state_BS, action_BA), self.reduction)
+        if nets.v is not None:
+            return q_B - self.head.value(nets.v(state_BS)[0])
+        usual_BA = policy.sample(state_BS, generator)[:, 0]
+        return q_B - reduce_ensemble(nets.q.value(state_BS, usual_BA), self.reduction)
 
     def after_step(self, nets: CriticNets) -> None:
-        """Lets the target networks follow."""
+        """Moves the target networks."""
         polyak(nets.target, nets.q, self.tau)
 
 
-class Sarsa(Critic):
-    """The value of how the data behaves: V toward Q's target network, Q toward V of the next state, and no maximum
-    anywhere (SHARSA, arXiv 2506.04168)."""
-
-    def _make_v(self, state: int, generator: torch.Generator) -> MLP:
-        return self.trunk.make(state, self.head.outputs, generator)
-
-    def loss(
-        self, nets: CriticNets, batch: Batch, policy: Policy, generator: torch.Generator, conservative: bool
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        assert nets.v is not None
-        raw_v = nets.v(torch.cat((batch.state_BS, batch.next_state_BS)))[0]
-        raw_v, raw_next = raw_v.chunk(2)
-        with torch.no_grad():
-            target_v_B = agreed(nets.target.value(batch.state_BS, batch.action_BA), self.rule)
-            target_q_B = bootstrapped(batch.reward_B, batch.discount_B, self.head.value(raw_next))
-        raw_q = nets.q.raw(batch.state_BS, batch.action_BA)
-        loss_v = self.head.loss(raw_v, target_v_B).mean()
-        loss_q = self.head.loss(raw_q, target_q_B.expand(raw_q.shape[:2])).mean(1).sum()
-        metrics = {"v": target_v_B.mean(), "q_target": target_q_B.mean(), "v_loss": loss_v, "q_loss": loss_q}
-        return loss_v + loss_q, metrics
-
-    @torch.no_grad()
-    def advantage(
-        self, nets: CriticNets, state_BS: Tensor, action_BA: Tensor, policy: Policy, generator: torch.Generator
-    ) -> Tensor:
-        assert nets.v is not None
-        q_B = agreed(nets.q.value(state_BS, action_BA), self.rule)
-        return q_B - self.head.value(nets.v(state_BS)[0])
-
-
-class PolicyValue(Critic):
-    """The value of the policy that is being trained: toward r + gamma^h Q(s', a'), a' drawn from the policy, without
-    the entropy (as JaxCQL, Cal-QL and WSRL have it)."""
+class TDCritic(ControlCritic):
+    """The value of the policy that is being trained: Q(s, a) toward r + gamma^h Q(s', a') with a' drawn from the policy
+    and without its entropy (as in JaxCQL, Cal-QL and WSRL)."""
 
     subset: Count | None = None
-    """Members that a target is made of, drawn anew for each batch (REDQ, arXiv 2101.05982: 2 of 10); all if None."""
+    """Members that make a target, drawn anew for each batch (REDQ, arXiv 2101.05982: 2 of 10); None: all."""
     best_of: Count = 1
     """Actions drawn in the next state, of which the best one counts (`max_target_backup` of JaxCQL: 10)."""
-    range: tuple[float, float] | None = None
-    """Targets are cut to it: what is known of every return."""
+    target_range: tuple[float, float] | None = None
+    """Targets are clamped to it: the least and the largest return that are possible; None: not clamped."""
     conservative: Conservative | None = None
-    """What pushes values of unseen actions down."""
+    """What lowers the values of unseen actions."""
 
     @property
-    def returns(self) -> bool:
+    def needs_returns(self) -> bool:
         return self.conservative is not None and self.conservative.calibrated
 
     def loss(
-        self, nets: CriticNets, batch: Batch, policy: Policy, generator: torch.Generator, conservative: bool
+        self, nets: CriticNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         with torch.no_grad():
             next_BKA = policy.sample(batch.next_state_BS, generator, self.best_of)
-            next_EBK = some(nets.target.value(batch.next_state_BS, next_BKA), self.subset, generator)
-            next_B = agreed(next_EBK, self.rule).amax(-1)
-            target_B = bootstrapped(batch.reward_B, batch.discount_B, next_B)
-            if self.range is not None:
-                target_B = target_B.clamp(*self.range)
+            next_EBK = subsample(nets.target.value(batch.next_state_BS, next_BKA), self.subset, generator)
+            next_B = reduce_ensemble(next_EBK, self.reduction).amax(-1)
+            target_B = bellman_target(batch.reward_B, batch.discount_B, next_B)
+            if self.target_range is not None:
+                target_B = target_B.clamp(*self.target_range)
         raw = nets.q.raw(batch.state_BS, batch.action_BA)
         td_loss = self.head.loss(raw, target_B.expand(raw.shape[:2])).mean(1).sum()
         q_EB = self.head.value(raw)
         metrics = {"q": q_EB.mean(), "q_target": target_B.mean(), "q_loss": td_loss}
         if self.conservative is None or not conservative:
             return td_loss, metrics
-        assert isinstance(policy, GaussianPolicy)  # see `agent.Level`
+        assert isinstance(policy, GaussianNets)  # `agent.Level` checks it
         gap_E = self.conservative(nets.q.value, q_EB, batch, policy, generator).mean(1)
         return td_loss + self.conservative.weight * gap_E.sum(), metrics | {"gap": gap_E.mean()}
-
-    @torch.no_grad()
-    def advantage(
-        self, nets: CriticNets, state_BS: Tensor, action_BA: Tensor, policy: Policy, generator: torch.Generator
-    ) -> Tensor:
-        both_BKA = torch.cat((action_BA[:, None], policy.sample(state_BS, generator)), 1)
-        q_BK = agreed(nets.q.value(state_BS, both_BKA), self.rule)
-        return q_BK[:, 0] - q_BK[:, 1]

@@ -1,23 +1,21 @@
-"""The transition store: episodes as flat arrays, and what is asked of them by index.
+"""The transition store: episodes as flat arrays, read by row number.
 
 What always holds: a row is an observation with the action taken on it; the last row of an episode is its last
-observation, which no action was taken on, so the observation after row i is row i + 1 and nothing is kept twice; a
-*step* is a row with an action; nothing reaches across the end of an episode. An episode that did not terminate was
-truncated. What is drawn depends on the store and the generator that is handed in, on nothing else.
+observation, without an action, so the observation after row i is row i + 1 and no observation is stored twice; a *step*
+is a row with an action; nothing reads across the end of an episode. An episode that did not terminate was truncated.
+What is drawn depends on the store and on the generator alone.
 
-It does not evict: a store grows to what was collected.
+Nothing is evicted: a store grows with what is collected.
 """
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
-from longstride.control.envs.base import Episode
-from longstride.core.errors import RunError
+from longstride.control.envs.base import ControlEpisode
 
 FIELDS = ("observation", "action", "reward", "last", "terminated", "goal")
-"""Arrays of a store, in a file and in a checkpoint."""
+"""The arrays that make up a store, as a checkpoint names them."""
 
 
 class TransitionStore:
@@ -26,7 +24,7 @@ class TransitionStore:
     Args:
         observation: size O of an observation.
         action: size A of an action.
-        goal: size G of the goal that an episode was given; 0 where there are none.
+        goal: size G of an episode's goal; 0 where episodes have none.
     """
 
     def __init__(self, observation: int, action: int, goal: int = 0) -> None:
@@ -40,8 +38,17 @@ class TransitionStore:
         self._returns: dict[tuple[float, float, float], np.ndarray] = {}
         self._starts: dict[int, np.ndarray] = {}
 
+    @classmethod
+    def of(cls, episodes: Sequence[ControlEpisode]) -> "TransitionStore":
+        """A store with the sizes of the first episode, holding all of them; errors are those of `extend`."""
+        first = episodes[0]
+        goal = 0 if first.goal is None else len(first.goal)
+        store = cls(first.observation.shape[1], first.action.shape[1], goal)
+        store.extend(episodes)
+        return store
+
     def __len__(self) -> int:
-        """N: steps."""
+        """N, the number of steps."""
         return self.rows - self.episodes
 
     @property
@@ -71,23 +78,22 @@ class TransitionStore:
 
     @property
     def goal(self) -> np.ndarray:
-        """[E, G] what each episode was asked to reach."""
+        """[E, G] the goal of each episode."""
         return self._goal[: self.episodes]
 
-    def extend(self, episodes: Iterable[Episode]) -> None:
-        """Appends episodes; the first call takes the room that they need and no more.
+    def extend(self, episodes: Sequence[ControlEpisode]) -> None:
+        """Appends episodes; the first call allocates exactly what they need.
 
         Raises:
             ValueError: an episode without steps, or of other sizes than the store's.
         """
-        episodes = list(episodes)
         for e in episodes:
             self._check(e)
-        new = sum(e.length + 1 for e in episodes)
+        rows = sum(e.length + 1 for e in episodes)
         for name in ("_observation", "_action", "_reward"):
-            setattr(self, name, _with_room(getattr(self, name), self.rows, new))
+            setattr(self, name, _grown(getattr(self, name), self.rows, rows))
         for name in ("_last", "_terminated", "_goal"):
-            setattr(self, name, _with_room(getattr(self, name), self.episodes, len(episodes)))
+            setattr(self, name, _grown(getattr(self, name), self.episodes, len(episodes)))
         for e in episodes:
             first, end = self.rows, self.rows + e.length
             self._observation[first : end + 1] = e.observation
@@ -100,7 +106,7 @@ class TransitionStore:
         self._returns.clear()
         self._starts.clear()
 
-    def _check(self, e: Episode) -> None:
+    def _check(self, e: ControlEpisode) -> None:
         sizes = (self._observation.shape[1], self._action.shape[1], self._goal.shape[1])
         goal = 0 if e.goal is None or not sizes[2] else len(e.goal)
         theirs = (e.observation.shape[1], e.action.shape[1], goal)
@@ -112,42 +118,43 @@ class TransitionStore:
             )
 
     def episode_of(self, row_B: np.ndarray) -> np.ndarray:
-        """[B] number of the episode that a row is of."""
+        """[B] number of each row's episode."""
         return np.searchsorted(self.last, row_B)
 
-    def draw(self, count: int, rng: np.random.Generator, room: int = 1) -> np.ndarray:
-        """[count] rows, drawn with replacement and equally from all that have `room` steps of their episode ahead.
+    def draw(self, count: int, rng: np.random.Generator, steps: int = 1) -> np.ndarray:
+        """[count] rows, drawn uniformly with replacement from all rows with at least `steps` steps of their episode
+        ahead.
 
         Raises:
             ValueError: there are none.
         """
-        starts_E = self._starts.get(room)
+        starts_E = self._starts.get(steps)
         if starts_E is None:
-            steps_E = np.diff(self.last, prepend=-1) - 1
-            starts_E = self._starts[room] = np.cumsum(np.maximum(steps_E - room + 1, 0))
+            length_E = np.diff(self.last, prepend=-1) - 1
+            starts_E = self._starts[steps] = np.cumsum(np.maximum(length_E - steps + 1, 0))
         if not len(starts_E) or starts_E[-1] == 0:
-            raise ValueError(f"no episode of the store has {room} steps; it holds {self.episodes} episodes")
+            raise ValueError(f"no episode of the store has {steps} steps; it holds {self.episodes} episodes")
         number_B = rng.integers(starts_E[-1], size=count)
         episode_B = np.searchsorted(starts_E, number_B, side="right")
-        # the rows of an episode that may be drawn are its first ones
+        # the rows of an episode that can be drawn are its first ones
         before_B = np.where(episode_B > 0, starts_E[episode_B - 1], 0)
         first_B = np.where(episode_B > 0, self.last[episode_B - 1] + 1, 0)
         return first_B + number_B - before_B
 
     def returns(self, discount: float, scale: float = 1.0, shift: float = 0.0) -> np.ndarray:
-        """[R] discounted return to go of each step, of rewards `scale * r + shift`.
+        """[R] discounted return to go of each step, with rewards `scale * r + shift`.
 
-        A truncated episode goes on with its last reward forever: where every step of a task costs the same until it
-        is solved, the return of a failure is r / (1 - discount) (Cal-QL's rule for sparse rewards, arXiv 2303.05479,
+        After a truncation the last reward repeats forever: where every step of a task costs the same until it is
+        solved, the return of a failure is r / (1 - discount) (Cal-QL's rule for sparse rewards, arXiv 2303.05479,
         released code).
         """
         key = (discount, scale, shift)
         if key not in self._returns:
             reward = scale * self.reward.astype(float) + shift
-            to_go, steps_E = np.zeros(self.rows), np.diff(self.last, prepend=-1) - 1
+            to_go, length_E = np.zeros(self.rows), np.diff(self.last, prepend=-1) - 1
             later_E = np.where(self.terminated, 0.0, reward[self.last - 1] / (1 - discount))
-            for back in range(1, int(steps_E.max(initial=0)) + 1):
-                here_E = steps_E >= back
+            for back in range(1, int(length_E.max(initial=0)) + 1):
+                here_E = length_E >= back
                 row = self.last[here_E] - back
                 to_go[row] = later_E[here_E] = reward[row] + discount * later_E[here_E]
             self._returns[key] = to_go.astype(np.float32)
@@ -158,35 +165,17 @@ class TransitionStore:
         return {name: getattr(self, name) for name in FIELDS}
 
     @classmethod
-    def of(cls, arrays: dict[str, np.ndarray]) -> "TransitionStore":
-        """The store that `arrays` was asked of."""
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> "TransitionStore":
+        """The store with these `arrays`."""
         store = cls(arrays["observation"].shape[1], arrays["action"].shape[1], arrays["goal"].shape[1])
         store.rows, store.episodes = len(arrays["observation"]), len(arrays["last"])
         for name in FIELDS:
             setattr(store, f"_{name}", np.ascontiguousarray(arrays[name]))
         return store
 
-    def save(self, path: Path) -> None:
-        """Writes an npz file without pickle."""
-        with path.open("wb") as f:
-            np.savez(f, allow_pickle=False, **self.arrays())
 
-    @classmethod
-    def load(cls, path: Path) -> "TransitionStore":
-        """Reads what `save` wrote.
-
-        Raises:
-            RunError: the file is missing, damaged, or holds something else.
-        """
-        try:
-            with np.load(path, allow_pickle=False) as data:
-                return cls.of({name: data[name] for name in FIELDS})
-        except (OSError, KeyError, ValueError, IndexError) as e:
-            raise RunError(f"{path} is no file of transitions that `TransitionStore.save` wrote: {e}") from e
-
-
-def _with_room(array: np.ndarray, used: int, more: int) -> np.ndarray:
-    """The array with room for `more` after its first `used` rows: doubled where it grows again and again."""
+def _grown(array: np.ndarray, used: int, more: int) -> np.ndarray:
+    """The array with space for `more` after its first `used` rows; an array that grows again at least doubles."""
     if used + more <= len(array):
         return array
     grown = np.zeros((max(used + more, 2 * used), *array.shape[1:]), array.dtype)

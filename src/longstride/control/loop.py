@@ -1,194 +1,139 @@
-"""The loop of control: offline, warm-up and online phases over one learner.
+"""The loop of control: collect -> update, an evaluation, a checkpoint; offline, warm-up and online are phases of it.
 
-What always holds: iteration i depends on the configuration, the seed, the weights and what was collected so far, so a
-loop that was saved and loaded gives the numbers of one that was not; episodes are collected whole, before the updates
-of their iteration; every evaluation of one seed plays the same episodes.
+What always holds: iteration i depends on the recipe, the weights and what was collected so far, and on nothing else, so
+a resumed run computes the numbers of an uninterrupted one; all episodes of an iteration are collected before its
+updates; the run folder holds the last complete iteration whenever the process ends. A checkpoint is
+`trainer.safetensors` (weights, optimisers, collected transitions) and `trainer.json`; the offline data is made again
+from the seed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
-from torch import Tensor
 
-from longstride.control.agent import Agent, ControlLearner, Source
-from longstride.control.batches import Share
 from longstride.control.data import FIELDS, TransitionStore
-from longstride.control.envs.base import ControlTasks, Episode, play
-from longstride.core.component import Component
+from longstride.control.envs import ControlEpisode, play
+from longstride.control.evaluation import evaluate, evaluation_row, outcomes_of, summary_of
+from longstride.control.learner import ControlLearner
+from longstride.control.recipe import ControlRecipe
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive
-from longstride.models.mlp import Count
+from longstride.run.folder import Listener, RunFiles, Silent
 
 
-class Phase(Component):
-    """Iterations that are alike. In each, episodes are collected first and the learner is updated then.
-
-    | phase | episodes | updates | utd | retained |
-    |---|---|---|---|---|
-    | offline | 0 | some | 0 | 1 |
-    | warm-up: the policy acts and nothing is learnt (WSRL, arXiv 2412.07762) | some | 0 | 0 | - |
-    | online, half of each batch offline data (RLPD, arXiv 2302.02948; Cal-QL) | some | 0 | some | 0.5 |
-    | online without offline data (WSRL) | some | 0 | some | 0 |
-    """
-
-    iterations: Count
-    """How many."""
-    updates: int = Field(default=0, ge=0)
-    """Updates of an iteration, whatever was collected."""
-    episodes: int = Field(default=0, ge=0)
-    """Episodes collected in an iteration."""
-    utd: float = Field(default=0.0, ge=0)
-    """Updates for each environment step of the iteration (update-to-data ratio); added to `updates`."""
-    retained: Share = 1.0
-    """Share of a batch that comes from the offline data; the rest comes from what was collected."""
-    conservative: bool = True
-    """Whether conservative critics stay it."""
-
-    @model_validator(mode="after")
-    def _does_something(self) -> Self:
-        if not self.updates and not self.episodes:
-            raise ValueError("a phase collects or updates: give episodes, updates, or both")
-        return self
-
-
-class Tested(NamedTuple):
-    """An evaluation."""
-
-    episodes: list[Episode]
-    """Those of the first task, then those of the second, and so on."""
-    names: Sequence[str]
-    """Task of each episode."""
-
-    @property
-    def outcomes(self) -> list[float]:
-        """1 for each episode that was a success, else 0: what paired comparisons are made of."""
-        return [float(e.terminated) for e in self.episodes]
-
-    @property
-    def success(self) -> float:
-        """Share of all episodes."""
-        return float(np.mean(self.outcomes))
-
-    def by_task(self) -> dict[str, list[Episode]]:
-        """The episodes of each task."""
-        return {
-            name: [e for e, n in zip(self.episodes, self.names, strict=True) if n == name]
-            for name in dict.fromkeys(self.names)
-        }
-
-
-def evaluate(
-    tasks: ControlTasks,
-    learner: ControlLearner,
-    seed: int,
-    episodes: int,
-    horizon: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Tested:
-    """Plays the test tasks, `episodes` times each: the same starts, goals and noise whenever one seed is asked for.
-    `progress` is told how many of the `horizon` steps were taken."""
-    env, names = tasks.tests(episodes, horizon)
-    actor = learner.actor(derive(seed, "eval", "noise"), explore=False)
-    return Tested(play(env, actor, derive(seed, "eval"), lambda step: progress(step, horizon)), names)
-
-
-class ControlLoop:
-    """A learner, its data, and where both are in their phases. Iterations count from 1.
+def train(recipe: ControlRecipe, folder: Path, listener: Listener | None = None, resume: bool = False) -> None:
+    """Runs a recipe in a run folder.
 
     Args:
-        tasks: where data, training episodes and tests come from.
-        agent: what is trained.
-        phases: in their order.
-        seed: of everything.
+        recipe: what is run.
+        folder: created; must not hold a run unless `resume`.
+        listener: gets every metrics row and the progress between rows.
+        resume: continue after the last checkpoint of the run in `folder`; start it where there is none. The last phase
+            may have become longer, nothing else may differ.
+
+    Raises:
+        RunError: the folder holds a run already, or one of another recipe; a damaged checkpoint; a full disk.
     """
+    run = ControlRun(recipe, folder, listener or Silent(), resume)
+    with run.explains_full_disk():
+        _loop(recipe, run)
 
-    def __init__(self, tasks: ControlTasks, agent: Agent, phases: Sequence[Phase], seed: int) -> None:
-        self.tasks, self.agent, self.phases, self.seed = tasks, agent, phases, seed
-        self.learner = ControlLearner(agent, tasks.spec, seed)
-        offline = tasks.dataset(derive(seed, "dataset"))
-        goal = len(tasks.spec.goal)
-        self.offline = TransitionStore(tasks.spec.observation, tasks.spec.action, goal * (offline[0].goal is not None))
-        self.offline.extend(offline)
-        self.collected = TransitionStore(tasks.spec.observation, tasks.spec.action, goal)
-        self.fresh: list[Episode] = []
-        """What the last iteration has collected."""
-        self.updates = 0
-        """Updates so far."""
 
-    @property
-    def iterations(self) -> int:
-        """Of all phases."""
-        return sum(phase.iterations for phase in self.phases)
+def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
+    tasks, spec, batch = recipe.tasks, recipe.tasks.spec, recipe.agent.batch
+    learner = ControlLearner(recipe.agent, spec, recipe.seed)
+    offline = TransitionStore.of(tasks.dataset(derive(recipe.seed, "dataset")))
+    collected = TransitionStore(spec.observation, spec.action, len(spec.goal))
+    if run.checkpoint is None:
+        run.evaluate(learner)
+        run.save(learner, collected)
+    else:
+        collected = run.restore(learner)
 
-    def phase(self, iteration: int) -> Phase:
-        """The phase that an iteration is of."""
-        ends = np.cumsum([phase.iterations for phase in self.phases])
-        return self.phases[int(np.searchsorted(ends, iteration))]
+    for i in range(run.iteration + 1, recipe.iterations + 1):
+        began, phase, horizon = time.perf_counter(), recipe.phase(i), recipe.horizon.at(i)
 
-    def update(
-        self, iteration: int, horizon: int, progress: Callable[[int, int], None] = lambda done, total: None
-    ) -> dict[str, Any]:
-        """Collects and updates.
+        episodes: list[ControlEpisode] = []
+        if phase.episodes:
+            actor = learner.actor(derive(recipe.seed, "explore", i), explore=True)
+            episodes = play(tasks.training(phase.episodes, horizon), actor, derive(recipe.seed, "episodes", i))
+        collected.extend(episodes)
+        run.count(i, episodes)
 
-        Args:
-            iteration: from 1.
-            horizon: most steps of an episode.
-            progress: told how many of the iteration's updates are done.
-
-        Returns:
-            `collected` (episodes), `env_steps`, `updates`, and the means of the learner's metrics over the updates.
-        """
-        phase = self.phase(iteration)
-        self.fresh = self._collect(phase.episodes, iteration, horizon) if phase.episodes else []
-        self.collected.extend(self.fresh)
-        steps = sum(e.length for e in self.fresh)
-        sources = self._sources(phase)
-        totals: dict[str, Tensor] = {}
+        steps = sum(e.length for e in episodes)
         updates = phase.updates + round(phase.utd * steps)
-        for done in range(1, updates + 1):
-            found = self.learner.update(self.updates, sources, phase.conservative)
-            totals = {key: totals[key] + value if totals else value for key, value in found.items()}
-            self.updates += 1
-            progress(done, updates)
-        return {
-            "collected": len(self.fresh),
-            "env_steps": steps,
-            "updates": updates,
-            **{key: float(total) / updates for key, total in totals.items()},
-        }
+        retained = round(phase.retained * batch) if len(collected) else batch  # all of it while nothing is collected
+        sources = [(offline, retained), (collected, batch - retained)]
+        metrics = learner.train(updates, sources, phase.conservative, run.progress("train"))
 
-    def _collect(self, count: int, iteration: int, horizon: int) -> list[Episode]:
-        actor = self.learner.actor(derive(self.seed, "explore", iteration), explore=True)
-        return play(self.tasks.training(count, horizon), actor, derive(self.seed, "episodes", iteration))
+        run.row(
+            "train",
+            horizon=horizon,
+            summary=summary_of(episodes),
+            collected=len(episodes),
+            env_steps=steps,
+            updates=updates,
+            **metrics,
+            train_seconds=time.perf_counter() - began,
+        )
+        if i % recipe.evaluation.every == 0 or i == recipe.iterations:
+            run.evaluate(learner)
+        run.save(learner, collected)
 
-    def _sources(self, phase: Phase) -> list[Source]:
-        """Where a batch comes from; all of it from what there is, where one of the two is empty."""
-        kept = round(phase.retained * self.agent.batch) if len(self.collected) else self.agent.batch
-        return [(self.offline, kept), (self.collected, self.agent.batch - kept)]
 
-    def evaluate(
-        self, episodes: int, horizon: int, progress: Callable[[int, int], None] = lambda done, total: None
-    ) -> Tested:
-        """See `evaluate`."""
-        return evaluate(self.tasks, self.learner, self.seed, episodes, horizon, progress)
+class ControlRun(RunFiles):
+    """The folder of a control run; arguments and errors are those of `RunFiles`."""
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Tensors and numbers of a checkpoint made now. The offline data is not in it: it is made again."""
-        data = {f"collected.{n}": torch.from_numpy(a.copy()) for n, a in self.collected.arrays().items()}
-        return self.learner.state() | data, {"updates": self.updates}
+    def __init__(self, recipe: ControlRecipe, folder: Path, listener: Listener, resume: bool) -> None:
+        super().__init__(recipe, folder, listener, resume)
+        self.recipe = recipe
+        self.episodes, self.env_steps = self.counter("episodes", int), self.counter("env_steps", int)
 
-    def load_state(self, tensors: Mapping[str, Tensor], numbers: Mapping[str, Any]) -> None:
-        """Goes on from what `state` gave.
+    def count(self, iteration: int, episodes: Sequence[ControlEpisode]) -> None:
+        """Counts what an iteration has collected."""
+        self.iteration = iteration
+        self.episodes += len(episodes)
+        self.env_steps += sum(e.length for e in episodes)
+
+    def evaluate(self, learner: ControlLearner) -> None:
+        """Evaluates the agent and writes the row."""
+        tested = evaluate(self.recipe, learner, self.progress("eval"))
+        outcomes = outcomes_of(tested)
+        self.row(
+            "eval",
+            **evaluation_row(self.recipe, "agent" if self.iteration else "warm_start", tested),
+            outcomes=outcomes,
+            measures={"success": outcomes, "online_success": self._online_success(outcomes)},
+        )
+
+    def _online_success(self, outcomes: list[float]) -> list[float]:
+        """For each test episode, its mean outcome over this evaluation and all earlier ones after the first collected
+        step; this one alone before that. It falls where online training unlearns: it is one minus the regret of Cal-QL
+        (arXiv 2303.05479)."""
+        rows = map(json.loads, self.metrics.read_text(encoding="utf-8").splitlines() if self.env_steps else ())
+        earlier = [row["outcomes"] for row in rows if row["kind"] == "eval" and row["total_env_steps"]]
+        return np.mean([*earlier, outcomes], axis=0).tolist()
+
+    def save(self, learner: ControlLearner, collected: TransitionStore) -> None:
+        """Makes a checkpoint."""
+        tensors, numbers = learner.state()
+        data = {f"collected.{name}": torch.from_numpy(array.copy()) for name, array in collected.arrays().items()}
+        self.keep(Path.mkdir, tensors | data, numbers | {"episodes": self.episodes, "env_steps": self.env_steps})
+
+    def restore(self, learner: ControlLearner) -> TransitionStore:
+        """Restores the learner from the last checkpoint; returns what was collected before it.
 
         Raises:
-            RunError: it is of another agent, or damaged.
+            RunError: the checkpoint is damaged, or of another agent.
         """
-        self.learner.load_state({k: t for k, t in tensors.items() if not k.startswith("collected.")})
+        assert self.checkpoint is not None
+        tensors = self.checkpoint.tensors()
+        learner.load_state(tensors, self.checkpoint.numbers)
         try:
-            self.collected = TransitionStore.of({n: tensors[f"collected.{n}"].numpy() for n in FIELDS})
-            self.updates = int(numbers["updates"])
-        except (KeyError, TypeError, ValueError) as e:
-            raise RunError(f"the checkpoint is damaged: {type(e).__name__}: {e}") from e
+            return TransitionStore.from_arrays({name: tensors[f"collected.{name}"].numpy() for name in FIELDS})
+        except (KeyError, IndexError) as e:
+            raise RunError(f"{self.checkpoint.folder} is damaged: {type(e).__name__}: {e}") from e

@@ -1,10 +1,10 @@
 """Minari data sets (extra `minari`): episodes read from one, and written as one.
 
-What always holds: episodes come in their order with terminations and truncations apart; nothing is downloaded: a data
-set must be in Minari's folder already (`MINARI_DATASETS_PATH`). The package is imported on first use.
+What always holds: episodes keep their order, and terminations stay apart from truncations; nothing is downloaded: a
+data set must already be in Minari's folder (`MINARI_DATASETS_PATH`). The package is imported on first use.
 
-Observations that are dictionaries are read by the key that they are asked for, as in the goal-conditioned sets of
-D4RL: `observation`, and `desired_goal` for the goal.
+Dictionary observations are read by key, as in the goal-conditioned data sets of D4RL: `observation`, and `desired_goal`
+for the goal.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from longstride.control.envs.base import Episode
+from longstride.control.envs.base import ControlEpisode
 from longstride.core.errors import MissingExtra, RunError
 
 
@@ -25,14 +25,14 @@ def _minari() -> Any:
     return minari
 
 
-def read(name: str) -> list[Episode]:
+def read(name: str) -> list[ControlEpisode]:
     """The episodes of a local data set, such as `maze/umaze-v0`.
 
-    An episode that was cut off without a flag, at the end of a recording, counts as truncated.
+    An episode that ends without a flag, where the recording stopped, counts as truncated.
 
     Raises:
         MissingExtra: the package is not installed.
-        RunError: there is no such data set here, or its spaces are not boxes or dictionaries of `observation`.
+        RunError: there is no such data set here, or its spaces are neither boxes nor dictionaries with `observation`.
     """
     minari = _minari()
     try:
@@ -42,18 +42,21 @@ def read(name: str) -> list[Episode]:
     return [_episode(name, e) for e in dataset.iterate_episodes()]
 
 
-def _episode(name: str, e: Any) -> Episode:
-    seen, goal = e.observations, None
-    if isinstance(seen, dict):
-        if "observation" not in seen:
-            raise RunError(f"{name}: expected observations under `observation`, found {', '.join(sorted(seen))}")
-        goal = np.asarray(seen["desired_goal"][0], np.float32) if "desired_goal" in seen else None
-        seen = seen["observation"]
-    if not isinstance(seen, np.ndarray) or not isinstance(e.actions, np.ndarray):
-        raise RunError(f"{name}: expected arrays as observations and actions, got {type(seen)}, {type(e.actions)}")
+def _episode(name: str, e: Any) -> ControlEpisode:
+    observation, goal = e.observations, None
+    if isinstance(observation, dict):
+        if "observation" not in observation:
+            found = ", ".join(sorted(observation))
+            raise RunError(f"{name}: expected observations under `observation`, found {found}")
+        goal = np.asarray(observation["desired_goal"][0], np.float32) if "desired_goal" in observation else None
+        observation = observation["observation"]
+    if not isinstance(observation, np.ndarray) or not isinstance(e.actions, np.ndarray):
+        raise RunError(
+            f"{name}: expected arrays as observations and actions, got {type(observation)} and {type(e.actions)}"
+        )
     t = len(e.actions)
-    return Episode(
-        np.asarray(seen, np.float32).reshape(t + 1, -1),
+    return ControlEpisode(
+        np.asarray(observation, np.float32).reshape(t + 1, -1),
         np.asarray(e.actions, np.float32).reshape(t, -1),
         np.asarray(e.rewards, np.float32),
         bool(e.terminations[-1]),
@@ -61,12 +64,12 @@ def _episode(name: str, e: Any) -> Episode:
     )
 
 
-def write(name: str, episodes: Sequence[Episode]) -> None:
-    """Makes a local data set of episodes with goals (observation dictionaries) or without (arrays).
+def write(name: str, episodes: Sequence[ControlEpisode]) -> None:
+    """Creates a local data set of episodes, with goals (as dictionaries) or without (as arrays).
 
     Raises:
         MissingExtra: the package is not installed.
-        RunError: there is a data set of this name already.
+        RunError: a data set of this name exists already.
     """
     minari = _minari()
     from gymnasium import spaces  # pyright: ignore[reportMissingImports]
@@ -82,13 +85,14 @@ def write(name: str, episodes: Sequence[Episode]) -> None:
     buffers = []
     for k, e in enumerate(episodes):
         ended = np.arange(1, e.length + 1) == e.length
-        seen: Any = e.observation.astype(np.float32)
+        observation: Any = e.observation.astype(np.float32)
         if e.goal is not None:
-            seen = {"observation": seen, "desired_goal": np.tile(e.goal.astype(np.float32), (e.length + 1, 1))}
+            goal = np.tile(e.goal.astype(np.float32), (e.length + 1, 1))
+            observation = {"observation": observation, "desired_goal": goal}
         buffers.append(
             EpisodeBuffer(
                 id=k,
-                observations=seen,
+                observations=observation,
                 actions=e.action.astype(np.float32),  # pyright: ignore[reportArgumentType] (arrays are what it documents)
                 rewards=e.reward.tolist(),
                 terminations=(ended & e.terminated).tolist(),

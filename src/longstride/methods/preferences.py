@@ -30,7 +30,7 @@ PREFERRED = "preferred"
 
 
 def pair(preferred: Sample, other: Sample, number: int) -> list[Sample]:
-    """Two samples as a pair; `number` tells it from other pairs."""
+    """Two samples as a pair; `number` is that of no other pair."""
     return [
         replace(s, pair=number, streams=s.streams | {PREFERRED: [value] * len(s.sampled_ids)})
         for s, value in ((preferred, 1.0), (other, 0.0))

@@ -1,6 +1,6 @@
 """Heads: what the outputs of a critic mean, and the loss that moves them toward a target.
 
-What always holds: the loss is least where the value is the target (for targets inside of a head's range); targets take
+What always holds: the loss is least where the value is the target, for targets inside the head's range; targets take
 no gradient.
 """
 
@@ -14,10 +14,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from longstride.core.component import Component
+from longstride.core.numbers import Positive
 
 
 class Head(Component):
-    """Family: meaning of the last axis of a critic's raw outputs."""
+    """Family: the meaning of the last axis of a critic's raw outputs."""
 
     @property
     def outputs(self) -> int:
@@ -29,7 +30,7 @@ class Head(Component):
         """[...] values of [..., outputs]."""
 
     def score(self, raw: Tensor) -> Tensor:
-        """[...] what a policy climbs and what candidates are compared by: grows with the value."""
+        """[...] what a policy is moved to raise, and what actions are compared by; it grows with the value."""
         return self.value(raw)
 
     @abstractmethod
@@ -49,7 +50,7 @@ class Scalar(Head):
 
 class BCE(Head):
     """Values in [0, 1], such as discounted probabilities of success: logits under the binary cross-entropy (SHARSA,
-    arXiv 2506.04168). Scores are the logits, which still have a slope where the value is all but 0 or 1."""
+    arXiv 2506.04168). Scores are the logits, which still have a slope where the value is nearly 0 or 1."""
 
     def value(self, raw: Tensor) -> Tensor:
         return raw[..., 0].sigmoid()
@@ -64,17 +65,17 @@ class BCE(Head):
 class HLGauss(Head):
     """A histogram under the cross-entropy with a Gaussian around the target (Stop Regressing, arXiv 2403.03950).
 
-    Bin i of `bins` equal ones between `low` and `high` gets [Phi((z_i+1 - y) / s) - Phi((z_i - y) / s)] over the whole
-    mass between `low` and `high`; the value is the mean of the bins' centres.
+    Of `bins` equal bins between `low` and `high`, bin i has the probability Phi((z_i+1 - y) / s) - Phi((z_i - y) / s),
+    divided by the sum over all bins; the value is the mean of the bins' centres.
     """
 
     low: float = -10.0
     """Left edge of the first bin."""
     high: float = 10.0
-    """Right edge of the last bin; targets are cut to the range."""
+    """Right edge of the last bin; targets are clamped to the range."""
     bins: Annotated[int, Field(ge=2)] = 101
-    """Bins."""
-    sigma: Annotated[float, Field(gt=0)] = 0.75
+    """How many bins."""
+    sigma: Positive = 0.75
     """Deviation of the Gaussian, in widths of a bin."""
 
     @model_validator(mode="after")

@@ -1,20 +1,18 @@
-"""Multilayer perceptrons, several of them computed at once: the networks of critics and of control policies.
+"""Multilayer perceptrons, several of them computed at once: small networks such as critics and control policies.
 
-What always holds: the members of an ensemble share no number and no gradient, and one member alone gives what it gives
-among others; initial weights depend on the generator alone.
+What always holds: the members of an ensemble share no number and no gradient, and each computes the same alone as
+beside others; initial weights depend on the generator alone.
 """
 
 import math
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from longstride.core.component import Component
-
-Count = Annotated[int, Field(ge=1)]
+from longstride.core.numbers import Count
 
 
 class Trunk(Component):
@@ -35,7 +33,7 @@ class Trunk(Component):
 
 
 class MLP(nn.Module):
-    """E networks linear-activation-norm, with a linear layer at the end.
+    """E networks of linear layer, activation and normalisation, with a linear layer at the end.
 
     Args:
         trunk: the hidden layers.
@@ -81,7 +79,7 @@ class MLP(nn.Module):
             x = act(torch.baddbmm(biases[k], x, weights[k]))
             if self.trunk.norm:
                 x = F.layer_norm(x, x.shape[-1:])
-                # gain and shift belong to the next layer: the same function with one pass over the rows less
+                # gain and shift are folded into the next layer: the same function with one pass less over the rows
                 biases[k + 1] = torch.baddbmm(biases[k + 1], shifts[k], weights[k + 1])
                 weights[k + 1] = gains[k].mT * weights[k + 1]
         return torch.baddbmm(biases[-1], x, weights[-1])

@@ -23,7 +23,7 @@ from longstride.report.rows import (
 )
 
 MOST_POINTS = 400
-"""A series is thinned evenly to this many points: more cannot be told apart at the width of a page."""
+"""A series is thinned evenly to this many points: more cannot be distinguished at the width of a page."""
 HUES = (
     ("green", "circle"), ("blue", "square"), ("vermilion", "triangle"), ("purple", "circle"), ("orange", "square"),
     ("sky", "triangle"), ("ink", "circle"), ("grey", "square"),
@@ -42,9 +42,20 @@ def figures(record: Record) -> list[Figure]:
         _strategies(record), _roles(record), _trouble(record),
         _shares(record, "actions", "Actions", "Share of all turns by verb, on the held-out tasks.", "share of turns"),
         _shares(record, "stops", "Why episodes stopped", "Share of the held-out episodes.", "share of episodes"),
-        _checks(record), _loss(record), _values(record),
+        _checks(record), _loss(record), _values(record), *_measured(record),
     )  # fmt: skip
     return [figure for figure in made if figure]
+
+
+def _measured(record: Record) -> list[Figure | None]:
+    """A figure for each exact measure of a problem whose answer is known."""
+    out = []
+    for name, found in record.measured.items():
+        rows = [{"iteration": at, "value": value} for at, value in found]
+        series = [_series(name.replace("_", " "), rows, [_iteration], _get("value"), "blue", mark="circle")]
+        title = name.replace("_", " ").capitalize()
+        out.append(_lines(title, "Computed from the solution after each iteration.", name, series, free=True))
+    return out
 
 
 def _learning(record: Record) -> Figure | None:
@@ -55,7 +66,7 @@ def _learning(record: Record) -> Figure | None:
     ]  # fmt: skip
     held_out, train = record.learning, record.train
     rows = (*held_out, *train)
-    axes = [(name, read) for name, read in reads if any(read(r) for r in rows)]  # an axis of zeros tells nothing
+    axes = [(name, read) for name, read in reads if any(read(r) for r in rows)]  # an axis of zeros shows nothing
     axes = axes or [(name, read) for name, read in reads if any(read(r) is not None for r in rows)]
     rules = [{"name": "warm start", "y": y} for r in record.curve("warm_start")[-1:] if (y := _success(r)) is not None]
     for policy in BASELINES:

@@ -1,4 +1,4 @@
-"""`report.html`: one run told in one file that opens from disk.
+"""`report.html`: one run in one file that opens from disk.
 
 What always holds: the file is whole or absent (it is moved into place), refers to nothing outside itself, and its
 content security policy forbids any request and any script but its own; texts from pages, models and recipes enter as
@@ -31,6 +31,7 @@ from longstride.report.rows import (
     read_record,
     short,
 )
+from longstride.run.experiment import RUN_FILE, check_run_folder
 from longstride.stats import paired_difference
 
 STATIC = Path(__file__).parent / "static"
@@ -43,8 +44,10 @@ def write_report(run: Path) -> Path:
     """Writes `report.html` into a run folder, finished or not; returns its path.
 
     Raises:
-        RunError: there is no such folder, or it cannot be written to.
+        RunError: there is no such folder, it is one of another format, or it cannot be written to.
     """
+    if (run / RUN_FILE).exists():
+        check_run_folder(run)
     record = read_record(run)
     episodes, notes = read_episodes(run)
     page = _page(record, episodes, notes if record.has_trajectories else [])
@@ -67,6 +70,9 @@ def verdict(record: Record) -> str:
     trained = [y for r in record.train if (y := measure(r, "success")) is not None]
     if trained:
         return f"training success {trained[0]:.2f} -> {trained[-1]:.2f} in {spent}; no held-out evaluation after it yet"
+    if not first and (exact := record.measured):
+        changes = (f"{name.replace('_', ' ')} {found[0][1]:.4g} -> {found[-1][1]:.4g}" for name, found in exact.items())
+        return f"{', '.join(list(changes)[:3])} in {spent}"
     if first:
         return f"held-out success {number(first, 'summary', 'success') or 0.0:.2f} before training; nothing trained yet"
     return "nothing measured yet"
@@ -148,6 +154,7 @@ def _tiles(record: Record) -> str:
 
 def _table(rows: Sequence[Row]) -> str:
     """Every evaluation, newest last; a column that no row fills is left out."""
+    rows = [r for r in rows if "summary" in r]
     if not rows:
         return "<p>None yet.</p>"
     cells = [_cells(r) for r in rows[-TABLE_ROWS:]]
@@ -167,21 +174,21 @@ def _cell(column: str, text: str) -> str:
 def _cells(row: Row) -> dict[str, str]:
     """The texts of a row by column; empty where it does not say."""
 
-    def told(digits: int, *path: str) -> str:
+    def shown(digits: int, *path: str) -> str:
         value = number(row, *path)
         return "" if value is None else f"{value:.{digits}f}"
 
     ends = interval(row)
     return {
-        "iteration": told(0, "iteration"),
+        "iteration": shown(0, "iteration"),
         **{word: str(row.get(word, ""))[:60].replace("_", " ") for word in WORDS},
         "horizon": horizon_text(row),
-        "episodes": told(0, "summary", "episodes"),
-        "failed": told(0, "summary", "failed"),
-        "success": told(3, "summary", "success"),
+        "episodes": shown(0, "summary", "episodes"),
+        "failed": shown(0, "summary", "failed"),
+        "success": shown(3, "summary", "success"),
         "95% interval": f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
-        "length": told(1, "summary", "length"),
-        "time-outs": told(2, "summary", "timeouts"),
-        "invalid": told(3, "summary", "invalid"),
-        **{d: told(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES},
+        "length": shown(1, "summary", "length"),
+        "time-outs": shown(2, "summary", "timeouts"),
+        "invalid": shown(3, "summary", "invalid"),
+        **{d: shown(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES},
     }

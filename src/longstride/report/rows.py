@@ -166,6 +166,20 @@ class Record:
         return self.recipe.get("type", "recipe") == "recipe"
 
     @property
+    def measured(self) -> dict[str, list[tuple[float, float]]]:
+        """For a problem whose answer is known: of each measure, (iteration, value)."""
+        found: dict[str, list[tuple[float, float]]] = {}
+        for row in self.evals:
+            at, measures = number(row, "iteration"), row.get("measures")
+            if at is None or "summary" in row or not isinstance(measures, Mapping):
+                continue
+            for name, values in measures.items():
+                value = number({"x": values[0]}, "x") if isinstance(values, list) and values else None
+                if value is not None:
+                    found.setdefault(str(name), []).append((at, value))
+        return found
+
+    @property
     def planned(self) -> float | None:
         """Iterations that the recipe asks for, where it is known: its own, or those of its phases."""
         phases = self.recipe.get("phases")

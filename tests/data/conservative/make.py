@@ -1,8 +1,8 @@
-"""Makes `losses.npz`: what d3rlpy says of a batch under CQL and Cal-QL, with all that the numbers depend on.
+"""Makes `losses.npz`: the losses that d3rlpy computes for a batch under CQL and Cal-QL, with everything they depend on.
 
-Run it where d3rlpy is installed (`pip install torch==2.13.0 d3rlpy==2.8.1`): `python make.py`. The tests need only
-what it wrote. d3rlpy's networks are made small, so weights fit in the file; actions that it samples are recorded as
-they are drawn.
+Run it where d3rlpy is installed (`pip install torch==2.13.0 d3rlpy==2.8.1`): `python make.py`. The tests need only the
+file that it writes. d3rlpy's networks are made small, so that their weights fit in the file; the actions that it
+samples are recorded as they are drawn.
 """
 
 # pyright: reportMissingImports=false
@@ -20,7 +20,7 @@ OBSERVATION, ACTION, BATCH, SAMPLES, GAMMA = 3, 2, 6, 4, 0.97
 
 
 def numbers(calibrated: bool) -> dict[str, np.ndarray]:
-    """Losses of one batch, and what they were made from."""
+    """Losses of one batch, and what they were computed from."""
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     config = d3rlpy.algos.CalQLConfig if calibrated else d3rlpy.algos.CQLConfig

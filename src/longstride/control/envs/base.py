@@ -1,9 +1,10 @@
-"""Control: many copies of a world with real-valued observations and actions, stepped together.
+"""Environments of control: many copies of one world with real-valued observations and actions, stepped together.
 
-What always holds: NumPy arrays, the copy first (`_B`); an episode ends by *termination* (the task itself ended) or by
-*truncation* (its horizon ran out), never by both; a copy whose episode has ended stands still and earns nothing until
-the next `reset`; everything follows from the seed of `reset` and the actions. Gymnasium's meaning without its types
-and without automatic resets, so that no step of one episode can be taken for one of the next.
+What always holds: arrays are NumPy's, their first axis is the copy (`_B`); an episode ends by *termination* (the task
+itself ended) or by *truncation* (its horizon ran out), never by both; a copy whose episode has ended stands still and
+earns nothing until the next `reset`; everything follows from the seed of `reset` and the actions. Termination and
+truncation are defined as in Gymnasium; there are no automatic resets, so a step of one episode cannot be mistaken for a
+step of the next.
 """
 
 from abc import abstractmethod
@@ -20,11 +21,11 @@ Act = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(slots=True)
-class Episode:
-    """What happened between a reset and an end."""
+class ControlEpisode:
+    """What happened between a reset and an end, T environment steps."""
 
     observation: np.ndarray
-    """[T + 1, O]; the last one was seen and not acted on."""
+    """[T + 1, O]; no action was taken on the last one."""
     action: np.ndarray
     """[T, A]."""
     reward: np.ndarray
@@ -32,23 +33,23 @@ class Episode:
     terminated: bool
     """Whether the task itself ended; if not, the episode was truncated after T steps and its last state has a value."""
     goal: np.ndarray | None = None
-    """[G] what the agent was asked to reach, where it was asked for one thing."""
+    """[G] the goal of the episode, where it had one."""
 
     @property
     def length(self) -> int:
-        """T, in environment steps."""
+        """T."""
         return len(self.action)
 
 
-class Moved(NamedTuple):
-    """What a step did."""
+class VectorStep(NamedTuple):
+    """The result of one step in each copy."""
 
     observation: np.ndarray
     """[B, O]."""
     reward: np.ndarray
     """[B]."""
     terminated: np.ndarray
-    """[B] True where the task has ended, now or before."""
+    """[B] True where the task has ended, in this step or before."""
     truncated: np.ndarray
     """[B] True where the horizon has run out before the task ended."""
 
@@ -57,14 +58,14 @@ class VectorEnv(Protocol):
     """B copies of a world."""
 
     goal: np.ndarray
-    """[B, G] what each copy is asked to reach."""
+    """[B, G] the goal of each copy."""
 
     def reset(self, seed: int) -> np.ndarray:
         """Starts B episodes; returns their [B, O] observations."""
         ...
 
-    def step(self, action_BA: np.ndarray) -> Moved:
-        """Takes one step in each copy; actions outside of [-1, 1] are cut."""
+    def step(self, action_BA: np.ndarray) -> VectorStep:
+        """Takes one step in each copy; actions are clamped to [-1, 1]."""
         ...
 
 
@@ -81,7 +82,7 @@ class Spec:
 
 
 class ControlTasks(Component):
-    """Family: where environments, data and test tasks come from."""
+    """Family: where environments, offline data and test tasks come from."""
 
     @property
     @abstractmethod
@@ -89,42 +90,45 @@ class ControlTasks(Component):
         """Sizes of observations, actions and goals."""
 
     @abstractmethod
-    def dataset(self, seed: int) -> list[Episode]:
+    def dataset(self, seed: int) -> list[ControlEpisode]:
         """The offline data: the same for the same seed."""
 
     @abstractmethod
     def training(self, count: int, horizon: int) -> VectorEnv:
-        """`count` copies that start training episodes of at most `horizon` steps."""
+        """`count` copies for training episodes of at most `horizon` steps."""
 
     @abstractmethod
     def tests(self, count: int, horizon: int) -> tuple[VectorEnv, Sequence[str]]:
-        """Copies that start the test tasks, `count` episodes of each, and the task's name for each copy."""
+        """Copies for the test tasks, `count` of the first task, then `count` of the second and so on, and the name of
+        each copy's task."""
 
 
-def play(env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None] = lambda step: None) -> list[Episode]:
-    """Plays one episode in each copy until all have ended; `progress` is told how many steps were taken."""
+def play(
+    env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None] = lambda step: None
+) -> list[ControlEpisode]:
+    """Plays one episode in each copy until all have ended; `progress` gets the number of steps taken so far."""
     observation_BO = env.reset(seed)
     goal_BG = env.goal.copy()
-    seen, taken, earned = [observation_BO], [], []
+    observations, actions, rewards = [observation_BO], [], []
     length_B = np.zeros(len(observation_BO), dtype=int)
     terminated_B = ended_B = np.zeros(len(observation_BO), dtype=bool)
     while not ended_B.all():
-        action_BA = act(seen[-1], goal_BG)
+        action_BA = act(observations[-1], goal_BG)
         observation_BO, reward_B, terminated_B, truncated_B = env.step(action_BA)
-        seen.append(observation_BO)
-        taken.append(action_BA)
-        earned.append(reward_B)
+        observations.append(observation_BO)
+        actions.append(action_BA)
+        rewards.append(reward_B)
         length_B += ~ended_B
         ended_B = terminated_B | truncated_B
-        progress(len(taken))
-    seen_BTO, taken_BTA, earned_BT = (
-        np.stack(arrays, 1).astype(np.float32) for arrays in (seen, taken, earned)
-    )  # fmt: skip
+        progress(len(actions))
+    observation_BTO, action_BTA, reward_BT = (
+        np.stack(arrays, 1).astype(np.float32) for arrays in (observations, actions, rewards)
+    )
     return [
-        Episode(
-            seen_BTO[b, : t + 1],
-            taken_BTA[b, :t],
-            earned_BT[b, :t],
+        ControlEpisode(
+            observation_BTO[b, : t + 1],
+            action_BTA[b, :t],
+            reward_BT[b, :t],
             bool(terminated_B[b]),
             goal_BG[b].astype(np.float32),
         )

@@ -1,6 +1,6 @@
-"""Mazes as grids of cells: which cells are free, how far apart they are, and the first cell of a shortest way.
+"""Mazes as grids of cells: which cells are free, how far apart they are, and the first step of each shortest path.
 
-What always holds: cells are numbered row by row over the free ones; distances are in cells, along free neighbours.
+What always holds: the free cells are numbered row by row; distances are in cells, along free neighbours.
 The layouts `medium`, `large` and `giant` and the test tasks in them are OGBench's (arXiv 2410.20092), `umaze` D4RL's
 (arXiv 2004.07219).
 """
@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
-Name = Literal["umaze", "medium", "large", "giant"]
+MazeName = Literal["umaze", "medium", "large", "giant"]
 Cell = tuple[int, int]
 
-LAYOUTS: dict[Name, str] = {
+LAYOUTS: dict[MazeName, str] = {
     "umaze": "##### #...# ###.# #...# #####",
     "medium": "######## #..##..# #..#...# ##...### #..#...# #.#..#.# #...#..# ########",
     "large": (
@@ -28,7 +28,7 @@ LAYOUTS: dict[Name, str] = {
 }
 """Rows of walls `#` and free cells `.`."""
 
-TASKS: dict[Name, tuple[tuple[Cell, Cell], ...]] = {
+TASKS: dict[MazeName, tuple[tuple[Cell, Cell], ...]] = {
     "umaze": (((1, 1), (3, 1)), ((3, 1), (1, 1)), ((1, 2), (3, 2)), ((2, 3), (1, 1)), ((3, 3), (1, 1))),
     "medium": (((1, 1), (6, 6)), ((6, 1), (1, 6)), ((5, 3), (4, 2)), ((6, 5), (6, 1)), ((2, 6), (1, 1))),
     "large": (((1, 1), (7, 10)), ((5, 4), (7, 1)), ((7, 4), (1, 10)), ((3, 8), (5, 4)), ((1, 1), (5, 4))),
@@ -39,30 +39,30 @@ TASKS: dict[Name, tuple[tuple[Cell, Cell], ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Maze:
-    """A layout and what follows from it; C free cells."""
+    """A layout with the distances and shortest paths between its C free cells."""
 
     wall: np.ndarray
     """[rows, columns] True where a wall is."""
     number: np.ndarray
     """[rows, columns] number of a free cell; -1 in walls."""
     centre: np.ndarray
-    """[C, 2] (x, y) of the middle of a cell; a cell is 1 wide, x grows with the column and y with the row."""
+    """[C, 2] (x, y) of the centre of each cell; a cell is 1 wide, x grows with the column and y with the row."""
     distance: np.ndarray
     """[C, C] steps from cell to cell."""
     toward: np.ndarray
-    """[C, C] `toward[goal, cell]`: the next cell of a shortest way to the goal; the goal itself at the goal."""
+    """[C, C] `toward[goal, cell]`: the next cell on a shortest path to the goal; at the goal, the goal itself."""
     corner: np.ndarray
-    """[K] cells that are not inside of a straight corridor: what OGBench draws goals of long walks from."""
+    """[K] cells that are not inside a straight corridor: OGBench draws the goals of long walks from them."""
 
     def cell_of(self, xy_B2: np.ndarray) -> np.ndarray:
-        """[B] number of the cell that a point is in."""
+        """[B] number of the cell that each point is in."""
         column_B, row_B = np.floor(xy_B2).astype(int).T
         return self.number[row_B, column_B]
 
 
 @cache
-def maze(name: Name) -> Maze:
-    """The maze of a layout, worked out once."""
+def maze(name: MazeName) -> Maze:
+    """The maze of a layout, computed once."""
     wall = np.array([[c == "#" for c in row] for row in LAYOUTS[name].split()])
     cells = np.argwhere(~wall)
     number = np.full(wall.shape, -1)
@@ -76,7 +76,7 @@ def maze(name: Name) -> Maze:
     for goal in range(len(cells)):
         distance[goal, goal], toward[goal, goal] = 0, goal
         reached = [goal]
-        for here in reached:  # grows while it is read: breadth first
+        for here in reached:  # the list grows while it is read: breadth-first search
             for there in beside[here]:
                 if distance[goal, there] < 0:
                     distance[goal, there], toward[goal, there] = distance[goal, here] + 1, here

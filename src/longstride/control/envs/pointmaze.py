@@ -1,34 +1,34 @@
-"""PointMaze: a point with inertia finds its way through a maze. Data and tests are made here, in seconds, from a seed.
+"""PointMaze: a point with inertia moves through a maze. Data and tests are made from a seed, in seconds.
 
-What always holds: a point is never inside of a wall; an episode is a success when the point is within `REACH` of its
-goal after a step, at any time, and then it terminates, earns 1 and ends; without a success it is truncated by its
-horizon and earned 0. Walks that data are made of (`navigate`, `stitch`, `explore`) have no task of their own, so
-nothing terminates in them; `reach` is the task itself.
+What always holds: a point is never inside a wall; an episode is a success when the point is within `REACH` of its goal
+after a step, at any time, and then it terminates with reward 1; without a success it is truncated by its horizon and
+earns 0. Walks that serve as data (`navigate`, `stitch`, `explore`) have no task of their own, so nothing terminates in
+them; `reach` is the task itself.
 
-It stands for OGBench's `pointmaze` (arXiv 2410.20092) and D4RL's `maze2d`, which need MuJoCo and a download; the
-layouts and test tasks are theirs, the dynamics and therefore all numbers are its own: do not print them beside theirs.
+It stands for OGBench's `pointmaze` (arXiv 2410.20092) and D4RL's `maze2d`, which need MuJoCo and a download. The
+layouts and test tasks are theirs; the dynamics, and therefore all results, are not: do not print them beside theirs.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
-from longstride.control.envs.base import ControlTasks, Episode, Moved, Spec, VectorEnv, play
-from longstride.control.envs.maze import TASKS, Maze, Name, maze
+from longstride.control.envs.base import Act, ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep, play
+from longstride.control.envs.maze import TASKS, Maze, MazeName, maze
+from longstride.core.numbers import Count, Weight
 from longstride.core.seeds import derive
 
 STEP = 0.1
-"""Seconds of a step."""
+"""Seconds per step."""
 FORCE = 2.0
-"""Acceleration of a full action, in cells a second squared."""
+"""Acceleration of a full action, in cells per second squared."""
 DRAG = 2.0
-"""Share of the velocity lost in a second: full speed is FORCE / DRAG = 1, ten steps a cell."""
+"""Share of the velocity lost per second: full speed is FORCE / DRAG = 1, which is ten steps per cell."""
 RADIUS = 0.1
 """Half the side of the (square) point."""
 REACH = 0.45
-"""Distance to the goal that counts as there (gymnasium-robotics' PointMaze)."""
+"""Distance to the goal that counts as reaching it (gymnasium-robotics' PointMaze)."""
 NEARBY = 4
 """Cells between start and goal of a `stitch` walk (OGBench)."""
 TURN = 10
@@ -46,14 +46,14 @@ class PointMazeEnv(VectorEnv):
         draw: how starts and goals are drawn.
         count: B.
         horizon: steps until an episode is truncated.
-        ends: whether a success ends the episode; walks go on.
+        ends: whether a success ends the episode; walks continue.
     """
 
     def __init__(self, layout: Maze, draw: Draw, count: int, horizon: int, ends: bool = True) -> None:
         self.maze, self.draw, self.count, self.horizon, self.ends = layout, draw, count, horizon, ends
 
     def reset(self, seed: int) -> np.ndarray:
-        """Starts and goals are up to 0.2 off the middle of their cells."""
+        """Starts and goals are up to 0.2 off the centres of their cells."""
         rng = np.random.default_rng(seed)
         start_B, goal_B = self.draw(rng, self.count)
         self.xy = self.maze.centre[start_B] + rng.uniform(-0.2, 0.2, (self.count, 2))
@@ -63,7 +63,7 @@ class PointMazeEnv(VectorEnv):
         self.terminated = np.zeros(self.count, dtype=bool)
         return self._observation()
 
-    def step(self, action_BA: np.ndarray) -> Moved:
+    def step(self, action_BA: np.ndarray) -> VectorStep:
         free_B = ~self.terminated if self.taken < self.horizon else np.zeros(self.count, dtype=bool)
         velocity = self.velocity + STEP * (FORCE * np.clip(action_BA, -1, 1) - DRAG * self.velocity)
         self.velocity = np.where(free_B[:, None], velocity, 0.0)
@@ -74,7 +74,7 @@ class PointMazeEnv(VectorEnv):
         if self.ends:
             self.terminated = self.terminated | there_B
         truncated_B = ~self.terminated & (self.taken >= self.horizon)
-        return Moved(self._observation(), there_B.astype(float), self.terminated.copy(), truncated_B)
+        return VectorStep(self._observation(), there_B.astype(float), self.terminated.copy(), truncated_B)
 
     def distance(self) -> np.ndarray:
         """[B] how far each point is from its goal."""
@@ -103,14 +103,13 @@ class PointMazeEnv(VectorEnv):
 
 
 class Waypoints:
-    """Walks along shortest ways, from the middle of a cell to the middle of the next, with noise; draws a new goal
-    when it has arrived, where it was given a way to.
+    """Walks along shortest paths, from the centre of one cell to the centre of the next, with noise.
 
     Args:
-        env: the points it walks with.
-        noise: deviation of the Gaussian that is added to each action.
+        env: the points that walk.
+        noise: standard deviation of the Gaussian that is added to each action.
         seed: of the noise and of new goals.
-        again: `Draw` of new goals; none: a point stays at its goal.
+        again: how a point that has arrived gets a new goal; None: it stays at its goal.
     """
 
     def __init__(self, env: PointMazeEnv, noise: float, seed: int, again: Draw | None = None) -> None:
@@ -131,28 +130,28 @@ class Waypoints:
 
 
 class PointMaze(ControlTasks):
-    """Walks in a maze as data, five test tasks in it."""
+    """Walks in a maze as data, and five test tasks in the same maze."""
 
-    maze: Name = "medium"
-    """Layout: the longest of its shortest ways has 6, 11, 19 and 31 cells."""
+    maze: MazeName = "medium"
+    """Layout: the longest of its shortest paths has 6, 11, 19 and 31 cells."""
     walks: Literal["navigate", "stitch", "explore", "reach"] = "navigate"
-    """What data are made of (OGBench): from goal to goal; short walks of four cells, which have to be put together;
-    random directions. `reach`: one goal a walk, which is the task and terminates."""
-    episodes: int = Field(default=200, ge=1)
-    """Walks."""
-    length: int = Field(default=1000, ge=1)
-    """Steps of a walk."""
-    noise: float = Field(default=0.5, ge=0)
-    """Deviation of the noise on the actions of walks."""
+    """What the data consist of. From OGBench: walks from goal to goal; short walks of four cells, which must be
+    stitched together; random directions. `reach`: one goal per walk, which is the task itself and terminates it."""
+    episodes: Count = 200
+    """How many walks."""
+    length: Count = 1000
+    """Steps of a walk, at most."""
+    noise: Weight = 0.5
+    """Standard deviation of the noise on the actions of walks."""
     practice: Literal["anywhere", "tests"] = "anywhere"
-    """Starts and goals of training episodes: any two cells, or those of the test tasks, each as often as the others
-    (where D4RL's mazes are trained online, they are tested too)."""
+    """Starts and goals of training episodes: any two cells, or those of the test tasks, all equally often (online
+    training in D4RL's mazes has the start and goal of the test)."""
 
     @property
     def spec(self) -> Spec:
         return Spec(observation=4, action=2, goal=(0, 1))
 
-    def dataset(self, seed: int) -> list[Episode]:
+    def dataset(self, seed: int) -> list[ControlEpisode]:
         layout = maze(self.maze)
         cells = layout.corner if self.walks == "navigate" else np.arange(len(layout.centre))
         draw = _nearby(layout) if self.walks == "stitch" else _uniform(layout, cells)
@@ -179,7 +178,7 @@ class PointMaze(ControlTasks):
 
 
 def _uniform(layout: Maze, goals: np.ndarray) -> Draw:
-    """Any start, any other cell of `goals` as goal."""
+    """Any cell as start, any other cell of `goals` as goal."""
 
     def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
         start_B = rng.integers(len(layout.centre), size=count)
@@ -192,7 +191,7 @@ def _uniform(layout: Maze, goals: np.ndarray) -> Draw:
 
 
 def _nearby(layout: Maze) -> Draw:
-    """Any start that has cells at `NEARBY` steps, one of these as goal."""
+    """Any cell as start, and as goal a cell that is `NEARBY` steps away, or as far as there are any."""
     from_C = [np.flatnonzero(row == min(NEARBY, row.max())) for row in layout.distance]
 
     def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -202,8 +201,8 @@ def _nearby(layout: Maze) -> Draw:
     return draw
 
 
-def _tasks(name: Name) -> Draw:
-    """The test tasks, dealt out in turn from a shuffled order."""
+def _tasks(name: MazeName) -> Draw:
+    """The test tasks, in turn, in a shuffled order."""
     number, tasks_K22 = maze(name).number, np.array(TASKS[name])
 
     def draw(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -213,7 +212,7 @@ def _tasks(name: Name) -> Draw:
     return draw
 
 
-def _explorer(count: int, noise: float, seed: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _explorer(count: int, noise: float, seed: int) -> Act:
     """A new random direction every `TURN` steps."""
     rng = np.random.default_rng(seed)
     taken, direction = 0, np.zeros((count, 2))
@@ -229,6 +228,6 @@ def _explorer(count: int, noise: float, seed: int) -> Callable[[np.ndarray, np.n
     return act
 
 
-def _without_task(episodes: list[Episode]) -> list[Episode]:
-    """Walks as they are kept: nobody asked for a goal, so nothing was earned."""
-    return [Episode(e.observation, e.action, np.zeros_like(e.reward), False) for e in episodes]
+def _without_task(episodes: list[ControlEpisode]) -> list[ControlEpisode]:
+    """The walks as data: without a goal, and so without reward."""
+    return [ControlEpisode(e.observation, e.action, np.zeros_like(e.reward), False) for e in episodes]

@@ -1,5 +1,5 @@
-"""The transition store and what is gathered from it: nothing crosses the end of an episode, and an end that is a
-truncation has a value behind it."""
+"""The transition store and the transitions made from it: nothing crosses the end of an episode, and a truncation is
+followed by a value."""
 
 import itertools
 from pathlib import Path
@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longstride.control import Ahead, Batch, Gather, Given, Goals, Relabelled, TransitionStore
+from longstride.control import Batch, ControlEpisode, Given, Goals, NStep, PointMaze, Relabelled, TransitionStore
 from longstride.control import minari as minari_files
-from longstride.control.envs import Episode, PointMaze, Spec
+from longstride.control.envs import Spec
 from longstride.core.errors import ConfigError, RunError
+from longstride.recipes.control.sharsa import SubgoalAhead
 
 SPEC = Spec(observation=2, action=1, goal=(0,))
 
 
-def episode(number: int, length: int, terminated: bool, goal: bool = False) -> Episode:
+def episode(number: int, length: int, terminated: bool, goal: bool = False) -> ControlEpisode:
     """Observations (100 number + t, t), actions -t, rewards t + 1."""
     t = np.arange(length + 1, dtype=np.float32)
-    return Episode(
+    return ControlEpisode(
         np.stack((100 * number + t, t), 1), -t[:-1, None], t[:-1] + 1, terminated,
         np.array([number], np.float32) if goal else None,
     )  # fmt: skip
@@ -28,7 +29,7 @@ def episode(number: int, length: int, terminated: bool, goal: bool = False) -> E
 
 def stored(*lengths: int, terminated: bool = False, goal: bool = False) -> TransitionStore:
     store = TransitionStore(2, 1, int(goal))
-    store.extend(episode(k, n, terminated, goal) for k, n in enumerate(lengths))
+    store.extend([episode(k, n, terminated, goal) for k, n in enumerate(lengths)])
     return store
 
 
@@ -45,80 +46,71 @@ def test_rows_of_a_store_by_hand() -> None:
     assert store.episode_of(np.arange(5)).tolist() == [0, 0, 0, 1, 1]
 
 
-@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=6), room=st.integers(1, 4), seed=st.integers(0, 9))
+@given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=6), steps=st.integers(1, 4), seed=st.integers(0, 9))
 @settings(max_examples=60, deadline=None)
-def test_every_row_with_room_is_drawn_and_no_other(lengths: list[int], room: int, seed: int) -> None:
+def test_every_row_with_enough_steps_ahead_is_drawn_and_no_other(lengths: list[int], steps: int, seed: int) -> None:
     store = stored(*lengths)
     firsts = [0, *(store.last[:-1] + 1)]
-    allowed = {first + t for first, n in zip(firsts, lengths, strict=True) for t in range(n - room + 1)}
+    allowed = {first + t for first, n in zip(firsts, lengths, strict=True) for t in range(n - steps + 1)}
     if not allowed:
         with pytest.raises(ValueError, match="no episode"):
-            store.draw(1, np.random.default_rng(seed), room)
+            store.draw(1, np.random.default_rng(seed), steps)
         return
-    drawn = store.draw(60 * len(allowed), np.random.default_rng(seed), room)
+    drawn = store.draw(60 * len(allowed), np.random.default_rng(seed), steps)
     assert set(drawn.tolist()) == allowed
 
 
-def test_rows_are_drawn_equally() -> None:
+def test_rows_are_drawn_uniformly() -> None:
     drawn = stored(1, 3).draw(40_000, np.random.default_rng(0))
     np.testing.assert_allclose(np.bincount(drawn, minlength=6) / 40_000, [0.25, 0, 0.25, 0.25, 0.25, 0], atol=0.01)
 
 
-def test_appending_later_is_appending_at_once_and_files_hold_everything(tmp_path: Path) -> None:
+def test_appending_one_by_one_is_appending_at_once_and_the_arrays_hold_everything() -> None:
     parts = [episode(k, n, k % 2 == 0, True) for k, n in enumerate((3, 1, 7, 2, 40))]
-    at_once, later = TransitionStore(2, 1, 1), TransitionStore(2, 1, 1)
-    at_once.extend(parts)
+    at_once, later = TransitionStore.of(parts), TransitionStore(2, 1, 1)
     for part in parts:
         later.extend([part])
-        later.returns(0.9)  # must not be remembered beyond the next episode
-    later.save(tmp_path / "data.npz")
-    for store in (later, TransitionStore.load(tmp_path / "data.npz")):
+        later.returns(0.9)  # must not be cached beyond the next episode
+    for store in (later, TransitionStore.from_arrays(at_once.arrays())):
         for name, array in at_once.arrays().items():
             np.testing.assert_array_equal(array, store.arrays()[name], err_msg=name)
         np.testing.assert_array_equal(store.returns(0.9), at_once.returns(0.9))
-    loaded = TransitionStore.load(tmp_path / "data.npz")
-    loaded.extend([episode(5, 2, False, True)])
-    assert loaded.rows == at_once.rows + 3 and len(at_once._observation) == at_once.rows
+    copy = TransitionStore.from_arrays(at_once.arrays())
+    copy.extend([episode(5, 2, False, True)])
+    assert copy.rows == at_once.rows + 3 and len(at_once._observation) == at_once.rows
 
 
-def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "other.npz").write_bytes(b"nothing")
-    np.savez(tmp_path / "objects.npz", observation=np.array([{}], object))
-    for name in ("other", "objects", "missing"):
-        with pytest.raises(RunError, match=name):
-            TransitionStore.load(tmp_path / f"{name}.npz")
-    with pytest.raises(ValueError, match="sizes"):
-        TransitionStore(3, 1).extend([episode(0, 2, False)])
-    with pytest.raises(ValueError, match="sizes"):
-        TransitionStore(2, 1, 1).extend([episode(0, 2, False)])
+def test_episodes_of_other_sizes_are_refused() -> None:
+    for store in (TransitionStore(3, 1), TransitionStore(2, 1, 1)):
+        with pytest.raises(ValueError, match="sizes"):
+            store.extend([episode(0, 2, False)])
 
 
-def test_n_steps_stop_at_the_end_which_is_worth_something_only_if_truncated() -> None:
-    gather = Gather(steps=3, discount=0.5)
+def test_n_steps_stop_at_the_end_which_has_a_value_only_if_truncated() -> None:
+    data = NStep(steps=3, discount=0.5)
     rows, rng = np.arange(4), np.random.default_rng(0)
-    cut, over = (lists(gather(stored(4, 2, terminated=t), SPEC, rows, rng)) for t in (False, True))
+    cut, over = (lists(data(stored(4, 2, terminated=t), SPEC, rows, rng)) for t in (False, True))
     assert cut["reward_B"] == over["reward_B"] == [1 + 1 + 0.75, 2 + 1.5 + 1, 3 + 2, 4]
     assert cut["discount_B"] == [0.125, 0.125, 0.25, 0.5]
     assert over["discount_B"] == [0.125, 0, 0, 0]
     assert [s[0] for s in cut["next_state_BS"]] == [3, 4, 4, 4]
-    scaled = lists(Gather(steps=2, discount=0.5, scale=10, shift=-1)(stored(4), SPEC, rows, rng))
+    scaled = lists(NStep(steps=2, discount=0.5, reward_scale=10, reward_shift=-1)(stored(4), SPEC, rows, rng))
     assert scaled["reward_B"] == [9 + 0.5 * 19, 19 + 0.5 * 29, 29 + 0.5 * 39, 39]
 
 
-def test_returns_go_on_with_the_last_reward_where_an_episode_was_cut() -> None:
+def test_after_a_truncation_returns_repeat_the_last_reward() -> None:
     np.testing.assert_allclose(stored(3, terminated=True).returns(0.5), [1 + 1 + 0.75, 2 + 1.5, 3, 0])
     tail = 3 / (1 - 0.5)
     np.testing.assert_allclose(stored(3).returns(0.5), [2 + 0.25 * tail, 2 + 0.5 * tail, tail, 0])
-    failed = Episode(np.zeros((6, 2)), np.zeros((5, 1)), np.zeros(5), False)
-    store = TransitionStore(2, 1)
-    store.extend([failed])
+    failed = ControlEpisode(np.zeros((6, 2)), np.zeros((5, 1)), np.zeros(5), False)
+    store = TransitionStore.of([failed])
     np.testing.assert_allclose(store.returns(0.99, shift=-1.0)[:5], -100, rtol=1e-5)
-    batch = Gather(discount=0.99, shift=-1.0)(store, SPEC, np.arange(5), np.random.default_rng(0), returns=True)
+    batch = NStep(discount=0.99, reward_shift=-1.0)(store, SPEC, np.arange(5), np.random.default_rng(0), returns=True)
     np.testing.assert_allclose(batch.return_B, -100, rtol=1e-5)
 
 
-class Fixed(Goals):
-    """Goals in given rows; not for recipes."""
+class GoalRows(Goals):
+    """Goals in given rows."""
 
     at: tuple[int, ...] = ()
 
@@ -129,16 +121,16 @@ class Fixed(Goals):
 def test_goal_transitions_of_sharsa_by_hand() -> None:
     """Rows 0 to 6 of an episode of six steps; n = 3."""
     rows, goals = (0, 0, 0, 0, 4, 4, 4, 5), (0, 2, 3, 6, 6, 3, 5, 6)
-    data = Gather(goals=Fixed(at=goals), action="subgoal", steps=3, discount=0.5)
+    data = NStep(goals=GoalRows(at=goals), action="subgoal", steps=3, discount=0.5)
     given = np.array(rows)
     got = lists(data(stored(6), SPEC, given, np.random.default_rng(0)))
-    #        here  2 on  3 on  far   end   past  1 on  1 on and the end
+    #        here  2 on  3 on  far   end   past  1 on  1 on and end
     assert got["reward_B"] == [1, 0.25, 0, 0, 0.25, 0, 0.5, 0.5]
     assert got["discount_B"] == [0, 0, 0.125, 0.125, 0, 0.25, 0, 0]
     assert [s[0] for s in got["next_state_BS"]] == [0, 2, 3, 3, 6, 6, 5, 6]
     assert got["action_BA"] == [0, 2, 3, 3, 6, 6, 5, 6]
     assert [s[2] for s in got["state_BS"]] == [s[2] for s in got["next_state_BS"]] == [float(g) for g in goals]
-    released = data.model_copy(update={"end_is_success": True})
+    released = data.replace(end_is_success=True)
     got = lists(released(stored(6), SPEC, given, np.random.default_rng(0)))
     assert got["discount_B"] == [0, 0, 0.125, 0.125, 0, 0, 0, 0]
     assert got["reward_B"] == [1, 0.25, 0, 0, 0.25, 0.25, 0.5, 0.5]
@@ -158,14 +150,14 @@ def test_goals_are_drawn_in_their_shares() -> None:
     near = Relabelled(geometric=0.5).rows(store, rows, rng)
     expected = [0, 0, 0, *(0.5**k for k in range(1, 7)), 0.5**6]
     np.testing.assert_allclose(np.bincount(near, minlength=10) / 20_000, expected, atol=0.01)
-    assert Ahead(steps=4).rows(store, np.array([0, 7, 12, 18]), rng).tolist() == [4, 9, 16, 19]
+    assert SubgoalAhead(steps=4).rows(store, np.array([0, 7, 12, 18]), rng).tolist() == [4, 9, 16, 19]
 
 
-def test_chunks_are_whole_and_given_goals_are_the_episodes_own() -> None:
+def test_chunks_are_complete_and_given_goals_are_those_of_the_episodes() -> None:
     store = stored(3, 2, goal=True)
-    chunks = Gather(goals=Given(), action="chunk", steps=2, discount=0.5)
-    assert chunks.sizes(SPEC) == (3, 2) and chunks.room == 2
-    rows = np.unique(store.draw(100, np.random.default_rng(0), chunks.room))
+    chunks = NStep(goals=Given(), action="chunk", steps=2, discount=0.5)
+    assert chunks.sizes(SPEC) == (3, 2) and chunks.steps_ahead == 2
+    rows = np.unique(store.draw(100, np.random.default_rng(0), chunks.steps_ahead))
     batch = chunks(store, SPEC, rows, np.random.default_rng(0))
     assert rows.tolist() == [0, 1, 4]
     assert batch.action_BA.tolist() == [[0, -1], [-1, -2], [0, -1]]
@@ -173,16 +165,16 @@ def test_chunks_are_whole_and_given_goals_are_the_episodes_own() -> None:
     assert batch.reward_B.tolist() == [2, 3.5, 2]
 
 
-def test_goals_that_nobody_gave_are_missed() -> None:
+def test_given_goals_need_data_with_goals() -> None:
     with pytest.raises(ConfigError, match="have none"):
-        Gather(goals=Given())(stored(3), SPEC, np.array([0]), np.random.default_rng(0))
+        NStep(goals=Given())(stored(3), SPEC, np.array([0]), np.random.default_rng(0))
 
 
 CHAIN = 5
-"""States 0 to 4; action 1 goes on, action 0 stays; the step from 3 earns 1 and arrives in 4, which is terminal."""
+"""States 0 to 4; action 1 moves on, action 0 stays; the step from 3 to 4 earns 1, and 4 is terminal."""
 
 
-def walks(terminal: bool) -> list[Episode]:
+def walks(terminal: bool) -> list[ControlEpisode]:
     """All walks of at most four steps from every state: in each state both actions are taken equally often."""
     episodes = []
     for start, actions in itertools.product(range(CHAIN - 1), itertools.product((0, 1), repeat=4)):
@@ -195,7 +187,7 @@ def walks(terminal: bool) -> list[Episode]:
         earned = [float(b == CHAIN - 1) for b in states[1:]]
         ended = terminal and states[-1] == CHAIN - 1
         eye = np.eye(CHAIN, dtype=np.float32)
-        episodes.append(Episode(eye[states], np.array(taken)[:, None], np.array(earned), ended))
+        episodes.append(ControlEpisode(eye[states], np.array(taken)[:, None], np.array(earned), ended))
     return episodes
 
 
@@ -231,11 +223,10 @@ def chain_values(gamma: float, after: float) -> np.ndarray:
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_values_of_a_chain_are_exact_for_any_n_because_truncation_bootstraps(steps: int) -> None:
     gamma = 0.9
-    store = TransitionStore(CHAIN, 1)
-    store.extend(walks(terminal=True))
+    store = TransitionStore.of(walks(terminal=True))
     spec = Spec(observation=CHAIN, action=1, goal=())
     rows = np.setdiff1d(np.arange(store.rows), store.last)
-    batch = Gather(steps=steps, discount=gamma)(store, spec, rows, np.random.default_rng(0))
+    batch = NStep(steps=steps, discount=gamma)(store, spec, rows, np.random.default_rng(0))
     expected = chain_values(gamma, 0.0)
     if steps == 1:
         np.testing.assert_allclose(solved(batch, by_action=False), expected, atol=1e-6)
@@ -251,13 +242,12 @@ def test_values_of_a_chain_are_exact_for_any_n_because_truncation_bootstraps(ste
         assert targets[(here == s) & (action == a)].mean() == pytest.approx(true, abs=1e-6)
 
 
-def test_a_chain_whose_end_only_truncates_has_other_values() -> None:
-    """The same walks without a terminal state: where they were cut there is a value, however they came there."""
-    gamma, store = 0.9, TransitionStore(CHAIN, 1)
-    store.extend(walks(terminal=False))
+def test_targets_of_a_chain_without_a_terminal_state_bootstrap_everywhere() -> None:
+    """The same walks without a terminal state: wherever a walk was truncated, a value follows."""
+    gamma, store = 0.9, TransitionStore.of(walks(terminal=False))
     rows = np.setdiff1d(np.arange(store.rows), store.last)
     spec = Spec(observation=CHAIN, action=1, goal=())
-    batch = Gather(discount=gamma)(store, spec, rows, np.random.default_rng(0))
+    batch = NStep(discount=gamma)(store, spec, rows, np.random.default_rng(0))
     assert (batch.discount_B.numpy() == np.float32(gamma)).all()
     after = 7.0
     values = chain_values(gamma, after)
@@ -267,7 +257,7 @@ def test_a_chain_whose_end_only_truncates_has_other_values() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # authors and code that a local data set does not name
-def test_minari_gives_back_what_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minari_returns_the_episodes_that_were_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("minari")
     pytest.importorskip("h5py")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from longstride.control.envs import PointMaze, play
-from longstride.control.envs.maze import LAYOUTS, TASKS, Maze, Name, maze
+from longstride.control.envs.maze import LAYOUTS, TASKS, Maze, MazeName, maze
 from longstride.control.envs.pointmaze import DRAG, FORCE, RADIUS, REACH, STEP, PointMazeEnv, Waypoints
 
-NAMES: list[Name] = ["umaze", "medium", "large", "giant"]
+NAMES: list[MazeName] = ["umaze", "medium", "large", "giant"]
 
 
 def placed(layout: Maze, start: int, goal: int, horizon: int = 50) -> PointMazeEnv:
-    """One point that starts in the very middle of a cell, with its goal in the very middle of another."""
+    """One point that starts in the exact centre of a cell, with its goal in the exact centre of another."""
     env = PointMazeEnv(layout, lambda rng, n: (np.array([start]), np.array([goal])), 1, horizon)
     env.reset(0)
     env.xy, env.goal = layout.centre[[start]].copy(), layout.centre[[goal]].copy()
@@ -19,7 +19,7 @@ def placed(layout: Maze, start: int, goal: int, horizon: int = 50) -> PointMazeE
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_ways_are_shortest_and_lead_to_the_goal(name: Name) -> None:
+def test_paths_are_shortest_and_lead_to_the_goal(name: MazeName) -> None:
     layout = maze(name)
     cells = np.arange(len(layout.centre))
     assert set("".join(LAYOUTS[name].split())) == {"#", "."}
@@ -39,12 +39,12 @@ def test_a_step_by_hand() -> None:
     env = placed(layout, 0, 6)
     moved = env.step(np.array([[1.0, 0.0]]))
     np.testing.assert_allclose(moved.observation, [[1.5 + STEP**2 * FORCE, 1.5, STEP * FORCE, 0.0]], rtol=1e-6)
-    env.step(np.array([[5.0, 0.0]]))  # cut to 1
+    env.step(np.array([[5.0, 0.0]]))  # clamped to 1
     np.testing.assert_allclose(env.velocity, [[STEP * FORCE * (2 - STEP * DRAG), 0.0]])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_corner_of_a_point_is_ever_in_a_wall(name: Name) -> None:
+def test_no_corner_of_a_point_is_ever_in_a_wall(name: MazeName) -> None:
     env = PointMaze(maze=name).training(64, 200)
     env.reset(3)
     rng = np.random.default_rng(0)
@@ -86,18 +86,18 @@ def test_a_horizon_truncates_without_reward() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_who_walks_shortest_ways_solves_every_test_task(name: Name) -> None:
+def test_walking_shortest_paths_solves_every_test_task(name: MazeName) -> None:
     env, names = PointMaze(maze=name).tests(2, 400)
     episodes = play(env, Waypoints(env, 0.0, 0), 0)
     assert len(names) == len(episodes) == 10 and len(set(names)) == 5
     assert all(e.terminated for e in episodes)
     longest = max(maze(name).distance[maze(name).number[a], maze(name).number[b]] for a, b in TASKS[name])
-    assert max(e.length for e in episodes) < 12 * longest  # ten steps a cell and getting up to speed
+    assert max(e.length for e in episodes) < 12 * longest  # ten steps per cell, and time to accelerate
     assert not any(e.terminated for e in play(PointMaze(maze=name).tests(1, 20)[0], lambda o, g: np.zeros((5, 2)), 0))
 
 
 @pytest.mark.parametrize("walks", ["navigate", "stitch", "explore", "reach"])
-def test_data_follow_from_the_seed_and_are_whole_walks(walks: str) -> None:
+def test_data_follow_from_the_seed_and_are_complete_walks(walks: str) -> None:
     tasks = PointMaze.model_validate({"maze": "umaze", "walks": walks, "episodes": 20, "length": 150})
     episodes, again, other = tasks.dataset(1), tasks.dataset(1), tasks.dataset(2)
     assert all((a.observation == b.observation).all() for a, b in zip(episodes, again, strict=True))
@@ -106,7 +106,7 @@ def test_data_follow_from_the_seed_and_are_whole_walks(walks: str) -> None:
     for e in episodes:
         assert e.observation.shape == (e.length + 1, 4) and e.action.shape == (e.length, 2)
         assert np.abs(e.action).max() <= 1
-        # what was done is what led to the next observation, wherever no wall was in the way
+        # the action leads to the next observation wherever no wall is in the way
         pushed = e.observation[:-1, 2:] + STEP * (FORCE * e.action - DRAG * e.observation[:-1, 2:])
         assert np.isclose(pushed, e.observation[1:, 2:], atol=1e-5).mean() > 0.5
         if walks == "reach":
@@ -119,7 +119,7 @@ def test_data_follow_from_the_seed_and_are_whole_walks(walks: str) -> None:
         assert visited == set(range(7))
 
 
-def test_stitch_walks_go_four_cells() -> None:
+def test_stitch_walks_end_four_cells_away() -> None:
     layout = maze("large")
     episodes = PointMaze(maze="large", walks="stitch", episodes=50, length=80, noise=0.0).dataset(0)
     ends = np.stack([e.observation[[0, -1], :2] for e in episodes])

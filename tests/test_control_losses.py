@@ -10,21 +10,20 @@ from torch import Tensor
 
 from longstride.control import (
     AWR,
-    BCE,
     DDPGBC,
     SAC,
     Batch,
+    BestOfN,
     Conservative,
     Imitation,
-    PolicyValue,
-    Rejection,
-    Sarsa,
-    Scalar,
+    TDCritic,
 )  # fmt: skip
 from longstride.control.conservative import calibrate, gap
-from longstride.control.critics import Critic, CriticNets, QEnsemble
-from longstride.control.policies import Flow, Gaussian, GaussianPolicy
+from longstride.control.critics import ControlCritic, CriticNets, QEnsemble
+from longstride.control.policies import FlowPolicy, GaussianNets, GaussianPolicy
+from longstride.models.heads import BCE, Scalar
 from longstride.models.mlp import Trunk
+from longstride.recipes.control.sharsa import Sarsa
 
 SMALL = Trunk(width=8, depth=2)
 FIXTURE = Path(__file__).parent / "data" / "conservative" / "losses.npz"
@@ -53,22 +52,22 @@ def test_the_gap_by_hand() -> None:
     assert half.item() == pytest.approx(cold, rel=1e-6)
 
 
-def test_calibration_lifts_the_policys_actions_alone() -> None:
+def test_calibration_raises_the_values_of_the_policys_actions_alone() -> None:
     q = torch.tensor([[[0.0, 5.0, 0.0, 5.0], [0.0, 5.0, 0.0, 5.0]]], requires_grad=True)
-    lifted = calibrate(q, torch.tensor([3.0, -9.0]), free=2)
+    lifted = calibrate(q, torch.tensor([3.0, -9.0]), uniform=2)
     assert lifted.tolist() == [[[0, 5, 3, 5], [0, 5, 0, 5]]]
     lifted.sum().backward()
     assert q.grad is not None and q.grad.tolist() == [[[1, 1, 0, 1], [1, 1, 1, 1]]]
 
 
-def test_without_a_floor_calibration_changes_nothing() -> None:
+def test_calibration_by_returns_below_all_values_changes_nothing() -> None:
     q = torch.randn(2, 3, 9, generator=seeded())
-    assert torch.equal(calibrate(q, torch.full((3,), -torch.inf), free=3), q)
+    assert torch.equal(calibrate(q, torch.full((3,), -torch.inf), uniform=3), q)
 
 
 def test_candidates_are_a_third_uniform_and_come_with_their_densities() -> None:
-    policy, data = Gaussian(trunk=SMALL).make(3, 2, seeded()), batch()
-    assert isinstance(policy, GaussianPolicy)
+    policy, data = GaussianPolicy(trunk=SMALL).make(3, 2, seeded()), batch()
+    assert isinstance(policy, GaussianNets)
     action, log_density = Conservative(actions=4).candidates(data, policy, seeded(1))
     assert action.shape == (6, 12, 2) and not action.requires_grad
     torch.testing.assert_close(log_density[:, :4], torch.full((6, 4), math.log(0.25)))
@@ -89,19 +88,21 @@ def of_d3rlpy(data: dict[str, np.ndarray], kind: str) -> QEnsemble:
     return QEnsemble(Scalar(), net)
 
 
-class Recorded(GaussianPolicy):
-    """Gives the actions that d3rlpy's policy drew."""
+class Recorded(GaussianNets):
+    """Returns the actions that d3rlpy's policy drew."""
 
     def __init__(self, draws: list[tuple[Tensor, Tensor]]) -> None:
-        super().__init__(Gaussian(trunk=SMALL), 3, 2, seeded())
+        super().__init__(GaussianPolicy(trunk=SMALL), 3, 2, seeded())
         self.draws = draws
 
-    def draw(self, state_BS: Tensor, generator: torch.Generator, count: int = 1) -> tuple[Tensor, Tensor]:
+    def sample_with_density(
+        self, state_BS: Tensor, generator: torch.Generator, count: int = 1
+    ) -> tuple[Tensor, Tensor]:
         return self.draws.pop(0)
 
 
 @pytest.mark.parametrize("name", ["cql", "calql"])
-def test_losses_are_those_of_d3rlpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losses_equal_those_of_d3rlpy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with np.load(FIXTURE) as file:
         data = {k.removeprefix(f"{name}_"): v for k, v in file.items() if k.startswith(f"{name}_")}
 
@@ -109,7 +110,7 @@ def test_losses_are_those_of_d3rlpy(name: str, monkeypatch: pytest.MonkeyPatch) 
         return torch.from_numpy(data[key])
 
     conservative = Conservative(weight=5.0, actions=4, calibrated=name == "calql")
-    critic = PolicyValue(best_of=4, conservative=conservative)
+    critic = TDCritic(best_of=4, conservative=conservative)
     nets = CriticNets(critic, of_d3rlpy(data, "q"), of_d3rlpy(data, "q"), None)
     nets.target.load_state_dict(of_d3rlpy(data, "target").state_dict())
     discount = 0.97 * (1 - tensor("terminal"))
@@ -131,7 +132,7 @@ def test_the_fixture_tells_cql_from_cal_ql() -> None:
         assert file["calql_conservative"] > file["cql_conservative"] + 0.1
 
 
-def made(critic: Critic) -> tuple[CriticNets, Batch]:
+def made(critic: ControlCritic) -> tuple[CriticNets, Batch]:
     nets = critic.make(3, 2, seeded())
     with torch.no_grad():
         for p in nets.target.parameters():
@@ -139,16 +140,18 @@ def made(critic: Critic) -> tuple[CriticNets, Batch]:
     return nets, batch()
 
 
-@pytest.mark.parametrize("rule", ["min", "mean"])
-def test_sarsas_targets_by_hand(rule: str) -> None:
-    nets, data = made(critic := Sarsa.model_validate({"trunk": SMALL, "head": BCE(), "ensemble": 3, "rule": rule}))
+@pytest.mark.parametrize("reduction", ["min", "mean"])
+def test_sarsa_by_hand(reduction: str) -> None:
+    nets, data = made(
+        critic := Sarsa.model_validate({"trunk": SMALL, "head": BCE(), "ensemble": 3, "reduction": reduction})
+    )
     assert nets.v is not None
-    policy = Flow(trunk=SMALL).make(3, 2, seeded())
+    policy = FlowPolicy(trunk=SMALL).make(3, 2, seeded())
     data = data._replace(reward_B=0.1 * data.reward_B)  # targets are probabilities
     loss, _ = critic.loss(nets, data, policy, seeded(), conservative=True)
     entropy = torch.nn.functional.binary_cross_entropy
     target_EB = nets.target.raw(data.state_BS, data.action_BA)[..., 0].sigmoid()
-    to_v = target_EB.min(0).values if rule == "min" else target_EB.mean(0)
+    to_v = target_EB.min(0).values if reduction == "min" else target_EB.mean(0)
     to_q = data.reward_B + data.discount_B * nets.v(data.next_state_BS)[0, :, 0].sigmoid()
     of_v = entropy(nets.v(data.state_BS)[0, :, 0].sigmoid(), to_v.detach())
     of_q = sum(entropy(q.sigmoid(), to_q.detach()) for q in nets.q.raw(data.state_BS, data.action_BA)[..., 0])
@@ -156,12 +159,17 @@ def test_sarsas_targets_by_hand(rule: str) -> None:
     parameters = [*nets.q.parameters(), *nets.v.parameters()]
     theirs = torch.autograd.grad(loss, parameters)
     torch.testing.assert_close(theirs, torch.autograd.grad(of_v + of_q, parameters), atol=1e-5, rtol=1e-4)
+    q_EB = nets.q.raw(data.state_BS, data.action_BA)[..., 0].sigmoid()
+    advantage_B = (q_EB.min(0).values if reduction == "min" else q_EB.mean(0)) - nets.v(data.state_BS)[
+        0, :, 0
+    ].sigmoid()
+    torch.testing.assert_close(critic.advantage(nets, data.state_BS, data.action_BA, policy, seeded()), advantage_B)
 
 
-def test_a_terminated_transition_does_not_look_at_what_came_after() -> None:
-    for critic in (Sarsa(trunk=SMALL, head=BCE()), PolicyValue(trunk=SMALL)):
+def test_the_loss_of_a_terminated_transition_ignores_the_next_state() -> None:
+    for critic in (Sarsa(trunk=SMALL, head=BCE()), TDCritic(trunk=SMALL)):
         nets, data = made(critic)
-        policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+        policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
         elsewhere = torch.where(data.discount_B[:, None] == 0, 50.0, data.next_state_BS)
         same, moved = (
             critic.loss(nets, d, policy, seeded(), True)[0] for d in (data, data._replace(next_state_BS=elsewhere))
@@ -171,30 +179,30 @@ def test_a_terminated_transition_does_not_look_at_what_came_after() -> None:
         assert critic.loss(nets, data._replace(next_state_BS=beyond), policy, seeded(), True)[0] != same
 
 
-def test_conservatism_can_be_left_and_costs_nothing_then() -> None:
-    plain, strict = PolicyValue(trunk=SMALL), PolicyValue(trunk=SMALL, conservative=Conservative(actions=2))
+def test_a_critic_that_is_not_conservative_in_an_update_has_the_loss_of_a_plain_one() -> None:
+    plain, strict = TDCritic(trunk=SMALL), TDCritic(trunk=SMALL, conservative=Conservative(actions=2))
     nets, data = made(plain)
-    policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+    policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
     losses = [c.loss(nets, data, policy, seeded(), on)[0].item() for c, on in ((plain, True), (strict, False))]
     assert losses[0] == losses[1] != strict.loss(nets, data, policy, seeded(), True)[0].item()
 
 
-def test_targets_stay_in_their_range_and_the_best_of_several_is_at_least_one() -> None:
-    data, policy = batch(), Gaussian(trunk=SMALL).make(3, 2, seeded())
-    nets, _ = made(PolicyValue(trunk=SMALL))
+def test_targets_are_clamped_to_their_range_and_the_best_of_many_is_higher_than_one() -> None:
+    data, policy = batch(), GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
+    nets, _ = made(TDCritic(trunk=SMALL))
     one, best, cut = (
         c.loss(nets, data, policy, seeded(), True)[1]["q_target"].item()
         for c in (
-            PolicyValue(trunk=SMALL), PolicyValue(trunk=SMALL, best_of=50), PolicyValue(trunk=SMALL, range=(0.0, 0.0)),
+            TDCritic(trunk=SMALL), TDCritic(trunk=SMALL, best_of=50), TDCritic(trunk=SMALL, target_range=(0.0, 0.0)),
         )
     )  # fmt: skip
     assert best > one and cut == 0.0
 
 
-def test_no_loss_reaches_into_networks_that_are_not_its_own() -> None:
-    critic = PolicyValue(trunk=SMALL, conservative=Conservative(actions=2))
+def test_a_loss_gives_gradients_to_its_own_networks_alone() -> None:
+    critic = TDCritic(trunk=SMALL, conservative=Conservative(actions=2))
     nets, data = made(critic)
-    policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+    policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
     critic.loss(nets, data, policy, seeded(), True)[0].backward()
     assert all(p.grad is None for p in [*policy.parameters(), *nets.target.parameters()])
     assert all(p.grad is not None for p in nets.q.parameters())
@@ -216,18 +224,18 @@ class Slope(QEnsemble):
         return torch.stack((action[..., :1], 2 * action[..., :1]))
 
 
-def sloped(critic: Critic) -> CriticNets:
+def sloped(critic: ControlCritic) -> CriticNets:
     return CriticNets(critic, Slope(), Slope(), None)
 
 
 def test_sac_by_hand() -> None:
-    nets, data = sloped(PolicyValue(trunk=SMALL)), batch()
-    actor = (sac := SAC(alpha=0.5, entropy=-0.5)).make(Gaussian(trunk=SMALL).make(3, 2, seeded()))
-    assert isinstance(actor.policy, GaussianPolicy) and actor.log_temperature is not None
+    nets, data = sloped(TDCritic(trunk=SMALL)), batch()
+    actor = (sac := SAC(alpha=0.5, target_entropy=-0.5)).make(GaussianPolicy(trunk=SMALL).make(3, 2, seeded()))
+    assert isinstance(actor.policy, GaussianNets) and actor.log_temperature is not None
     with torch.no_grad():
         actor.log_temperature.fill_(-1.0)
     loss, _ = sac.loss(actor, nets, data, seeded(1))
-    action, log_density = (t[:, 0].detach() for t in actor.policy.draw(data.state_BS, seeded(1)))
+    action, log_density = (t[:, 0].detach() for t in actor.policy.sample_with_density(data.state_BS, seeded(1)))
     q = torch.minimum(action[:, 0], 2 * action[:, 0])
     away = ((action - data.action_BA) ** 2).sum(1).mean()
     expected = (math.exp(-1) * log_density - q).mean() + 0.5 * q.abs().mean() * away
@@ -235,34 +243,34 @@ def test_sac_by_hand() -> None:
     torch.testing.assert_close(loss, expected)
 
 
-def test_weights_of_advantages_by_hand() -> None:
-    nets, data = sloped(PolicyValue(trunk=SMALL, rule="mean")), batch()
-    policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+def test_awr_by_hand() -> None:
+    nets, data = sloped(TDCritic(trunk=SMALL, reduction="mean")), batch()
+    policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
     loss, _ = AWR(beta=2.0, cap=1.5).loss(AWR().make(policy), nets, data, seeded(1))
     usual = policy.sample(data.state_BS, seeded(1))[:, 0]
     weight = (2.0 * 1.5 * (data.action_BA[:, 0] - usual[:, 0])).exp().clamp(max=1.5)
     assert (weight == 1.5).any() and (weight < 1.5).any()
-    imitation = policy.imitation(data.state_BS, data.action_BA, seeded())
+    imitation = policy.imitation_loss(data.state_BS, data.action_BA, seeded())
     torch.testing.assert_close(loss, (weight * imitation).mean())
     plain = AWR(beta=0.0).loss(AWR().make(policy), nets, data, seeded())[0]
     torch.testing.assert_close(plain, Imitation().loss(Imitation().make(policy), None, data, seeded())[0])
 
 
 def test_ddpg_bc_by_hand() -> None:
-    nets, data = sloped(PolicyValue(trunk=SMALL)), batch()
-    policy = Gaussian(trunk=SMALL).make(3, 2, seeded())
+    nets, data = sloped(TDCritic(trunk=SMALL)), batch()
+    policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
     loss, _ = DDPGBC(alpha=3.0).loss(DDPGBC().make(policy), nets, data, seeded())
-    mode = policy.best(data.state_BS, seeded())[:, 0]
+    mode = policy.greedy(data.state_BS, seeded())[:, 0]
     q = torch.minimum(mode, 2 * mode)
-    imitation = policy.imitation(data.state_BS, data.action_BA, seeded()).mean()
+    imitation = policy.imitation_loss(data.state_BS, data.action_BA, seeded()).mean()
     torch.testing.assert_close(loss, 3 * imitation - q.mean() / (q.detach().abs().mean() + 1e-6))
 
 
-def test_rejection_takes_the_best_of_what_the_policy_proposes() -> None:
+def test_best_of_n_takes_the_best_of_what_the_policy_proposes() -> None:
     nets, states = sloped(Sarsa(trunk=SMALL)), batch().state_BS
-    policy = Flow(trunk=SMALL).make(3, 2, seeded())
-    rejection = Rejection(samples=9)
-    taken = rejection.act(rejection.make(policy), nets, states, seeded(1), explore=False)
+    policy = FlowPolicy(trunk=SMALL).make(3, 2, seeded())
+    best = BestOfN(samples=9)
+    taken = best.act(best.make(policy), nets, states, seeded(1), explore=False)
     proposed = policy.sample(states, seeded(1), 9)
     expected = torch.stack([row[torch.minimum(row[:, 0], 2 * row[:, 0]).argmax()] for row in proposed])
     torch.testing.assert_close(taken, expected)

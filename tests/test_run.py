@@ -1,140 +1,36 @@
-"""The trainer on a world of one page: what a run folder holds, exact resume, refusals, evaluation."""
+"""Runs on a world of one page: what a run folder holds, refusals, evaluation, and what scores and trains them."""
 
 import errno
 import json
-import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
+from helpers import rows_of, trajectories_of, weights_hash
+from one_page import OnePageTasks, Watcher, make_recipe, save_model
 
-from longstride.core.budget import Budget
+from longstride import __version__
 from longstride.core.config import dump_toml, load_toml
-from longstride.core.errors import EnvFailure, ModelError, RunError
-from longstride.core.task import Task
-from longstride.curriculum import Fixed, Multiplicative
-from longstride.envs.base import Observation, Step, TaskSource
-from longstride.learner import run_folder
-from longstride.learner.config import LearnerConfig
-from longstride.methods import FilteredBC, TTIReplay
-from longstride.models.load import load_policy, make_policy, save_policy
-from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
-from longstride.rewards import TaskReward
-from longstride.rollout.context import KeepLast
+from longstride.core.errors import ModelError, RunError
+from longstride.core.trajectory import Trajectory
+from longstride.models.load import load_policy
+from longstride.recipes.agents.tti import TTIReplay
+from longstride.rewards import Reward, Verdict
 from longstride.rollout.store import TrajectoryStore
+from longstride.rollout.summary import Measure
+from longstride.run import folder as run_folder
 from longstride.run.evaluation import evaluate_policy, load_run
 from longstride.run.loop import train
 from longstride.run.recipe import Evaluation, Recipe
 
-TIMES = ("seconds", "tokens_per_second", "rollout_seconds", "train_seconds")
-
-
-class OnePage:
-    """Understands any text: by its length it is the right answer, a wrong one, or an action that leads nowhere."""
-
-    async def reset(self, task: Task, seed: int) -> Observation:
-        if task.source == "broken":
-            raise EnvFailure("no such world")
-        return Observation("home [1] red lamp")
-
-    async def step(self, text: str) -> Step:
-        observation = Observation("home [1] blue lamp")
-        if len(text) % 4 < 2:
-            return Step(observation, action=f"answer {text}", answer=("yes", "no")[len(text) % 4], terminated=True)
-        return Step(observation, action=f"click {text}")
-
-    async def final_state(self) -> dict[str, Any]:
-        return {}
-
-    async def close(self) -> None:
-        pass
-
-
-class OnePageTasks(TaskSource):
-    """Tasks of `OnePage`, some of them in a world that cannot be set up."""
-
-    broken: bool = False
-
-    def sample(self, rng: random.Random, n: int) -> list[Task]:
-        return [self._task(f"train-{rng.randrange(12)}", k) for k in range(n)]
-
-    def held_out(self, n: int) -> list[Task]:
-        return [self._task(f"test-{k}", k) for k in range(n)]
-
-    def env(self) -> OnePage:
-        return OnePage()
-
-    def _task(self, name: str, k: int) -> Task:
-        source = "broken" if self.broken and k % 4 == 1 else "one_page"
-        evaluator = {"type": "answer", "reference": "yes"}
-        return Task(id=name, source=source, goal="red lamp", start="/", evaluator=evaluator)
-
-
-class Watcher:
-    """Keeps rows; interrupts after the train row of one iteration."""
-
-    def __init__(self, stop_after: int | None = None) -> None:
-        self.rows: list[dict[str, Any]] = []
-        self.phases: set[str] = set()
-        self.stop_after = stop_after
-
-    def __call__(self, row: dict[str, Any]) -> None:
-        self.rows.append(row)
-        if row["kind"] == "train" and row["iteration"] == self.stop_after:
-            raise KeyboardInterrupt
-
-    def progress(self, phase: str, done: int, total: int) -> None:
-        assert 0 < done <= total
-        self.phases.add(phase)
-
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory) -> Path:
-    tokenizer = build_tokenizer(["home red blue lamp yes no click omitted"])
-    shape = TinyConfig(width=32, layers=2, heads=2, kv_heads=1, ffn=64, context=128)
-    folder = tmp_path_factory.mktemp("models") / "tiny"
-    save_policy(make_policy("tiny", build_model(shape, len(tokenizer), seed=3), tokenizer), folder)
-    return folder
-
-
-def make_recipe(model: Path, **changes) -> Recipe:
-    settings: dict[str, Any] = {
-        "name": "one_page",
-        "iterations": 4,
-        "episodes": 10,
-        "model": str(model),
-        "tasks": OnePageTasks(),
-        "horizon": Multiplicative(start=1, limit=3),
-        "test_horizon": Fixed(limit=5),
-        "budget": Budget(turn_tokens=3),
-        "context": KeepLast(),
-        "reward": TaskReward(),
-        "replay": TTIReplay(keep=6),
-        "credit": FilteredBC(),
-        "learner": LearnerConfig(lr=5e-3, warmup_steps=2, batch_samples=4, dtype="float32"),
-        "evaluation": Evaluation(tasks=8),
-    }
-    return Recipe(**(settings | changes))
-
-
-def rows_of(run: Path, times: bool = False) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in row.items() if times or k not in TIMES} for row in rows]
-
-
-def episodes_of(run: Path) -> list[Any]:
-    episodes = []
-    for trajectory in TrajectoryStore(run / "trajectories.jsonl"):
-        data = json.loads(trajectory.to_json())
-        del data["seconds"]
-        for turn in data["turns"]:
-            del turn["seconds"]
-        episodes.append(data)
-    return episodes
+    return save_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +43,11 @@ def finished(model_folder, tmp_path_factory) -> tuple[Recipe, Path, Watcher]:
 def test_a_run_folder_holds_what_the_architecture_says(finished):
     recipe, folder, watcher = finished
     assert load_toml(Recipe, folder / "run.toml") == recipe
-    names = {p.name for p in folder.iterdir()}
-    assert names == {"run.toml", "metrics.jsonl", "trajectories.jsonl", "trajectories.index", "checkpoints", "episodes"}
+    assert {p.name for p in folder.iterdir()} == {
+        "run.toml", "format.json", "metrics.jsonl", "trajectories.jsonl", "trajectories.index", "checkpoints",
+        "episodes",
+    }  # fmt: skip
+    assert json.loads((folder / "format.json").read_text()) == {"format": 2, "longstride": __version__}
     rows = rows_of(folder, times=True)
     assert rows == watcher.rows and watcher.phases == {"rollout", "train", "eval"}
     common = {"kind", "iteration", "total_episodes", "total_env_steps", "seconds"}
@@ -165,7 +64,7 @@ def test_a_run_folder_holds_what_the_architecture_says(finished):
 
 def test_counters_add_up_to_the_trajectories(finished):
     _, folder, _ = finished
-    episodes = list(TrajectoryStore(folder / "trajectories.jsonl"))
+    episodes = trajectories_of(folder)
     last = [r for r in rows_of(folder) if r["kind"] == "train"][-1]
     assert last["total_episodes"] == len(episodes) == 40
     assert last["total_env_steps"] == sum(t.length for t in episodes)
@@ -176,7 +75,7 @@ def test_counters_add_up_to_the_trajectories(finished):
 
 def test_episodes_are_planned_under_the_horizon_of_their_iteration_and_evaluated_under_the_test_horizon(finished):
     _, folder, _ = finished
-    episodes = list(TrajectoryStore(folder / "trajectories.jsonl"))
+    episodes = trajectories_of(folder)
     assert [(t.iteration, t.budget.turns) for t in episodes[::10]] == [(1, 1), (2, 2), (3, 3), (4, 3)]
     assert {t.budget.turns for t in TrajectoryStore(folder / "episodes" / "after.jsonl")} == {5}
 
@@ -189,7 +88,7 @@ def test_episodes_before_and_after_are_of_the_same_tasks_and_seeds(finished):
 
 def test_tokens_are_sampled_by_the_policy_of_the_iteration_before(finished):
     _, folder, _ = finished
-    for t in TrajectoryStore(folder / "trajectories.jsonl"):
+    for t in trajectories_of(folder):
         assert {v for turn in t.turns for v in turn.versions} == {t.iteration - 1}
 
 
@@ -202,24 +101,10 @@ def test_the_warm_start_and_the_two_newest_checkpoints_are_kept_and_none_holds_a
 
 
 def test_training_on_successes_makes_more_of_them(model_folder, tmp_path):
-    recipe = make_recipe(model_folder, episodes=40, iterations=3, replay=TTIReplay(keep=40))
+    recipe = make_recipe(model_folder, episodes_per_iteration=40, iterations=3, replay=TTIReplay(keep=40))
     train(recipe, tmp_path / "run")
     success = [r["summary"]["success"] for r in rows_of(tmp_path / "run") if r["kind"] == "train"]
     assert success[-1] > success[0] + 0.2
-
-
-def test_a_resumed_run_gives_exactly_the_numbers_of_one_that_was_not_stopped(finished, tmp_path):
-    recipe, whole, _ = finished
-    with pytest.raises(KeyboardInterrupt):
-        train(recipe, tmp_path / "run", Watcher(stop_after=3))
-    assert len(TrajectoryStore(tmp_path / "run" / "trajectories.jsonl")) == 30  # more than the last checkpoint knows
-    train(recipe, tmp_path / "run", resume=True)
-    assert rows_of(tmp_path / "run") == rows_of(whole)
-    assert episodes_of(tmp_path / "run") == episodes_of(whole)
-    ours, theirs = (load_run(f)[1].model.state_dict() for f in (tmp_path / "run", whole))
-    assert all(torch.equal(ours[k], theirs[k]) for k in theirs)
-    seconds = [r["seconds"] for r in rows_of(tmp_path / "run", times=True)]
-    assert seconds == sorted(seconds)
 
 
 def test_a_run_stopped_before_its_first_checkpoint_starts_again(finished, tmp_path, monkeypatch):
@@ -232,7 +117,7 @@ def test_a_run_stopped_before_its_first_checkpoint_starts_again(finished, tmp_pa
         patch.setattr(run_folder, "save_checkpoint", interrupted)
         train(recipe, tmp_path / "run")
     assert rows_of(tmp_path / "run")
-    train(recipe.model_copy(update={"iterations": 1}), tmp_path / "run", resume=True)
+    train(recipe.replace(iterations=1), tmp_path / "run", resume=True)
     assert rows_of(tmp_path / "run") == rows_of(whole)[:6]
 
 
@@ -242,7 +127,7 @@ def test_a_finished_run_resumes_to_nothing_and_may_be_given_more_iterations(fini
     watcher = Watcher()
     train(recipe, tmp_path / "run", watcher, resume=True)
     assert watcher.rows == []
-    train(recipe.model_copy(update={"iterations": 5}), tmp_path / "run", watcher, resume=True)
+    train(recipe.replace(iterations=5), tmp_path / "run", watcher, resume=True)
     assert [r["iteration"] for r in watcher.rows] == [5, 5]
     assert load_toml(Recipe, tmp_path / "run" / "run.toml").iterations == 5
 
@@ -252,7 +137,7 @@ def test_a_folder_with_a_run_is_refused_unless_it_is_resumed_with_its_recipe(fin
     with pytest.raises(RunError, match="holds a run already"):
         train(recipe, folder)
     with pytest.raises(RunError, match="another recipe: 'seed' is 0 there and 1 here"):
-        train(recipe.model_copy(update={"seed": 1}), folder, resume=True)
+        train(recipe.replace(seed=1), folder, resume=True)
     with pytest.raises(RunError, match="is a file"):
         train(recipe, folder / "run.toml")
 
@@ -331,6 +216,7 @@ def test_a_folder_without_a_run_cannot_be_loaded(tmp_path, model_folder):
     with pytest.raises(RunError, match=r"no run\.toml"):
         load_run(tmp_path)
     (tmp_path / "run.toml").write_text(dump_toml(make_recipe(model_folder)))
+    (tmp_path / "format.json").write_text('{"format": 2}')
     with pytest.raises(RunError, match="no checkpoint yet"):
         load_run(tmp_path)
 
@@ -339,6 +225,79 @@ def test_a_checkpoint_loads_as_an_ordinary_policy(finished):
     _, folder, _ = finished
     policy = load_policy(str(folder / "checkpoints" / "000004"))
     assert policy.max_context == 128
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [(None, "run format 1"), ('{"format": 3}', "run format 3"), ("{", "cannot be read"), ("[]", "cannot be read")],
+)
+def test_a_folder_of_another_format_is_refused_with_one_line_that_says_what_to_do(finished, tmp_path, text, named):
+    recipe, whole, _ = finished
+    shutil.copytree(whole, tmp_path / "run")
+    mark = tmp_path / "run" / "format.json"
+    mark.unlink() if text is None else mark.write_text(text)
+    before = weights_hash(tmp_path / "run")
+    for use in (lambda: train(recipe, tmp_path / "run", resume=True), lambda: load_run(tmp_path / "run")):
+        with pytest.raises(RunError, match=named) as caught:
+            use()
+        assert "\n" not in str(caught.value) and "format 2" in str(caught.value).replace('{"format": 2}', "format 2")
+    assert weights_hash(tmp_path / "run") == before
+
+
+class Half(Reward):
+    """Half a reward for an answer, and a success for `yes` alone."""
+
+    def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
+        parts = {"answered": 0.5 * trajectory.stop.terminated, "yes": 0.5 * (trajectory.answer == "yes")}
+        return Verdict(sum(parts.values()), trajectory.answer == "yes", parts)
+
+
+class Shortest(Half):
+    """Beside its siblings, an episode is a success where no other was shorter; all else stays."""
+
+    def compare(self, group: Sequence[Trajectory]) -> Sequence[Verdict] | None:
+        least = min(t.length for t in group)
+        return [Verdict(float(t.length == least), t.length == least, evidence={"least": least}) for t in group]
+
+
+def test_partial_credit_is_a_reward_and_no_success(model_folder, tmp_path):
+    recipe = make_recipe(model_folder, iterations=1, reward=Half(), evaluation=Evaluation(tasks=8, reward=Half()))
+    train(recipe, tmp_path / "run")
+    episodes = trajectories_of(tmp_path / "run")
+    assert {(t.reward, t.success) for t in episodes} == {(0.5, False), (1.0, True), (0.0, False)}
+    (row,) = rows_of(tmp_path / "run", "train")
+    assert row["summary"]["success"] == sum(t.success for t in episodes) / 10 < row["summary"]["reward"]
+    assert row["summary"]["terms"].keys() == {"answered", "yes"}
+    assert sum(row["summary"]["terms"].values()) == pytest.approx(row["summary"]["reward"])
+    assert row["replay_size"] == sum(t.success for t in episodes)
+    evaluated = rows_of(tmp_path / "run", "eval")[0]
+    assert evaluated["measures"]["reward"] == evaluated["outcomes"] != evaluated["measures"]["success"]
+    assert set(evaluated["measures"]["success"]) <= {0.0, 1.0}
+
+
+def test_a_reward_may_compare_the_episodes_of_a_group(model_folder, tmp_path):
+    recipe = make_recipe(model_folder, iterations=3, group_size=5, reward=Shortest(), learner={"epochs": 0})
+    train(recipe, tmp_path / "run")
+    episodes = trajectories_of(tmp_path / "run")
+    for k in range(0, 30, 5):
+        least = min(t.length for t in episodes[k : k + 5])
+        assert [t.success for t in episodes[k : k + 5]] == [t.length == least for t in episodes[k : k + 5]]
+        assert all(t.reward == t.success and t.evidence == {"least": least} for t in episodes[k : k + 5])
+    assert {t.success for t in episodes} == {True, False}
+
+
+class Words(Measure):
+    def __call__(self, trajectory: Trajectory) -> float:
+        return float(sum(len(turn.text.split()) for turn in trajectory.turns))
+
+
+def test_a_recipe_may_measure_more_of_an_episode(model_folder, tmp_path):
+    evaluation = Evaluation(tasks=4, measures=(Words(),), baselines=False)
+    recipe = make_recipe(model_folder, iterations=1, evaluation=evaluation)
+    train(recipe, tmp_path / "run")
+    assert load_toml(Recipe, tmp_path / "run" / "run.toml") == recipe
+    shown = list(TrajectoryStore(tmp_path / "run" / "episodes" / "after.jsonl"))
+    assert rows_of(tmp_path / "run", "eval")[-1]["measures"]["words"] == [Words()(t) for t in shown]
 
 
 def test_a_recipe_is_read_without_torch():

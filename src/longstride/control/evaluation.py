@@ -1,0 +1,100 @@
+"""Evaluation of control agents on their test tasks.
+
+What always holds: every evaluation of one seed plays the same starts and goals with the same noise; an episode is a
+success when it terminated.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longstride.control.envs import ControlEpisode, play
+from longstride.control.learner import ControlLearner
+from longstride.control.recipe import ControlRecipe
+from longstride.core.errors import RunError
+from longstride.core.seeds import derive
+from longstride.run.checkpoint import latest_checkpoint
+from longstride.stats import wilson_interval
+
+Tested = dict[str, list[ControlEpisode]]
+"""The episodes of each test task, by its name."""
+
+
+def evaluate(
+    recipe: ControlRecipe, learner: ControlLearner, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Tested:
+    """Plays the test tasks; `progress` gets (steps taken, horizon)."""
+    horizon = recipe.test_horizon.at(1)
+    env, names = recipe.tasks.tests(recipe.evaluation.episodes, horizon)
+    actor = learner.actor(derive(recipe.seed, "eval", "noise"), explore=False)
+    episodes = play(env, actor, derive(recipe.seed, "eval"), lambda step: progress(step, horizon))
+    tested: Tested = {name: [] for name in names}
+    for name, episode in zip(names, episodes, strict=True):
+        tested[name].append(episode)
+    return tested
+
+
+def evaluate_run(
+    recipe: ControlRecipe, folder: Path, watch: Callable[[str], Callable[[int, int], None]]
+) -> list[dict[str, Any]]:
+    """Evaluates the agent of a run's last checkpoint, and one that was never trained, on the same episodes.
+
+    Args:
+        recipe: the run's; seed, horizon and number of episodes may be others.
+        folder: of the run.
+        watch: gives a progress callback for each of the two, by name.
+
+    Returns:
+        The rows of the two evaluations (see `evaluation_row`), the agent's first.
+
+    Raises:
+        RunError: the run has no checkpoint yet; its checkpoint is damaged, or of another agent.
+    """
+    checkpoint = latest_checkpoint(folder)
+    if checkpoint is None:
+        raise RunError(f"{folder} has no checkpoint yet; let the run finish an iteration")
+    start, agent = (ControlLearner(recipe.agent, recipe.tasks.spec, recipe.seed) for _ in range(2))
+    agent.load_state(checkpoint.tensors(), checkpoint.numbers)
+    return [
+        evaluation_row(recipe, name, evaluate(recipe, learner, watch(name)))
+        for name, learner in (("agent", agent), ("warm_start", start))
+    ]
+
+
+def evaluation_row(recipe: ControlRecipe, policy: str, tested: Tested) -> dict[str, Any]:
+    """What a metrics row holds of an evaluation: `policy`, `strategy`, `horizon`, `summary` (see `summary_of`, and for
+    each task under `by_source`) and `interval` (95 % Wilson interval of the success rate)."""
+    outcomes = outcomes_of(tested)
+    return {
+        "policy": policy,
+        "strategy": "direct",
+        "horizon": recipe.test_horizon.at(1),
+        "summary": summary_of([e for episodes in tested.values() for e in episodes])
+        | {"by_source": {name: summary_of(episodes) for name, episodes in tested.items()}},
+        "interval": list(wilson_interval(int(sum(outcomes)), len(outcomes))),
+    }
+
+
+def outcomes_of(tested: Tested) -> list[float]:
+    """1 for each episode that was a success, else 0, task by task: what paired comparisons are made of."""
+    return [float(e.terminated) for episodes in tested.values() for e in episodes]
+
+
+def summary_of(episodes: Sequence[ControlEpisode]) -> dict[str, Any]:
+    """What metrics rows hold of episodes, as defined in `rollout.summary`; a mean of nothing is 0."""
+    lengths, solved = [e.length for e in episodes], [e.terminated for e in episodes]
+    return {
+        "episodes": len(episodes),
+        "failed": 0,
+        "env_steps": sum(lengths),
+        "success": _mean(solved),
+        "length": _mean(lengths),
+        "length_success": _mean([e.length for e in episodes if e.terminated]),
+        "timeouts": _mean([not s for s in solved]),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else 0.0

@@ -1,0 +1,40 @@
+"""Mazes: what recipes of control share, so that each of them says only what its paper adds.
+
+CQL, Cal-QL and WSRL learn to reach goals in `PointMaze` from walks with one goal each, by the same actor-critic. A
+success earns `SUCCESS` and a step costs nothing, so values lie between 0 and `SUCCESS`: those of a new network are then
+too low at first instead of too high, which a few thousand updates can correct. Rates are high and networks small for
+the same reason: a run takes a minute on two cores.
+"""
+
+from longstride.control import SAC, Conservative, ControlAgent, GaussianPolicy, Given, Level, NStep, PointMaze, TDCritic
+from longstride.curriculum import Fixed
+from longstride.models.mlp import Trunk
+
+MEDIUM_HORIZON = Fixed(limit=250)
+"""Steps of an episode in the medium maze: a cell takes ten, and the longest of its shortest paths has eleven cells."""
+SHORT_HORIZON = Fixed(limit=100)
+"""Steps of an episode in the U-maze: the longest of its shortest paths has six cells."""
+
+ONLINE = PointMaze(maze="umaze", walks="reach", episodes=20, length=SHORT_HORIZON.limit, practice="tests")
+"""Tasks for training that goes online: a maze small enough to be learned in a few thousand steps, and so few walks that
+something is left to learn."""
+
+SUCCESS = 10.0
+"""What a success earns, and so the largest of all values."""
+TRUNK = Trunk(width=64, depth=2, activation="relu")
+"""Hidden layers of every network."""
+CRITIC = TDCritic(trunk=TRUNK, tau=0.02, target_range=(0.0, SUCCESS))
+"""A plain critic: the values of SAC."""
+CONSERVATIVE = Conservative(weight=1.0, temperature=0.1, actions=2)
+"""CQL's term at the scale of these values."""
+
+
+def actor_critic(critic: TDCritic, slices: int = 1, critic_lr: float = 3e-4) -> ControlAgent:
+    """SAC for tasks that end at their goal."""
+    level = Level(
+        data=NStep(goals=Given(), reward_scale=SUCCESS),
+        critic=critic,
+        policy=GaussianPolicy(trunk=TRUNK),
+        extraction=SAC(temperature=0.01),
+    )
+    return ControlAgent(levels=(level,), batch=128, slices=slices, critic_lr=critic_lr)

@@ -1,0 +1,203 @@
+"""Agents and their learner: what fits together, what an update reads, how an agent acts, and that it follows from the
+seed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from longstride import recipes
+from longstride.control import (
+    SAC,
+    BestOfN,
+    Conservative,
+    ControlAgent,
+    ControlRecipe,
+    GaussianPolicy,
+    Given,
+    Level,
+    NStep,
+    PointMaze,
+    Relabelled,
+    TDCritic,
+    TrainingPhase,
+    TransitionStore,
+)
+from longstride.control.envs import Spec, play
+from longstride.control.learner import ControlLearner
+from longstride.core.component import build
+from longstride.core.config import dump_toml
+from longstride.core.errors import ConfigError, RunError
+from longstride.models.mlp import Trunk
+from longstride.recipes.control.sharsa import CLAIM, Sarsa, SubgoalAhead
+
+SMALL = Trunk(width=8, depth=1)
+REACH = PointMaze(maze="umaze", walks="reach", episodes=5, length=60)
+WALKS = PointMaze(maze="umaze", episodes=5, length=60)
+SPEC = Spec(observation=4, action=2, goal=(0, 1))
+
+
+def of_experiment(experiment: object) -> ControlAgent:
+    assert isinstance(experiment, ControlRecipe)
+    return experiment.agent
+
+
+AGENTS = {name: of_experiment(recipes.load(name)) for name in ("cql", "cal_ql", "wsrl", "sharsa")}
+AGENTS |= {name: of_experiment(CLAIM.arms[name]) for name in ("n_step", "one_step")}
+
+
+def small(agent: ControlAgent) -> ControlAgent:
+    """The agent with networks and batches that take no time."""
+    levels = tuple(
+        level.replace(
+            policy={"trunk": SMALL},
+            critic=level.critic.replace(trunk=SMALL) if level.critic else None,
+            extraction=BestOfN(samples=3) if isinstance(level.extraction, BestOfN) else level.extraction,
+        )
+        for level in agent.levels
+    )
+    return agent.replace(levels=levels, batch=8 * agent.slices)
+
+
+def tasks_of(agent: ControlAgent) -> PointMaze:
+    return REACH if isinstance(agent.levels[0].data.goals, Given) else WALKS
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_agent_is_plain_data_updates_all_its_weights_and_acts(name: str) -> None:
+    agent = AGENTS[name]
+    assert build(ControlAgent, agent.as_data()) == agent and "levels" in dump_toml(agent)
+    agent, tasks = small(agent), tasks_of(agent)
+    learner = ControlLearner(agent, tasks.spec, seed=0)
+    before = {key: tensor.clone() for key, tensor in learner.state()[0].items()}
+    metrics = learner.train(2, [(TransitionStore.of(tasks.dataset(0)), agent.batch)])
+    assert metrics and all(np.isfinite(v) for v in metrics.values())
+    after = learner.state()[0]
+    assert all(not torch.equal(before[key], after[key]) for key in before)
+    episodes = play(tasks.tests(1, horizon=5)[0], learner.actor(0, explore=False), 0)
+    assert len(episodes) == 5 and all(e.length <= 5 and np.isfinite(e.action).all() for e in episodes)
+
+
+WSRL, CQL = small(AGENTS["wsrl"]), small(AGENTS["cql"])
+
+
+def test_a_restored_learner_continues_with_the_same_numbers() -> None:
+    sources = [(TransitionStore.of(REACH.dataset(0)), WSRL.batch)]
+    learner, restored, other = (ControlLearner(WSRL, REACH.spec, seed) for seed in (3, 3, 4))
+    first = learner.train(3, sources)
+    restored.load_state(*learner.state())
+    assert restored.train(2, sources) == learner.train(2, sources)
+    mine, theirs = learner.state(), restored.state()
+    assert mine[1] == theirs[1] == {"updates": 5} and mine[0].keys() == theirs[0].keys()
+    assert all(torch.equal(mine[0][key], theirs[0][key]) for key in mine[0])
+    assert other.train(3, sources) != first
+
+
+def test_a_state_of_another_agent_and_a_damaged_one_are_refused() -> None:
+    tensors, numbers = ControlLearner(WSRL, REACH.spec, 0).state()
+    for agent, damaged in ((CQL, numbers), (WSRL, {}), (WSRL, {"updates": "many"})):
+        with pytest.raises(RunError, match="another agent"):
+            ControlLearner(agent, REACH.spec, 0).load_state(tensors, damaged)
+
+
+def test_a_batch_from_two_stores_holds_both_in_their_shares() -> None:
+    stores = []
+    for sign in (1, -1):
+        store = TransitionStore.of(REACH.dataset(0))
+        store.observation[:] = sign
+        stores.append(store)
+    learner = ControlLearner(CQL, REACH.spec, 0)
+    (batch,), _ = learner._draw([(stores[0], 3), (stores[1], 5)], np.random.default_rng(0))
+    assert batch.state_BS[:, 0].tolist() == [1] * 3 + [-1] * 5
+
+
+def test_critics_step_on_each_slice_and_policies_once_on_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: dict[str, list[int]] = {"critic": [], "policy": []}
+    critic_loss, policy_loss = TDCritic.loss, SAC.loss
+
+    def of_critic(self: Any, nets: Any, batch: Any, *rest: Any) -> Any:
+        sizes["critic"].append(len(batch.reward_B))
+        return critic_loss(self, nets, batch, *rest)
+
+    def of_policy(self: Any, actor: Any, critic: Any, batch: Any, generator: Any) -> Any:
+        sizes["policy"].append(len(batch.reward_B))
+        return policy_loss(self, actor, critic, batch, generator)
+
+    monkeypatch.setattr(TDCritic, "loss", of_critic)
+    monkeypatch.setattr(SAC, "loss", of_policy)
+    ControlLearner(WSRL, REACH.spec, 0).update([(TransitionStore.of(REACH.dataset(0)), WSRL.batch)])
+    assert sizes == {"critic": [8, 8, 8, 8], "policy": [32]}
+
+
+def test_the_actions_of_a_chunk_are_taken_one_after_the_other() -> None:
+    agent = small(ControlAgent(levels=(Level(data=NStep(goals=Relabelled(), action="chunk", steps=3)),)))
+    learner = ControlLearner(agent, SPEC, 0)
+    calls: list[int] = []
+
+    def numbered(state: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        calls.append(1)
+        return torch.arange(6.0).expand(len(state), 6) / 10 + len(calls) - 1
+
+    learner.levels[0].actor.policy.greedy = numbered  # pyright: ignore[reportAttributeAccessIssue]
+    act = learner.actor(0, explore=False)
+    taken = [act(np.zeros((2, 4)), np.zeros((2, 2))) for _ in range(4)]
+    # 1.0 and 1.1 of the second chunk are clamped to 1
+    np.testing.assert_allclose([a[1] for a in taken], [[0, 0.1], [0.2, 0.3], [0.4, 0.5], [1, 1]], rtol=1e-6)
+    assert len(calls) == 2
+
+
+def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
+    above = Level(data=NStep(goals=Relabelled(), action="subgoal", steps=5))
+    below = Level(data=NStep(goals=SubgoalAhead(steps=5)))
+    learner = ControlLearner(small(ControlAgent(levels=(above, below))), SPEC, 0)
+    states: list[torch.Tensor] = []
+
+    def answer(value: float) -> Callable[[torch.Tensor, torch.Generator], torch.Tensor]:
+        def greedy(state: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+            states.append(state)
+            return torch.full((len(state), 2), value)
+
+        return greedy
+
+    for level, value in zip(learner.levels, (7.0, 0.5), strict=True):
+        level.actor.policy.greedy = answer(value)  # pyright: ignore[reportAttributeAccessIssue]
+    action = learner.actor(0, explore=False)(np.ones((1, 4)), np.full((1, 2), 3.0))
+    assert [s.tolist() for s in states] == [[[1, 1, 1, 1, 3, 3]], [[1, 1, 1, 1, 7, 7]]]
+    assert action.tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Level(extraction=BestOfN()), "needs a critic"),
+        (lambda: Level(extraction=SAC(), critic=Sarsa()), "must be gaussian_policy, not flow_policy"),
+        (lambda: Level(critic=TDCritic(conservative=Conservative())), "a conservative critic needs densities"),
+        (lambda: Level(policy_goals=SubgoalAhead(steps=2)), "beside a critic"),
+        (lambda: Level(policy_goals=SubgoalAhead(steps=2), critic=Sarsa()), "data.goals are not"),
+        (
+            lambda: Level(
+                data=NStep(goals=Relabelled()),
+                policy=GaussianPolicy(),
+                critic=TDCritic(conservative=Conservative(calibrated=True)),
+            ),
+            "returns of the data",
+        ),
+        (lambda: ControlAgent(levels=(Level(data=NStep(action="subgoal")),)), "the last level acts"),
+        (lambda: ControlAgent(levels=(Level(), Level(data=NStep(goals=Given())))), "decides subgoals"),
+        (lambda: ControlAgent(levels=(Level(data=NStep(action="subgoal")), Level())), "needs goals"),
+        (lambda: ControlAgent(levels=(Level(),), batch=10, slices=4), "multiple of slices"),
+        (lambda: TrainingPhase(iterations=1), "collects or updates"),
+        (lambda: Relabelled(current=0.2), "shares of 1"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_mistyped_part_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'td_critic'"):
+        build(Level, {"critic": {"type": "td_critik"}})
+    assert build(Level, {"policy": {"type": "gaussian_policy"}}).policy == GaussianPolicy()

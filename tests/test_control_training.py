@@ -1,0 +1,206 @@
+"""A control recipe in a run folder: its phases, rows as report and claims read them, and an exact resume."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from longstride.cli.main import main
+from longstride.control import (
+    SAC,
+    Conservative,
+    ControlAgent,
+    ControlEvaluation,
+    ControlRecipe,
+    GaussianPolicy,
+    Given,
+    Level,
+    NStep,
+    PointMaze,
+    TDCritic,
+    TrainingPhase,
+    loop,
+)
+from longstride.control.envs import play
+from longstride.control.evaluation import Tested
+from longstride.control.learner import ControlLearner
+from longstride.core.config import dump_toml, load_toml
+from longstride.core.errors import RunError
+from longstride.curriculum import Additive, Fixed
+from longstride.models.mlp import Trunk
+from longstride.report.rows import read_record
+
+LAST = "checkpoints/000004"
+SMALL = Trunk(width=8, depth=1)
+RECIPE = ControlRecipe(
+    name="tiny",
+    tasks=PointMaze(maze="umaze", walks="reach", episodes=4, length=40),
+    agent=ControlAgent(
+        levels=(
+            Level(
+                data=NStep(goals=Given(), reward_shift=-1.0),
+                critic=TDCritic(trunk=SMALL, conservative=Conservative(actions=2, calibrated=True)),
+                policy=GaussianPolicy(trunk=SMALL),
+                extraction=SAC(),
+            ),
+        ),
+        batch=8,
+    ),
+    phases=(
+        TrainingPhase(iterations=1, updates=3),
+        TrainingPhase(iterations=1, episodes=2),
+        TrainingPhase(iterations=2, episodes=2, utd=0.1, retained=0.5),
+    ),
+    horizon=Additive(start=5, limit=12, step=3),
+    test_horizon=Fixed(limit=10),
+    evaluation=ControlEvaluation(episodes=2, every=2),
+)
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if not k.endswith("seconds")} for row in found]
+
+
+class Killed(Exception):
+    """Takes the place of the end of the process."""
+
+
+class Kill:
+    """Stops the run at its n-th row."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        self.left -= 1
+        if not self.left:
+            raise Killed
+
+    def progress(self, phase: str, done: int, total: int) -> None: ...
+
+
+def test_a_run_has_the_rows_that_report_and_claims_read(tmp_path: Path) -> None:
+    RECIPE.train(tmp_path)
+    found = rows(tmp_path)
+    assert [(r["kind"], r["iteration"]) for r in found] == [
+        ("eval", 0), ("train", 1), ("train", 2), ("eval", 2), ("train", 3), ("train", 4), ("eval", 4),
+    ]  # fmt: skip
+    train = [r for r in found if r["kind"] == "train"]
+    assert [r["horizon"] for r in train] == [8, 11, 12, 12]
+    assert [r["updates"] > 0 for r in train] == [True, False, True, True]
+    assert train[-1]["total_episodes"] == 6 and train[-1]["total_env_steps"] == sum(r["env_steps"] for r in train)
+    record = read_record(tmp_path)
+    assert not record.notes and [r["iteration"] for r in record.learning] == [0, 2, 4]
+    for row in record.learning:
+        assert len(row["outcomes"]) == row["summary"]["episodes"] == 10
+        assert row["summary"]["success"] == sum(row["outcomes"]) / 10
+    assert load_toml(ControlRecipe, tmp_path / "run.toml") == RECIPE
+
+
+def test_warm_up_learns_nothing_and_online_training_drops_offline_data_and_conservatism(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    updates: list[tuple[list[int], bool]] = []
+    by_iteration: list[list[tuple[list[int], bool]]] = []
+    update = ControlLearner.update
+
+    def spied(self: ControlLearner, sources: Any, conservative: bool = True) -> Any:
+        updates.append(([count for _, count in sources], conservative))
+        return update(self, sources, conservative)
+
+    class Split:
+        """Cuts the list of updates at each training row."""
+
+        def __call__(self, row: dict[str, Any]) -> None:
+            if row["kind"] == "train":
+                by_iteration.append(updates.copy())
+                updates.clear()
+
+        def progress(self, phase: str, done: int, total: int) -> None: ...
+
+    monkeypatch.setattr(ControlLearner, "update", spied)
+    wsrl = (
+        TrainingPhase(iterations=1, updates=2),
+        TrainingPhase(iterations=1, episodes=2),
+        TrainingPhase(iterations=1, episodes=2, utd=0.1, retained=0.0, conservative=False),
+        TrainingPhase(iterations=1, updates=1, retained=0.5),
+    )
+    RECIPE.replace(phases=wsrl).train(tmp_path, Split())
+    train = [r for r in rows(tmp_path) if r["kind"] == "train"]
+    online = round(0.1 * train[2]["env_steps"])
+    assert by_iteration == [[([8, 0], True)] * 2, [], [([0, 8], False)] * online, [([4, 4], True)]] and online > 0
+    assert [r["updates"] for r in train] == [2, 0, online, 1]
+    assert [r["collected"] for r in train] == [0, 2, 2, 0]
+
+
+def test_online_success_is_the_mean_of_the_evaluations_since_going_online(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = iter([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
+
+    def evaluate(recipe: ControlRecipe, learner: ControlLearner, progress: Any) -> Tested:
+        played = play(recipe.tasks.tests(1, 1)[0], learner.actor(0, explore=False), 0)[:2]
+        for e, outcome in zip(played, next(outcomes), strict=True):
+            e.terminated = bool(outcome)
+        return dict(zip("ab", ([e] for e in played), strict=True))
+
+    monkeypatch.setattr(loop, "evaluate", evaluate)
+    phases = (TrainingPhase(iterations=1, updates=1), TrainingPhase(iterations=2, episodes=1))
+    RECIPE.replace(phases=phases, evaluation={"every": 1}).train(tmp_path)
+    measured = [r["measures"]["online_success"] for r in rows(tmp_path) if r["kind"] == "eval"]
+    assert measured == [[1, 1], [0, 1], [1, 1], [0.5, 1]]
+
+
+def test_eval_of_a_run_repeats_its_first_and_last_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    RECIPE.train(tmp_path)
+    assert main(["eval", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["rows"]
+    last, *_, first = (r for r in reversed(rows(tmp_path)) if r["kind"] == "eval")
+    for row, kept in zip(found, (last, first), strict=True):
+        assert row == {key: kept[key] for key in ("policy", "strategy", "horizon", "summary", "interval")}
+    assert main(["eval", str(tmp_path), "evaluation.episodes=3", "--horizon", "4"]) == 0
+    title, head, agent, _ = capsys.readouterr().out.splitlines()
+    assert title == "5 held-out tasks, horizon 4, 95 % intervals"
+    assert head.split()[3:] == [*(f"umaze-{k}" for k in range(1, 6)), "length", "timeouts", "invalid"]
+    assert agent.split()[-3:] == ["4.0", "1.00", "-"]
+
+
+def test_eval_of_a_control_run_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.toml").write_text(dump_toml(RECIPE), encoding="utf-8")
+    for words, message in (
+        (["--strategy", "anytime"], "is for language agents"),
+        (["--tasks", "9"], "unknown key 'tasks'"),
+        ([], "no checkpoint yet"),
+    ):
+        assert main(["eval", str(tmp_path), *words]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("at", [1, 2, 5, 7])
+def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(tmp_path: Path, at: int) -> None:
+    RECIPE.train(tmp_path / "uninterrupted")
+    with pytest.raises(Killed):
+        RECIPE.train(tmp_path / "resumed", Kill(at))
+    RECIPE.train(tmp_path / "resumed", resume=True)
+    assert rows(tmp_path / "resumed") == rows(tmp_path / "uninterrupted")
+    ends = [(tmp_path / run / LAST / "trainer.safetensors").read_bytes() for run in ("resumed", "uninterrupted")]
+    assert ends[0] == ends[1]
+
+
+def test_a_checkpoint_without_its_collected_data_is_refused(tmp_path: Path) -> None:
+    RECIPE.train(tmp_path)
+    path = tmp_path / LAST / "trainer.safetensors"
+    save_file({name: t for name, t in load_file(path).items() if name != "collected.last"}, path)
+    with pytest.raises(RunError, match=r"000004 is damaged.*collected\.last"):
+        RECIPE.train(tmp_path, resume=True)
+
+
+def test_a_run_folder_belongs_to_one_recipe(tmp_path: Path) -> None:
+    RECIPE.train(tmp_path)
+    with pytest.raises(RunError, match="holds a run already"):
+        RECIPE.train(tmp_path)
+    with pytest.raises(RunError, match="another recipe"):
+        RECIPE.replace(agent={"batch": 16}).train(tmp_path, resume=True)

@@ -14,7 +14,7 @@ from longstride.cli.main import main
 from longstride.core.errors import ConfigError
 from longstride.core.modules import import_file
 from longstride.recipes.naming import find_claim, find_experiment
-from longstride.run.format import read_experiment
+from longstride.run.experiment import load_run_experiment
 from longstride.run.recipe import Recipe
 
 MINE = '''
@@ -176,14 +176,14 @@ def test_a_script_that_trains_has_the_name_of_its_file(tmp_path: Path) -> None:
     script = MINE + (
         "if __name__ == '__main__':\n"
         "    from pathlib import Path\n"
-        "    from longstride.run.format import read_experiment, write_format\n"
-        "    write_format(RECIPE, Path(__file__).parent)\n"
-        "    assert read_experiment(Path(__file__).parent) == RECIPE\n"
+        "    from longstride import load_run, train\n"
+        "    train(RECIPE, Path(__file__).with_name('run'))\n"
+        "    assert load_run(Path(__file__).with_name('run')).recipe == RECIPE\n"
     )
     path = write(tmp_path, "script_e.py", script)
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    found = read_experiment(tmp_path)
+    found = load_run_experiment(tmp_path / "run")
     assert isinstance(found, Recipe) and found.reward.as_data()["type"] == "script_e:Half"
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longstride.core.errors import ConfigError, MissingExtra, RunError
-from longstride.run.experiment import Experiment
-from longstride.run.format import RUN_FILE, read_experiment
+from longstride.run.experiment import RUN_FILE, Experiment, load_run_experiment
 from longstride.run.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class Run:
         Raises:
             RunError: it is of another format, or a module of the user's own is gone.
         """
-        return read_experiment(self.folder)
+        return load_run_experiment(self.folder)
 
     @cached_property
     def metrics(self) -> Table:

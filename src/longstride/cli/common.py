@@ -11,6 +11,7 @@ from longstride.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
+    from longstride.run.recipe import Recipe
 
 RUN_FILE = "run.toml"
 
@@ -31,6 +32,25 @@ def experiment_from(target: str) -> "Experiment":
     if "=" in target:
         raise ConfigError(f"{target!r} stands where a recipe belongs; expected `train RECIPE key=value ...`")
     return find_experiment(target)
+
+
+def run_recipe(run: Path) -> "Recipe":
+    """The recipe of a run folder, for commands that are about language agents.
+
+    Raises:
+        ConfigError: it is of another type.
+        RunError: it is no run folder, or one of another format.
+    """
+    from longstride.run.experiment import load_run_experiment
+    from longstride.run.recipe import Recipe
+
+    found = load_run_experiment(run)
+    if not isinstance(found, Recipe):
+        raise ConfigError(
+            f"{run} is a run of a {found.type_name()}, and this command is for language agents (type recipe); "
+            "`longstride view RUN` shows a run of any type"
+        )
+    return found
 
 
 def free_folder(path: Path) -> Path:

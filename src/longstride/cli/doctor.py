@@ -25,6 +25,7 @@ EXTRAS = {
     "browsergym": ("browsergym-core", "browsergym-miniwob"),
     "lora": ("peft",),
     "ray": ("ray",),
+    "pandas": ("pandas",),
     "minari": ("minari", "h5py"),
     "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
 }
@@ -155,5 +156,5 @@ def _generation() -> str:
     prompt = policy.chat.head("find the color") + policy.chat.observation("home [1]", first=True)
     completion = engine.generate([Request(prompt=prompt, max_new=16, seed=0)])[0]
     if not completion.ids:
-        raise EngineFailure("the base model said nothing")
-    return f"said {policy.chat.decode(completion.ids)!r}"
+        raise EngineFailure("the base model generated nothing")
+    return f"generated {policy.chat.decode(completion.ids)!r}"

@@ -9,7 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from longstride.cli.common import RUN_FILE, experiment_from, print_json
+from longstride import recipes
+from longstride.cli.common import RUN_FILE, print_json
 from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ def run(args: argparse.Namespace) -> int:
     from longstride.control.evaluation import evaluate_run
     from longstride.control.recipe import ControlRecipe
     from longstride.core.config import resolve
-    from longstride.run.format import read_experiment
+    from longstride.run.experiment import load_run_experiment
     from longstride.run.recipe import Recipe
 
     folder = Path(args.target)
     is_run = (folder / RUN_FILE).is_file()
-    experiment = read_experiment(folder) if is_run else experiment_from(MODEL_RECIPES.get(args.target, "tti"))
+    experiment = load_run_experiment(folder) if is_run else recipes.load(MODEL_RECIPES.get(args.target, "tti"))
     experiment = resolve(type(experiment), experiment, _overrides(args))
     with _bars() as watch:
         if isinstance(experiment, ControlRecipe):
@@ -76,8 +77,11 @@ def run(args: argparse.Namespace) -> int:
                 raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
             rows = evaluate_run(experiment, folder, watch)
             tasks = len(rows[0]["summary"]["by_source"])
+        elif not isinstance(experiment, Recipe):
+            raise ConfigError(
+                f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures"
+            )
         else:
-            assert isinstance(experiment, Recipe)
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
             rows, tasks = _rows(args.target, experiment, held_out, _strategies(args), watch), len(held_out)
     if args.json:

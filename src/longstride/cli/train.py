@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _experiment(args: argparse.Namespace) -> "Experiment":
     from longstride.core.config import resolve
-    from longstride.run.format import read_experiment
+    from longstride.run.experiment import load_run_experiment
 
     overrides = list(args.overrides)
     if args.resume is not None:
@@ -94,7 +94,7 @@ def _experiment(args: argparse.Namespace) -> "Experiment":
         if args.recipe is not None and "=" not in args.recipe:
             raise ConfigError(f"--resume reads the recipe from {args.resume / RUN_FILE}; leave out {args.recipe!r}")
         overrides[:0] = [args.recipe] if args.recipe else []
-        base = read_experiment(args.resume)
+        base = load_run_experiment(args.resume)
     elif args.recipe is None:
         raise ConfigError(
             "which recipe? Give a name from `longstride list`, a file or module:RECIPE, such as `longstride train tti`"

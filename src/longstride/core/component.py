@@ -6,28 +6,29 @@ is a component class with subclasses, and data for it names the subclass by `typ
 
 `type` is the class name in snake case for the members that the package brings, and `module:Class` for a member that
 stands in a recipe file or in a user's own module: reading it imports that module. A member of a package that is not
-imported by default (a browser, a cluster) is found by `LOCATIONS`.
+imported by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
 """
 
 import importlib
 import re
+import sys
 import typing
 from collections.abc import Mapping
 from inspect import isabstract
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import UnionType
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longstride.core.errors import ConfigError
-from longstride.core.hints import setting, unknown, unknown_key
+from longstride.core.errors import ConfigError, unknown
 from longstride.core.locations import LOCATIONS
-from longstride.core.modules import OWN, import_module, name_of
 
 C = TypeVar("C", bound="Component")
 T = TypeVar("T")
-RECIPES = f"{OWN}recipes."
+OWN, RECIPES = "longstride.", "longstride.recipes."
+SCRIPTS = ("__main__", "__mp_main__")
+"""What Python calls the file that a process was started with, and its copy in a process that `multiprocessing` made."""
 
 
 class Component(BaseModel):
@@ -48,7 +49,7 @@ class Component(BaseModel):
     @classmethod
     def reference(cls) -> str:
         """What `type` says in a TOML file (see the module's docstring)."""
-        module = name_of(cls)
+        module = module_name(cls)
         brought = module.startswith(OWN) and not module.startswith(RECIPES)
         return cls.type_name() if brought else f"{module}:{cls.__qualname__}"
 
@@ -94,6 +95,22 @@ class Component(BaseModel):
             else:
                 values[name] = _build_field(cls.model_fields[name].annotation, value, place)
         return typing.cast(Self, _validated(cls, values, where))
+
+
+def module_name(cls: type) -> str:
+    """The name under which the module of a class is imported: that of its file where it is the running script, which
+    from now on can be imported under this name and is not run again for it. A notebook has no other name."""
+    if cls.__module__ not in SCRIPTS:
+        return cls.__module__
+    script = sys.modules[cls.__module__]
+    if script.__spec__ is not None:
+        name = script.__spec__.name
+    elif script.__file__ is not None:
+        name = Path(script.__file__).stem
+    else:
+        return cls.__module__
+    sys.modules.setdefault(name, script)
+    return name
 
 
 def _retyped(old: Component, data: Mapping[str, Any], where: str) -> Component:
@@ -143,6 +160,8 @@ def _join(where: str, key: str) -> str:
 def _check_key(cls: type[Component], key: str, place: str) -> None:
     """Refuses a key that a component has not."""
     if key not in cls.model_fields:
+        from longstride.core.hints import unknown_key
+
         raise ConfigError(f"{place}: {unknown_key(cls, key, place.removesuffix(key), _component_in)}")
 
 
@@ -187,6 +206,8 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
 
 def _imported(family: type[C], name: str, place: str) -> type[C]:
     """The class that `module:Class` names."""
+    from longstride.core.modules import import_module
+
     module, _, qualified = name.partition(":")
     try:
         found: Any = import_module(module)
@@ -238,6 +259,8 @@ def _explain(err: Any, cls: type[Component], where: str) -> str:
     if err["type"] == "missing":
         return f"{place}: {message}"
     if err["type"] == "model_type" and part is not None:
+        from longstride.core.hints import setting
+
         return f"{place}: expected a table, for {part.__name__} (got {_brief(value)}){setting(part, place, value)}"
     return f"{place}: {message} (got {_brief(value)})"
 

@@ -6,11 +6,12 @@ that would not fit.
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from longstride.core.errors import unknown
 from longstride.core.locations import LOCATIONS
 
 if TYPE_CHECKING:
@@ -20,25 +21,8 @@ if TYPE_CHECKING:
 
 PartOf = Callable[[Any], "type[Component] | None"]
 """The component class inside an annotation."""
-SHOWN = 3
-"""Keys that a hint names, at most."""
 DEPTH = 3
 """How far below a component a key is looked for."""
-
-
-def unknown(what: str, name: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> str:
-    """`unknown WHAT 'nmae'; did you mean 'name'? Known: ...`: the sentence for every mistyped name.
-
-    Args:
-        what: kind of thing that is named.
-        name: what came.
-        known: names that would do.
-        elsewhere: names of another place that may be meant.
-    """
-    known = sorted(known)
-    near = [*elsewhere, *difflib.get_close_matches(name, known, n=1, cutoff=0.5)][:SHOWN]
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return f"unknown {what} {name!r}; {hint}Known: {', '.join(known)}"
 
 
 def unknown_key(cls: "type[Component]", name: str, before: str, part_of: PartOf) -> str:

@@ -1,8 +1,8 @@
 """Modules of a user's own: a file that is trained from, and the modules that a recipe names as `module:Class`.
 
-What always holds: a module has one name in every process, that of its file with its packages in front, so that what a
-run folder names can be imported again; a module of that name from another place is never taken for it; an error inside
-of it becomes one message with the file and the line.
+What always holds: a module has one name in every process, that of its file with its packages in front
+(`core.component.module_name`), so that what a run folder names can be imported again; a module of that name from
+another place is never taken for it; an error inside of it becomes one message with the file and the line.
 """
 
 import hashlib
@@ -18,29 +18,11 @@ from typing import Any
 
 from longstride.core.errors import ConfigError, LongstrideError, LongstrideWarning, RunError
 
-OWN = "longstride."
+OURS = "longstride."
 _PACKAGE = str(Path(__file__).parents[1])
 _LIBRARIES = (_PACKAGE, *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 _folders: set[str] = set()
 """Folders of the user's own that were made importable."""
-SCRIPTS = ("__main__", "__mp_main__")
-"""What Python calls the file that a process was started with, and its copy in a process that `multiprocessing` made."""
-
-
-def name_of(cls: type) -> str:
-    """The name under which the module of a class is imported: that of its file where it is the running script, which
-    from now on can be imported under this name and is not run again for it. A notebook has no other name."""
-    if cls.__module__ not in SCRIPTS:
-        return cls.__module__
-    script = sys.modules[cls.__module__]
-    if script.__spec__ is not None:
-        name = script.__spec__.name
-    elif script.__file__ is not None:
-        name = Path(script.__file__).stem
-    else:
-        return cls.__module__
-    sys.modules.setdefault(name, script)
-    return name
 
 
 def import_module(name: str) -> ModuleType:
@@ -59,8 +41,8 @@ def import_module(name: str) -> ModuleType:
         raise ConfigError(f"{place}: {what}") from e
 
 
-def import_file(path: Path) -> ModuleType:
-    """The module in a Python file, under the file's name; its folder is importable from now on.
+def import_file(path: Path) -> str:
+    """Imports a Python file under its own name, which is returned; its folder is importable from now on.
 
     Raises:
         ConfigError: the file is missing, its name is that of another module, or it cannot be run.
@@ -73,7 +55,7 @@ def import_file(path: Path) -> ModuleType:
     if file_of(module) != path:
         other = file_of(module) or "a part of Python"
         raise ConfigError(f"{path} cannot be imported as {path.stem!r}: that is {other}; rename the file")
-    return module
+    return path.stem
 
 
 def add_folder(folder: Path) -> None:
@@ -115,7 +97,7 @@ def own_modules(data: Any) -> dict[str, dict[str, str]]:
     """Where the modules are that the plain data of a component names in a `type`: by name, `file` and `sha256`."""
     found = {}
     for name in sorted(set(_named(data))):
-        if not name.startswith(OWN) and (file := file_of(import_module(name))):
+        if not name.startswith(OURS) and (file := file_of(import_module(name))):
             found[name] = {"file": str(file), "sha256": digest(file)}
     return found
 
@@ -132,7 +114,10 @@ def find_again(recorded: Mapping[str, Mapping[str, str]], run: Path) -> None:
         RunError: the file of one is gone, and Python knows no module of its name; or another one has it.
     """
     for name, record in recorded.items():
-        file = Path(record["file"])
+        try:
+            file, was = Path(record["file"]), record["sha256"]
+        except (KeyError, TypeError) as e:
+            raise RunError(f"{run / 'format.json'}: what it says of the module {name!r} cannot be read: {e!r}") from e
         if file.is_file():
             add_folder(_folder(name, file))
         try:
@@ -144,7 +129,7 @@ def find_again(recorded: Mapping[str, Mapping[str, str]], run: Path) -> None:
             raise RunError(f"{run} was made with {file}, {trouble}") from e
         if found is None or file.is_file() and found != file:
             raise RunError(f"{run} was made with {file}, and {name!r} is {found} here; start a new process for it")
-        if digest(found) != record["sha256"]:
+        if digest(found) != was:
             warnings.warn(f"{found} has changed since {run} was made with it", LongstrideWarning, stacklevel=2)
 
 

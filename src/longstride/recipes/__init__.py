@@ -14,7 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, unknown
+from longstride.core.modules import import_module
 
 if TYPE_CHECKING:
     from longstride.claims.claim import Claim
@@ -62,8 +63,6 @@ def load(name: str) -> "Experiment":
     Raises:
         ConfigError: there is none; the nearest name is given.
     """
-    from longstride.recipes.naming import recipe_in
-
     listed = _find("recipe", name, catalogue())
     return recipe_in(listed.module, listed.attribute)
 
@@ -74,16 +73,45 @@ def load_claim(name: str) -> "Claim":
     Raises:
         ConfigError: there is none; the nearest name is given.
     """
-    from longstride.recipes.naming import claim_in
-
     claims = {n: listed for n, listed in catalogue().items() if listed.claim}
     return claim_in(_find("claim", name, claims).module)
 
 
+def recipe_in(module: str, attribute: str = "RECIPE", place: str = "") -> "Experiment":
+    """The recipe in a module; `place` is what messages call the module, its name if left out.
+
+    Raises:
+        ConfigError: the module cannot be imported, or holds none under that name.
+    """
+    from longstride.run.experiment import Experiment
+
+    found = getattr(holder := import_module(module), attribute, None)
+    if not isinstance(found, Experiment):
+        others = [name for name, value in vars(holder).items() if isinstance(value, Experiment)]
+        hint = f"it has {', '.join(others)}: name one by {place or module}:{others[0]}" if others else (
+            "expected a recipe, such as RECIPE = recipes.load('tti').replace(tasks=MyTasks())"
+        )  # fmt: skip
+        raise ConfigError(f"{place or module} has no recipe {attribute}; {hint}")
+    return found
+
+
+def claim_in(module: str, attribute: str = "CLAIM", place: str = "") -> "Claim":
+    """The claim in a module; `place` is what messages call the module, its name if left out.
+
+    Raises:
+        ConfigError: the module cannot be imported, or holds none under that name.
+    """
+    from longstride.claims.claim import Claim
+
+    found = getattr(import_module(module), attribute, None)
+    if not isinstance(found, Claim):
+        expected = f"expected {attribute} = Claim(name=..., recipe=..., arms=...)"
+        raise ConfigError(f"{place or module} has no claim {attribute}; {expected}")
+    return found
+
+
 def _find(what: str, name: str, known: dict[str, Listed]) -> Listed:
     if name not in known:
-        from longstride.core.component import unknown  # pydantic, which the catalogue alone does not need
-
         raise ConfigError(unknown(what, name, known))
     return known[name]
 

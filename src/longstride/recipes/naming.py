@@ -13,12 +13,12 @@ expected of it.
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from longstride import recipes
 from longstride.core.config import read_toml
 from longstride.core.errors import ConfigError
-from longstride.core.modules import add_folder, import_file, import_module
+from longstride.core.modules import add_folder, import_file
 from longstride.run.experiment import Experiment, load_experiment
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ def find_experiment(target: str) -> Experiment:
     if target in recipes.catalogue():
         return recipes.load(target)
     if named := _FILE.fullmatch(target):
-        return _recipe(import_file(Path(named[1])), named[2] or "RECIPE", named[1])
+        return recipes.recipe_in(import_file(Path(named[1])), named[2] or "RECIPE", named[1])
     if target.endswith(".toml") or Path(target).is_file():
         return _from_toml(Path(target))
     if named := _ATTRIBUTE.fullmatch(target):
         add_folder(Path.cwd())
-        return recipe_in(named[1], named[2])
+        return recipes.recipe_in(named[1], named[2])
     return recipes.load(target)
 
 
@@ -53,51 +53,11 @@ def find_claim(target: str) -> "Claim":
         ConfigError: there is none of that name, or what is there is no claim.
     """
     if named := _FILE.fullmatch(target):
-        return _claim(import_file(Path(named[1])), named[2] or "CLAIM", named[1])
+        return recipes.claim_in(import_file(Path(named[1])), named[2] or "CLAIM", named[1])
     if named := _ATTRIBUTE.fullmatch(target):
         add_folder(Path.cwd())
-        return claim_in(named[1], named[2])
+        return recipes.claim_in(named[1], named[2])
     return recipes.load_claim(target)
-
-
-def recipe_in(module: str, attribute: str = "RECIPE") -> Experiment:
-    """The recipe in a module.
-
-    Raises:
-        ConfigError: the module cannot be imported, or holds none under that name.
-    """
-    return _recipe(import_module(module), attribute, module)
-
-
-def claim_in(module: str, attribute: str = "CLAIM") -> "Claim":
-    """The claim in a module.
-
-    Raises:
-        ConfigError: the module cannot be imported, or holds none under that name.
-    """
-    return _claim(import_module(module), attribute, module)
-
-
-def _recipe(module: Any, attribute: str, place: str) -> Experiment:
-    found = getattr(module, attribute, None)
-    if not isinstance(found, Experiment):
-        others = [name for name, value in vars(module).items() if isinstance(value, Experiment)]
-        hint = f"it has {', '.join(others)}: name one by {place.removesuffix(':')}:{others[0]}" if others else (
-            "expected a recipe, such as RECIPE = recipes.load('tti').replace(tasks=MyTasks())"
-        )  # fmt: skip
-        raise ConfigError(f"{place} has no recipe {attribute}; {hint}")
-    return found
-
-
-def _claim(module: Any, attribute: str, place: str) -> "Claim":
-    from longstride.claims.claim import Claim
-
-    found = getattr(module, attribute, None)
-    if not isinstance(found, Claim):
-        raise ConfigError(
-            f"{place} has no claim {attribute}; expected {attribute} = Claim(name=..., recipe=..., arms=...)"
-        )
-    return found
 
 
 def _from_toml(path: Path) -> Experiment:

@@ -36,7 +36,7 @@ class ContextPolicy(Component):
 
 
 class LatestObservation(ContextPolicy):
-    """The goal and the newest observation: nothing that was said, and no older observation. For environments whose
+    """The goal and the newest observation: no earlier turn, and no older observation. For environments whose
     observation says all that is to be known of the past (Reasoning Cache)."""
 
     def render(

@@ -23,11 +23,16 @@ MEASURES: dict[str, Callable[[Trajectory], float]] = {
 
 
 class Measure(Component):
-    """Family: what a recipe measures of an episode besides `MEASURES`; its name is the class name in snake case."""
+    """Family: what a recipe measures of an episode besides `MEASURES`."""
+
+    @property
+    def name(self) -> str:
+        """What rows and claims call it: the class name in snake case, unless fields give different results."""
+        return self.type_name()
 
     @abstractmethod
-    def __call__(self, trajectory: Trajectory) -> float:
-        """The value for an episode that did not fail."""
+    def __call__(self, trajectory: Trajectory) -> float | None:
+        """The value for an episode that did not fail; None for one that it says nothing of."""
 
 
 def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:

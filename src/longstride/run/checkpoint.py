@@ -6,6 +6,7 @@ whenever the process is killed; the warm start (000000) and the two newest are k
 """
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -19,7 +20,6 @@ from torch import Tensor
 
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory
-from longstride.run.format import write_atomically
 
 PENDING = "pending.jsonl"
 KEPT = 2
@@ -61,6 +61,13 @@ class Checkpoint:
             return [Trajectory.from_json(line) for line in lines]
         except (OSError, UnicodeDecodeError, RunError) as e:
             raise RunError(f"cannot read {path}: {e}; remove it, and its episodes are played anew") from e
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces a file's content: a reader sees the old or the new text, never a part."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
 
 
 def save_checkpoint(

@@ -17,14 +17,14 @@ from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
+from longstride.core.config import dump_toml
 from longstride.core.errors import LongstrideError, RunError
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
 from longstride.rollout.store import TrajectoryStore
-from longstride.run.checkpoint import latest_checkpoint, save_checkpoint
+from longstride.run.checkpoint import latest_checkpoint, save_checkpoint, write_atomically
 from longstride.run.evaluation import Result
-from longstride.run.experiment import Experiment
-from longstride.run.format import FORMAT_FILE, RUN_FILE, read_experiment, write_atomically, write_format
+from longstride.run.experiment import FORMAT_FILE, RUN_FILE, Experiment, format_of, load_run_experiment
 from longstride.run.imitation import TRAJECTORIES
 from longstride.run.recipe import Recipe
 
@@ -273,12 +273,12 @@ class RunFolder(RunFiles):
 
 def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
     """Makes the folder this recipe's, or says why it cannot be."""
-    metrics = folder / "metrics.jsonl"
-    begun = (folder / RUN_FILE).exists() and metrics.exists() and metrics.stat().st_size > 0  # else nothing is lost
+    path, metrics = folder / RUN_FILE, folder / "metrics.jsonl"
+    begun = path.exists() and metrics.exists() and metrics.stat().st_size > 0  # else nothing would be lost
     if begun and not resume:
         raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
     if begun:
-        there, ours = read_experiment(folder).identity(), experiment.identity()
+        there, ours = load_run_experiment(folder).identity(), experiment.identity()
         differ = [k for k in ["type", *sorted(there | ours)] if there.get(k) != ours.get(k)]
         if differ:
             raise RunError(
@@ -289,4 +289,5 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as e:
         raise RunError(f"{folder} cannot be a run folder: {e.filename} is a file; choose another folder") from e
-    write_format(experiment, folder)
+    write_atomically(folder / FORMAT_FILE, json.dumps(format_of(experiment)) + "\n")
+    write_atomically(path, dump_toml(experiment))

@@ -1,5 +1,6 @@
 from longstride.api import Run as Run
 from longstride.api import Table as Table
+from longstride.api import compare as compare
 from longstride.api import evaluate as evaluate
 from longstride.api import load_recipe as load_recipe
 from longstride.api import load_run as load_run

@@ -5,6 +5,7 @@ What always holds: these functions do what the commands of the same names do, an
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,10 +119,16 @@ class Run:
 
         return load_run(self.folder)[1]
 
-    def resume(self, listener: "Listener | None" = None, placement: "Placement | None" = None, **changes: Any) -> "Run":
+    def resume(
+        self,
+        listener: "Listener | None" = None,
+        placement: "Placement | None" = None,
+        track: str | Sequence[str] = (),
+        **changes: Any,
+    ) -> "Run":
         """Goes on after the last checkpoint; arguments are those of `train`. `iterations` may grow, nothing else may
         differ."""
-        return _train(self.recipe.replace(**changes), self.folder, listener, placement, resume=True)
+        return _train(self.recipe.replace(**changes), self.folder, listener, placement, track, resume=True)
 
     def report(self) -> Path:
         """Writes `report.html` anew, and says where it is."""
@@ -129,12 +136,34 @@ class Run:
 
         return write_report(self.folder)
 
+    def export(self, folder: str | Path, adapter: bool = False) -> Path:
+        """Writes the policy as a Hugging Face folder with a model card: merged weights, or LoRA adapters alone.
+
+        Raises:
+            RunError: there is nothing to export yet, or the folder holds something.
+            ConfigError: adapters are asked for, and the run has none that stand alone.
+        """
+        from longstride.report.export import export
+
+        return export(self.folder, Path(folder), adapter)
+
     @cached_property
     def _store(self) -> Any:
         from longstride.rollout.store import TrajectoryStore
         from longstride.run.imitation import TRAJECTORIES
 
         return TrajectoryStore(self.folder / TRAJECTORIES)
+
+
+def compare(*runs: Run | str | Path) -> dict[str, Any]:
+    """Compares runs with the first of them: see `report.compare.compare`.
+
+    Raises:
+        ConfigError: fewer than two.
+    """
+    from longstride.report.compare import compare
+
+    return compare([run.folder if isinstance(run, Run) else Path(run) for run in runs])
 
 
 def load_recipe(name: str | Path) -> Experiment:
@@ -162,6 +191,7 @@ def train(
     folder: str | Path,
     listener: "Listener | None" = None,
     placement: "Placement | None" = None,
+    track: str | Sequence[str] = (),
     **changes: Any,
 ) -> Run:
     """Trains, in a new run folder, and writes its report.
@@ -171,27 +201,34 @@ def train(
         folder: where to; it must not hold a run (`Run.resume` goes on with one).
         listener: takes every metrics row; left out, progress is shown as the command line shows it.
         placement: where the parts of the run go; in this process if left out.
+        track: trackers that get the numbers besides: `tensorboard`, `wandb`, `trackio`, `mlflow`.
         **changes: other values of the recipe's fields, as `Component.replace` takes them:
             `iterations=5, budget={"turns": 24}, learner={"lr": 1e-4}`.
 
     Raises:
-        ConfigError: no such recipe, or a value that does not fit.
+        ConfigError: no such recipe or tracker, or a value that does not fit.
         RunError: the folder holds a run already.
     """
     found = recipe if isinstance(recipe, Experiment) else load_recipe(recipe)
-    return _train(found.replace(**changes), Path(folder), listener, placement, resume=False)
+    return _train(found.replace(**changes), Path(folder), listener, placement, track, resume=False)
 
 
 def _train(
-    recipe: Experiment, folder: Path, listener: "Listener | None", placement: "Placement | None", resume: bool
+    recipe: Experiment,
+    folder: Path,
+    listener: "Listener | None",
+    placement: "Placement | None",
+    track: str | Sequence[str],
+    resume: bool,
 ) -> Run:
     from longstride.report.live import Live
+    from longstride.report.trackers import Tracked
 
-    if listener is None:
-        with Live(recipe.name, recipe.iterations) as live:
-            recipe.train(folder, live, resume, placement)
-    else:
-        recipe.train(folder, listener, resume, placement)
+    names = [track] if isinstance(track, str) else track
+    with ExitStack() as stack:
+        watching = listener or stack.enter_context(Live(recipe.name, recipe.iterations))
+        tracked = stack.enter_context(Tracked(names, recipe, folder, watching))
+        recipe.train(folder, tracked, resume, placement)
     run = Run(folder)
     run.report()
     return run

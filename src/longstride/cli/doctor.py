@@ -26,6 +26,10 @@ EXTRAS = {
     "lora": ("peft",),
     "ray": ("ray",),
     "pandas": ("pandas",),
+    "tensorboard": ("tensorboard",),
+    "wandb": ("wandb",),
+    "trackio": ("trackio",),
+    "mlflow": ("mlflow",),
     "minari": ("minari", "h5py"),
     "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
 }

@@ -15,9 +15,28 @@ from contextlib import contextmanager
 from typing import Any
 
 from longstride import __version__
-from longstride.cli import bench, claim, doctor, evaluate, listing, make_base, replay, serve, train, view
+from longstride.cli import (
+    bench,
+    claim,
+    compare,
+    completion,
+    doctor,
+    evaluate,
+    export,
+    listing,
+    make_base,
+    replay,
+    serve,
+    train,
+    view,
+)
 from longstride.core.errors import LongstrideError, LongstrideWarning
 from longstride.core.modules import own_frames
+
+COMMANDS = (
+    listing, train, evaluate, claim, view, compare, replay, export, serve, bench, doctor, make_base, completion,
+)  # fmt: skip
+"""In the order in which `--help` shows them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -89,6 +108,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"longstride {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for command in (listing, train, evaluate, claim, view, replay, serve, bench, doctor, make_base):
+    for command in COMMANDS:
         command.add(commands)
     return parser

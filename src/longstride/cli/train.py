@@ -38,6 +38,10 @@ def add(commands: Any) -> None:
         metavar="ray|FILE",
         help="spread the run over a Ray cluster: `ray` for one on this machine, or a TOML file of ClusterConfig",
     )
+    parser.add_argument(
+        "--track", action="append", default=[], metavar="TRACKER",
+        help="pass the numbers on to tensorboard, wandb, trackio or mlflow too; may be given more than once",
+    )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the resolved recipe as TOML and stop")
     parser.add_argument("--seed", type=int, metavar="N", help="short for seed=N")
     parser.set_defaults(run=run)
@@ -55,13 +59,14 @@ def run(args: argparse.Namespace) -> int:
 
     from longstride.report.html import write_report
     from longstride.report.live import Live
+    from longstride.report.trackers import Tracked
     from longstride.run.recipe import Recipe
 
     placement = _placement(args.cluster)
     print(f"run folder: {folder}", flush=True)
     try:
-        with Live(recipe.name, recipe.iterations) as live:
-            recipe.train(folder, live, resume=args.resume is not None, placement=placement)
+        with Live(recipe.name, recipe.iterations) as live, Tracked(args.track, recipe, folder, live) as listener:
+            recipe.train(folder, listener, resume=args.resume is not None, placement=placement)
         report = write_report(folder)
     except KeyboardInterrupt:
         print(

@@ -162,7 +162,7 @@ def _check_key(cls: type[Component], key: str, place: str) -> None:
     if key not in cls.model_fields:
         from longstride.core.hints import unknown_key
 
-        raise ConfigError(f"{place}: {unknown_key(cls, key, place.removesuffix(key), _component_in)}")
+        raise ConfigError(f"{place}: {unknown_key(cls, key, place.removesuffix(key), component_in)}")
 
 
 def _validated(cls: type[Component], values: Mapping[str, Any], where: str) -> Component:
@@ -223,7 +223,7 @@ def _imported(family: type[C], name: str, place: str) -> type[C]:
 def _build_field(annotation: Any, value: Any, place: str) -> Any:
     """A field's value, with components built where data stands for them; a field that is a table has one for each
     key."""
-    part = _component_in(annotation)
+    part = component_in(annotation)
     if part is None:
         return value
     if typing.get_origin(annotation) in (dict, Mapping) and isinstance(value, Mapping):
@@ -239,11 +239,11 @@ def _build_inside(part: type[Component], value: Any, place: str) -> Any:
     return value
 
 
-def _component_in(annotation: Any) -> type[Component] | None:
+def component_in(annotation: Any) -> type[Component] | None:
     """The component class inside an annotation such as `X`, `X | None` or `tuple[X, ...]`."""
     if isinstance(annotation, type) and issubclass(annotation, Component):
         return annotation
-    return next((c for a in typing.get_args(annotation) if (c := _component_in(a))), None)
+    return next((c for a in typing.get_args(annotation) if (c := component_in(a))), None)
 
 
 def _explain(err: Any, cls: type[Component], where: str) -> str:
@@ -255,7 +255,7 @@ def _explain(err: Any, cls: type[Component], where: str) -> str:
     inside = err["loc"][1:]
     if typing.get_origin(annotation) in (typing.Union, UnionType):
         inside = ()  # the rest names the alternative that did not fit, not a place
-    place, part = _join(where, ".".join(map(str, (name, *inside)))), _component_in(annotation)
+    place, part = _join(where, ".".join(map(str, (name, *inside)))), component_in(annotation)
     if err["type"] == "missing":
         return f"{place}: {message}"
     if err["type"] == "model_type" and part is not None:

@@ -28,7 +28,7 @@ DEPTH = 3
 def unknown_key(cls: "type[Component]", name: str, before: str, part_of: PartOf) -> str:
     """The sentence for a key that a component has not: with keys inside it that end in this name, or else, where no key
     is like it, with those whose documentation has the word; `before` stands before all of them."""
-    found = [(key, field) for key, field in _fields(cls, part_of) if "." in key]
+    found = [(key, field) for key, field in fields_below(cls, part_of) if "." in key]
     keys = [key for key, _ in found if key.rpartition(".")[2] == name]
     if not keys and not difflib.get_close_matches(name, cls.model_fields, n=1, cutoff=0.5):
         word = re.compile(rf"\b{re.escape(name)}\b", re.I)
@@ -56,7 +56,7 @@ def setting(part: "type[Component]", key: str, value: Any) -> str:
     return ""
 
 
-def _fields(
+def fields_below(
     cls: "type[Component]", part_of: PartOf, before: str = "", depth: int = DEPTH
 ) -> "Iterator[tuple[str, FieldInfo]]":
     """All fields of a component and of those inside it, by dotted key."""
@@ -65,4 +65,4 @@ def _fields(
             yield f"{before}{name}", field
             part = part_of(field.annotation)
             if part is not None and depth > 1:
-                yield from _fields(part, part_of, f"{before}{name}.", depth - 1)
+                yield from fields_below(part, part_of, f"{before}{name}.", depth - 1)

@@ -104,12 +104,13 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
         certainty=_certainty(record), tiles=_tiles(record), notes="".join(f"<li>{escape(n)}</li>" for n in notes),
         table=_table(record.evals), recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
         hidden="" if record.has_trajectories else " hidden",
-        style=style, script=script, style_hash=_hash(style), script_hash=_hash(script),
+        style=style, script=script, style_hash=hash_of(style), script_hash=hash_of(script),
         data=embed({"figures": figures(record), "episodes": episodes}),
     )  # fmt: skip
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """What a content security policy calls an element with this text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -71,16 +71,14 @@ def run(args: argparse.Namespace) -> int:
     is_run = (folder / RUN_FILE).is_file()
     experiment = load_run_experiment(folder) if is_run else recipes.load(MODEL_RECIPES.get(args.target, "tti"))
     experiment = resolve(type(experiment), experiment, _overrides(args))
+    if not isinstance(experiment, Recipe | ControlRecipe):
+        raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
     with _bars() as watch:
         if isinstance(experiment, ControlRecipe):
             if args.strategy != "direct":
                 raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
             rows = evaluate_run(experiment, folder, watch)
             tasks = len(rows[0]["summary"]["by_source"])
-        elif not isinstance(experiment, Recipe):
-            raise ConfigError(
-                f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures"
-            )
         else:
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
             rows, tasks = _rows(args.target, experiment, held_out, _strategies(args), watch), len(held_out)

@@ -9,7 +9,7 @@ reward. The policy that results makes the next round's mistakes.
 | plan | `Introspection` | attempts of the policy until one is right, 2 in training | the same, 3 in training |
 | plan | the next attempt | best of N = 16 of the policy's own, or a stronger model's | best of 4 of its own |
 | plan | rounds | 2 or 3, of all training problems | 10 iterations of 128 tasks |
-| roll out | `RecentAttempts` | a window: one earlier attempt | the same |
+| roll out | `RecentTurns` | a window: one earlier attempt | the same |
 | roll out | what follows an attempt | "incorrect, try again" | `check again` |
 | score | `TaskReward` | right or wrong, each attempt | the same |
 | credit | `BestOfN` | exp(r / tau), tau = 0.4 in the release; in the paper r less the mean of the prompt | as the release |
@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive
@@ -38,31 +38,13 @@ from longstride.envs.puzzles import Attempts
 from longstride.envs.puzzles.attempts import scores
 from longstride.methods import Constant, Credit, Reinforce, Sample
 from longstride.recipes.setups import puzzles
-from longstride.rollout.context import ContextPolicy, FullHistory
+from longstride.rollout.context import RecentTurns
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.planning import Planner, Sampler, Stages, by_group
 from longstride.rollout.players import Player
 from longstride.rollout.summary import Measure
 from longstride.stats import Ordering
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
-
-if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
-    from longstride.models.chat import ChatFormat
-
-
-class RecentAttempts(ContextPolicy):
-    """The task, the newest attempts and what followed them: a window that slides, so that the last attempt of a test
-    reads no more than training had."""
-
-    keep: Count = 1
-    """Earlier attempts that are read; one less than the release's `context_window`."""
-
-    def render(
-        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
-    ) -> list[int]:
-        left_out = max(0, len(sampled) - self.keep)
-        seen = [observations[0], *observations[left_out + 1 :]]
-        return FullHistory().render(chat, goal, seen, sampled[left_out:])
 
 
 class Introspection(Sampler):
@@ -185,7 +167,7 @@ RECIPE = puzzles.recipe(
     budget={"turns": ATTEMPTS},
     test_budget={"turns": ATTEMPTS},
     sampler=Introspection(),
-    context=RecentAttempts(),
+    context=RecentTurns(),
     credit=BestOfN(),
     loss=Reinforce(aggregation=Constant()),
     learner={"lr": 5e-4, "batch_samples": 32},

@@ -17,6 +17,6 @@ from longstride.rollout.summary import Measure, summarise
 
 __all__ = [
     "CompanionPlayer", "ContextPolicy", "Episode", "FullHistory", "Generation", "Groups", "LanguagePlayer",
-    "LatestObservation", "Measure", "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations", "RecentTurns",
-    "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "by_group", "summarise",
+    "LatestObservation", "Measure", "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations",
+    "RecentTurns", "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "by_group", "summarise",
 ]  # fmt: skip

@@ -1,8 +1,7 @@
 """RISE: recursive introspection. Qu et al., 2024, "Teaching Language Model Agents How to Self-Improve", arXiv 2407.18219.
 
 One problem becomes an episode of several attempts. The history is the policy's own failed attempts, so it learns from
-the mistakes that it makes; what it learns there is the best of N attempts that it makes with that history, weighted by
-reward. The policy that results makes the next round's mistakes.
+the mistakes that it makes: it imitates the best of N attempts that it makes after them, weighted by reward.
 
 | place | choice | paper and release (Llama 2, Llama 3 and Mistral of 7B and 8B) | here |
 |---|---|---|---|
@@ -132,14 +131,12 @@ class After(Measure):
         return counted[max(range(len(counted)), key=rank[self.by])][1] if counted else 0.0
 
 
-ATTEMPTS = 5
-"""Attempts of a test."""
+ATTEMPTS = 5  # of a test
 OUTCOMES = After(attempts=ATTEMPTS, by="majority"), After(attempts=ATTEMPTS, by="any")
 
 
 class ParallelAttempts(Strategy):
-    """First attempts alone, as many for a task as `Direct` makes one after the other, and `OUTCOMES` of them. The first
-    one is the episode that counts."""
+    """First attempts alone, as many as `Direct` makes one after the other, and `OUTCOMES` of them. The first counts."""
 
     @property
     def name(self) -> str:

@@ -13,11 +13,15 @@ LOCATIONS |= {
         "exact_recipe": "longstride.run.exact",
     },
     "task_source": {
+        "gymnasium": "longstride.adapters.gymnasium",
         "browser_gym": "longstride.web.browsergym",
         "miniwob": "longstride.web.miniwob",
         "web_benchmark": "longstride.web.benchmarks.source",
     },
-    "reward": {"judged_reward": "longstride.web.judging.judged"},
+    "reward": {
+        "environment_reward": "longstride.adapters.seeded",
+        "judged_reward": "longstride.web.judging.judged",
+    },
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {
         "judged": "longstride.web.judging.rubric",

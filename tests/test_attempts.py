@@ -4,13 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from longstride.methods.attempts import AttemptCredit, scores
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.exact.tabular import EnumerableMDP
-from longstride.methods.attempts import AttemptCredit, scores
 from longstride.methods.base import Credit
 
 

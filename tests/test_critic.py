@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from longstride.learner.critic import Critic
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from longstride.core.budget import Budget, StopReason
@@ -15,7 +16,6 @@ from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.exact.tabular import EnumerableMDP, Path
 from longstride.learner.config import LearnerConfig
-from longstride.learner.critic import Critic
 from longstride.learner.learner import Learner
 from longstride.learner.turn_critic import PREFIX, TurnCritic
 from longstride.methods import GAE

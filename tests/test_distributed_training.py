@@ -6,9 +6,9 @@ import socket
 from pathlib import Path
 
 import torch
+from longstride.rollout.rounds import PoolConfig
 from test_trainer import episodes_of, make_recipe, model_folder, rows_of  # noqa: F401
 
-from longstride.rollout.rounds import PoolConfig
 from longstride.run.evaluation import load_run
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe

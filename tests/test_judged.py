@@ -22,7 +22,7 @@ from longstride.core.errors import ConfigError, JudgeFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.models.load import BASE, load_policy
-from longstride.rewards import Reward, judges
+from longstride.rewards import Reward
 from longstride.rollout import Plan, Pool, PoolConfig, ScriptedPlayer
 from longstride.web.judging.judged import JudgedReward
 from longstride.web.judging.judges import OpenAIJudge
@@ -51,7 +51,7 @@ def _server():
 
 @pytest.fixture
 def server(_server, monkeypatch):
-    monkeypatch.setattr(judges, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 0.001)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     _server.reset()
     _server.always = reply(YES)

@@ -3,13 +3,13 @@
 from math import exp
 
 import pytest
+from longstride.methods.length import LengthPenalty
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.methods import Credit, GroupRelative
-from longstride.methods.length import LengthPenalty
 
 TASK = Task(id="t", source="s", goal="g", start="")
 

@@ -16,11 +16,11 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.envs.base import TaskSource
-from longstride.envs.sites import miniwob
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.rollout.episode import Episode
 from longstride.starts.demonstrators import MiniwobTasks
+from longstride.web import miniwob
 from longstride.web.chromium.host import host
 from longstride.web.miniwob import HOST, SEEDS, Miniwob, MiniwobEnv
 from longstride.web.miniwob_agent import SOLVED, MiniwobAgent

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from longstride.methods.progress import ProgressCredit, regret
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
@@ -11,7 +12,6 @@ from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.exact.tabular import EnumerableMDP
 from longstride.methods import Credit, GroupRelative
-from longstride.methods.progress import ProgressCredit, regret
 
 TASK = Task(id="t", source="s", goal="g", start="s")
 

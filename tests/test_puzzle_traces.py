@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import islice
 
 import pytest
+from longstride.recipes.grpo import RECIPE, TOKENS
 from pydantic import ValidationError
 
 from longstride.core.component import build
@@ -21,7 +22,6 @@ from longstride.envs.text import thought_of
 from longstride.models.chat import ChatFormat
 from longstride.models.load import SHIPPED, load_policy
 from longstride.models.tiny import build_tokenizer, words_of
-from longstride.recipes.grpo import RECIPE, TOKENS
 from longstride.rollout.context import KeepAll
 from longstride.run.evaluation import evaluate_policy
 from longstride.starts.demonstrators import Demo, Demonstrators

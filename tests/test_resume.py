@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from longstride.rollout.rounds import PoolConfig
 from test_trainer import OnePageTasks, Watcher, episodes_of, make_recipe, model_folder, rows_of  # noqa: F401
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.models.load import load_policy
-from longstride.rollout.rounds import PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.evaluation import load_run

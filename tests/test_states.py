@@ -2,6 +2,8 @@
 
 import random
 
+from longstride.rollout.states import SummaryStates
+
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.trajectory import Trajectory
@@ -9,7 +11,6 @@ from longstride.envs.puzzles import Iterated
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.rollout.planning import Planner, Sampler
-from longstride.rollout.states import SummaryStates
 
 SOURCE = Iterated()
 BUDGET = Budget(turns=3)

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from longstride.recipes.tti import RECIPE
 
 from longstride.core.component import build
 from longstride.core.config import dump_toml, load_toml
@@ -15,7 +16,6 @@ from longstride.envs.base import Mix, TaskSource
 from longstride.envs.sites import HELD_OUT, KINDS, make_world
 from longstride.envs.sites.demonstrator import Demonstrator
 from longstride.envs.sites.tasks import EmbeddedWeb, TaskFile, templates
-from longstride.recipes.tti import RECIPE
 from longstride.rewards import judge
 from longstride.run.recipe import Recipe
 from longstride.starts.demonstrators import run_now

@@ -3,6 +3,7 @@
 from itertools import islice
 
 import pytest
+from longstride.recipes.tti import RECIPE
 
 from longstride.core.trajectory import Trajectory
 from longstride.envs.sites.tasks import EmbeddedWeb
@@ -11,7 +12,6 @@ from longstride.learner.config import LearnerConfig
 from longstride.models.chat import ChatFormat
 from longstride.models.load import BASE, load_policy
 from longstride.models.tiny import TinyConfig, build_tokenizer
-from longstride.recipes.tti import RECIPE
 from longstride.rollout.context import KeepAll
 from longstride.run.evaluation import Result, evaluate_policy
 from longstride.starts.demonstrators import Sites

@@ -57,8 +57,8 @@ def run_claim(
 
     Returns:
         What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`,
-        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the recipe, by measure the final value
-        with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects` and
+        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the recipe, by measure
+        the final value with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects`,
         `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`,
         `command`, `seconds`.
 

@@ -97,9 +97,7 @@ class ExactRecipe(Experiment):
         return data
 
 
-def train_exact(
-    recipe: ExactRecipe, folder: Path, listener: "Listener | None" = None, resume: bool = False
-) -> None:
+def train_exact(recipe: ExactRecipe, folder: Path, listener: "Listener | None" = None, resume: bool = False) -> None:
     """Runs a recipe in a run folder; arguments and errors are those of `Experiment.train`.
 
     Each measurement is a metrics row of kind `eval` whose `measures` are one number a name (in a list, as for tasks).

@@ -7,7 +7,8 @@ and without a use are left out and their children stand in their place.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from longstride.envs.sites.page import MAX_ELEMENTS, clean
+from longstride.envs.sites.cleaning import clean
+from longstride.envs.sites.page import MAX_ELEMENTS
 from longstride.web.chromium.host import trouble
 
 if TYPE_CHECKING:

@@ -1,74 +1,64 @@
 """Advantages: the numbers of the papers by hand, and the expected gradient of every estimator over all trajectories of
 enumerable problems: the exact one, or one whose bias has a formula."""
 
-import itertools
-from collections.abc import Callable, Iterable
 from math import comb
 from typing import Any
 
 import numpy as np
 import pytest
+from estimators import all_of, by_formula, cosine, episode_of, weighted_scores
+from helpers import make_trajectory, make_turn
 
-from longstride.core.budget import Budget, StopReason
+from longstride.core.budget import StopReason
 from longstride.core.component import build
-from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.exact.tabular import EnumerableMDP, Path, bandit, random_mdp
 from longstride.methods import GAE, Credit, GroupRelative, StepRelative
-from longstride.methods.advantages import gae, group_advantages, mixed, progress
+from longstride.methods.advantages import gae, group_advantages, mixed
 
-PLAIN: dict[str, Any] = {"centre": "none", "scale": "none"}
-LOO: dict[str, Any] = {"centre": "leave_one_out", "scale": "none"}
-
-
-def turn(state: int = 0, ids: Iterable[int] = (0,), reward: float = 0.0, value: float = 0.0) -> Turn:
-    ids = list(ids)
-    return Turn(
-        [state], ids, [-1.0] * len(ids), [0] * len(ids), f"state {state}", "text", "go", reward=reward, value=value
-    )
+PLAIN: dict[str, Any] = {"baseline": "none", "normalize": "none"}
+LEAVE_ONE_OUT: dict[str, Any] = {"baseline": "leave_one_out", "normalize": "none"}
+VALUES = (0.7, -2.0, 1.3)
+"""Values of states that are anything but right."""
 
 
-def episode(
-    reward: float, turns: int | list[Turn] = 1, group: int = 0, stop: StopReason = StopReason.ENV_ENDED
-) -> Trajectory:
-    turns = turns if isinstance(turns, list) else [turn(k) for k in range(turns)]
-    task = Task(id="t", source="s", goal="g", start="s")
-    return Trajectory(task, 0, 0, Budget(), turns, stop, reward=reward, group=group)
+def state(number: int, ids: tuple[int, ...] = (0,), reward: float = 0.0, value: float = 0.0) -> Turn:
+    return make_turn(ids, [number], observation=f"state {number}", reward=reward, estimates={"value": value})
 
 
-def of_path(path: Path, group: int = 0) -> Trajectory:
-    """With values of the states that are anything but right."""
-    steps = zip(path.states, path.actions, path.rewards, strict=True)
-    turns = [turn(s, [a], r, value=(0.7, -2.0, 1.3)[s]) for s, a, r in steps]
-    return episode(sum(path.rewards), turns, group)
+def of_path(path: Path, ordinal: int, group: int) -> Trajectory:
+    found = episode_of(path, ordinal=ordinal, group=group)
+    for turn, s in zip(found.turns, path.states, strict=True):
+        turn.estimates["value"] = VALUES[s]
+    return found
 
 
-def weights(credit: Credit, episodes: list[Trajectory]) -> list[list[float]]:
-    return [s.weights for s in credit(episodes)]
+def advantages(credit: Credit, episodes: list[Trajectory]) -> list[list[float]]:
+    return [s.advantages for s in credit(episodes)]
 
 
 # By hand
 
 
-def test_the_advantage_of_a_step_is_divided_by_the_own_length_or_by_a_constant():
+def test_the_advantage_of_a_turn_is_divided_by_the_length_of_its_episode_or_by_a_constant():
     """AsyncWebRL: r = 1, 1, 0, 0 and T = 5, 5, 12, 13."""
-    group = [episode(r, t) for r, t in ((1, 5), (1, 5), (0, 12), (0, 13))]
-    own, constant = GroupRelative(length="turns"), GroupRelative(length=10.0)
+    group = [make_trajectory(turns, reward) for reward, turns in ((1, 5), (1, 5), (0, 12), (0, 13))]
+    own, constant = GroupRelative(length_divisor="turns"), GroupRelative(length_divisor=10.0)
     for credit, expected in ((own, [0.2, 0.2, -1 / 12, -1 / 13]), (constant, [0.1, 0.1, -0.1, -0.1])):
-        found = weights(credit, group)
+        found = advantages(credit, group)
         assert len(found) == 35
         assert [found[k][0] for k in (0, 5, 10, 22)] == pytest.approx(expected)
 
 
-def test_each_is_held_against_the_others_of_its_group():
+def test_leave_one_out_compares_each_episode_with_the_others_of_its_group():
     """LOOP: r = 1, 0, 0, 1, 0, 0."""
-    found = group_advantages([1, 0, 0, 1, 0, 0], [3] * 6, **LOO)
+    found = group_advantages([1, 0, 0, 1, 0, 0], [3] * 6, **LEAVE_ONE_OUT)
     np.testing.assert_allclose(found, [0.8, -0.4, -0.4, 0.8, -0.4, -0.4])
     mean = group_advantages([1, 0, 0, 1, 0, 0], [3] * 6, "mean", "none")
     np.testing.assert_allclose(found, mean * 6 / 5)
 
 
-def test_groups_are_found_in_any_order_and_scales_are_those_of_group_batch_and_constant():
+def test_groups_may_come_in_any_order_and_every_baseline_and_divisor_is_as_documented():
     r, g = [1.0, 4.0, 0.0, 0.0], [7, 2, 7, 2]
     np.testing.assert_allclose(group_advantages(r, g), [1, 1, -1, -1])
     np.testing.assert_allclose(group_advantages(r, g, "mean", 2.0), [0.25, 1, -0.25, -1])
@@ -78,59 +68,56 @@ def test_groups_are_found_in_any_order_and_scales_are_those_of_group_batch_and_c
     assert group_advantages([], []).shape == (0,)
 
 
-@pytest.mark.parametrize("centre", ["mean", "leave_one_out", "batch"])
-@pytest.mark.parametrize("scale", ["std", "batch_std", "none"])
-def test_equal_rewards_give_exactly_nothing(centre, scale):
-    assert not group_advantages([0.1] * 3 + [0.1 + 1e-9], [0, 0, 0, 0], centre, scale).any()  # means of 0.1 are rounded
+@pytest.mark.parametrize("baseline", ["mean", "leave_one_out", "batch"])
+@pytest.mark.parametrize("normalize", ["std", "batch_std", "none"])
+def test_equal_rewards_give_exactly_zero(baseline, normalize):
+    rewards = [0.1] * 3 + [0.1 + 1e-9]  # their mean is rounded
+    assert not group_advantages(rewards, [0, 0, 0, 0], baseline, normalize).any()
 
 
-def test_one_without_others_has_no_advantage_over_them():
-    assert group_advantages([5.0, 1.0, 0.0], [0, 1, 1], **LOO).tolist() == [0.0, 1.0, -1.0]
+def test_an_episode_alone_in_its_group_has_no_advantage_under_leave_one_out():
+    assert group_advantages([5.0, 1.0, 0.0], [0, 1, 1], **LEAVE_ONE_OUT).tolist() == [0.0, 1.0, -1.0]
 
 
 @pytest.mark.parametrize("successes", range(9))
-def test_what_a_group_is_pushed_in_all_is_largest_at_half_success(successes):
+def test_the_absolute_advantages_of_a_group_are_largest_at_half_success(successes):
     """DARS: sum |A| / n is 2 a (1 - a), and twice the square root of a (1 - a) with the deviation."""
     r, a = [1.0] * successes + [0.0] * (8 - successes), successes / 8
     assert np.abs(group_advantages(r, [0] * 8, "mean", "none")).mean() == pytest.approx(2 * a * (1 - a))
     assert np.abs(group_advantages(r, [0] * 8)).mean() == pytest.approx(2 * (a * (1 - a)) ** 0.5)
 
 
-def test_mixed_groups_alone_are_kept_and_what_remains_is_the_same():
-    group = [episode(r, group=g) for r, g in ((1, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 2))]
-    assert mixed([t.reward for t in group], [t.group for t in group]).tolist() == [False] * 2 + [True] * 2 + [False] * 2
-    assert weights(GroupRelative(), group) == [[0], [0], [1], [-1], [0], [0]]
-    assert weights(GroupRelative(mixed_only=True), group) == [[1], [-1]]
-    assert weights(GroupRelative(mixed_only=True), group[:2]) == []
+def test_groups_of_equal_rewards_are_left_out_where_asked_and_the_others_stay_as_they_are():
+    rewards_and_groups = ((1, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 2))
+    group = [make_trajectory(reward=r, group=g) for r, g in rewards_and_groups]
+    assert mixed(*zip(*rewards_and_groups, strict=True)).tolist() == [False] * 2 + [True] * 2 + [False] * 2
+    assert advantages(GroupRelative(), group) == [[0], [0], [1], [-1], [0], [0]]
+    assert advantages(GroupRelative(drop_zero_variance=True), group) == [[1], [-1]]
+    assert advantages(GroupRelative(drop_zero_variance=True), group[:2]) == []
 
 
 @pytest.mark.parametrize("credit", [GroupRelative(), StepRelative(), GAE(), GAE(values="group", whiten=True)])
 def test_a_failed_episode_is_in_no_mean_and_a_turn_without_tokens_is_no_sample(credit):
-    played = [episode(1, [turn(0, [4, 5]), turn(1, [])]), episode(0, [turn(0, [6])])]
-    failed = episode(0, 3, stop=StopReason.INFRA_FAILURE)
+    played = [make_trajectory([state(0, (4, 5)), state(1, ())], 1), make_trajectory([state(0, (6,))], 0)]
+    failed = make_trajectory(3, stop=StopReason.INFRA_FAILURE)
     assert credit([*played, failed]) == credit(played)
     assert [s.sampled_ids for s in credit(played)] == [[4, 5], [6]]
     assert credit([failed]) == [] == credit([])
-    assert credit([episode(0, [], group=1, stop=StopReason.CONTEXT)]) == []
-
-
-def test_samples_know_their_episode_and_group():
-    (sample,) = GroupRelative()([episode(1, [turn(3, [4, 5])], group=8)])
-    assert (sample.prompt_ids, sample.logprobs, sample.episode, sample.group) == ([3], [-1, -1], 0, 8)
+    assert credit([make_trajectory([], group=1, stop=StopReason.CONTEXT)]) == []
 
 
 def test_turns_are_compared_with_turns_in_the_same_state_of_the_same_group():
     """Both were in state 0, each took another way from there; state 0 of another group is another state."""
     group = [
-        episode(1, [turn(0), turn(1)]),
-        episode(0, [turn(0), turn(2)]),
-        episode(1, [turn(0)], group=1),
-        episode(1, [turn(0)], group=1),
+        make_trajectory([state(0), state(1)], 1),
+        make_trajectory([state(0), state(2)], 0),
+        make_trajectory([state(0)], 1, group=1),
+        make_trajectory([state(0)], 1, group=1),
     ]
-    credit = StepRelative(centre="mean", scale="none", step_weight=2.0, discount=0.5)
+    credit = StepRelative(baseline="mean", normalize="none", step_weight=2.0, discount=0.5)
     by_hand = [0.5 + 2 * 0.25, 0.5, -0.5 - 2 * 0.25, -0.5, 0, 0]  # returns to go from state 0: 0.5 and 0
-    assert [w for (w,) in weights(credit, group)] == pytest.approx(by_hand)
-    assert [w for (w,) in weights(credit.model_copy(update={"length": "turns"}), group)] == pytest.approx(
+    assert [a for (a,) in advantages(credit, group)] == pytest.approx(by_hand)
+    assert [a for (a,) in advantages(credit.replace(length_divisor="turns"), group)] == pytest.approx(
         [x / 2 for x in by_hand[:4]] + [0, 0]
     )
 
@@ -151,79 +138,65 @@ def test_truncation_bootstraps_and_termination_does_not():
 
 
 def test_a_truncated_episode_goes_on_from_the_value_of_its_last_state():
-    def against_a_success(stop: StopReason) -> list[list[float]]:
-        return weights(GAE(values="group"), [episode(1, 2), episode(0, 2, stop=stop)])[2:]
+    def beside_a_success(stop: StopReason) -> list[list[float]]:
+        return advantages(GAE(values="group"), [make_trajectory(2, 1), make_trajectory(2, 0, stop=stop)])[2:]
 
-    assert against_a_success(StopReason.ANSWERED) == [[-1], [-1]]
-    assert against_a_success(StopReason.TURNS) == [[0], [0]]  # its state is worth 1, and nobody saw what came of it
+    assert beside_a_success(StopReason.ANSWERED) == [[-1], [-1]]
+    for stop in (StopReason.TURNS, StopReason.TOKENS, StopReason.ENV_TRUNCATED, StopReason.MARK):
+        assert beside_a_success(stop) == [[0], [0]]  # its state is worth 1, and nobody saw what came of it
 
 
-def test_a_critics_values_are_those_of_the_turns_and_its_targets_are_lambda_returns():
+def test_gae_reads_the_values_that_a_critic_estimated_and_its_targets_are_lambda_returns():
     """delta = 1 + 0.5 * 2 - 3 = -1 and 2 - 2 = 0 where it ended; 2 + 0.5 * 2 - 2 = 1 where a budget ended it."""
-    turns = lambda: [turn(0, [4, 5], 1.0, 3.0), turn(1, [6], 2.0, 2.0)]  # noqa: E731
-    ended, cut = (episode(3, turns(), stop=s) for s in (StopReason.ENV_ENDED, StopReason.TURNS))
-    failed = episode(3, turns(), stop=StopReason.INFRA_FAILURE)
+    turns = lambda: [state(0, (4, 5), 1.0, 3.0), state(1, (6,), 2.0, 2.0)]  # noqa: E731
+    ended, cut = (make_trajectory(turns(), 3, stop=s) for s in (StopReason.ENV_ENDED, StopReason.TURNS))
+    failed = make_trajectory(turns(), 3, stop=StopReason.INFRA_FAILURE)
     credit = GAE(values="critic", discount=0.5, lam=0.5)
-    assert weights(credit, [ended, failed, cut]) == [[-1, -1], [0], [-0.75, -0.75], [1]]
+    assert advantages(credit, [ended, failed, cut]) == [[-1, -1], [0], [-0.75, -0.75], [1]]
     for whiten in (False, True):
-        found = credit.model_copy(update={"whiten": whiten}).targets([ended, failed, cut])
+        found = credit.replace(whiten=whiten).targets([ended, failed, cut])
         assert found == [[2, 2], [], [2.25, 3]]
-    silent = episode(1, [turn(0, [], value=0.5), turn(1, [4, 5], value=0.25)])
-    over = GAE(values="critic", over="tokens", discount=0.5)
-    assert weights(over, [silent]) == [[0.25, 0.75]] and over.targets([silent]) == [[0.25, 0.5]]
+    silent = make_trajectory([state(0, (), value=0.5), state(1, (4, 5), value=0.25)], 1)
+    over_tokens = GAE(values="critic", over="tokens", discount=0.5)
+    assert advantages(over_tokens, [silent]) == [[0.25, 0.75]] and over_tokens.targets([silent]) == [[0.25, 0.5]]
+
+
+def test_gae_asks_for_estimates_only_where_its_values_are_a_critics():
+    assert [GAE.model_validate({"values": v}).estimates for v in ("none", "group", "critic")] == [
+        frozenset(), frozenset(), frozenset({"value"}),
+    ]  # fmt: skip
 
 
 def test_over_tokens_the_last_token_of_a_turn_takes_its_reward():
-    found = weights(GAE(over="tokens", discount=0.5), [episode(3, [turn(0, [1, 2], reward=1), turn(1, [3, 4])])])
-    assert found == [[1 * 0.5 + 2 / 8, 1 + 2 / 4], [1, 2]]  # 1 for the first turn, 2 by the evaluator
-    found = weights(GAE(over="turns", discount=0.5), [episode(3, [turn(0, [1, 2], reward=1), turn(1, [3, 4])])])
-    assert found == [[2, 2], [2, 2]]
+    episode = make_trajectory([state(0, (1, 2), reward=1), state(1, (3, 4))], 3)  # 1 for a turn, 2 by the verdict
+    assert advantages(GAE(over="tokens", discount=0.5), [episode]) == [[1 * 0.5 + 2 / 8, 1 + 2 / 4], [1, 2]]
+    assert advantages(GAE(over="turns", discount=0.5), [episode]) == [[2, 2], [2, 2]]
 
 
-def test_whitened_weights_have_mean_0_and_deviation_1_over_all_tokens():
-    found = weights(GAE(whiten=True), [episode(1, [turn(0, [1, 2, 3])]), episode(0, [turn(0, [4])])])
-    flat = np.array([w for ws in found for w in ws])
-    assert [len(ws) for ws in found] == [3, 1]
+def test_whitened_advantages_have_mean_0_and_deviation_1_over_all_tokens():
+    episodes = [make_trajectory([state(0, (1, 2, 3))], 1), make_trajectory([state(0, (4,))], 0)]
+    found = advantages(GAE(whiten=True), episodes)
+    flat = np.array([a for of_turn in found for a in of_turn])
+    assert [len(of_turn) for of_turn in found] == [3, 1]
     np.testing.assert_allclose([flat.mean(), flat.std()], [0, 1], atol=1e-12)
     np.testing.assert_allclose(flat * np.sqrt(3), [1, 1, 1, -3], atol=1e-12)
 
 
-def test_progress_adds_up_to_what_was_gained():
-    np.testing.assert_allclose(progress([0.25, 0.75, 0.5, 1.0]), [0.5, -0.25, 0.5])
-    assert progress([0.3, 0.1, 0.9]).sum() == pytest.approx(0.6)
-
-
-@pytest.mark.parametrize("credit", [GroupRelative(scale=2.0, length="turns"), StepRelative(), GAE(lam=0.9)])
+@pytest.mark.parametrize("credit", [GroupRelative(normalize=2.0, length_divisor="turns"), StepRelative(), GAE(lam=0.9)])
 def test_credit_is_built_again_from_its_data(credit):
     assert build(Credit, credit.as_data()) == credit
 
 
-# Against all trajectories
+# Expected gradients over all trajectories
 
 
 def expected_gradient(problem: EnumerableMDP, logits: np.ndarray, credit: Credit, sizes: tuple[int, ...]) -> np.ndarray:
-    """The exact mean of the estimate from groups of these sizes: weights times scores over the episodes that count."""
-    policy, total = problem.policy(logits), np.zeros_like(logits)
+    """The exact mean of the estimate from groups of these sizes, per episode that counts."""
+    policy, total, paths = problem.policy(logits), np.zeros_like(logits), list(problem.trajectories(logits))
     groups = [g for g, n in enumerate(sizes) for _ in range(n)]
-    for paths in itertools.product(problem.trajectories(logits), repeat=len(groups)):
-        episodes = [of_path(p, g) for p, g in zip(paths, groups, strict=True)]
-        for n, t in enumerate(episodes):
-            t.ordinal = n
-        samples = credit(episodes)
-        counted = len({s.episode for s in samples})
-        for s in samples:
-            state, action = s.prompt_ids[0], s.sampled_ids[0]
-            score = -policy[state] + (np.arange(policy.shape[1]) == action)
-            total[state] += np.prod([p.probability for p in paths]) * s.weights[0] * score / counted
-    return total
-
-
-def by_formula(problem: EnumerableMDP, logits: np.ndarray, weight: Callable[[Path, int], float]) -> np.ndarray:
-    """Sum over paths and turns of probability, weight and score."""
-    policy, total = problem.policy(logits), np.zeros_like(logits)
-    for path in problem.trajectories(logits):
-        for t, (s, a) in enumerate(zip(path.states, path.actions, strict=True)):
-            total[s] += path.probability * weight(path, t) * (-policy[s] + (np.arange(policy.shape[1]) == a))
+    for drawn, chance in all_of(*[paths] * len(groups)):
+        samples = credit([of_path(p, n, g) for n, (p, g) in enumerate(zip(drawn, groups, strict=True))])
+        total += chance * weighted_scores(policy, samples) / max(len({s.episode for s in samples}), 1)
     return total
 
 
@@ -232,21 +205,17 @@ def problem_of(seed: int = 18, discount: float = 1.0) -> tuple[EnumerableMDP, np
     return random_mdp(rng, 3, 2, 2, stochastic=False, discount=discount), rng.normal(size=(3, 2))
 
 
-def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    return float((a * b).sum() / np.linalg.norm(a) / np.linalg.norm(b))
-
-
 @pytest.mark.parametrize(
     ("credit", "sizes", "factor"),
     [
         (GroupRelative(**PLAIN), (1,), 1.0),
-        (GroupRelative(**PLAIN, length=10.0), (1,), 0.1),
-        (GroupRelative(**LOO), (2,), 1.0),
-        (GroupRelative(**LOO), (3,), 1.0),
-        (GroupRelative(centre="mean", scale="none"), (2,), 1 / 2),
-        (GroupRelative(centre="mean", scale="none"), (3,), 2 / 3),
-        (GroupRelative(centre="mean", scale=4.0), (2,), 1 / 8),
-        (GroupRelative(centre="batch", scale="none"), (1, 2), 2 / 3),
+        (GroupRelative(**PLAIN, length_divisor=10.0), (1,), 0.1),
+        (GroupRelative(**LEAVE_ONE_OUT), (2,), 1.0),
+        (GroupRelative(**LEAVE_ONE_OUT), (3,), 1.0),
+        (GroupRelative(baseline="mean", normalize="none"), (2,), 1 / 2),
+        (GroupRelative(baseline="mean", normalize="none"), (3,), 2 / 3),
+        (GroupRelative(baseline="mean", normalize=4.0), (2,), 1 / 8),
+        (GroupRelative(baseline="batch", normalize="none"), (1, 2), 2 / 3),
         (GAE(), (1,), 1.0),
         (GAE(values="group"), (2,), 1.0),
         (GAE(values="group"), (3,), 1.0),
@@ -286,33 +255,35 @@ def test_dividing_by_the_deviation_of_other_rewards_points_elsewhere():
     assert cosine(found, problem.gradient(logits)) < 0.999
 
 
-def test_dividing_by_the_own_length_follows_the_return_per_turn():
+def test_dividing_by_the_length_of_the_episode_follows_the_return_per_turn():
     problem, logits = problem_of()
-    found = expected_gradient(problem, logits, GroupRelative(**PLAIN, length="turns"), (1,))
+    found = expected_gradient(problem, logits, GroupRelative(**PLAIN, length_divisor="turns"), (1,))
     per_turn = by_formula(problem, logits, lambda path, t: sum(path.rewards) / len(path.actions))
     np.testing.assert_allclose(found, per_turn, atol=1e-12)
     assert cosine(found, problem.gradient(logits)) < 0.999
 
 
-def test_leaving_out_groups_without_spread_makes_the_step_larger_where_they_are_many():
+def test_leaving_out_groups_of_equal_rewards_makes_the_step_larger_where_they_are_many():
     """Of two groups of two, each mixed with probability m: (2 - m) times the gradient that counts them all."""
     problem, logits = bandit([1.0, 0.0, 0.0]), np.log([[0.2, 0.5, 0.3]])
     m = 2 * 0.2 * 0.8
-    every = expected_gradient(problem, logits, GroupRelative(centre="mean", scale="none"), (2, 2))
-    some = expected_gradient(problem, logits, GroupRelative(centre="mean", scale="none", mixed_only=True), (2, 2))
+    every = expected_gradient(problem, logits, GroupRelative(baseline="mean", normalize="none"), (2, 2))
+    some = expected_gradient(
+        problem, logits, GroupRelative(baseline="mean", normalize="none", drop_zero_variance=True), (2, 2)
+    )
     np.testing.assert_allclose(every, problem.gradient(logits) / 2, atol=1e-12)
     np.testing.assert_allclose(some, (2 - m) * every, atol=1e-12)
 
 
-def test_whitened_returns_of_one_step_are_rewards_whitened_over_the_batch():
+def test_whitening_one_step_returns_is_whitening_rewards_over_the_batch():
     problem, logits = bandit([1.0, 0.25, 0.0]), np.log([[0.2, 0.5, 0.3]])
     whitened = expected_gradient(problem, logits, GAE(whiten=True), (3,))
-    batch = GroupRelative(centre="batch", scale="batch_std")
+    batch = GroupRelative(baseline="batch", normalize="batch_std")
     np.testing.assert_allclose(whitened, expected_gradient(problem, logits, batch, (1, 1, 1)), atol=1e-12)
     assert cosine(whitened, problem.gradient(logits)) < 1 - 1e-6
 
 
-def test_without_lambda_1_values_that_are_not_the_policys_own_bias():
+def test_below_lambda_1_values_that_are_not_the_policys_own_bias_the_gradient():
     """At lam = 0 a turn gets its reward and what another episode earns on average from the next turn on."""
     problem, logits = problem_of()
     later = sum(p.probability * p.rewards[1] for p in problem.trajectories(logits) if len(p.actions) > 1)
@@ -325,7 +296,7 @@ def test_without_lambda_1_values_that_are_not_the_policys_own_bias():
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.5, 1.0])
-def test_the_policys_own_values_bias_at_no_lambda(lam):
+def test_the_policys_own_values_bias_the_gradient_at_no_lambda(lam):
     problem, logits = problem_of()
     values_H_S = (problem.policy(logits) * problem.action_values(logits)).sum(2)
     found = by_formula(
@@ -335,7 +306,7 @@ def test_the_policys_own_values_bias_at_no_lambda(lam):
     np.testing.assert_allclose(found, problem.gradient(logits), atol=1e-12)
 
 
-def test_a_discount_leaves_out_its_factor_in_front_of_a_turn():
+def test_a_discount_leaves_out_the_factor_in_front_of_each_turn():
     problem, logits = problem_of(discount=0.5)
     found = expected_gradient(problem, logits, GAE(discount=0.5), (1,))
     to_go = by_formula(problem, logits, lambda path, t: sum(0.5**k * r for k, r in enumerate(path.rewards[t:])))
@@ -347,14 +318,14 @@ def test_a_discount_leaves_out_its_factor_in_front_of_a_turn():
     assert not np.allclose(found, in_front, atol=1e-3)
 
 
-def test_a_state_weighs_as_often_as_others_come_there():
+def test_in_step_relative_credit_a_state_weighs_as_often_as_other_episodes_come_there():
     """A tree of two steps: state 0, then 1 or 2 by the action; nobody comes to a state twice."""
     moves = np.zeros((4, 2, 4))
     moves[0, 0, 1] = moves[0, 1, 2] = moves[1:, :, 3] = 1
     rewards, logits = np.random.default_rng(4).normal(size=(4, 2)), np.random.default_rng(5).normal(size=(4, 2))
     problem = EnumerableMDP(moves, rewards, np.eye(4)[0], np.arange(4) == 3, horizon=2)
-    came_S = np.append([1.0], problem.policy(logits)[0])
-    found = expected_gradient(problem, logits, StepRelative(**LOO, discount=1.0), (2,))
-    steps = by_formula(problem, logits, lambda path, t: came_S[path.states[t]] * sum(path.rewards[t:]))
+    visits_S = np.append([1.0], problem.policy(logits)[0])
+    found = expected_gradient(problem, logits, StepRelative(**LEAVE_ONE_OUT, discount=1.0), (2,))
+    steps = by_formula(problem, logits, lambda path, t: visits_S[path.states[t]] * sum(path.rewards[t:]))
     np.testing.assert_allclose(found, problem.gradient(logits) + steps, atol=1e-12)
     assert cosine(found, problem.gradient(logits)) < 0.999

@@ -13,6 +13,7 @@ LOCATIONS |= {
         "exact_recipe": "longstride.run.exact",
     },
     "task_source": {
+        "dataset": "longstride.adapters.dataset",
         "gymnasium": "longstride.adapters.gymnasium",
         "browser_gym": "longstride.web.browsergym",
         "miniwob": "longstride.web.miniwob",
@@ -24,6 +25,8 @@ LOCATIONS |= {
     },
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {
+        "number": "longstride.adapters.matching",
+        "regex": "longstride.adapters.matching",
         "judged": "longstride.web.judging.rubric",
         "program_html": "longstride.web.judging.webarena",
         "rubric": "longstride.web.judging.rubric",

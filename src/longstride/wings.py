@@ -17,6 +17,7 @@ LOCATIONS |= {
         "gymnasium": "longstride.adapters.gymnasium",
         "browser_gym": "longstride.web.browsergym",
         "miniwob": "longstride.web.miniwob",
+        "textarena": "longstride.adapters.textarena",
         "web_benchmark": "longstride.web.benchmarks.source",
     },
     "reward": {

@@ -16,6 +16,7 @@ LOCATIONS |= {
         "dataset": "longstride.adapters.dataset",
         "gymnasium": "longstride.adapters.gymnasium",
         "browser_gym": "longstride.web.browsergym",
+        "mcp": "longstride.adapters.mcp",
         "miniwob": "longstride.web.miniwob",
         "textarena": "longstride.adapters.textarena",
         "web_benchmark": "longstride.web.benchmarks.source",

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from longstride.adapters.foreign import require, short
+from longstride.adapters.foreign import bounded, require, short
 from longstride.adapters.matching import broken, last_number
 from longstride.core.errors import TaskError
 from longstride.core.numbers import Share
@@ -114,6 +114,7 @@ class Dataset(TaskSource):
             reference = str(reference)
         if self.match != "none" and not (isinstance(reference, str) and reference.strip()):
             raise TaskError(f"{place}: expected a text or a number as {self.answer!r}, got {short(reference)}")
+        goal = bounded(goal, len(goal))
         if self.mark:
             goal = f"{goal}\nEnd with {self.mark} and the answer."
         return Task(

@@ -70,8 +70,9 @@ def number(value: Any, what: str) -> float:
 
 
 def bounded(text: str, limit: int = MAX_TEXT) -> str:
-    """A text without terminal colours, of at most so many characters; what is left out is said at its end."""
-    plain = _TERMINAL.sub("", text)
+    """A text without terminal colours and halves of characters, of at most so many characters; what is left out is said
+    at its end."""
+    plain = _TERMINAL.sub("", text).encode(errors="replace").decode()
     return plain if len(plain) <= limit else f"{plain[:limit]}\n({len(plain) - limit} characters left out)"
 
 

@@ -103,7 +103,7 @@ def test_only_the_tools_that_are_named_may_be_used(tmp_path) -> None:
         ("hang", r"did not answer tools/call within 1 s"),
         ("flood", r"sent a message of more than \d+ bytes"),
         ("list", r"answered tools/call with \['no', 'object'\]; expected an object"),
-        ("schema", r"a server's schema cannot be followed: .*127\.0\.0\.1:9"),
+        ("schema", r"the schema of tool 'add' cannot be followed: .*127\.0\.0\.1:9"),
         ("nameless", r"lists a tool .*'two words'.*expected a name without spaces"),
         ("endless", r"more than 200 tools or pages of tools"),
     ],
@@ -144,13 +144,13 @@ def test_a_program_that_is_not_there_is_refused_with_the_recipe(tmp_path) -> Non
 def test_patterns_of_a_server_are_not_searched_for_and_nothing_is_fetched() -> None:
     tool = Tool("t", {"properties": {"w": {"pattern": "(a+)+$"}}, "patternProperties": {"(x+)+y": {"type": "integer"}}})
     evil = {"w": "a" * 50 + "!", "x" * 50: 1}
-    assert misfit(evil, {**tool.schema, "additionalProperties": False}) == ""
+    assert misfit(evil, {**tool.schema, "additionalProperties": False}, "t") == ""
     assert parse(f"t {json.dumps(evil)}", {"t": tool}) == ("t", evil)
     with pytest.raises(EnvFailure, match="not a JSON schema"):
-        misfit({}, {"type": 7})
+        misfit({}, {"type": 7}, "t")
     with pytest.raises(EnvFailure, match="cannot be followed"):
-        misfit({}, {"$ref": "#"})
-    assert misfit({"n": 10**4000}, {"properties": {"n": {"multipleOf": 0.5}}}) == "a number is too large"
+        misfit({}, {"$ref": "#"}, "t")
+    assert misfit({"n": 10**4000}, {"properties": {"n": {"multipleOf": 0.5}}}, "t") == "a number is too large"
     assert read_object('{"a": 1.5}') == {"a": 1.5}
 
 

@@ -18,6 +18,7 @@ LOCATIONS |= {
         "browser_gym": "longstride.web.browsergym",
         "mcp": "longstride.adapters.mcp",
         "miniwob": "longstride.web.miniwob",
+        "openenv": "longstride.adapters.openenv",
         "textarena": "longstride.adapters.textarena",
         "web_benchmark": "longstride.web.benchmarks.source",
     },

@@ -62,7 +62,7 @@ def parse(text: str, tools: Mapping[str, Tool]) -> Call | str:
     arguments = read_object(rest or "{}")
     if isinstance(arguments, str):
         return f"{name} takes {signature(tools[name].schema)}; {arguments}"
-    problem = misfit(arguments, tools[name].schema)
+    problem = misfit(arguments, tools[name].schema, f"tool {name!r}")
     return f"{name}: {problem}" if problem else Call(name, arguments)
 
 
@@ -80,11 +80,11 @@ def read_object(text: str) -> dict[str, Any] | str:
     return found if isinstance(found, dict) else f"{short(text, 40)} is not a JSON object"
 
 
-def misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+def misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any], what: str) -> str:
     """Where arguments do not fit a schema, in words; empty where they do.
 
     Raises:
-        EnvFailure: the schema is none, or refers to something outside itself.
+        EnvFailure: the schema is none, or refers to something outside itself; `what` says whose it is.
     """
     jsonschema, referencing = require("jsonschema", "mcp"), require("referencing", "mcp")
     try:
@@ -92,9 +92,9 @@ def misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
         errors = _validator()(schema, registry=referencing.Registry()).iter_errors(arguments)
         first = min(errors, key=lambda e: list(map(str, e.absolute_path)), default=None)
     except jsonschema.SchemaError as e:
-        raise EnvFailure(f"a server's schema is not a JSON schema: {e.message[:200]}") from e
+        raise EnvFailure(f"the schema of {what} is not a JSON schema: {e.message[:200]}") from e
     except (referencing.exceptions.Unresolvable, RecursionError) as e:
-        raise EnvFailure(f"a server's schema cannot be followed: {str(e)[:200]}") from e
+        raise EnvFailure(f"the schema of {what} cannot be followed: {str(e)[:200]}") from e
     except OverflowError:
         return "a number is too large"
     if first is None:

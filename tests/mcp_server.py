@@ -17,7 +17,8 @@ TOOLS = [
     {
         "name": "shelf", "description": "Says what stands on a shelf.",
         "inputSchema": {
-            "type": "object", "properties": {"row": {"enum": ["top", "low"]}, "word": {"type": "string", "pattern": "(a+)+$"}},
+            "type": "object",
+            "properties": {"row": {"enum": ["top", "low"]}, "word": {"type": "string", "pattern": "(a+)+$"}},
         },
     },
     {"name": "env", "description": "", "inputSchema": {"type": "object"}},
@@ -63,7 +64,12 @@ for line in sys.stdin:
         first = "cursor" not in asked["params"]
         tools = TOOLS[:2] if first else TOOLS[2:]
         if HOW == "schema":
-            tools = [{"name": "add", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/a"}}}}]
+            tools = [
+                {
+                    "name": "add",
+                    "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/a"}}},
+                }
+            ]
         if HOW == "nameless":
             tools = [{"name": "two words", "inputSchema": {}}]
         more = {"nextCursor": "2"} if first and HOW != "schema" or HOW == "endless" else {}

@@ -1,4 +1,4 @@
-"""An OpenEnv server in the terms of its protocol: guess a number, with a clue each time; `how` says how it misbehaves."""
+"""An OpenEnv server in the terms of its protocol: guess a number, with a clue each time; `how` names a misbehaviour."""
 
 import asyncio
 import json

@@ -50,7 +50,7 @@ def batch(trajectories: Sequence[Trajectory], credit: Credit | None = None, seed
 
 def estimated(critic: Critic, trajectories: Sequence[Trajectory]) -> list[list[float]]:
     """The value of each turn."""
-    critic.before_update(batch(trajectories))
+    critic.estimate(trajectories)
     return [[turn.estimates["value"] for turn in t.turns] for t in trajectories]
 
 
@@ -198,11 +198,14 @@ class Counts:
     def __init__(self) -> None:
         self.seen = torch.zeros(16)
 
-    def before_update(self, batch: CriticBatch) -> dict[str, float]:
-        assert len(batch.experience.records) >= len(batch.trajectories) and isinstance(batch.credit, NoveltyCredit)
-        for t in batch.trajectories:
+    def estimate(self, trajectories: Sequence[Trajectory]) -> None:
+        for t in trajectories:
             for turn in t.turns:
                 turn.estimates["novelty"] = 1 / (1 + float(self.seen[len(turn.sampled_ids)]))
+
+    def before_update(self, batch: CriticBatch) -> dict[str, float]:
+        assert len(batch.experience.records) >= len(batch.trajectories) and isinstance(batch.credit, NoveltyCredit)
+        self.estimate(batch.trajectories)
         return {"novelty_before": sum(u.estimates["novelty"] for t in batch.trajectories for u in t.turns)}
 
     def after_update(self, batch: CriticBatch) -> dict[str, float]:

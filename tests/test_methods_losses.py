@@ -156,8 +156,10 @@ def test_a_loss_is_built_again_from_its_data(loss: Loss):
 ESTIMATORS = ("k1", "k2", "k3", "k3+")
 
 
-def estimate(name: str, logp: Tensor, reference: Tensor) -> Tensor:
-    return KL.model_validate({"estimator": name})(logp, reference)[0]
+def estimate(name: str, logp: Tensor, reference: Tensor, sequences: Sequence[int] = (), level: str = "token") -> Tensor:
+    """The estimates of tokens, each of a sequence of its own unless told otherwise."""
+    tokens = Batch({REFERENCE: reference}, torch.tensor(sequences or range(len(logp))))
+    return KL.model_validate({"estimator": name, "level": level})(logp, tokens)[0]
 
 
 @pytest.mark.parametrize(
@@ -202,6 +204,30 @@ def test_means_and_gradients_of_the_kl_estimates_over_all_tokens_of_a_distributi
         torch.testing.assert_close(gradients[name], forward)
     torch.testing.assert_close(gradients["k3"], backward)
     assert torch.cosine_similarity(gradients["k3"], forward, 0) < 0.99
+
+
+def test_at_sequence_level_the_kl_estimates_are_of_the_distribution_of_sequences():
+    """All sequences of two tokens, the second of which depends on the first: what the first does to the divergence of
+    the second is part of the gradient, and is not at token level."""
+    rng = torch.Generator().manual_seed(3)
+    logits = torch.randn(4, 3, generator=rng, dtype=torch.float64).requires_grad_()
+    other = torch.randn(4, 3, generator=rng, dtype=torch.float64).log_softmax(1)
+    pairs = torch.cartesian_prod(torch.arange(3), torch.arange(3))
+    of = lambda logp: torch.stack([logp[3][pairs[:, 0]], logp[pairs[:, 0], pairs[:, 1]]], 1)  # noqa: E731
+    logp_N_2, reference_N_2 = of(logits.log_softmax(1)), of(other)
+    p_N, q_N = logp_N_2.sum(1).exp(), reference_N_2.sum(1).exp()
+    exact = divergence(p_N, q_N)
+    (gradient,) = torch.autograd.grad(exact, logits, retain_graph=True)
+    for name, value_fits, gradient_fits in (("k1", True, False), ("k2", False, True), ("k3+", True, True)):
+        for level in ("sequence", "token"):
+            numbers = [n for n in range(9) for _ in range(2)]
+            found = estimate(name, logp_N_2.flatten(), reference_N_2.flatten(), numbers, level).unflatten(0, (9, 2))
+            if level == "sequence":
+                torch.testing.assert_close(found[:, 0], found[:, 1])  # spread evenly over the tokens
+            mean = (p_N.detach() * found.sum(1)).sum()
+            (slope,) = torch.autograd.grad(mean, logits, retain_graph=True)
+            assert (mean.item() == pytest.approx(exact.item())) == value_fits
+            assert torch.allclose(slope, gradient) == (gradient_fits and level == "sequence")
 
 
 @every_loss

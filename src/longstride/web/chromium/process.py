@@ -36,18 +36,17 @@ DISABLED = """AimEnabled AvoidCorsURLLoaderRestartOnRedirect AvoidUnnecessaryBef
     HttpsFirstBalancedModeAutoEnable HttpsUpgrades InterestFeedContentSuggestions LensOverlay MediaRouter
     NetworkTimeServiceQuerying OptimizationHints PaintHolding PreconnectToSearch SafeBrowsing
     ThirdPartyStoragePartitioning Translate""".split()
-"""Features that are off: those that contact hosts of their own, those that Playwright turns off (Chromium takes only the
-last list of its command line), and the one that holds a page's tasks back after a click or a key until the next frame.
-"""
+"""Features that are off: those that contact hosts of their own, those that Playwright turns off (Chromium takes only
+the last list of its command line), and the one that delays a page's tasks after a click or a key to the next frame."""
 FLAGS = (
     """--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
     --disable-sync --disable-breakpad --mute-audio --no-pings --disable-domain-reliability
     --force-webrtc-ip-handling-policy=disable_non_proxied_udp""".split()
     + [f"--disable-features={','.join(DISABLED)}"]
 )
-"""Nothing of Chromium's own goes out; WebRTC goes through the proxy or not at all."""
+"""Chromium asks for little of its own; WebRTC goes through the proxy or not at all."""
 CLOSED = ["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"]
-"""No name is resolved: the proxy does that."""
+"""Chromium resolves no name: the proxy of a context does."""
 UNPROTECTED = ["--disable-ipc-flooding-protection", "--disable-popup-blocking"]
 """What Playwright would turn off, and a hostile page needs."""
 
@@ -78,7 +77,7 @@ class Chromium:
 
     def __init__(self, playwright: "Playwright", browser: "Browser", gateway: Gateway, folder: str) -> None:
         self.browser, self.gateway = browser, gateway
-        """The gateway is what Chromium's own requests would go through; it refuses all of them."""
+        """The gateway is the proxy of what Chromium asks for by itself; it refuses all of it."""
         self.ended = False
         self._playwright, self._folders = playwright, [folder]
         self._session: CDPSession | None = None

@@ -11,7 +11,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, OPTConfig, OPTForCausalL
 from longstride.core.errors import ConfigError, ModelError, RunError
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods.base import Sample
+from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 from longstride.models.adapters import LoRA
 
 VOCABULARY = 40
@@ -31,7 +31,10 @@ def samples(n: int = 12, head: int = 40) -> list[Sample]:
     rng = random.Random(0)
     words = lambda n: [rng.randrange(VOCABULARY) for _ in range(n)]  # noqa: E731
     shared = words(head)
-    return [Sample(shared if k % 2 else words(k + 1), words(3), [1.0] * 3, [-3.0] * 3, k, k) for k in range(n)]
+    return [
+        Sample(shared if k % 2 else words(k + 1), words(3), {ADVANTAGES: [1.0] * 3, BEHAVIOUR: [-3.0] * 3}, k, k)
+        for k in range(n)
+    ]
 
 
 def config(**numbers) -> LearnerConfig:
@@ -89,17 +92,17 @@ class TestAdapters:
         model = make()
         before = {k: v.clone() for k, v in model.state_dict().items()}
         learner = Learner(model, config(lora=LoRA(rank=4)))
-        assert torch.equal(learner.whole()(IDS).logits, make()(IDS).logits)  # an adapter starts as nothing
+        assert torch.equal(learner.full_model()(IDS).logits, make()(IDS).logits)  # an adapter starts as nothing
         assert all("lora_" in name for name in learner.parameters)
         learner.update(samples(), random.Random(0))
         now = model.state_dict()
         for name, value in before.items():
             base = name if name in now else name.replace(".weight", ".base_layer.weight")
             assert torch.equal(now[base], value)
-        whole = learner.whole()
-        assert type(whole) is LlamaForCausalLM and whole.state_dict().keys() == before.keys()
-        assert not torch.allclose(whole(IDS).logits, make()(IDS).logits, atol=1e-3)
-        torch.testing.assert_close(whole(IDS).logits, model(IDS).logits, rtol=1e-4, atol=1e-5)
+        full = learner.full_model()
+        assert type(full) is LlamaForCausalLM and full.state_dict().keys() == before.keys()
+        assert not torch.allclose(full(IDS).logits, make()(IDS).logits, atol=1e-3)
+        torch.testing.assert_close(full(IDS).logits, model(IDS).logits, rtol=1e-4, atol=1e-5)
 
     def test_a_learner_restored_from_its_state_takes_the_same_steps(self):
         numbers = config(lora=LoRA(rank=4))
@@ -107,7 +110,7 @@ class TestAdapters:
         one.update(samples(), random.Random(1))
         tensors, counts = one.state()
         other.load_state({k: v.clone() for k, v in tensors.items()}, json.loads(json.dumps(counts)))
-        assert torch.equal(one.whole()(IDS).logits, other.whole()(IDS).logits)
+        assert torch.equal(one.full_model()(IDS).logits, other.full_model()(IDS).logits)
         for learner in (one, other):
             learner.update(samples(), random.Random(2))
         assert all(torch.equal(a, b) for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True))

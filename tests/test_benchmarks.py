@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from longstride.web.benchmarks import (
     subtasks,
 )
 from longstride.web.benchmarks.programs import read_programs
-from longstride.web.benchmarks.records import PORTS, Record, tasks_from
+from longstride.web.benchmarks.records import PORTS, BenchmarkRecord, tasks_from
 from longstride.web.benchmarks.tti_files import _task as tti_task
 from longstride.web.benchmarks.webgym import _task as webgym_task
 
@@ -161,7 +162,7 @@ def test_webvoyager_gets_its_reference_answers_and_other_addresses():
 def test_addresses_are_moved_by_site_port_and_beginning(text, moved):
     hosts = HOSTS | {"http://old.test/": "http://new.test:1", "http://old.test/shop": "http://shop.new.test"}
     seen: list[Any] = []
-    tasks_from([Record({"a": [{"b": text}]}, "f", 1)], lambda r: seen.append(r.data), hosts)
+    tasks_from([BenchmarkRecord({"a": [{"b": text}]}, "f", 1)], lambda r: seen.append(r.data), hosts)
     assert seen == [{"a": [{"b": moved}]}]
 
 
@@ -371,7 +372,7 @@ def spoiled(data: st.DataObject, samples: list[dict[str, Any]]) -> dict[str, Any
 @given(st.data())
 def test_a_hostile_record_is_a_task_error_or_a_task_that_can_be_probed(data):
     for make, samples in ((tti_task, SAMPLES), (lambda r: webgym_task(r, frozenset()), RUBRICS)):
-        hostile = Record(spoiled(data, samples), "f, line 1", 1)
+        hostile = BenchmarkRecord(spoiled(data, samples), "f, line 1", 1)
         try:
             tasks = tasks_from([hostile], make, HOSTS)
         except TaskError as e:
@@ -381,3 +382,10 @@ def test_a_hostile_record_is_a_task_error_or_a_task_that_can_be_probed(data):
             programs_of(task)
             if task.evaluator["type"] == "rubric":
                 subtasks(task)
+
+
+def test_a_probe_with_any_number_of_spaces_is_read_at_once():
+    began = time.process_time()
+    with pytest.raises(TaskError, match="no probe"):
+        read_programs([{"url": f"func:a({' ' * 20_000}x", "locator": "", "required_contents": {}}], "t")
+    assert time.process_time() - began < 0.5

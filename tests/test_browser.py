@@ -388,7 +388,7 @@ async def test_a_start_that_cannot_be_opened_is_an_env_failure(start: str):
 async def test_a_python_error_over_a_page_is_an_error_line(monkeypatch):
     env = WebEnv(site())
     first = await env.reset(task(), 0)
-    monkeypatch.setattr("longstride.envs.sites.page._bounded", lambda html: 1 // 0)
+    monkeypatch.setattr("longstride.envs.sites.page.bounded", lambda html: 1 // 0)
     step = await env.step("Action: click [5]")
     assert step.observation.text == first.text + "\nerror: the page could not be read (ZeroDivisionError)"
 

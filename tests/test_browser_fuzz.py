@@ -2,22 +2,28 @@
 
 import asyncio
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
+from test_browser import answering, task
 
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Step
-from longstride.envs.sites.actions import VERBS
+from longstride.envs.sites import bounds
+from longstride.envs.sites.actions import VERBS, parse
+from longstride.envs.sites.bounds import MAX_BYTES, bounded
 from longstride.envs.sites.browser import TextBrowser
+from longstride.envs.sites.cleaning import clean, well_formed
 from longstride.envs.sites.env import WebEnv
-from longstride.envs.sites.page import MAX_ELEMENTS, Page
+from longstride.envs.sites.page import MAX_ELEMENTS, WebPage
 
 HTML = """<a href="/">home</a><a href="javascript:x">x</a><a href="//evil.test">y</a><a href="//[">z</a><p>p<p>q<p>r
 <form action="/other"><input name=a><input type=checkbox name=b><input type=radio name=c>
@@ -31,7 +37,7 @@ aria-label=x value=[3] disabled selected action=? method=post alt=q placeholder=
 
 
 def text(html: str | bytes) -> str:
-    return Page(html).text()
+    return WebPage(html).text()
 
 
 @pytest.mark.parametrize(
@@ -84,17 +90,96 @@ def test_characters_that_are_not_seen_are_removed():
     ],
 )  # fmt: skip
 def test_a_huge_page_says_that_it_was_cut_and_has_lines_of_bounded_length(html: str, cut: bool):
-    lines = Page(html).layout.text
+    lines = WebPage(html).layout.text
     assert max(map(len, lines)) < 12_000
     assert ("the page was cut here" in lines[-1]) == cut
 
 
 def test_limits_are_named_in_the_last_line():
     assert text("<div>" * 100_000 + "x").endswith("the page was cut here: nested too deeply")
-    assert Page("x" * 1_000_001).layout.text[-1] == "the page was cut here: more than 1000000 bytes"
-    links = Page("<a href=/>a</a> " * (MAX_ELEMENTS + 1)).layout
+    assert WebPage("x" * 1_000_001).layout.text[-1] == "the page was cut here: more than 1000000 bytes"
+    links = WebPage("<a href=/>a</a> " * (MAX_ELEMENTS + 1)).layout
     assert links.text[-1] == f"the page was cut here: more than {MAX_ELEMENTS} elements"
     assert len(links.elements) == MAX_ELEMENTS
+
+
+def repeated(piece: str, n: int = 300_000) -> str:
+    """`n` characters of a piece, whose `#` are numbers that count up."""
+    pieces = piece.split("#")
+    return "".join(str(i).join(pieces) for i in range(n // len(piece) + 1))[:n]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<a href=/ " + repeated("a# ") + ">x</a>",
+        "</a " + repeated("a# ") + ">x",
+        "<a href=/ " + repeated('a#=">"') + ">x</a>",
+        '<!-- <a x=" --><p ' + repeated("a# ") + '">x',
+        '<p =" ' + repeated("a# ") + '">x',
+        repeated("<a " + " ".join(f"a{i}" for i in range(1000)) + ">x</a>"),
+        repeated("<body " + " ".join(f"a#_{i}" for i in range(100)) + ">"),
+        "<a x=\"<a x='<a y " + repeated("/="),
+        repeated("<p><b c=#>"),
+        repeated("<label>x</label>"),
+        "<table>" + repeated("<p>x</p><a href=/>y"),
+        repeated("<select><option>x</select>"),
+        repeated("[ 1 ]"),
+    ],
+)
+def test_a_page_is_read_within_50_ms_for_each_100_kB(html: str):
+    page = html.encode()
+    began = time.process_time()
+    WebPage(page)
+    assert time.process_time() - began < 3 * 3 * 0.05  # a slow machine has three times as long
+
+
+PIECES = """<a <p </p <body <html <!-- --> <script> </script> <textarea> </textarea> <svg> <![CDATA[ ]]> > > > /
+= =" =' " ' a# b# c#=1 d#="x" e#='>' f#=">" g#=<a""".split()
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PIECES) | st.just(" "), max_size=60), st.integers(2, 6))
+def test_no_tag_that_is_parsed_has_more_attributes_than_were_counted(pieces: list[str], most: int):
+    html = " ".join(pieces).encode() if most % 2 else "".join(pieces).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"FREE_ATTRIBUTES": most**2, "ATTRIBUTES_PER_BYTE": 0, "FEW": 0}.items():
+            patch.setattr(bounds, name, value)
+        kept, _ = bounded("#".join(f"{part}{i}" for i, part in enumerate(html.decode().split("#"))).encode())
+    tree = LexborHTMLParser(kept)
+    # the attributes of all roots are put together: for those the work is bounded, not the number
+    assert all(len(node.attributes) <= most for node in tree.css("*:not(html, body)"))
+
+
+def test_a_page_with_few_attributes_is_not_cut_for_them():
+    script = "<script>for (let i = 0; i<n; i++) { " + "let word = 'x'; " * 300 + "}</script>"
+    drawing = f'<svg><path d="{"M 10 10 L 20 20 " * 3000}"/></svg>'
+    link = '<A HREF = "/x?a=b&c=d" TITLE=\'it is\' class=a id=b data-x="{&quot;a&quot;: 1}" disabled>x</A>\n'
+    html = (f"<!-- {link} -->{script}{drawing}" + 200 * link).encode()
+    assert len(html) < MAX_BYTES
+    assert bounded(html) == (html, [])
+
+
+def test_half_a_character_is_replaced():
+    assert clean("a\ud800b \udfff") == "a\ufffdb \ufffd"
+    assert well_formed({"\ud800": ["x", 1, {"y": "\udc00\U0001f600"}]}) == {
+        "\ufffd": ["x", 1, {"y": "\ufffd\U0001f600"}]
+    }
+    said = parse("Action: answer red \ud83d")
+    assert str(said) == "answer red \ufffd"
+
+
+async def test_half_a_character_of_a_state_is_replaced():
+    env = WebEnv(answering(lambda scope: (200, r'{"\ud800": "\udfff"}' if "__state__" in scope["path"] else "")))
+    await env.reset(task("/a/b/c"), 0)
+    assert await env.final_state() == {"\ufffd": "\ufffd"}
+
+
+async def test_an_address_without_end_is_refused():
+    browser = TextBrowser(answering(lambda scope: (200, f"<a href=/{'x' * 9000}>far</a>")))
+    await browser.open("/")
+    assert await browser.click(1) == "this address has more than 8000 characters"
+    assert browser.url == "http://sites.test/"
 
 
 @pytest.mark.parametrize(
@@ -102,18 +187,18 @@ def test_limits_are_named_in_the_last_line():
     [b"\xff\xfe\x80<p>\xed\xa0\x80", b"\0" * 100, b"<frameset><frame>", b"<input type=\xff name=\0>", "\ud800", b"</"],
 )
 def test_broken_bytes_are_a_page(html: bytes | str):
-    assert Page(html).text()
+    assert WebPage(html).text()
 
 
 def test_two_pages_of_the_same_bytes_share_no_state():
     html = "<input name=a>"
-    one, two = Page(html), Page(html)
+    one, two = WebPage(html), WebPage(html)
     one.state[1] = "typed"
     assert (one.text(), two.text()) == ("textbox a [1] = typed", "textbox a [1]")
 
 
 def test_a_window_shows_what_is_above_and_below_and_keeps_numbers():
-    page = Page("".join(f"<p><a href=/>l{i}</a>" for i in range(10)))
+    page = WebPage("".join(f"<p><a href=/>l{i}</a>" for i in range(10)))
     assert page.text(0, 2) == "l0 [1]\nl1 [2]\nscroll down for more"
     assert page.text(4, 2) == "scroll up for more\nl4 [5]\nl5 [6]\nscroll down for more"
     assert page.text(8, 2) == "scroll up for more\nl8 [9]\nl9 [10]"
@@ -178,7 +263,7 @@ def test_any_text_is_a_step(said: str):
 @settings(max_examples=300, deadline=None)
 @given(st.one_of(st.binary(), st.text().map(lambda t: t.encode())))
 def test_any_bytes_are_a_page(html: bytes):
-    assert Page(html).text()
+    assert WebPage(html).text()
 
 
 async def test_every_element_of_any_markup_is_shown_once_and_can_be_used():

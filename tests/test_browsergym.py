@@ -13,7 +13,7 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EnvFailure, MissingExtra
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
-from longstride.envs.sites.actions import Action, parse
+from longstride.envs.sites.actions import WebAction, parse
 from longstride.web.browsergym import (
     BrowserGym,
     BrowserGymEnv,
@@ -302,10 +302,10 @@ class TestOurSites:
             for _ in range(task.optimal):
                 said = agent.say(page.text)
                 action = parse(said)
-                assert isinstance(action, Action)
+                assert isinstance(action, WebAction)
                 if action.element is not None:
                     name = browser.page.layout.elements[action.element - 1].name
-                    action = Action(action.verb, number(seen.text, name), action.text)
+                    action = WebAction(action.verb, number(seen.text, name), action.text)
                 page, step = (await guide.step(said)).observation, await world.step(str(action))
                 assert step.error is None
                 seen = step.observation

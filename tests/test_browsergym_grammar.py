@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longstride.envs.sites.actions import Action, parse
+from longstride.envs.sites.actions import WebAction, parse
 from longstride.web.browsergym import from_browsergym, to_browsergym
 
 BIDS = {1: "12", 2: "a7", 3: "it's"}
@@ -31,7 +31,7 @@ class TestGrammar:
     @pytest.mark.parametrize(("ours", "theirs"), PAIRS)
     def test_an_action_is_translated_there_and_back(self, ours, theirs):
         action = parse(ours)
-        assert isinstance(action, Action)
+        assert isinstance(action, WebAction)
         assert to_browsergym(action, BIDS) == theirs
         assert from_browsergym(theirs, NUMBERS) == action
 
@@ -51,7 +51,7 @@ class TestGrammar:
         assert str(from_browsergym(theirs, NUMBERS)) == ours
 
     def test_the_answer_that_nothing_can_be_done_is_a_report(self):
-        assert to_browsergym(Action("answer", text="N/A"), {}) == "report_infeasible('N/A')"
+        assert to_browsergym(WebAction("answer", text="N/A"), {}) == "report_infeasible('N/A')"
 
     @pytest.mark.parametrize(
         ("code", "reason"),
@@ -104,9 +104,9 @@ class TestGrammar:
 
     def test_an_element_that_is_not_there_and_an_action_without_a_counterpart_raise(self):
         with pytest.raises(KeyError):
-            to_browsergym(Action("click", 9), BIDS)
+            to_browsergym(WebAction("click", 9), BIDS)
         with pytest.raises(ValueError, match="'home'"):
-            to_browsergym(Action("home"), BIDS)
+            to_browsergym(WebAction("home"), BIDS)
 
     @given(st.text() | st.from_regex(r"(click|fill|scroll|tab_focus|send_msg_to_user)\([^\n]{0,40}\)"))
     def test_no_text_raises(self, text):
@@ -116,7 +116,7 @@ class TestGrammar:
     @given(st.sampled_from(("fill", "type", "select", "answer", "infeasible")), st.text(min_size=1))
     def test_words_of_all_kinds_come_back_as_they_were(self, verb, words):
         action = parse(f"{verb} [2] {words}" if verb in ("fill", "type", "select") else f"{verb} {words}")
-        if isinstance(action, Action) and action.verb == verb and action.text.lower() != "n/a":
+        if isinstance(action, WebAction) and action.verb == verb and action.text.lower() != "n/a":
             try:
                 to_browsergym(action, BIDS).encode()
             except UnicodeEncodeError:

@@ -9,24 +9,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import tiny_policy
 
-from longstride.claims.runner import Claim, run_claim, verdict_of
-from longstride.core.budget import Budget
+from longstride.claims import runner as claims
+from longstride.claims.claim import Claim
+from longstride.claims.runner import run_claim, verdict_of
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.task import Task
-from longstride.curriculum import Fixed
+from longstride.curriculum import BudgetSchedule
 from longstride.envs.base import Observation, Step, TaskSource
-from longstride.learner import claim as claims
 from longstride.learner.config import LearnerConfig
-from longstride.methods import FilteredBC, TTIReplay
-from longstride.models.load import make_policy, save_policy
-from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
+from longstride.models.load import save_policy
+from longstride.recipes.agents.tti import FilteredBC, TTIReplay
 from longstride.report import claims as pages
 from longstride.report.claims import write_pages
 from longstride.rewards import TaskReward
-from longstride.rollout.context import KeepLast
+from longstride.rollout.context import RecentObservations
 from longstride.run.recipe import Evaluation, Recipe
 from longstride.stats import Effect, Finding, Judgement, Ordering
+from longstride.strategies import Direct
 
 
 class Patience:
@@ -68,15 +69,14 @@ class PatienceTasks(TaskSource):
         return Patience()
 
 
-LONG = "test_horizon.limit=4"
-
-
-def make_claim(**changes: Any) -> Claim:
+def make_claim(recipe: Recipe, **changes: Any) -> Claim:
+    long = recipe.replace(test_budget={"turns": 4})
     settings: dict[str, Any] = {
         "name": "patience",
         "paper": "none",
         "statement": "A long horizon solves what a short one cannot.",
-        "arms": {"short": (), "long": (LONG,), "long_too": (LONG, "horizon.limit=2")},
+        "recipe": recipe,
+        "arms": {"short": recipe, "long": long, "long_too": long.replace(budget={"turns": 2})},
         "expected": Ordering(relations=("long > short by 0.1",)),
         "control": Ordering(relations=("long_too > long by 0.1",)),
         "seeds": (0, 1, 2),
@@ -99,20 +99,17 @@ class Count:
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory) -> Recipe:
-    tokenizer = build_tokenizer(["home wait omitted"])
-    shape = TinyConfig(width=32, layers=2, heads=2, kv_heads=1, ffn=64, context=128)
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    save_policy(make_policy("tiny", build_model(shape, len(tokenizer), seed=0), tokenizer), folder)
+    save_policy(tiny_policy("home wait omitted"), folder)
     return Recipe(
         name="patience",
         iterations=1,
-        episodes=4,
+        episodes_per_iteration=4,
         model=str(folder),
         tasks=PatienceTasks(),
-        horizon=Fixed(limit=3),
-        test_horizon=Fixed(limit=1),
-        budget=Budget(turn_tokens=2),
-        context=KeepLast(),
+        budget=BudgetSchedule(turns=3, turn_tokens=2),
+        test_budget=BudgetSchedule(turns=1, turn_tokens=2),
+        context=RecentObservations(),
         reward=TaskReward(),
         replay=TTIReplay(),
         credit=FilteredBC(),
@@ -124,7 +121,7 @@ def recipe(tmp_path_factory) -> Recipe:
 @pytest.fixture(scope="module")
 def done(recipe, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("claims")
-    result = run_claim(make_claim(check_again="long"), recipe, folder)
+    result = run_claim(make_claim(recipe, check_again="long"), folder)
     write_pages(folder, result)
     return folder, result
 
@@ -136,7 +133,7 @@ def test_a_claim_writes_what_it_found(done):
     assert [e["relation"] for e in result["effects"]] == ["long > short by 0.1"]
     assert result["effects"][0]["mean"] == pytest.approx(10 / 12)
     assert result["arms"]["short"]["measures"]["success"]["by_seed"] == pytest.approx([2 / 12] * 3)
-    assert result["arms"]["long"]["overrides"] == [LONG]
+    assert result["arms"]["long"]["changes"] == ["test_budget.turns = 4"]
     assert [p["episodes"] for p in result["arms"]["long"]["curves"][0]] == [0, 4]
     assert {p.name for p in (folder / "patience").iterdir()} == {
         f"{a}-{s}" for a in ("short", "long", "long_too") for s in (0, 1, 2)
@@ -156,10 +153,10 @@ def test_check_again_is_measured_for_the_warm_start_and_the_final_policy(done):
 
 
 def test_arms_are_compared_under_another_strategy_and_by_another_measure(recipe, tmp_path):
-    more = "evaluation.strategies=[{type='direct'}, {type='direct', turns=2}]"
+    both = recipe.replace(evaluation={"strategies": (Direct(), Direct(turns=2))})
     relations = ("long > long@direct_2_turns by 0.2", "long@direct_2_turns > short by 0.2")
-    claim = make_claim(measure="length", scale=(more,), expected=Ordering(relations=relations), control=None)
-    result = run_claim(claim, recipe, tmp_path, seeds=(0, 1))
+    claim = make_claim(both, measure="length", expected=Ordering(relations=relations), control=None)
+    result = run_claim(claim, tmp_path, seeds=(0, 1))
     assert set(result["arms"]) == {a + s for a in ("long", "short", "long_too") for s in ("", "@direct_2_turns")}
     long, cut, short = (
         result["arms"][side]["measures"]["length"]["value"] for side in ("long", "long@direct_2_turns", "short")
@@ -171,7 +168,8 @@ def test_arms_are_compared_under_another_strategy_and_by_another_measure(recipe,
 
 def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):
     relations = ("long > short by 0.1", "long > short by 0.1 in length")
-    result = run_claim(make_claim(expected=Ordering(relations=relations), control=None), recipe, tmp_path, seeds=(0, 1))
+    claim = make_claim(recipe, expected=Ordering(relations=relations), control=None)
+    result = run_claim(claim, tmp_path, seeds=(0, 1))
     long, short = (result["arms"][side]["measures"] for side in ("long", "short"))
     for effect, measure in zip(result["effects"], ("success", "length"), strict=True):
         assert effect["mean"] == pytest.approx(long[measure]["value"] - short[measure]["value"])
@@ -182,13 +180,13 @@ def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):
 
 def test_a_measure_that_is_not_there_is_named(recipe, tmp_path):
     with pytest.raises(ConfigError, match="no evaluation has the measure 'pass@64'"):
-        run_claim(make_claim(measure="pass@64"), recipe, tmp_path, seeds=(0, 1))
+        run_claim(make_claim(recipe, measure="pass@64"), tmp_path, seeds=(0, 1))
 
 
 def test_a_finished_claim_is_judged_again_without_running_anything(done, recipe):
     folder, result = done
     count = Count()
-    again = run_claim(make_claim(check_again="long"), recipe, folder, listener=count)
+    again = run_claim(make_claim(recipe, check_again="long"), folder, listener=count)
     assert count.rows == 0 and again == result
 
 
@@ -277,11 +275,11 @@ def test_the_verdict_needs_the_effect_and_its_absence_in_the_control(
 
 def test_a_claim_that_cannot_be_judged_is_refused_before_anything_runs(recipe, tmp_path):
     with pytest.raises(ValueError, match="did you mean 'short'"):
-        make_claim(expected=Ordering(relations=("long > shirt",)))
+        make_claim(recipe, expected=Ordering(relations=("long > shirt",)))
     with pytest.raises(ConfigError, match="unknown strategy 'direct_3_turns'"):
-        run_claim(make_claim(expected=Ordering(relations=("long@direct_3_turns > short",))), recipe, tmp_path)
+        run_claim(make_claim(recipe, expected=Ordering(relations=("long@direct_3_turns > short",))), tmp_path)
     with pytest.raises(ConfigError, match="two different seeds"):
-        run_claim(make_claim(), recipe, tmp_path, seeds=[3, 3])
-    with pytest.raises(ConfigError, match="horizn"):
-        run_claim(make_claim(arms={"short": (), "long": ("horizn.limit=1",), "long_too": ()}), recipe, tmp_path)
+        run_claim(make_claim(recipe), tmp_path, seeds=[3, 3])
+    with pytest.raises(ConfigError, match="did you mean 'budget'"):
+        recipe.replace(budgt={"turns": 1})
     assert not list(tmp_path.iterdir())

@@ -3,11 +3,13 @@
 import os
 import random
 import sys
+from typing import Any
 
 import pytest
 import torch
 from deadly_world import DeadlyTasks
-from test_trainer import episodes_of, make_recipe, model_folder, rows_of  # noqa: F401 (a fixture)
+from helpers import content, rows_of, trajectories_of
+from one_page import make_recipe, save_model
 
 from longstride.cli.main import main
 from longstride.cluster.cluster import Cluster
@@ -20,7 +22,8 @@ from longstride.engines.config import HTTP
 from longstride.engines.local import LocalEngine
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods.base import Sample
+from longstride.methods import KL, MovingAverage, Reinforce
+from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 from longstride.models.load import load_policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import at_once
@@ -47,29 +50,39 @@ def nodes():
 
 
 @pytest.fixture(scope="module")
-def deadly(model_folder, tmp_path_factory):  # noqa: F811
+def model_folder(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def deadly(model_folder, tmp_path_factory):
     """A recipe, and the file of deaths."""
     deaths = tmp_path_factory.mktemp("deaths") / "left"
     deaths.write_text("")
-    return make_recipe(model_folder, tasks=DeadlyTasks(deaths=str(deaths)), iterations=2, episodes=8), deaths
+    tasks = DeadlyTasks(deaths=str(deaths))
+    return make_recipe(model_folder, tasks=tasks, iterations=2, episodes_per_iteration=8), deaths
 
 
 @pytest.fixture(scope="module")
 def cluster(nodes, deadly):
     """Two replicas, and workers that play an episode at a time."""
-    config = SMALL.model_copy(update={"replicas": 2, "envs_per_worker": 1, "retries": 1})
+    config = SMALL.replace(replicas=2, envs_per_worker=1, retries=1)
     with Cluster(config, deadly[0]) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
-def policy(model_folder):  # noqa: F811
+def policy(model_folder):
     return load_policy(str(model_folder))
 
 
 @pytest.fixture(scope="module")
 def engine(cluster, policy):
     return cluster.engine(policy, version=3)
+
+
+NOBODY: Any = None
+"""The player that a cluster's pool is given, and whose part its workers take."""
 
 
 def requests(n: int) -> list[Request]:
@@ -84,10 +97,9 @@ def test_a_run_whose_worker_dies_gives_the_episodes_and_numbers_of_one_process(n
     recipe, deaths = deadly
     train(recipe, tmp_path / "one")
     deaths.write_text("x")
-    spread = SMALL.model_copy(update={"workers": 2, "envs_per_worker": 2, "learner_ranks": 1})
-    train(recipe, tmp_path / "spread", cluster=spread)
+    train(recipe, tmp_path / "spread", placement=SMALL.replace(workers=2, envs_per_worker=2, learner_ranks=1))
     assert deaths.read_text() == ""
-    for one, other in zip(*(episodes_of(tmp_path / name) for name in ("one", "spread")), strict=True):
+    for one, other in zip(*(map(content, trajectories_of(tmp_path / name)) for name in ("one", "spread")), strict=True):
         for turn, same in zip(one["turns"], other["turns"], strict=True):
             assert same.pop("logprobs") == pytest.approx(turn.pop("logprobs"), abs=1e-4)
         assert other == one
@@ -125,10 +137,10 @@ def test_a_replica_that_dies_comes_back_with_the_newest_weights_and_is_asked_ane
     asked = requests(8)
     tickets = [engine.submit(r) for r in asked]
     nodes.kill(cluster._replicas[0], no_restart=False)
-    told = {}
-    while len(told) < len(tickets):
-        told |= dict(engine.poll())
-    found = [told[t] for t in tickets]
+    done = {}
+    while len(done) < len(tickets):
+        done |= dict(engine.poll())
+    found = [done[t] for t in tickets]
     assert [c.ids for c in found] == [c.ids for c in local(newer, 4).generate(asked)]
     assert {v for c in found for v in c.versions} == {4}
 
@@ -138,9 +150,9 @@ def test_a_plan_whose_workers_die_is_failed_all_others_are_played_and_a_bug_ends
     deaths.write_text("xx")
     task = recipe.tasks.sample(random.Random(0), 1)[0]
     plan = lambda i: [Plan(task, n, n, Budget(turns=2), iteration=i) for n in (3 * i, 3 * i + 1, 3 * i + 2)]  # noqa: E731
-    told: list[tuple[int, int]] = []
-    with cluster.pool() as pool:
-        played = dict(pool.rounds(lambda i: at_once(plan(i)), 1, 2, lambda *done: told.append(done)))
+    shown: list[tuple[int, int]] = []
+    with cluster.pool(NOBODY) as pool:
+        played = dict(pool.iterations(lambda i: at_once(plan(i)), 1, 2, lambda *done: shown.append(done)))
         deaths.rename(deaths.with_name("hidden"))
         pool.submit(plan(3))
         with pytest.raises(FileNotFoundError):
@@ -149,23 +161,28 @@ def test_a_plan_whose_workers_die_is_failed_all_others_are_played_and_a_bug_ends
     assert {i: [t.ordinal for t in ts] for i, ts in played.items()} == {1: [3, 4, 5], 2: [6, 7, 8]}
     failed = [t for ts in played.values() for t in ts if t.stop is StopReason.INFRA_FAILURE]
     assert [t.ordinal for t in failed] == [3] and "its worker died 2 times" in failed[0].evidence["failure"]
-    assert told[-1] == (3, 3) and deaths.read_text() == ""
+    assert shown[-1] == (3, 3) and deaths.read_text() == ""
 
 
 def test_two_ranks_take_the_steps_of_one_and_a_dead_one_ends_the_run(nodes, deadly, policy):
-    recipe = deadly[0].model_copy(update={"learner": LearnerConfig(lr=5e-4, batch_samples=4, dtype="float32")})
+    loss = Reinforce(kl=KL(coefficient=0.1, anchor=MovingAverage(decay=0.5)))
+    recipe = deadly[0].replace(learner=LearnerConfig(lr=5e-4, batch_samples=4, dtype="float32"), loss=loss)
     rng = random.Random(1)
-    samples = [
-        Sample([5, 6, 7 + k % 3], [rng.randrange(9) for _ in range(4)], [1.0] * 4, [-3.0] * 4, k, k) for k in range(9)
-    ]
+    streams = {ADVANTAGES: [1.0] * 4, BEHAVIOUR: [-3.0] * 4}
+    samples = [Sample([5, 6, 7 + k % 3], [rng.randrange(9) for _ in range(4)], streams, k) for k in range(9)]
     alone = Learner(load_policy(policy.name).model, recipe.learner, recipe.loss)
-    with Cluster(SMALL.model_copy(update={"learner_ranks": 2}), recipe) as cluster:
+    with Cluster(SMALL.replace(learner_ranks=2), recipe) as cluster:
         ranks = cluster.learner(load_policy(policy.name))
-        for k in range(2):
-            told, theirs = (each.update(samples, stream(0, "learner", k)) for each in (alone, ranks))
-            assert theirs == pytest.approx(told, rel=1e-4)
+        for k in range(3):
+            mine, theirs = (each.update(samples, stream(0, "learner", k)) for each in (alone, ranks))
+            assert theirs == pytest.approx(mine, rel=1e-4, abs=1e-6)
+            for each in (alone, ranks):
+                each.move_reference(k + 1)
             ranks.load_state(*ranks.state())
-        for value, other in zip(*(each.whole().state_dict().values() for each in (alone, ranks)), strict=True):
+        assert mine["kl"] > 0  # the anchor lags behind
+        for one, other in zip(alone.logprobs(samples), ranks.logprobs(samples), strict=True):
+            assert other == pytest.approx(one, abs=1e-4)
+        for value, other in zip(*(each.full_model().state_dict().values() for each in (alone, ranks)), strict=True):
             torch.testing.assert_close(other, value, rtol=0, atol=1e-6)
         assert ranks.state()[1] == alone.state()[1]
         nodes.kill(cluster._actors[1])
@@ -173,8 +190,8 @@ def test_two_ranks_take_the_steps_of_one_and_a_dead_one_ends_the_run(nodes, dead
             ranks.update(samples, stream(0, "learner", 2))
 
 
-def test_actors_without_room_are_refused(nodes, deadly, policy):
-    config = SMALL.model_copy(update={"replica_cpus": 100.0, "start_seconds": 1.0})
+def test_actors_that_the_cluster_has_no_cpus_for_are_refused(nodes, deadly, policy):
+    config = SMALL.replace(replica_cpus=100.0, start_seconds=1.0)
     with (
         Cluster(config, deadly[0]) as cluster,
         pytest.raises(ConfigError, match="1 of 1 engine replicas have not.*CPU"),
@@ -186,7 +203,9 @@ def test_a_cluster_needs_ray_and_a_local_engine(deadly, monkeypatch):
     served = HTTP(url="http://127.0.0.1:1/v1", model="m")
     pytest.importorskip("ray")
     with pytest.raises(ConfigError, match="engine.type is 'http'"):
-        Cluster(SMALL, deadly[0].model_copy(update={"engine": served}))
+        Cluster(SMALL, deadly[0].replace(engine=served))
+    with pytest.raises(ConfigError, match="companions: leave out --cluster"):
+        Cluster(SMALL, deadly[0].replace(companions={"guide": {"model": "base", "context": {"type": "full_history"}}}))
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"longstride\[ray\]"):
         Cluster(SMALL, deadly[0])

@@ -1,5 +1,6 @@
 """Components: plain data in, plain data out, and one clear message for everything that does not fit."""
 
+from abc import abstractmethod
 from typing import Annotated
 
 import pytest
@@ -9,24 +10,38 @@ from pydantic import Field, ValidationError
 
 from longstride.core.component import Component, build
 from longstride.core.errors import ConfigError
+from longstride.curriculum import Fixed
 
 
 class Wheel(Component):
     """Family."""
 
+    @abstractmethod
+    def turns(self) -> int:
+        """Something that a member does."""
+
 
 class SmallWheel(Wheel):
     spokes: Annotated[int, Field(ge=3)] = 8
+
+    def turns(self) -> int:
+        return self.spokes
 
 
 class HTTPWheel(Wheel):
     address: str
     tries: int | None = None
 
+    def turns(self) -> int:
+        return 0
+
 
 class WideWheel(Wheel):
     spokes: int = 3
     width: int = 1
+
+    def turns(self) -> int:
+        return self.width
 
 
 class Cart(Component):
@@ -58,12 +73,19 @@ def test_data_of_a_component_builds_an_equal_one(cart: Cart) -> None:
 
 def test_a_member_of_a_family_is_named_in_snake_case() -> None:
     assert set(Wheel.members()) == {"small_wheel", "http_wheel", "wide_wheel"}
-    assert SmallWheel().as_data() == {"type": "small_wheel", "spokes": 8}
+    assert SmallWheel.type_name() == "small_wheel"
+
+
+def test_a_member_outside_of_the_package_says_its_module_too() -> None:
+    assert SmallWheel().as_data() == {"type": f"{__name__}:SmallWheel", "spokes": 8}
+    assert Fixed(limit=3).as_data() == {"type": "fixed", "limit": 3}
+    data = SmallWheel(spokes=5).as_data()
+    assert build(Wheel, data) == build(Wheel, data | {"type": "small_wheel"}) == SmallWheel(spokes=5)
 
 
 def test_a_component_of_no_family_needs_no_type_and_none_is_left_out() -> None:
     assert "type" not in Cart().as_data()
-    assert HTTPWheel(address="x").as_data() == {"type": "http_wheel", "address": "x"}
+    assert HTTPWheel(address="x").as_data() == {"type": f"{__name__}:HTTPWheel", "address": "x"}
 
 
 def test_a_component_cannot_be_changed() -> None:
@@ -83,6 +105,10 @@ def test_a_component_cannot_be_changed() -> None:
         ({"load": "heavy"}, ["load", "valid number", "'heavy'"]),
         ({"front": 3}, ["front", "got 3"]),
         ({"front": {"type": ["small_wheel"]}}, ["front", "unknown type"]),
+        ({"front": {"type": "nowhere:Wheel"}}, ["front", "nowhere:Wheel", "cannot be imported", "module:Class"]),
+        ({"front": {"type": "json:Wheel"}}, ["front", "cannot be imported"]),
+        ({"front": {"type": "os:system"}}, ["front", "os:system is no wheel", "subclass of Wheel"]),
+        ({"front": {"type": f"{__name__}:Cart"}}, ["front", "is no wheel"]),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_place(data: dict, parts: list[str]) -> None:
@@ -96,3 +122,59 @@ def test_all_values_that_do_not_fit_are_named_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         build(Cart, {"load": "heavy", "name": 3})
     assert len(str(caught.value).splitlines()) == 2
+
+
+def test_a_copy_has_the_named_fields_otherwise_also_of_the_components_inside() -> None:
+    cart = Cart(front=SmallWheel(spokes=4), others=(SmallWheel(),))
+    changed = cart.replace(load=2.0, front={"spokes": 5})
+    assert changed == Cart(load=2.0, front=SmallWheel(spokes=5), others=(SmallWheel(),))
+    assert cart.front == SmallWheel(spokes=4)
+
+
+def test_a_copy_may_name_another_member_which_keeps_the_fields_that_both_have() -> None:
+    cart = Cart(front=SmallWheel(spokes=7))
+    assert cart.replace(front={"type": "wide_wheel", "width": 2}).front == WideWheel(spokes=7, width=2)
+    assert cart.replace(front=HTTPWheel(address="x")).front == HTTPWheel(address="x")
+    assert cart.replace(others=[{"type": "small_wheel", "spokes": 4}]).others == (SmallWheel(spokes=4),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"laod": 2.0}, "did you mean 'load'"),
+        ({"front": {"spoke": 5}}, "cart.front.spoke: .*did you mean 'spokes'"),
+        ({"front": {"spokes": 2}}, "cart.front.spokes: .*greater than or equal to 3"),
+        ({"load": "heavy"}, "cart.load: .*valid number"),
+        ({"front": {"type": "smal_wheel"}}, "did you mean 'small_wheel'"),
+    ],
+)
+def test_a_copy_that_cannot_be_is_refused_with_its_place(changes: dict, part: str) -> None:
+    with pytest.raises(ConfigError, match=part):
+        Cart().replace(**changes)
+
+
+class Named(Component):
+    """A family whose root is a member too."""
+
+    size: int = 1
+
+
+class Longer(Named):
+    more: int = 2
+
+
+class Shelf(Component):
+    named: dict[str, Named] = {}
+    first: Named = Named()
+
+
+def test_a_family_that_can_be_built_itself_is_what_data_without_a_type_means() -> None:
+    assert build(Shelf, {"first": {"size": 3}}).first == Named(size=3)
+    assert build(Shelf, {"first": {"type": f"{__name__}:Longer", "size": 3}}).first == Longer(size=3)
+
+
+def test_a_table_of_components_has_one_for_each_key() -> None:
+    shelf = Shelf(named={"a": Named(size=2), "b": Longer(more=5)})
+    assert build(Shelf, shelf.as_data()) == shelf
+    with pytest.raises(ConfigError, match=r"named\.a\.siez: .*did you mean 'size'"):
+        build(Shelf, {"named": {"a": {"siez": 1}}})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_component import Cart, HTTPWheel, SmallWheel, WideWheel, carts
 
 from longstride.core.component import Component
-from longstride.core.config import UNSET, dump_toml, load_toml, override, parse_override, read_toml, resolve
+from longstride.core.config import UNSET, dump_toml, load_toml, parse_override, read_toml, resolve
 from longstride.core.errors import ConfigError
 
 
@@ -107,13 +107,6 @@ def test_an_override_without_a_value_gives_the_default() -> None:
     assert parse_override('name=""') == ("name", "")  # an empty text is a value
     with pytest.raises(ConfigError, match="limits"):
         resolve(Train, train, ["limits=1"])
-
-
-@given(carts)
-def test_components_are_put_in_the_place_of_a_field(cart: Cart) -> None:
-    assert resolve(Train, Train(), [override("first", cart), override("cars", (cart, cart))]) == Train(
-        first=cart, cars=(cart, cart)
-    )
 
 
 def test_of_two_overrides_of_one_key_the_last_counts() -> None:

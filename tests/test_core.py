@@ -44,7 +44,7 @@ def turns(draw: st.DrawFn) -> Turn:
     return Turn(
         prompt_ids=draw(ids),
         sampled_ids=sampled,
-        logprobs=[-x / 64 for x in draw(st.lists(st.integers(0, 640), min_size=n, max_size=n))],
+        behaviour_logprobs=[-x / 64 for x in draw(st.lists(st.integers(0, 640), min_size=n, max_size=n))],
         versions=draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)),
         observation=draw(words),
         text=draw(words),
@@ -54,6 +54,9 @@ def turns(draw: st.DrawFn) -> Turn:
         changed=draw(st.booleans()),
         reward=draw(st.integers(0, 4)) / 4,
         seconds=draw(st.integers(0, 64)) / 64,
+        finish=draw(st.sampled_from(["stop", "length", "mark"])),
+        given=draw(st.integers(0, 3)),
+        speaker=draw(words),
     )
 
 
@@ -67,6 +70,10 @@ trajectories = st.builds(
     stop=st.sampled_from(StopReason),
     answer=st.none() | words,
     reward=st.integers(0, 4).map(lambda n: n / 4),
+    success=st.booleans(),
+    terms=st.dictionaries(words, st.integers(-4, 4).map(lambda n: n / 4), max_size=2),
+    role=words,
+    history=st.integers(0, 2),
     evidence=st.dictionaries(words, values, max_size=2),
     group=st.integers(0, 9),
     iteration=st.integers(0, 9),
@@ -193,7 +200,7 @@ def test_a_stop_reason_is_one_of_terminated_truncated_failed(reason: StopReason)
 
 
 def test_every_limit_of_a_budget_truncates_and_an_infrastructure_failure_does_not() -> None:
-    limits = {"turns", "tokens", "tool_calls", "seconds", "context"}
+    limits = {"turns", "tokens", "tool_calls", "seconds", "context", "env_truncated", "mark"}
     assert {r.value for r in StopReason if r.truncated} == limits
     assert [r for r in StopReason if r.failed] == [StopReason.INFRA_FAILURE]
 

@@ -5,24 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from longstride.core.budget import Budget
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.curriculum import (
     Additive,
     BudgetSchedule,
-    Cosine,
     Fixed,
     Linear,
     Multiplicative,
     PerDifficulty,
-    Staged,
-    Stair,
-    StairCosine,
+    Schedule,
     StepList,
 )
+from longstride.recipes.agents.scaling_inter import StepSchedule
+from longstride.recipes.reasoning.siri import Cosine, Stair, StairCosine
 
 
-def turns(schedule: BudgetSchedule, *iterations: int) -> list[int]:
+def turns(schedule: Schedule, *iterations: int) -> list[int]:
     return [schedule.at(i) for i in iterations]
 
 
@@ -48,8 +48,8 @@ def test_step_list_gives_the_horizons_of_the_released_scripts():
     assert turns(StepList(steps=((1, 10), (3, 20), (4, 30))), 1, 2, 3, 4, 5, 99) == [10, 20, 20, 30, 30, 30]
 
 
-def test_staged_changes_with_every_80th_update():
-    assert turns(Staged(stages=(8, 12, 15), every=80), 1, 79, 80, 159, 160, 500) == [8, 8, 12, 12, 15, 15]
+def test_a_step_schedule_changes_with_every_80th_update():
+    assert turns(StepSchedule(steps=(8, 12, 15), every=80), 1, 79, 80, 159, 160, 500) == [8, 8, 12, 12, 15, 15]
 
 
 def test_cyclic_budgets_go_down_and_up():
@@ -92,28 +92,59 @@ def test_growing_schedules_are_monotonic_bounded_and_reach_their_limit(start: in
 @pytest.mark.parametrize(
     "schedule",
     [
-        PerDifficulty(easy=Fixed(limit=4), medium=Additive(start=2, limit=9), hard=Staged(stages=(1, 2), every=3)),
+        PerDifficulty(easy=Fixed(limit=4), medium=Additive(start=2, limit=9), hard=StepSchedule(steps=(1, 2), every=3)),
         StepList(steps=((1, 10), (3, 20))),
         Linear(start=1, limit=4, interval=1, cap=4),
     ],
 )
-def test_a_schedule_is_rebuilt_from_its_data(schedule: BudgetSchedule):
-    assert build(BudgetSchedule, schedule.as_data()) == schedule
+def test_a_schedule_is_rebuilt_from_its_data(schedule: Schedule):
+    assert build(Schedule, schedule.as_data()) == schedule
 
 
 def test_a_limit_below_the_start_is_refused():
     with pytest.raises(ConfigError, match=r"horizon: limit must be at least start \(10\), got 5"):
-        build(BudgetSchedule, {"type": "multiplicative", "start": 10, "limit": 5}, "horizon")
+        build(Schedule, {"type": "multiplicative", "start": 10, "limit": 5}, "horizon")
 
 
 @pytest.mark.parametrize("steps", [[], [(3, 10), (1, 20)], [(1, 0)]])
 def test_a_step_list_that_is_empty_or_out_of_order_or_without_turns_is_refused(steps: list[tuple[int, int]]):
     with pytest.raises(ConfigError, match="steps"):
-        build(BudgetSchedule, {"type": "step_list", "steps": steps})
+        build(Schedule, {"type": "step_list", "steps": steps})
 
 
 def test_the_family_itself_is_no_schedule():
     with pytest.raises(TypeError):
-        BudgetSchedule()  # pyright: ignore[reportAbstractUsage]
+        Schedule()  # pyright: ignore[reportAbstractUsage]
     with pytest.raises(ValidationError):
         Fixed(limit=0)
+
+
+def test_every_limit_of_a_budget_is_a_number_or_a_schedule():
+    budget = BudgetSchedule(turns=Multiplicative(start=4, limit=10), tokens=Fixed(limit=50), turn_tokens=9, seconds=2.5)
+    assert budget.at(2, "easy") == Budget(turns=8, tokens=50, turn_tokens=9, seconds=2.5)
+    assert budget.at(9, "hard").turns == 10
+    assert build(BudgetSchedule, budget.as_data()) == budget
+
+
+def test_a_limit_that_is_left_out_does_not_bind():
+    budget = BudgetSchedule(turns=3).at(1, "easy")
+    assert (budget.tokens, budget.tool_calls, budget.seconds) == (None, None, None)
+
+
+def test_a_budget_names_its_limits_by_difficulty():
+    turns_of = PerDifficulty(easy=Fixed(limit=1), medium=Fixed(limit=2), hard=Fixed(limit=3))
+    assert BudgetSchedule(turns=turns_of).limits("turns", 1) == {"easy": 1, "medium": 2, "hard": 3}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"turns": 0}, "turns"),
+        ({"turns": {"type": "fixd", "limit": 3}}, "did you mean 'fixed'"),
+        ({"turn": 3}, "did you mean 'turns'"),
+        ({"seconds": -1.0}, "seconds"),
+    ],
+)
+def test_a_budget_that_cannot_be_is_refused_with_its_place(data: dict, message: str):
+    with pytest.raises(ConfigError, match=message):
+        build(BudgetSchedule, data, "budget")

@@ -1,17 +1,26 @@
-"""The trainer in two processes, as torchrun starts them: the run of one process, shared out."""
+"""A run in two processes, as torchrun starts them, gives the numbers of a run in one."""
 
 import multiprocessing
 import os
 import socket
 from pathlib import Path
 
+import pytest
 import torch
-from test_trainer import episodes_of, make_recipe, model_folder, rows_of  # noqa: F401
+from helpers import content, rows_of, trajectories_of
+from one_page import make_recipe, save_model
 
-from longstride.rollout.rounds import PoolConfig
+from longstride.methods import KL, GroupRelative, MovingAverage, OnPolicy, Reinforce
+from longstride.recipes.reasoning.dars import DifficultyAdaptive
+from longstride.rollout.scheduler import PoolConfig
 from longstride.run.evaluation import load_run
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    return save_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
 def work(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None:
@@ -24,7 +33,7 @@ def work(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None
 
 def run(recipe: Recipe, folder: Path, world: int) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["test_trainer", "longstride.run.loop"])
+    context.set_forkserver_preload(["one_page", "longstride.run.loop"])
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     processes = [context.Process(target=work, args=(rank, world, port, recipe, folder)) for rank in range(world)]
@@ -40,25 +49,35 @@ def nearly(a: Path, b: Path) -> bool:
     return all(torch.allclose(ours[k], theirs[k], atol=1e-6, rtol=1e-5) for k in theirs)
 
 
-def words_of(folder: Path) -> list:
-    return [(e["ordinal"], e["seed"], [turn["ids"] for turn in e["turns"]]) for e in episodes_of(folder)]
+def without_logprobs(folder: Path) -> list:
+    episodes = [content(t) for t in trajectories_of(folder)]
+    for episode in episodes:
+        for turn in episode["turns"]:
+            del turn["logprobs"]
+    return episodes
 
 
-def test_two_processes_collect_and_learn_what_one_does(model_folder, tmp_path):  # noqa: F811
-    recipe = make_recipe(model_folder, iterations=2, group=2)
+ADAPTIVE = {
+    "sampler": DifficultyAdaptive(most=4), "replay": OnPolicy(), "credit": GroupRelative(baseline="none"),
+    "loss": Reinforce(kl=KL(coefficient=0.1, anchor=MovingAverage(decay=0.5))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", [{}, ADAPTIVE], ids=["successes", "stages and a moving anchor"])
+def test_two_processes_collect_and_learn_what_one_does(model, tmp_path, changes):
+    recipe = make_recipe(model, iterations=2, group_size=2, **changes)
     for world in (1, 2):
         run(recipe, tmp_path / str(world), world)
     one, two = tmp_path / "1", tmp_path / "2"
-    assert words_of(two) == words_of(one) and nearly(two, one)
+    assert without_logprobs(two) == without_logprobs(one) and nearly(two, one)
     for ours, theirs in zip(rows_of(two), rows_of(one), strict=True):
         assert ours["summary"] == theirs["summary"] and ours.get("outcomes") == theirs.get("outcomes")
 
 
-def test_a_run_goes_on_in_another_number_of_processes(model_folder, tmp_path):  # noqa: F811
-    recipe = make_recipe(model_folder, iterations=3, pool=PoolConfig(staleness=1))
-    shorter = recipe.model_copy(update={"iterations": 2})
-    run(shorter, tmp_path / "run", 2)
-    run(recipe, tmp_path / "run", 1)
-    assert [e["ordinal"] for e in episodes_of(tmp_path / "run")] == list(range(30))
-    trained = [r for r in rows_of(tmp_path / "run") if r["kind"] == "train"]
+def test_a_run_goes_on_in_another_number_of_processes(model, tmp_path):
+    recipe = make_recipe(model, iterations=3, pool=PoolConfig(staleness=1))
+    run(recipe.replace(iterations=2), tmp_path / "run", 2)
+    train(recipe, tmp_path / "run", resume=True)
+    assert [t.ordinal for t in trajectories_of(tmp_path / "run")] == list(range(30))
+    trained = rows_of(tmp_path / "run", "train")
     assert [r["iteration"] for r in trained] == [1, 2, 3] and all(r["staleness_max"] <= 1 for r in trained)

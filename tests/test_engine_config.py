@@ -1,8 +1,9 @@
 """Engines in a recipe: as TOML, and through a run whose tokens come from a server."""
 
 import pytest
+from helpers import content, trajectories_of
+from one_page import make_recipe, save_model
 from test_http_engine import Server
-from test_trainer import episodes_of, make_recipe, model_folder  # noqa: F401 (a fixture)
 
 from longstride.core.component import build
 from longstride.core.config import resolve
@@ -13,15 +14,20 @@ from longstride.run.loop import train
 from longstride.run.recipe import Recipe
 
 
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
 @pytest.fixture
-def server(model_folder, monkeypatch):  # noqa: F811
+def server(model_folder, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     server = Server(load_policy(str(model_folder)))
     yield server
     server.stop()
 
 
-def test_an_engine_is_named_on_the_command_line_and_comes_back_from_data(model_folder):  # noqa: F811
+def test_an_engine_is_named_on_the_command_line_and_comes_back_from_data(model_folder):
     settings = ["engine.type=http", "engine.url=http://127.0.0.1:8000/v1/", "engine.model=m", "engine.weights=/shared"]
     recipe = resolve(Recipe, make_recipe(model_folder), settings)
     assert recipe.engine == HTTP(url="http://127.0.0.1:8000/v1", model="m", weights="/shared")
@@ -29,13 +35,13 @@ def test_an_engine_is_named_on_the_command_line_and_comes_back_from_data(model_f
     assert make_recipe(model_folder).engine == Local()
 
 
-def test_a_run_over_http_is_the_run_in_this_process(model_folder, server, tmp_path):  # noqa: F811
+def test_a_run_over_http_is_the_run_in_this_process(model_folder, server, tmp_path):
     recipe = make_recipe(model_folder, iterations=2)
     weights = str(tmp_path / "weights")
-    remote = recipe.model_copy(update={"engine": HTTP(url=f"{server.root}/v1", model="m", weights=weights)})
+    remote = recipe.replace(engine=HTTP(url=f"{server.root}/v1", model="m", weights=weights))
     for name, each in (("local", recipe), ("remote", remote)):
         train(each, tmp_path / name)
-    local, over_http = episodes_of(tmp_path / "local"), episodes_of(tmp_path / "remote")
+    local, over_http = ([content(t) for t in trajectories_of(tmp_path / name)] for name in ("local", "remote"))
     assert len(local) == 20 and {t["versions"] for e in over_http for t in e["turns"]} == {0, 1}
     for one, other in zip(local, over_http, strict=True):
         for ours, theirs in zip(one["turns"], other["turns"], strict=True):
@@ -43,7 +49,7 @@ def test_a_run_over_http_is_the_run_in_this_process(model_folder, server, tmp_pa
         assert one == other
 
 
-def test_a_server_that_takes_no_weights_is_refused_before_a_rollout(model_folder, server, tmp_path):  # noqa: F811
+def test_a_server_that_takes_no_weights_is_refused_before_a_rollout(model_folder, server, tmp_path):
     recipe = make_recipe(model_folder, engine=HTTP(url=f"{server.root}/v1", model="m"))
     with pytest.raises(ConfigError, match="engine.weights"):
         train(recipe, tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Recipes of control in the house of language agents: the same commands, run folder, report, resume and claims."""
+"""Experiments of other kinds than language agents: the same commands, run folder, report, resume and claims."""
 
 import errno
 import io
@@ -8,30 +8,34 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
-from test_value_training import RECIPE, rows
+from test_control_training import RECIPE, rows
 
 from longstride import recipes
 from longstride.claims.claim import Claim
 from longstride.claims.runner import run_claim
 from longstride.cli.main import main
 from longstride.cluster.config import ClusterConfig
-from longstride.control import Phase
-from longstride.control.recipe import ControlRecipe, summary_of
+from longstride.control import ControlRecipe, TrainingPhase
+from longstride.control.evaluation import summary_of
 from longstride.core.config import dump_toml, resolve
 from longstride.core.errors import ConfigError, RunError
-from longstride.learner import run_folder
 from longstride.report.claims import write_pages
 from longstride.report.html import write_report
 from longstride.report.live import Live
+from longstride.run import folder as run_folder
+from longstride.run.evaluation import load_run
+from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.run.experiment import load_experiment
 from longstride.stats import Ordering
 
-PAGES = ("cal_ql", "cql", "sharsa", "wsrl")
+NAMES = ("cal_ql", "cql", "sharsa", "wsrl")
 
 
 @pytest.fixture
@@ -86,8 +90,8 @@ def test_reading_a_recipe_of_language_agents_imports_no_torch(tmp_path: Path) ->
     assert done.stdout.splitlines()[-1] == "False"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_pages_of_control_are_whole(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_recipes_of_control_are_printed_and_read_back(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     recipe = recipes.load(name)
     assert isinstance(recipe, ControlRecipe) and resolve(ControlRecipe, recipe, []) == recipe
     assert main(["train", name, "--dry-run"]) == 0
@@ -95,7 +99,7 @@ def test_the_pages_of_control_are_whole(name: str, capsys: pytest.CaptureFixture
     assert recipe.agent.levels[-1].data.goals is not None
 
 
-def test_the_pages_differ_where_their_papers_do() -> None:
+def test_recipes_differ_where_their_papers_do() -> None:
     cql, cal_ql, wsrl = (recipes.load(name) for name in ("cql", "cal_ql", "wsrl"))
     assert isinstance(cql, ControlRecipe) and isinstance(cal_ql, ControlRecipe) and isinstance(wsrl, ControlRecipe)
     calibrated = [r.agent.as_data()["levels"][0]["critic"]["conservative"]["calibrated"] for r in (cql, cal_ql, wsrl)]
@@ -129,15 +133,15 @@ def test_a_key_of_another_type_is_refused(desk: Path, capsys: pytest.CaptureFixt
 
 def test_a_recipe_of_control_is_not_spread_over_a_cluster(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="leave out --cluster"):
-        RECIPE.train(tmp_path / "run", cluster=ClusterConfig())
+        RECIPE.train(tmp_path / "run", placement=ClusterConfig())
     assert not (tmp_path / "run").exists()
 
 
 # the run folder
 
 
-def test_a_checkpoint_is_one_of_the_house(finished: Path) -> None:
-    assert {p.name for p in finished.iterdir()} == {"run.toml", "metrics.jsonl", "checkpoints"}
+def test_a_run_of_control_has_the_files_of_every_run_and_no_trajectories(finished: Path) -> None:
+    assert {p.name for p in finished.iterdir()} == {"format.json", "run.toml", "metrics.jsonl", "checkpoints"}
     kept = sorted(p.name for p in (finished / "checkpoints").iterdir())
     assert kept == ["000000", "000003", "000004", "latest.json"]
     assert {p.name for p in (finished / "checkpoints" / "000004").iterdir()} == {"trainer.json", "trainer.safetensors"}
@@ -159,7 +163,7 @@ def test_another_recipe_or_type_is_refused_by_name_and_a_longer_last_phase_is_no
     longer.train(tmp_path / "at once")
     assert rows(tmp_path / "at once")[-1] == rows(folder)[-1]
     with pytest.raises(RunError, match="'phases'"):
-        shorter = (RECIPE.phases[0], Phase(iterations=1, episodes=1))
+        shorter = (RECIPE.phases[0], TrainingPhase(iterations=1, episodes=1))
         RECIPE.model_copy(update={"phases": shorter}).train(folder, resume=True)
 
 
@@ -215,7 +219,7 @@ def test_the_report_of_a_control_run_shows_what_there_is_and_nothing_of_language
 
 
 def test_an_offline_run_has_no_figure_of_training_lengths_and_an_unfinished_one_says_so(tmp_path: Path) -> None:
-    offline = RECIPE.model_copy(update={"phases": (Phase(iterations=1, updates=1),)})
+    offline = RECIPE.model_copy(update={"phases": (TrainingPhase(iterations=1, updates=1),)})
     offline.train(tmp_path)
     (tmp_path / "run.toml").write_text((tmp_path / "run.toml").read_text().replace("iterations = 1", "iterations = 3"))
     page = write_report(tmp_path).read_text()
@@ -242,32 +246,136 @@ def test_the_live_view_shows_tasks_and_updates_and_nothing_of_language(finished:
 
 
 def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> None:
+    arm = RECIPE.replace(phases=(TrainingPhase(iterations=1, updates=1),), evaluation={"episodes": 4})
     claim = Claim(
         name="tiny",
         paper="none",
         statement="Updates with a longer horizon of the test solve more.",
-        arms={"short": ("test_horizon.limit=1",), "long": ("test_horizon.limit=10",)},
-        scale=("phases=[{iterations=1, updates=1}]", "evaluation.episodes=4"),
+        recipe=arm,
+        arms={"short": arm.replace(test_horizon={"limit": 1}), "long": arm.replace(test_horizon={"limit": 10})},
         expected=Ordering(relations=("long > short",)),
         seeds=(0, 1),
     )
-    told: list[dict[str, Any]] = []
+    heard: list[dict[str, Any]] = []
 
     class Listener:
         def __call__(self, row: dict[str, Any]) -> None:
-            told.append(row)
+            heard.append(row)
 
         def progress(self, phase: str, done: int, total: int) -> None: ...
 
-    result = run_claim(claim, RECIPE, tmp_path, listener=Listener())
-    assert len(told) == 4 * 3 and result["matched"] == []
+    result = run_claim(claim, tmp_path, listener=Listener())
+    assert len(heard) == 4 * 3 and result["matched"] == []
     assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.0, 0.0]
     assert [p["iteration"] for p in result["arms"]["long"]["curves"][0]] == [0, 1]
     assert result["recipe"]["type"] == "control_recipe"
     write_pages(tmp_path, result)
     assert (tmp_path / "tiny.svg").exists() and "tiny.md" in (tmp_path / "README.md").read_text()
-    again = run_claim(claim, RECIPE, tmp_path, listener=Listener())
-    assert len(told) == 4 * 3 and again == result
+    again = run_claim(claim, tmp_path, listener=Listener())
+    assert len(heard) == 4 * 3 and again == result
     assert pickle.loads(pickle.dumps(RECIPE.train)).__self__ == RECIPE  # how a run gets into a process of its own
     with pytest.raises(ConfigError, match="check_again is for language agents"):
-        run_claim(claim.model_copy(update={"check_again": "long"}), RECIPE, tmp_path / "other")
+        run_claim(claim.replace(check_again="long"), tmp_path / "other")
+
+
+# problems whose answer is known
+
+
+class Bandit(ExactProblem):
+    """Arms with known rewards."""
+
+    rewards: tuple[float, ...]
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        return {"regret": max(self.rewards) - float(softmax(solution["logits"]) @ np.array(self.rewards))}
+
+
+class PolicyGradient(ExactMethod):
+    """The exact gradient of the expected reward of a softmax policy, with noise of its own."""
+
+    rate: float = 1.0
+    noise: float = 0.0
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Bandit):
+            raise ConfigError("policy_gradient solves bandits")
+        return {"logits": rng.normal(size=len(problem.rewards))}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        p, r = softmax(state["logits"]), np.array(problem.rewards)
+        return {"logits": state["logits"] + self.rate * p * (r - p @ r) + self.noise * rng.normal(size=len(r))}
+
+
+class Nothing(ExactProblem):
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        return {}
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    p = np.exp(logits - logits.max())
+    return p / p.sum()
+
+
+EXACT = ExactRecipe(
+    name="bandit", problem=Bandit(rewards=(0.1, 0.9)), method=PolicyGradient(noise=0.01), iterations=40, every=10
+)
+
+
+def test_an_exact_experiment_measures_its_start_every_so_often_and_its_end(tmp_path: Path) -> None:
+    EXACT.train(tmp_path / "run")
+    found = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [(r["iteration"], r["policy"]) for r in found] == [
+        (0, "warm_start"), (10, "agent"), (20, "agent"), (30, "agent"), (40, "agent")
+    ]  # fmt: skip
+    regret = [r["measures"]["regret"][0] for r in found]
+    assert regret[-1] < 0.05 < regret[0]
+    page = write_report(tmp_path / "run").read_text()
+    assert "regret" in page and "Regret" in page and "nothing measured yet" not in page
+
+
+def test_an_exact_experiment_goes_on_with_the_numbers_of_one_that_was_not_stopped(tmp_path: Path) -> None:
+    EXACT.train(tmp_path / "one")
+    EXACT.replace(iterations=20).train(tmp_path / "two")
+    EXACT.train(tmp_path / "two", resume=True)
+    one, two = ((tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("one", "two"))
+    assert [json.loads(a)["measures"] for a in one] == [json.loads(b)["measures"] for b in two]
+
+
+def test_an_exact_experiment_is_named_by_module_and_class_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "bandit.toml"
+    path.write_text(dump_toml(EXACT))
+    assert tomllib.loads(path.read_text())["method"]["type"] == f"{__name__}:PolicyGradient"
+    assert load_experiment(path) == EXACT
+
+
+def test_a_method_refuses_a_problem_that_is_not_its_own() -> None:
+    with pytest.raises(ConfigError, match="policy_gradient solves bandits"):
+        EXACT.replace(problem=Nothing())
+
+
+def test_a_run_of_an_exact_experiment_can_be_viewed_and_has_nothing_to_evaluate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    EXACT.train(tmp_path / "run")
+    assert main(["view", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert "its metrics rows have all that it measures" in refused(capsys, "eval", str(tmp_path / "run"))
+    with pytest.raises(RunError, match="no language model"):
+        load_run(tmp_path / "run")
+
+
+def test_a_claim_over_exact_arms_is_judged_by_its_measure(tmp_path: Path) -> None:
+    claim = Claim(
+        name="bandit",
+        paper="none",
+        statement="A larger rate ends with less regret.",
+        recipe=EXACT,
+        arms={"slow": EXACT.replace(method={"rate": 0.05}), "fast": EXACT},
+        measure="regret",
+        expected=Ordering(relations=("slow > fast by 0.05",)),
+        seeds=tuple(range(8)),
+    )
+    result = run_claim(claim, tmp_path)
+    assert result["verdict"] == "reproduced"
+    write_pages(tmp_path, result)
+    assert "| slow > fast by 0.05 |" in (tmp_path / "bandit.md").read_text()

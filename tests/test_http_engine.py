@@ -126,8 +126,8 @@ def _server(policy):
 
 @pytest.fixture
 def server(_server, monkeypatch):
-    for name, value in {"FIRST_WAIT": 0.001, "PROBE_TOKENS": 16}.items():
-        monkeypatch.setattr(http, name, value)
+    monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 0.001)
+    monkeypatch.setattr(http, "PROBE_TOKENS", 16)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     _server.reset()
     return _server

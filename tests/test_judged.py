@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from helpers import make_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Server, hang, reply, response
@@ -22,7 +23,7 @@ from longstride.core.errors import ConfigError, JudgeFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.models.load import BASE, load_policy
-from longstride.rewards import Reward, judges
+from longstride.rewards import Reward
 from longstride.rollout import Plan, Pool, PoolConfig, ScriptedPlayer
 from longstride.web.judging.judged import JudgedReward
 from longstride.web.judging.judges import OpenAIJudge
@@ -51,7 +52,7 @@ def _server():
 
 @pytest.fixture
 def server(_server, monkeypatch):
-    monkeypatch.setattr(judges, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 0.001)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     _server.reset()
     _server.always = reply(YES)
@@ -64,7 +65,9 @@ def reward_at(server, votes=1, **settings: Any):
 
 
 def score(reward, task=JUDGED, answer: str | None = "red"):
-    return asyncio.run(reward(task, answer, STATE, 0))
+    stop = StopReason.ENV_ENDED if answer is None else StopReason.ANSWERED
+    episode = make_trajectory(task=task, answer=answer, stop=stop)
+    return asyncio.run(reward(episode, STATE, 0))
 
 
 def prompts(server):

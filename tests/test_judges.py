@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Server, cut_off, endless, hang, reply, response, said
 
+from longstride.core import http
 from longstride.core.component import build
 from longstride.core.config import dump_toml
 from longstride.core.errors import ConfigError, JudgeFailure
-from longstride.rewards import judges
+from longstride.web.judging import judges
 from longstride.web.judging.judges import OpenAIJudge
 
 KEY = "sk-test-0123456789abcdef"
@@ -32,7 +33,7 @@ def _server():
 
 @pytest.fixture
 def server(_server, monkeypatch):
-    monkeypatch.setattr(judges, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 0.001)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     judges._replies.cache_clear()
     _server.reset()
@@ -187,31 +188,31 @@ class TestWaiting:
         return waits
 
     def test_each_wait_is_about_twice_the_one_before_and_comes_from_the_seed(self, server, monkeypatch, waits):
-        monkeypatch.setattr(judges, "FIRST_WAIT", 1.0)
+        monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 1.0)
         server.always = response("busy", 500)
         for seed in (1, 1, 2):
             with pytest.raises(JudgeFailure):
                 ask(judge_at(server, retries=6), seed=seed)
         first, again, other = waits[:6], waits[6:12], waits[12:]
         assert first == again != other
-        for wait, longest in zip(first, [1, 2, 4, 8, 16, judges.LONGEST_WAIT], strict=True):
+        for wait, longest in zip(first, [1, 2, 4, 8, 16, http.LONGEST_WAIT], strict=True):
             assert longest / 2 <= wait <= longest
 
     @pytest.mark.parametrize(
         ("asked", "waited"),
         [
             ("7", 7),
-            ("86400", judges.LONGEST_WAIT),
-            (formatdate(time.time() + 9e6, usegmt=True), judges.LONGEST_WAIT),
-            (formatdate(0, usegmt=True), judges.FIRST_WAIT),
-            ("0", judges.FIRST_WAIT),
-            ("-5", judges.FIRST_WAIT),
-            ("soon", judges.FIRST_WAIT),
-            ("9" * 400, judges.FIRST_WAIT),
+            ("86400", http.LONGEST_WAIT),
+            (formatdate(time.time() + 9e6, usegmt=True), http.LONGEST_WAIT),
+            (formatdate(0, usegmt=True), http.FIRST_WAIT),
+            ("0", http.FIRST_WAIT),
+            ("-5", http.FIRST_WAIT),
+            ("soon", http.FIRST_WAIT),
+            ("9" * 400, http.FIRST_WAIT),
         ],
     )
     def test_a_server_may_ask_for_a_longer_wait_within_bounds(self, server, monkeypatch, waits, asked, waited):
-        monkeypatch.setattr(judges, "FIRST_WAIT", 1.0)
+        monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 1.0)
         server.script = [response("busy", 429, retry_after=asked)]
         assert ask(judge_at(server)) == "fine"
         assert len(waits) == 1

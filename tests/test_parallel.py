@@ -1,4 +1,4 @@
-"""Several processes: two ranks over gloo take the steps of one process; what ranks deal, gather and share."""
+"""Several processes: two ranks over gloo take the steps of one process; what ranks scatter, gather and share."""
 
 import os
 import random
@@ -17,16 +17,17 @@ from longstride.learner import parallel
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import GSPO, KL, PPO
-from longstride.methods.base import Sample
-from longstride.methods.losses import Correction
+from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
+from longstride.methods.losses import ImportanceCorrection
 from longstride.models.adapters import LoRA
 
 VOCABULARY = 40
 HELD = KL(coefficient=0.5)
+CORRECTED = PPO(correction=ImportanceCorrection(), kl=HELD)
 CASES = {
-    "whole": (LearnerConfig(), PPO(correction=Correction(), kl=HELD)),
+    "replicated": (LearnerConfig(), CORRECTED),
     "sharded": (LearnerConfig(sharded=True, checkpointing=True), GSPO(kl=HELD)),
-    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), PPO(correction=Correction(), kl=HELD)),
+    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), CORRECTED),
 }
 
 
@@ -45,7 +46,8 @@ def samples() -> list[Sample]:
         head = [rng.randrange(VOCABULARY) for _ in range(rng.choice([3, 60]))]
         for _ in range(4):
             said = [rng.randrange(VOCABULARY) for _ in range(rng.randint(1, 9))]
-            out.append(Sample(head, said, [rng.choice([-1.0, 1.0])] * len(said), [-3.7] * len(said), k, k))
+            streams = {ADVANTAGES: [rng.choice([-1.0, 1.0])] * len(said), BEHAVIOUR: [-3.7] * len(said)}
+            out.append(Sample(head, said, streams, k, k))
     return out
 
 
@@ -57,12 +59,12 @@ def trained(name: str, seed: int) -> tuple[dict, dict, dict]:
     more = {"dtype": "float32", "lr": 1e-2, "warmup_steps": 0, "batch_samples": 8, "micro_tokens": 100}
     learner = Learner(make(seed), numbers.model_copy(update=more), loss)
     learner.update(samples()[:1], random.Random(1))  # fewer rows than ranks
-    told = learner.update(samples()[:8], random.Random(2))
+    metrics = learner.update(samples()[:8], random.Random(2))
     tensors, counts = learner.state()
     learner.load_state({k: v.clone() for k, v in tensors.items()}, dict(counts))
     learner.update(samples()[8:], random.Random(3))
-    told["features"] = learner.features(samples()).sum().item()
-    return learner.whole().state_dict(), told, learner.state()[0]
+    metrics["features"] = learner.features(samples()).sum().item()
+    return learner.full_model().state_dict(), metrics, learner.state()[0]
 
 
 def work(rank: int, port: int, folder: str) -> None:
@@ -72,7 +74,7 @@ def work(rank: int, port: int, folder: str) -> None:
     with parallel.joined():
         found = {name: trained(name, seed=rank) for name in CASES}  # rank 1 starts elsewhere: it takes rank 0's weights
         share = parallel.scatter(range(7))
-        lists = (share, parallel.gather(share), parallel.gathered(share))
+        lists = (share, parallel.gather(share), parallel.unscatter(share))
         p, q = torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(3))
         p.grad = torch.full((2,), 1.0 + rank) if rank else None
         parallel.sum_gradients([p, q])
@@ -92,10 +94,10 @@ def ranks(tmp_path_factory):
 
 @pytest.mark.parametrize("name", CASES)
 def test_two_processes_take_the_steps_of_one(ranks, name):
-    weights, told, state = trained(name, seed=0)
+    weights, metrics, state = trained(name, seed=0)
     for found, *_ in ranks:
-        their_weights, their_told, their_state = found[name]
-        assert their_told == pytest.approx(told, rel=1e-4)
+        their_weights, their_metrics, their_state = found[name]
+        assert their_metrics == pytest.approx(metrics, rel=1e-4)
         assert weights.keys() == their_weights.keys() and state.keys() == their_state.keys()
         for key, value in weights.items():
             torch.testing.assert_close(their_weights[key], value, rtol=0, atol=1e-6)
@@ -117,17 +119,17 @@ def test_a_gradient_that_one_rank_has_is_summed_and_one_that_none_has_stays_away
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 5))
-def test_dealing_gives_each_item_once_and_hands_differ_by_no_more_than_the_largest(sizes, hands):
-    dealt = parallel.deal(sizes, hands)
-    assert len(dealt) == hands and sorted(k for hand in dealt for k in hand) == list(range(len(sizes)))
-    loads = [sum(sizes[k] for k in hand) for hand in dealt]
+def test_balanced_shares_have_each_item_once_and_differ_by_no_more_than_the_largest(sizes, ranks):
+    shares = parallel.balance(sizes, ranks)
+    assert len(shares) == ranks and sorted(k for share in shares for k in share) == list(range(len(sizes)))
+    loads = [sum(sizes[k] for k in share) for share in shares]
     assert max(loads) - min(loads) <= max(sizes, default=0)
 
 
 def test_one_process_alone_needs_no_partner():
     with parallel.joined():
         assert (parallel.rank(), parallel.world()) == (0, 1)
-        assert parallel.scatter([1, 2]) == parallel.gather([1, 2]) == parallel.gathered([1, 2]) == [1, 2]
+        assert parallel.scatter([1, 2]) == parallel.gather([1, 2]) == parallel.unscatter([1, 2]) == [1, 2]
 
 
 def test_a_filled_skeleton_is_the_module_again():

@@ -1,75 +1,96 @@
-"""Planning: groups, stages, and the samplers' rules."""
+"""Planning: groups, stages, task curricula, the samplers of DAPO and DARS, and budgets by iteration and difficulty."""
 
-import json
-from typing import Any
+import random
+from typing import ClassVar
 
 import pytest
+from helpers import Collected, make_planner, make_task, played, run_stages, tiny_policy, trajectories_of, weights_hash
+from one_page import OnePageTasks, make_recipe, save_model
 
-from longstride.core.budget import Budget, StopReason
+from longstride.core.budget import Budget
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
+from longstride.core.experience import Experience
+from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
+from longstride.curriculum import BudgetSchedule, Fixed, PerDifficulty, StepList, TaskCurriculum
+from longstride.envs.base import TaskSource
 from longstride.envs.puzzles import Mastermind, ModularChain
 from longstride.envs.puzzles.base import PuzzleSource
-from longstride.methods import GroupRelative
-from longstride.models.load import load_policy
-from longstride.recipes import grpo
-from longstride.rollout import LanguagePlayer, Plan, Pool
-from longstride.rollout.context import KeepAll
-from longstride.rollout.planning import DifficultyAdaptive, DynamicSampling, Groups, Planner, at_once
+from longstride.methods import OnPolicy
+from longstride.methods.advantages import GroupRelative
+from longstride.recipes.reasoning import grpo
+from longstride.recipes.reasoning.dapo import DynamicSampling
+from longstride.recipes.reasoning.dars import DifficultyAdaptive
+from longstride.rewards import TaskReward
+from longstride.rollout import FullHistory, Groups, LanguagePlayer, PastTurn, Plan, Pool
+from longstride.rollout.planning import at_once
 from longstride.rollout.replay import replay
-from longstride.rollout.store import TrajectoryStore
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
 
 CHAINS = ModularChain()
 
 
-def planner(first=0, episodes=8, size=4, chat: Any = None) -> Planner:
-    budget = Budget(turns=1, turn_tokens=64)
-    return Planner(CHAINS, lambda task: budget, chat, 0, 1, first, episodes, size)
-
-
-def played(plan, reward):
-    return Trajectory(plan.task, plan.ordinal, plan.seed, plan.budget, stop=StopReason.ANSWERED, reward=reward,
-                      group=plan.group)  # fmt: skip
-
-
-def outcome(stages, rewards):
-    """Sends each stage's plans back with rewards by a function of the plan; all plans, and what is returned."""
-    plans, stage = [], next(stages)
-    while True:
-        plans.append(stage)
-        try:
-            stage = stages.send([played(p, rewards(p)) for p in stage])
-        except StopIteration as e:
-            return plans, e.value
-
-
 def test_groups_are_named_by_their_first_ordinal_and_share_task_and_seed():
-    (stage,), episodes = outcome(Groups().stages(planner(first=16)), lambda p: 0.0)
+    (stage,), episodes = run_stages(Groups().plan(make_planner(CHAINS, first=16)), played)
     assert [p.ordinal for p in stage] == list(range(16, 24)) == [t.ordinal for t in episodes]
     assert [p.group for p in stage] == [16] * 4 + [20] * 4
-    assert all(
-        len({f(p) for p in stage[k : k + 4]}) == 1 for k in (0, 4) for f in (lambda p: p.task.id, lambda p: p.seed)
-    )
+    for k in (0, 4):
+        group = stage[k : k + 4]
+        assert len({p.task.id for p in group}) == len({p.seed for p in group}) == 1
+    assert stage[0].seed != stage[4].seed
 
 
 def test_one_stage_returns_what_it_came_to():
-    stages = at_once(planner().group(CHAINS.held_out(1)[0]))
-    assert [t.ordinal for t in outcome(stages, lambda p: 1.0)[1]] == [0, 1, 2, 3]
+    stages = at_once(make_planner(CHAINS).group(CHAINS.held_out(1)[0]))
+    assert [t.ordinal for t in run_stages(stages, played)[1]] == [0, 1, 2, 3]
+
+
+def test_a_group_begins_as_it_is_asked_to():
+    past = PastTurn("go", (4, 5))
+    group = make_planner(CHAINS).group(make_task(), 3, prefix=[1], role="step", history=[past], marks=[[7, 8], [9]])
+    assert [(p.prefix, p.role, p.history, p.marks) for p in group] == [((1,), "step", (past,), ((7, 8), (9,)))] * 3
+
+
+def test_further_episodes_of_a_group_begin_as_it_began():
+    planner = make_planner(CHAINS)
+    (plan,) = planner.group(make_task(), 1, prefix=[1, 2])
+    (more,) = planner.more(played(plan, [3]), 1, role="more")
+    assert (more.ordinal, more.group, more.seed, more.prefix, more.role) == (1, 0, plan.seed, (1, 2), "more")
+    t = played(plan, [3])
+    t.turns.insert(0, t.turns[0])
+    t.history = 1
+    (later,) = planner.more(t, 1)
+    assert later.history == (PastTurn("text", (1, 2, 3)),) and later.prefix == (1, 2)
+
+
+def test_the_curriculum_says_which_tasks_are_drawn_of_what_came_before():
+    class Unsolved(TaskCurriculum):
+        adaptive: ClassVar[bool] = True
+
+        def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+            solved = {record.task.id for record in experience.records if record.success}
+            return [t for t in source.held_out(n + len(solved)) if t.id not in solved][:n]
+
+    source = OnePageTasks()
+    before = [played(p, reward=1.0) for p in make_planner(source).group(source.held_out(1)[0])]
+    planner = make_planner(source, curriculum=Unsolved(), experience=Collected(before))
+    assert [t.id for t in planner.tasks(2)] == ["test-1", "test-2"]
 
 
 def test_dynamic_sampling_refills_until_enough_groups_are_mixed():
     # of the first two groups one is mixed, the one after it is not, the next is
     mixed = {0, 12}
-    plans, episodes = outcome(DynamicSampling().stages(planner()), lambda p: float(p.group in mixed and p.ordinal % 2))
+    plans, episodes = run_stages(
+        DynamicSampling().plan(make_planner(CHAINS)), lambda p: played(p, reward=p.group in mixed and p.ordinal % 2)
+    )
     assert [len(stage) for stage in plans] == [8, 4, 4]
     assert [t.ordinal for t in episodes] == list(range(16))
 
 
 def test_dynamic_sampling_gives_up_after_its_rounds():
-    plans, episodes = outcome(DynamicSampling(rounds=3).stages(planner()), lambda p: 1.0)
+    plans, episodes = run_stages(DynamicSampling(rounds=3).plan(make_planner(CHAINS)), lambda p: played(p, reward=1.0))
     assert [len(stage) for stage in plans] == [8, 8, 8] and len(episodes) == 24
 
 
@@ -93,96 +114,103 @@ def test_what_is_added_raises_the_sum_of_advantages_to_its_target(target):
 
 def test_a_second_stage_joins_the_groups_of_the_first():
     # one group has a success in four, the other is solved
-    plans, episodes = outcome(
-        DifficultyAdaptive(most=6).stages(planner()), lambda p: float(p.group == 4 or p.ordinal == 0)
+    plans, episodes = run_stages(
+        DifficultyAdaptive(most=6).plan(make_planner(CHAINS)),
+        lambda p: played(p, reward=float(p.group == 4 or p.ordinal == 0)),
     )
     assert [(p.ordinal, p.group) for p in plans[1]] == [(8, 0), (9, 0)]
     assert {p.seed for p in plans[1]} == {plans[0][0].seed} and len(episodes) == 10
 
 
-SMALL = ["iterations=2", "episodes=8", "group=4", "evaluation.tasks=3", "evaluation.every=2",
-         "tasks={type='modular_chain'}", "learner.batch_samples=16"]  # fmt: skip
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def rows(run, kind):
-    return [r for r in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()) if r["kind"] == kind]
+GROUPED = {"group_size": 5, "replay": OnPolicy(), "credit": GroupRelative(), "iterations": 2}
 
 
-def test_a_staged_run_stores_all_its_stages_and_resumes_to_the_same_numbers(tmp_path):
-    recipe = resolve(Recipe, grpo.RECIPE, [*SMALL, "sampler={type='difficulty_adaptive', most=6}"])
-    train(recipe, tmp_path / "whole")
-    train(resolve(Recipe, recipe, ["iterations=1"]), tmp_path / "cut")
-    train(recipe, tmp_path / "cut", resume=True)
-    whole, cut = (TrajectoryStore(tmp_path / name / "trajectories.jsonl") for name in ("whole", "cut"))
-    episodes = list(whole.read(range(len(whole))))
-    assert len(episodes) > 16 and [t.ordinal for t in episodes] == list(range(len(whole)))
-    assert [t.turns[0].sampled_ids for t in episodes] == [t.turns[0].sampled_ids for t in cut.read(range(len(cut)))]
-    assert [r["loss"] for r in rows(tmp_path / "whole", "train")] == [
-        r["loss"] for r in rows(tmp_path / "cut", "train")
-    ]
-
-
-def test_a_staged_run_can_be_trained_again_from_what_it_stored(tmp_path):
-    recipe = resolve(Recipe, grpo.RECIPE, [*SMALL, "sampler={type='difficulty_adaptive', most=6}"])
+def test_a_run_in_stages_stores_all_of_them_and_can_be_trained_again_from_what_it_stored(model, tmp_path):
+    recipe = make_recipe(model, sampler=DifficultyAdaptive(most=9), **GROUPED)
     train(recipe, tmp_path / "run")
-    train(resolve(Recipe, recipe, [f"stored={tmp_path / 'run'}"]), tmp_path / "again")
-    losses = [[r["loss"] for r in rows(tmp_path / name, "train")] for name in ("run", "again")]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    episodes = trajectories_of(tmp_path / "run")
+    assert len(episodes) > 20 and [t.ordinal for t in episodes] == list(range(len(episodes)))
+    train(recipe.replace(replay_run=str(tmp_path / "run")), tmp_path / "again")
+    ids = [[turn.sampled_ids for t in trajectories_of(tmp_path / n) for turn in t.turns] for n in ("run", "again")]
+    assert ids[0] == ids[1] and weights_hash(tmp_path / "run") == weights_hash(tmp_path / "again")
 
 
-def test_later_stages_are_refused_where_rollouts_run_ahead():
+class Easiest(TaskCurriculum):
+    """The same task again and again."""
+
+    def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+        return source.held_out(1) * n
+
+
+@pytest.mark.parametrize("changes", [{"sampler": DynamicSampling()}, {"curriculum": Easiest()}])
+def test_whatever_depends_on_what_came_before_is_refused_where_rollouts_run_ahead(model, changes):
+    recipe = make_recipe(model, **GROUPED, **changes)
     with pytest.raises(ConfigError, match=r"pool\.staleness to 0, not 1"):
-        resolve(Recipe, grpo.RECIPE, ["sampler={type='dynamic_sampling'}", "pool.staleness=1"])
+        recipe.replace(pool={"staleness": 1})
 
 
-def test_token_schedules_bound_what_training_episodes_sample(tmp_path):
-    changes = ["iterations=2", "tokens={type='staged', stages=[3, 5], every=2}", "learner.epochs=0"]
-    train(resolve(Recipe, grpo.RECIPE, [*SMALL, *changes]), tmp_path / "run")
-    store = TrajectoryStore(tmp_path / "run" / "trajectories.jsonl")
-    longest = [max(t.sampled_tokens for t in store.read(range(k, k + 8))) for k in (0, 8)]
-    assert longest == [3, 5]
-    assert [r["tokens"]["easy"] for r in rows(tmp_path / "run", "train")] == [3, 5]
+def test_every_limit_of_the_budget_follows_its_schedule_and_stands_in_the_rows(model, tmp_path):
+    budget = BudgetSchedule(
+        turns=StepList(steps=((1, 2), (2, 4))), tokens=StepList(steps=((1, 3), (2, 5))), turn_tokens=2, tool_calls=3
+    )
+    train(make_recipe(model, iterations=2, budget=budget, learner={"epochs": 0}), tmp_path / "run")
+    episodes = trajectories_of(tmp_path / "run")
+    given = [(t.budget.turns, t.budget.tokens, t.budget.turn_tokens, t.budget.tool_calls) for t in episodes]
+    assert given == [(2, 3, 2, 3)] * 10 + [(4, 5, 2, 3)] * 10
+    assert max(t.sampled_tokens for t in episodes[:10]) <= 3 < max(t.sampled_tokens for t in episodes[10:]) <= 5
+    assert max(len(turn.sampled_ids) for t in episodes for turn in t.turns) == 2
 
 
-def test_stages_change_the_objective_from_their_iteration_on():
-    recipe = resolve(Recipe, grpo.RECIPE, ["stages=[{after=3, credit={type='group_relative', scale='none'}}]"])
-    assert recipe.at(3).credit == recipe.credit and recipe.at(4).credit == GroupRelative(scale="none")
+def test_a_task_has_the_budget_of_its_difficulty():
+    by_difficulty = PerDifficulty(easy=Fixed(limit=3), medium=Fixed(limit=5), hard=Fixed(limit=9))
+    planner = make_planner(CHAINS, budget=BudgetSchedule(turns=by_difficulty))
+    tasks = [make_task(difficulty=d) for d in ("easy", "medium", "hard")]
+    assert [planner.group(task, 1)[0].budget.turns for task in tasks] == [3, 5, 9]
+
+
+def test_objectives_change_credit_and_loss_from_their_iteration_on():
+    changes = ["objectives=[{after=3, credit={type='group_relative', normalize='none'}}]"]
+    recipe = resolve(Recipe, grpo.RECIPE, changes)
+    assert recipe.at(3).credit == recipe.credit and recipe.at(4).credit == GroupRelative(normalize="none")
     assert recipe.at(4).loss == recipe.loss
     with pytest.raises(ConfigError, match="must ascend"):
-        resolve(Recipe, grpo.RECIPE, ["stages=[{after=3}, {after=3}]"])
-
-
-@pytest.fixture(scope="module")
-def policy():
-    return load_policy("base-puzzles")
+        resolve(Recipe, grpo.RECIPE, ["objectives=[{after=3}, {after=3}]"])
 
 
 class TestPrefix:
-    """An episode that begins in the middle of what the policy says."""
+    """An episode that begins in the middle of what the policy says, with an engine that has a cache."""
 
-    def play(self, policy, plan, source: PuzzleSource = CHAINS):
-        engine = grpo.RECIPE.engine.make(policy, 0, [grpo.RECIPE.sampling])
-        player = LanguagePlayer(engine, policy.chat, KeepAll(), grpo.RECIPE.sampling)
-        return Pool(player, source.env, grpo.RECIPE.reward).run([plan])[0]
+    policy = tiny_policy("Thought: 3 + 4 = 0 Action: answer guess digits", seed=2)
 
-    def test_it_is_read_said_and_not_sampled(self, policy):
-        task = CHAINS.held_out(3)[1]
-        begun = tuple(policy.tokenizer.encode("Thought: 3 + 4", add_special_tokens=False))
-        (plan,) = planner(chat=policy.chat).group(task, 1, prefix=begun, role="guided")
-        t = self.play(policy, plan)
+    def play(self, plan: Plan, source: PuzzleSource = CHAINS) -> Trajectory:
+        engine = grpo.RECIPE.engine.make(self.policy, 0, [grpo.RECIPE.sampling])
+        player = LanguagePlayer(engine, self.policy.chat, FullHistory(), grpo.RECIPE.sampling)
+        return Pool(player, source.env, TaskReward()).run([plan])[0]
+
+    def planner(self):
+        return make_planner(CHAINS, budget=Budget(turns=1, turn_tokens=32), chat=self.policy.chat)
+
+    def test_it_is_read_and_not_sampled(self):
+        begun = tuple(self.policy.chat.encode("Thought: 3 + 4"))
+        (plan,) = self.planner().group(CHAINS.held_out(3)[1], 1, prefix=begun, role="guided")
+        t = self.play(plan)
         turn = t.turns[0]
         assert turn.prompt_ids[-len(begun) :] == t.prefix == list(begun) and t.role == "guided"
-        assert turn.text.startswith("Thought: 3 + 4") and len(turn.sampled_ids) == len(turn.logprobs)
-        assert len(begun) + len(turn.sampled_ids) <= 64
+        assert turn.text.startswith("Thought: 3 + 4") and len(turn.sampled_ids) == len(turn.behaviour_logprobs)
+        assert len(begun) + len(turn.sampled_ids) <= 32
         assert Trajectory.from_json(t.to_json()).prefix == t.prefix
-        assert replay(t, CHAINS.env, grpo.RECIPE.reward)[1] == []
+        assert replay(t, CHAINS.env, TaskReward())[1] == []
 
-    def test_a_prefix_of_all_that_was_to_be_said_leaves_one_token(self, policy):
-        (plan,) = planner(chat=policy.chat).group(CHAINS.held_out(1)[0], 1, prefix=range(5, 69))
-        assert len(self.play(policy, plan).turns[0].sampled_ids) == 1
+    def test_a_prefix_as_long_as_the_budget_leaves_one_token(self):
+        (plan,) = self.planner().group(CHAINS.held_out(1)[0], 1, prefix=range(5, 37))
+        assert len(self.play(plan).turns[0].sampled_ids) == 1
 
-    def test_what_was_begun_stands_in_later_prompts(self, policy):
-        task = Mastermind().held_out(1)[0]
-        plan = Plan(task, 0, 0, Budget(turns=2, turn_tokens=4), prefix=(7, 8, 9))
-        first, second = self.play(policy, plan, Mastermind()).turns
-        assert second.prompt_ids[: len(first.prompt_ids) + 1] == first.prompt_ids + first.sampled_ids
+    def test_what_was_begun_stands_in_later_prompts(self):
+        plan = Plan(Mastermind().held_out(1)[0], 0, 0, Budget(turns=2, turn_tokens=4), prefix=(7, 8, 9))
+        first, second = self.play(plan, Mastermind()).turns
+        assert second.prompt_ids[: len(first.prompt_ids) + 1] == first.prompt_ids + first.sampled_ids[:1]

@@ -6,19 +6,17 @@ import time
 from collections import Counter
 
 import pytest
+from helpers import make_task
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from longstride.core.budget import Budget, StopReason
-from longstride.core.component import build
 from longstride.core.errors import EngineFailure, EnvFailure, RunError
 from longstride.core.seeds import stream
-from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.rewards import TaskReward
-from longstride.rollout import Plan, Pool, PoolConfig, Said
+from longstride.rollout import Generation, Plan, Pool, PoolConfig
 from longstride.rollout.planning import at_once
-from longstride.rollout.simulation import Latency, LogNormalLatency, Simulation, Stragglers
 
 FREE = PoolConfig(lockstep=False)
 
@@ -44,7 +42,7 @@ class Model:
             if not row[0]:
                 n = len(self.rows.pop(episode)[1])
                 failed = episode.plan.ordinal in self.fails and episode.turns == 1
-                answer = Said([1], [5] * n, [-1.0] * n, row[1], "go")
+                answer = Generation([1], [5] * n, [-1.0] * n, row[1], "go")
                 said.append((episode, EngineFailure("gone") if failed else answer))
         return said
 
@@ -91,24 +89,23 @@ class Walk:
 
 
 def plans(first, count, turns=9):
-    task = Task(id="t", source="walk", goal="", start="")
-    return [Plan(task, n, n + 100, Budget(turns=turns), group=n) for n in range(first, first + count)]
+    return [Plan(make_task(), n, n + 100, Budget(turns=turns), group=n) for n in range(first, first + count)]
 
 
 def essence(trajectories):
     return [(t.ordinal, t.stop, t.reward, [turn.observation for turn in t.turns]) for t in trajectories]
 
 
-class TestRounds:
+class TestIterations:
     @pytest.mark.parametrize("lag", [0, 1, 3])
     def test_no_token_is_older_than_the_bound_and_some_are_as_old_as_it_allows(self, lag):
         model, ages = Model(), []
         with Pool(model, lambda: Walk(seconds=0.004), TaskReward(), 64, PoolConfig(staleness=lag)) as pool:
-            for i, trajectories in pool.rounds(lambda i: at_once(plans(8 * i, 8)), 1, 6):
+            for i, trajectories in pool.iterations(lambda i: at_once(plans(8 * i, 8)), 1, 6):
                 assert [t.ordinal for t in trajectories] == list(range(8 * i, 8 * i + 8))
                 ages += [i - 1 - v for t in trajectories for turn in t.turns for v in turn.versions]
                 time.sleep(0.03)
-                pool.between(lambda i=i: setattr(model, "version", i))
+                pool.run_on_sampler_thread(lambda i=i: setattr(model, "version", i))
         assert max(ages) <= lag and min(ages) >= 0
         assert (max(ages) > 0) == (lag > 0)
         assert Walk.live == 0 and not model.rows and set(model.released.values()) == {1}
@@ -116,7 +113,7 @@ class TestRounds:
     def test_later_iterations_are_played_while_one_is_trained(self):
         model = Model()
         with Pool(model, Walk, TaskReward(), 64, PoolConfig(staleness=1)) as pool:
-            for i, _ in pool.rounds(lambda i: at_once(plans(4 * i, 4)), 1, 3):
+            for i, _ in pool.iterations(lambda i: at_once(plans(4 * i, 4)), 1, 3):
                 if i == 1:
                     deadline = time.monotonic() + 5
                     while len(pool.finished()) < 4 and time.monotonic() < deadline:
@@ -125,7 +122,7 @@ class TestRounds:
 
     def test_without_staleness_nothing_is_played_ahead(self):
         with Pool(Model(), Walk, TaskReward(), 64) as pool:
-            for i, _ in pool.rounds(lambda i: at_once(plans(4 * i, 4)), 1, 3):
+            for i, _ in pool.iterations(lambda i: at_once(plans(4 * i, 4)), 1, 3):
                 time.sleep(0.02)
                 assert not pool.finished() and Walk.live == 0, i
 
@@ -136,7 +133,7 @@ class TestRounds:
         model = Model()
         with Pool(model, Walk, TaskReward(), config=PoolConfig(staleness=1)) as pool:
             pool.restore(done[:3])
-            got = dict(pool.rounds(lambda i: at_once(plans(4 * i, 4)), 1, 2))
+            got = dict(pool.iterations(lambda i: at_once(plans(4 * i, 4)), 1, 2))
         assert essence(got[1]) == essence(done)
         assert len(model.released) == 1 + 4
 
@@ -145,7 +142,7 @@ class TestRounds:
         runs = []
         for way in ways:
             with Pool(Model(), lambda: Walk(seconds=0.003), TaskReward(), 5, way) as pool:
-                runs.append([essence(t) for _, t in pool.rounds(lambda i: at_once(plans(8 * i, 8)), 1, 3)])
+                runs.append([essence(t) for _, t in pool.iterations(lambda i: at_once(plans(8 * i, 8)), 1, 3)])
         assert all(run == runs[0] for run in runs)
 
 
@@ -176,7 +173,7 @@ class TestPlayer:
         with Pool(model, Walk, TaskReward(), 4, FREE) as pool:
             pool.submit(plans(0, 8))
             pool.collect(range(8))
-            pool.between(lambda: model.threads.add(threading.get_ident()))
+            pool.run_on_sampler_thread(lambda: model.threads.add(threading.get_ident()))
         assert len(model.threads) == 1 and threading.get_ident() not in model.threads
 
     def test_in_a_pause_it_has_no_open_question_and_afterwards_all_go_on(self):
@@ -204,7 +201,9 @@ class TestPlayer:
 
 
 class TestTrouble:
-    def test_a_blocked_thread_is_named_by_task_and_place(self):
+    def test_a_blocked_thread_is_named_by_task_and_place(self, monkeypatch):
+        monkeypatch.setattr("longstride.rollout.pool.GRACE", 0.05)
+        monkeypatch.setattr("longstride.rollout.pool.TICK", 0.05)
         release = threading.Event()
 
         class Blocked(Walk):
@@ -220,7 +219,7 @@ class TestTrouble:
         finally:
             release.set()
 
-    def test_a_bug_ends_the_pool_and_whoever_waits_or_pauses_is_told(self):
+    def test_a_bug_ends_the_pool_and_whoever_waits_or_pauses_gets_the_error(self):
         class Bug(Walk):
             async def step(self, text):
                 raise ZeroDivisionError("a bug")
@@ -257,14 +256,14 @@ class TestTrouble:
     retries=st.integers(0, 2),
     learn=st.sampled_from([0.0, 0.004]),
 )
-def test_whatever_happens_every_plan_is_handed_out_once_in_order_and_fresh_enough(
+def test_whatever_happens_every_plan_gives_one_trajectory_in_order_and_fresh_enough(
     lag, lockstep, batch, sizes, trouble, fails, seconds, retries, learn
 ):
     model = Model(fails=fails)
     config = PoolConfig(staleness=lag, lockstep=lockstep, retries=retries)
     seen = []
     with Pool(model, lambda: Walk(seconds=seconds, trouble=trouble), TaskReward(), batch, config) as pool:
-        for i, trajectories in pool.rounds(lambda i: at_once(plans(sizes * i, sizes)), 1, 4):
+        for i, trajectories in pool.iterations(lambda i: at_once(plans(sizes * i, sizes)), 1, 4):
             seen += [t.ordinal for t in trajectories]
             for t in trajectories:
                 assert t.stop in (StopReason.ENV_ENDED, StopReason.INFRA_FAILURE)
@@ -274,28 +273,6 @@ def test_whatever_happens_every_plan_is_handed_out_once_in_order_and_fresh_enoug
                 assert t.reward == (not t.stop.failed)
                 assert all(0 <= i - 1 - v <= lag for turn in t.turns for v in turn.versions)
             time.sleep(learn)
-            pool.between(lambda i=i: setattr(model, "version", i))
+            pool.run_on_sampler_thread(lambda i=i: setattr(model, "version", i))
     assert seen == list(range(sizes, 5 * sizes))
     assert Walk.live == 0 and not model.rows and set(model.released.values()) <= {1}
-
-
-class TestSimulation:
-    def test_every_started_horizon_is_trained_under_any_latency(self):
-        for act in (LogNormalLatency(median=0.001), Stragglers(seconds=0.001, share=0.1)):
-            told = Simulation(
-                iterations=4, episodes=12, slots=8, turns=(1, 6), act=act, pass_seconds=0.0, row_seconds=0.0,
-                learn_seconds=0.01, pool=PoolConfig(staleness=2),
-            ).run()  # fmt: skip
-            assert told["length"] == 1.0 and told["staleness_max"] <= 2
-            assert told["bound"] == max(told["generate"], told["act"], told["learn"]) <= told["seconds"]
-            assert 0 < told["occupancy"] <= 1
-
-    def test_laws_of_latency_have_their_means(self):
-        rng = stream(0, "law")
-
-        def mean(law):
-            return sum(law.draw(rng) for _ in range(20000)) / 20000
-
-        assert mean(build(Latency, {"type": "constant_latency", "seconds": 0.5})) == 0.5
-        assert mean(LogNormalLatency(median=1.0, sigma=0.5)) == pytest.approx(1.133, rel=0.03)
-        assert mean(Stragglers(seconds=1.0, share=0.01, factor=20)) == pytest.approx(1.19, rel=0.05)

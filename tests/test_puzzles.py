@@ -125,7 +125,7 @@ def test_nothing_that_is_said_breaks_an_episode(source: PuzzleSource, said: list
 @pytest.mark.parametrize("text", ["I do not know", "Action: guess 1", "Action: answer", ""])
 def test_whatever_is_said_first_ends_a_single_turn_puzzle(text: str) -> None:
     t = replay(Numbers(numbers=(1, 2), target=3), text, "Action: answer 1 + 2")
-    assert (t.stop, t.length, t.reward) == (StopReason.ENV_ENDED, 1, 0.0)
+    assert (t.stop, t.length, t.reward) == (StopReason.PARSE_FAILURE, 1, 0.0)
     assert t.evidence["got"] == {"verdict": "no answer"} and t.turns[0].error
 
 

@@ -28,9 +28,9 @@ from longstride.recipes.reasoning.rise import (
     BestOfN,
     Introspection,
     ParallelAttempts,
-    RecentAttempts,
 )
 from longstride.rewards import TaskReward
+from longstride.rollout.context import RecentTurns
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.planning import Planner, by_group
 from longstride.rollout.players import ScriptedPlayer
@@ -205,8 +205,8 @@ def test_the_window_keeps_the_task_the_newest_attempts_and_what_followed_them() 
         (3, [1, 100, 11, 9, 201, 12, 9, 202, 13, 9, 203]),
         (9, [1, 100, 11, 9, 201, 12, 9, 202, 13, 9, 203]),
     ):
-        assert RecentAttempts(keep=keep).render(chat, "g", seen, said) == prompt
-    assert RecentAttempts(keep=1).render(chat, "g", seen[:1], []) == [1, 100]
+        assert RecentTurns(keep=keep).render(chat, "g", seen, said) == prompt
+    assert RecentTurns(keep=1).render(chat, "g", seen[:1], []) == [1, 100]
 
 
 @pytest.mark.parametrize(

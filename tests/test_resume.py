@@ -3,31 +3,155 @@
 import json
 import multiprocessing
 import random
+import time
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import torch
-from test_trainer import OnePageTasks, Watcher, episodes_of, make_recipe, model_folder, rows_of  # noqa: F401
+from helpers import content, rows_of, tiny_policy, trajectories_of, weights_hash
+from one_page import WORDS, OnePage, OnePageTasks, Watcher, make_recipe, save_model
 
-from longstride.core.errors import ConfigError, RunError
-from longstride.models.load import load_policy
-from longstride.rollout.rounds import PoolConfig
-from longstride.rollout.store import TrajectoryStore
+from longstride.core.errors import ConfigError, ModelError, RunError
+from longstride.core.experience import Experience
+from longstride.core.task import Task
+from longstride.core.trajectory import Trajectory
+from longstride.curriculum import BudgetSchedule, TaskCurriculum
+from longstride.envs.base import Observation, TaskSource
+from longstride.learner.config import LearnerConfig
+from longstride.learner.critics import TurnValue
+from longstride.methods import GAE, KL, PPO, Latest, MovingAverage, OnPolicy, Reinforce
+from longstride.models.load import load_policy, save_policy
+from longstride.rewards import TaskReward
+from longstride.rollout import FullHistory, Planner, Sampler, Stages
+from longstride.rollout.scheduler import PoolConfig
 from longstride.run.checkpoint import latest_checkpoint
-from longstride.run.evaluation import load_run
+from longstride.run.evaluation import evaluate_policy, load_run
+from longstride.run.imitation import Cloning, Imitation, StoredSuccesses
 from longstride.run.loop import train
-from longstride.run.recipe import Recipe
+from longstride.run.recipe import Companion, ObjectivePhase, Recipe
 
-KILLS = 20
-
-
-def weights_of(run: Path) -> dict[str, torch.Tensor]:
-    return load_run(run)[1].model.state_dict()
+KILLS = 6
 
 
-def same_weights(a: Path, b: Path) -> bool:
-    ours, theirs = weights_of(a), weights_of(b)
-    return ours.keys() == theirs.keys() and all(torch.equal(ours[k], theirs[k]) for k in theirs)
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    return save_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def small(model: Path, **changes: Any) -> Recipe:
+    return make_recipe(model, **({"iterations": 3, "episodes_per_iteration": 6} | changes))
+
+
+def same(a: Path, b: Path) -> bool:
+    """Whether two runs have the same numbers, episodes and weights."""
+    episodes = ([content(t) for t in trajectories_of(run)] for run in (a, b))
+    return rows_of(a) == rows_of(b) and next(episodes) == next(episodes) and weights_hash(a) == weights_hash(b)
+
+
+class Repeated(Sampler):
+    """As many groups as are asked for, and one more for every iteration so far, which only its memory knows."""
+
+    def plan(self, planner: Planner) -> Stages:
+        memory = planner.experience.memory(self)
+        memory["seen"] = memory.get("seen", 0) + 1
+        groups = planner.groups + memory["seen"]
+        return (yield [plan for task in planner.tasks(groups) for plan in planner.group(task)])
+
+
+class LeastPlayed(TaskCurriculum):
+    """The tasks that were drawn least often so far, by counts that it keeps."""
+
+    adaptive: ClassVar[bool] = True
+
+    def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+        counts = experience.memory(self).setdefault("counts", {})
+        tasks = sorted(source.held_out(8), key=lambda t: (counts.get(t.id, 0), rng.random()))[:n]
+        for task in tasks:
+            counts[task.id] = counts.get(task.id, 0) + 1
+        return tasks
+
+
+class TwoSpeakers(OnePage):
+    """Another model speaks in every other turn."""
+
+    turn = 0
+
+    async def step(self, text: str) -> Any:
+        step = await super().step(text)
+        self.turn += 1
+        step.observation = Observation(step.observation.text, speaker=("", "guide")[self.turn % 2])
+        return step
+
+
+class GuidedTasks(OnePageTasks):
+    def env(self) -> TwoSpeakers:
+        return TwoSpeakers()
+
+
+def held(anchor: Any) -> dict[str, Any]:
+    return {"loss": Reinforce(kl=KL(coefficient=0.1, anchor=anchor)), "replay": OnPolicy()}
+
+
+def guided(model: Path) -> dict[str, Any]:
+    companion = Companion(model=str(model), context=FullHistory())
+    return {
+        "tasks": GuidedTasks(),
+        "companions": {"guide": companion},
+        "budget": BudgetSchedule(turns=4, turn_tokens=3),
+    }
+
+
+VARIANTS = {
+    "plain": lambda model: {},
+    "a fixed anchor": lambda model: held(KL().anchor),
+    "an anchor that follows the average": lambda model: held(MovingAverage(decay=0.7)),
+    "an anchor that is renewed": lambda model: held(Latest(every=2)),
+    "a loss of a later objective that needs a reference": lambda model: {
+        "objectives": (ObjectivePhase(after=1, loss=held(MovingAverage(decay=0.5))["loss"]),)
+    },
+    "a critic": lambda model: {
+        "replay": OnPolicy(), "credit": GAE(values="critic"), "loss": PPO(), "critic": TurnValue(width=16, warmup=1),
+    },
+    "a sampler that keeps memory": lambda model: {"sampler": Repeated()},
+    "a curriculum that keeps memory": lambda model: {"curriculum": LeastPlayed()},
+    "cloning": lambda model: {"cloning": Cloning(episodes=8)} | held(MovingAverage(decay=0.7)),
+    "imitation": lambda model: {"imitation": Imitation(episodes=3, weight=0.5)},
+    "a companion": guided,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_run_that_was_stopped_gives_exactly_the_numbers_of_one_that_was_not(name, model, tmp_path):
+    recipe = small(model, **VARIANTS[name](model))
+    train(recipe, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "cut", Watcher(stop_after=2))
+    newest = latest_checkpoint(tmp_path / "cut")
+    assert newest is not None and newest.numbers["iteration"] == 1
+    assert len(trajectories_of(tmp_path / "cut")) > newest.numbers["episodes"]  # more than the checkpoint knows
+    train(recipe, tmp_path / "cut", resume=True)
+    assert same(tmp_path / "cut", tmp_path / "whole")
+    seconds = [r["seconds"] for r in rows_of(tmp_path / "cut", times=True)]
+    assert seconds == sorted(seconds)
+
+
+def test_memory_is_in_the_checkpoint_and_decides_what_is_played(model, tmp_path):
+    recipe = small(model, sampler=Repeated(), curriculum=LeastPlayed(), learner={"epochs": 0})
+    train(recipe, tmp_path / "run")
+    newest = latest_checkpoint(tmp_path / "run")
+    assert newest is not None
+    memory = newest.numbers["memory"]
+    assert memory["repeated"] == {"seen": 3} and sum(memory["least_played"]["counts"].values()) == 7 + 8 + 8
+    assert [r["summary"]["episodes"] for r in rows_of(tmp_path / "run", "train")] == [7, 8, 8]
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Makes processes in which everything is imported already."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["one_page", "longstride.run.loop"])
+    return context
 
 
 def work(recipe: Recipe, folder: Path) -> None:
@@ -35,18 +159,8 @@ def work(recipe: Recipe, folder: Path) -> None:
     train(recipe, folder, resume=True)
 
 
-@pytest.fixture(scope="module")
-def workers():
-    """Makes processes in which everything is imported already."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["test_trainer", "longstride.run.loop"])
-    return context
-
-
-def run_in(workers, recipe: Recipe, folder: Path, killed_after: float | None = None) -> float:
+def run_in(workers: Any, recipe: Recipe, folder: Path, killed_after: float | None = None) -> float:
     """Seconds that the process took."""
-    import time
-
     process = workers.Process(target=work, args=(recipe, folder))
     began = time.monotonic()
     process.start()
@@ -58,12 +172,8 @@ def run_in(workers, recipe: Recipe, folder: Path, killed_after: float | None = N
     return time.monotonic() - began
 
 
-def small(model: Path, **changes) -> Recipe:
-    return make_recipe(model, iterations=3, episodes=6, **changes)
-
-
-def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(workers, model_folder, tmp_path):  # noqa: F811
-    recipe = small(model_folder)
+def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(workers, model, tmp_path):
+    recipe = small(model)
     run_in(workers, recipe, tmp_path / "first")  # its imports and caches would make the next one's time too long
     whole = tmp_path / "whole"
     seconds, rng = run_in(workers, recipe, whole), random.Random(0)
@@ -73,102 +183,184 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(w
         run_in(workers, recipe, folder, killed_after=seconds * (k + rng.random()) / KILLS)
         checkpoint = latest_checkpoint(folder)
         reached.add(-1 if checkpoint is None else checkpoint.numbers["iteration"])
-        run_in(workers, recipe, folder)
-        assert rows_of(folder) == rows_of(whole) and episodes_of(folder) == episodes_of(whole)
-        assert same_weights(folder, whole)
+        train(recipe, folder, resume=True)
+        assert same(folder, whole)
     assert len(reached) > 1, "every kill came at the same place: the moments are not spread"
 
 
-def test_killed_while_it_rolls_out_ahead_no_episode_is_lost_or_trained_twice(workers, model_folder, tmp_path):  # noqa: F811
-    recipe = small(model_folder, pool=PoolConfig(staleness=1))
+def test_killed_while_it_rolls_out_ahead_no_episode_is_lost_or_trained_twice(workers, model, tmp_path):
+    recipe = small(model, pool=PoolConfig(staleness=1))
     seconds, rng = run_in(workers, recipe, tmp_path / "whole"), random.Random(1)
-    for k in range(4):
+    whole = trajectories_of(tmp_path / "whole")
+    for k in range(3):
         folder = tmp_path / f"killed-{k}"
         for _ in range(2):
             run_in(workers, recipe, folder, killed_after=seconds * (0.2 + 0.7 * rng.random()))
-        run_in(workers, recipe, folder)
-        stored = list(TrajectoryStore(folder / "trajectories.jsonl"))
+        train(recipe, folder, resume=True)
+        stored = trajectories_of(folder)
         assert [t.ordinal for t in stored] == list(range(18))
-        whole = TrajectoryStore(tmp_path / "whole" / "trajectories.jsonl")
         assert [(t.task.id, t.seed) for t in stored] == [(t.task.id, t.seed) for t in whole]
         assert all(0 <= t.iteration - 1 - v <= 1 for t in stored for turn in t.turns for v in turn.versions)
 
 
 class TestAhead:
     @pytest.mark.parametrize("lag", [1, 2])
-    def test_the_bound_holds_for_every_token_and_is_told(self, model_folder, tmp_path, lag):  # noqa: F811
-        train(small(model_folder, pool=PoolConfig(staleness=lag)), tmp_path / "run")
-        rows = [r for r in rows_of(tmp_path / "run") if r["kind"] == "train"]
+    def test_the_bound_holds_for_every_token_and_stands_in_the_rows(self, model, tmp_path, lag):
+        train(small(model, pool=PoolConfig(staleness=lag)), tmp_path / "run")
+        rows = rows_of(tmp_path / "run", "train")
         assert rows[0]["staleness_max"] == 0 and all(r["staleness_max"] <= lag for r in rows)
         ages = [
-            [t.iteration - 1 - v for turn in t.turns for v in turn.versions]
-            for t in TrajectoryStore(tmp_path / "run" / "trajectories.jsonl")
+            [t.iteration - 1 - v for turn in t.turns for v in turn.versions] for t in trajectories_of(tmp_path / "run")
         ]
         for row in rows:
             mine = [a for found in ages[6 * (row["iteration"] - 1) : 6 * row["iteration"]] for a in found]
             assert row["staleness_max"] == max(mine) and row["staleness"] == pytest.approx(sum(mine) / len(mine))
 
-    def test_what_was_played_ahead_is_kept_in_the_checkpoint_and_not_played_again(self, model_folder, tmp_path):  # noqa: F811
+    def test_what_was_played_ahead_is_kept_in_the_checkpoint_and_not_played_again(self, model, tmp_path):
         class Slow(Watcher):
             def __call__(self, row):
                 super().__call__(row)
                 if row["kind"] == "train":
-                    import time
-
                     time.sleep(0.5)  # the next iteration is played meanwhile
 
-        recipe = small(model_folder, pool=PoolConfig(staleness=1))
+        recipe = small(model, pool=PoolConfig(staleness=1))
         with pytest.raises(KeyboardInterrupt):
             train(recipe, tmp_path / "run", Slow(stop_after=2))
         pending = latest_checkpoint(tmp_path / "run").pending()  # pyright: ignore[reportOptionalMemberAccess]
         assert pending and {t.iteration for t in pending} == {2}
         train(recipe, tmp_path / "run", resume=True)
-        stored = {t.ordinal: t for t in TrajectoryStore(tmp_path / "run" / "trajectories.jsonl")}
+        stored = {t.ordinal: t for t in trajectories_of(tmp_path / "run")}
         assert all(stored[t.ordinal].to_json() == t.to_json() for t in pending)
 
-    def test_a_damaged_file_of_pending_episodes_is_one_message(self, model_folder, tmp_path):  # noqa: F811
-        recipe = small(model_folder, pool=PoolConfig(staleness=1))
+    def test_a_damaged_file_of_pending_episodes_is_one_message(self, model, tmp_path):
+        recipe = small(model, pool=PoolConfig(staleness=1))
         train(recipe, tmp_path / "run")
         newest = latest_checkpoint(tmp_path / "run").folder  # pyright: ignore[reportOptionalMemberAccess]
         (newest / "pending.jsonl").write_text('{"half": ')
-        with pytest.raises(RunError, match="pending.jsonl.*played anew"):
-            train(recipe.model_copy(update={"iterations": 4}), tmp_path / "run", resume=True)
+        with pytest.raises(RunError, match=r"pending\.jsonl.*played anew"):
+            train(recipe.replace(iterations=4), tmp_path / "run", resume=True)
 
-    def test_an_engine_with_weights_of_its_own_samples_what_the_shared_one_does(self, model_folder, tmp_path):  # noqa: F811
+    def test_an_engine_with_weights_of_its_own_samples_what_the_shared_one_does(self, model, tmp_path):
         for name, lag in (("shared", 0), ("own", 1)):
-            train(small(model_folder, pool=PoolConfig(staleness=lag)), tmp_path / name)
-        stores = (TrajectoryStore(tmp_path / name / "trajectories.jsonl") for name in ("shared", "own"))
-        # the first iteration, which the warm start samples either way
-        shared, own = ([turn.sampled_ids for t in store.read(range(6)) for turn in t.turns] for store in stores)
-        assert shared == own
+            train(small(model, iterations=1, pool=PoolConfig(staleness=lag)), tmp_path / name)
+        shared, own = (trajectories_of(tmp_path / name) for name in ("shared", "own"))
+        assert [content(t) for t in shared] == [content(t) for t in own]
 
 
 class TestStored:
-    def test_training_on_what_a_run_stored_gives_its_policy_without_a_rollout(self, model_folder, tmp_path):  # noqa: F811
-        recipe = small(model_folder)
+    def test_training_on_what_a_run_stored_gives_its_policy_without_a_rollout(self, model, tmp_path):
+        recipe = small(model)
         train(recipe, tmp_path / "live")
         watcher = Watcher()
-        train(recipe.model_copy(update={"stored": str(tmp_path / "live")}), tmp_path / "again", watcher)
-        assert same_weights(tmp_path / "again", tmp_path / "live") and "rollout" not in watcher.phases
-        assert episodes_of(tmp_path / "again") == episodes_of(tmp_path / "live")
+        train(recipe.replace(replay_run=str(tmp_path / "live")), tmp_path / "again", watcher)
+        assert same_but_for_rollout(tmp_path / "again", tmp_path / "live") and "rollout" not in watcher.phases
 
-    def test_a_run_that_stored_too_little_or_other_iterations_is_refused(self, model_folder, tmp_path):  # noqa: F811
-        recipe = small(model_folder)
+    def test_a_run_that_stored_too_little_or_other_iterations_is_refused(self, model, tmp_path):
+        recipe = small(model, iterations=2)
         train(recipe, tmp_path / "live")
-        for changes in ({"iterations": 4}, {"episodes": 9}):
-            other = recipe.model_copy(update={"stored": str(tmp_path / "live"), **changes})
+        for changes in ({"iterations": 3}, {"episodes_per_iteration": 9}):
             with pytest.raises(RunError, match="holds no iteration"):
-                train(other, tmp_path / f"other-{json.dumps(changes)}")
+                train(recipe.replace(replay_run=str(tmp_path / "live"), **changes), tmp_path / json.dumps(changes))
+        with pytest.raises(RunError, match="no run folder"):
+            train(recipe.replace(replay_run=str(tmp_path / "none")), tmp_path / "other")
 
-    def test_without_an_epoch_a_run_only_rolls_out(self, model_folder, tmp_path):  # noqa: F811
-        recipe = small(model_folder)
-        learner = recipe.learner.model_copy(update={"epochs": 0})
-        train(recipe.model_copy(update={"learner": learner}), tmp_path / "run")
+    def test_without_an_epoch_a_run_only_rolls_out(self, model, tmp_path):
+        train(small(model, learner={"epochs": 0}), tmp_path / "run")
         first, last = (load_policy(str(tmp_path / "run" / "checkpoints" / n)).model for n in ("000000", "000003"))
         assert all(torch.equal(a, b) for a, b in zip(first.parameters(), last.parameters(), strict=True))
-        assert len(TrajectoryStore(tmp_path / "run" / "trajectories.jsonl")) == 18
-        assert {r["steps"] for r in rows_of(tmp_path / "run") if r["kind"] == "train"} == {0}
+        assert len(trajectories_of(tmp_path / "run")) == 18
+        assert {r["steps"] for r in rows_of(tmp_path / "run", "train")} == {0}
 
     def test_a_bound_below_zero_is_refused(self):
         with pytest.raises((ConfigError, ValueError)):
             PoolConfig(staleness=-1)
+
+
+def same_but_for_rollout(a: Path, b: Path) -> bool:
+    episodes = ([content(t) for t in trajectories_of(run)] for run in (a, b))
+    return next(episodes) == next(episodes) and weights_hash(a) == weights_hash(b)
+
+
+FAST = LearnerConfig(lr=1e-2, warmup_steps=0, batch_samples=8, dtype="float32")
+
+
+def imitated(trajectories: list[Trajectory]) -> float:
+    """The share of episodes that went as `OnePageTasks` demonstrates."""
+    shown = OnePageTasks().demonstrate(trajectories[0].task)
+    return sum([turn.text for turn in t.turns] == shown for t in trajectories) / len(trajectories)
+
+
+class TestDemonstrations:
+    def test_cloning_makes_the_policy_that_iteration_0_is(self, model, tmp_path):
+        recipe = small(model, iterations=1, cloning=Cloning(episodes=128, learner=FAST))
+        watcher = Watcher()
+        train(recipe, tmp_path / "run", watcher)
+        start = watcher.rows[0]
+        assert (start["policy"], start["iteration"]) == ("warm_start", 0)
+        plain = evaluate_policy(load_policy(str(model)), recipe)
+        kept = evaluate_policy(load_policy(str(tmp_path / "run" / "checkpoints" / "000000")), recipe)
+        assert kept.outcomes == start["outcomes"]
+        assert imitated(kept.trajectories) > 0.8 > 0.2 > imitated(plain.trajectories)
+
+    def test_a_reference_of_a_cloned_policy_is_the_policy_after_cloning(self, model, tmp_path):
+        loss = Reinforce(kl=KL(coefficient=0.1))
+        recipe = small(model, iterations=1, cloning=Cloning(episodes=32), loss=loss, replay=OnPolicy())
+        train(recipe, tmp_path / "run")
+        (row,) = rows_of(tmp_path / "run", "train")
+        assert row["steps"] == 1 and row["kl"] == pytest.approx(0.0, abs=1e-6)
+
+    def test_imitation_trains_the_policy_beside_what_it_collected(self, model, tmp_path):
+        recipe = small(model, iterations=4, learner={"epochs": 1, "lr": 1e-2}, imitation=Imitation(episodes=16))
+        train(recipe, tmp_path / "run")
+        losses = [r["imitation_loss"] for r in rows_of(tmp_path / "run", "train")]
+        assert losses[-1] < losses[0]
+
+    def test_successes_of_another_run_may_be_imitated_and_nothing_else_of_it(self, model, tmp_path):
+        recipe = small(model, iterations=2)
+        train(recipe, tmp_path / "first")
+        demonstrations = StoredSuccesses(run=tmp_path / "first")
+        policy = load_policy(str(model))
+        samples = demonstrations.samples(recipe, policy.chat, 1000, random.Random(0))
+        solved = [t for t in trajectories_of(tmp_path / "first") if t.success]
+        assert [(s.prompt_ids, s.sampled_ids, s.episode) for s in samples] == [
+            (turn.prompt_ids, turn.sampled_ids, t.ordinal) for t in solved for turn in t.turns
+        ]
+        assert {w for s in samples for w in s.advantages} == {1.0}
+        assert len({s.episode for s in demonstrations.samples(recipe, policy.chat, 2, random.Random(0))}) == 2
+
+    def test_a_run_without_successes_gives_no_demonstrations(self, model, tmp_path):
+        recipe = small(model, iterations=1, reward=TaskReward(false_negative=1.0))
+        train(recipe, tmp_path / "run")
+        chat = load_policy(str(model)).chat
+        with pytest.raises(RunError, match="no successful episode"):
+            StoredSuccesses(run=tmp_path / "run").samples(recipe, chat, 4, random.Random(0))
+
+    def test_tasks_without_a_solver_are_refused(self, model, tmp_path):
+        class Unsolved(TaskSource):
+            def env(self) -> OnePage:
+                return OnePage()
+
+        recipe = small(model, tasks=Unsolved(), cloning=Cloning())
+        with pytest.raises(ConfigError, match="unsolved has no"):
+            train(recipe, tmp_path / "run")
+
+
+class TestCompanions:
+    def test_the_last_checkpoint_evaluated_alone_gives_the_last_row(self, model, tmp_path):
+        train(small(model, iterations=1, **guided(model)), tmp_path / "run")
+        recipe, policy = load_run(tmp_path / "run")
+        assert evaluate_policy(policy, recipe).outcomes == rows_of(tmp_path / "run", "eval")[-1]["outcomes"]
+
+    def test_a_companion_is_never_trained(self, model, tmp_path):
+        train(small(model, **guided(model)), tmp_path / "run")
+        turns = [turn for t in trajectories_of(tmp_path / "run") for turn in t.turns]
+        guide = [turn for turn in turns if turn.speaker == "guide"]
+        assert guide and not any(turn.sampled_ids for turn in guide) and all(turn.given for turn in guide)
+        assert sum(r["summary"]["sampled_tokens"] for r in rows_of(tmp_path / "run", "train")) == sum(
+            len(turn.sampled_ids) for turn in turns
+        )
+
+    def test_a_model_of_another_vocabulary_is_refused(self, model, tmp_path):
+        save_policy(tiny_policy(WORDS, "green"), tmp_path / "other")
+        with pytest.raises(ModelError, match=r"companions\.guide.*another vocabulary"):
+            train(small(model, **guided(tmp_path / "other")), tmp_path / "run")

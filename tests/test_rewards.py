@@ -4,11 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from helpers import make_task, make_trajectory, make_turn
 
+from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.errors import TaskError
 from longstride.core.task import Task
-from longstride.rewards import Reward, TaskReward, judge
+from longstride.core.trajectory import Trajectory
+from longstride.rewards import Reward, TaskReward, Verdict, judge
 from longstride.rewards.evaluators import normalise
 
 
@@ -96,7 +99,7 @@ def test_all_is_the_product_of_its_parts():
 
 def test_evidence_is_json():
     both = task({"type": "all", "of": [RED.evaluator, {"type": "state", "expected": {"n": [1]}}]})
-    evidence = TaskReward(false_positive=0.5)(both, None, {"n": [2], "more": "x"}, 0).evidence
+    evidence = TaskReward(false_positive=0.5)(ended(both), {"n": [2], "more": "x"}, 0).evidence
     assert json.loads(json.dumps(evidence)) == evidence
 
 
@@ -137,13 +140,13 @@ def test_an_evaluator_without_bottom_is_one_message():
 
 
 def test_without_noise_the_reward_is_the_verdict():
-    assert TaskReward()(RED, "red", {}, 0) == judge(RED, "red", {})
+    assert TaskReward()(ended(RED, "red"), {}, 0) == judge(RED, "red", {})
 
 
 @pytest.mark.parametrize(("said", "truth"), [("red", 1.0), ("blue", 0.0)])
 def test_label_noise_flips_at_its_rate_and_evidence_keeps_the_truth(said: str, truth: float):
     reward = TaskReward(false_positive=0.1, false_negative=0.3)
-    verdicts = [reward(RED, said, {}, seed) for seed in range(3000)]
+    verdicts = [reward(ended(RED, said), {}, seed) for seed in range(3000)]
     assert {v.evidence["true_reward"] for v in verdicts} == {truth}
     assert {v.evidence["matched"] for v in verdicts} == {bool(truth)}
     flipped = sum(v.reward != truth for v in verdicts) / len(verdicts)
@@ -152,9 +155,40 @@ def test_label_noise_flips_at_its_rate_and_evidence_keeps_the_truth(said: str, t
 
 def test_label_noise_is_a_function_of_the_seed():
     reward = TaskReward(false_positive=0.5)
-    assert [reward(RED, "blue", {}, s) for s in range(20)] == [reward(RED, "blue", {}, s) for s in range(20)]
+    assert [reward(ended(RED, "blue"), {}, s) for s in range(20)] == [
+        reward(ended(RED, "blue"), {}, s) for s in range(20)
+    ]
 
 
 def test_a_reward_is_rebuilt_from_its_data():
     reward = TaskReward(false_negative=0.25)
     assert build(Reward, reward.as_data()) == reward
+
+
+def ended(task: Task, answer: str | None = None, stop: StopReason | None = None, earned: float = 0.0) -> Trajectory:
+    """An episode that was answered, or that its environment ended, after a turn that earned something."""
+    stop = stop or (StopReason.ENV_ENDED if answer is None else StopReason.ANSWERED)
+    return make_trajectory([make_turn(reward=earned)], task=task, answer=answer, stop=stop)
+
+
+def test_an_episode_that_a_limit_cut_earns_nothing_and_needs_no_state():
+    cut = ended(RED, stop=StopReason.TURNS)
+    assert not TaskReward().needs_state(cut)
+    assert TaskReward(false_positive=1.0)(cut, {}, 0) == Verdict(0.0, False)
+
+
+def test_an_answer_that_was_held_back_when_a_limit_cut_the_episode_is_judged():
+    held = ended(RED, "red", stop=StopReason.TURNS)
+    assert TaskReward().needs_state(held)
+    assert TaskReward()(held, {}, 0).success
+
+
+def test_a_task_without_an_evaluator_is_done_where_its_environment_paid_for_it():
+    free = make_task(evaluator={})
+    for stop in (StopReason.ENV_ENDED, StopReason.TURNS):
+        assert TaskReward()(ended(free, stop=stop, earned=0.5), {}, 0) == Verdict(0.0, True)
+        assert TaskReward()(ended(free, stop=stop, earned=-0.5), {}, 0) == Verdict(0.0, False)
+
+
+def test_what_an_environment_paid_is_no_success_of_a_task_that_has_an_evaluator():
+    assert not TaskReward()(ended(RED, stop=StopReason.TURNS, earned=0.5), {}, 0).success

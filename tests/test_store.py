@@ -9,18 +9,18 @@ import tracemalloc
 import zlib
 
 import pytest
+from helpers import make_task, make_trajectory, make_turn
 
-from longstride.core.budget import Budget, StopReason
+from longstride.core.budget import StopReason
 from longstride.core.errors import RunError
-from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory, Turn
+from longstride.core.trajectory import Trajectory
 from longstride.rollout.store import TrajectoryStore
 
 
 def trajectory(ordinal, tokens=3):
-    task = Task(id=f"t{ordinal}", source="s", goal="caf\u00e9 \u2028 \ud83d", start="")
-    turn = Turn([1, 2], list(range(tokens)), [-1.0] * tokens, [0] * tokens, "page\nline", "text", action="back")
-    return Trajectory(task, ordinal, 1, Budget(), [turn], StopReason.ANSWERED, "red", 1.0)
+    task = make_task(f"t{ordinal}", goal="caf\u00e9 \u2028 \ud83d")
+    turn = make_turn(range(tokens), [1, 2], observation="page\nline", action="back")
+    return make_trajectory([turn], 1.0, task=task, ordinal=ordinal, stop=StopReason.ANSWERED, answer="red")
 
 
 def ordinals(store):
@@ -213,7 +213,7 @@ class TestReading:
         with pytest.raises(RunError, match="line 2: not a trajectory"):
             TrajectoryStore(path).read([1])
 
-    def test_a_line_that_is_not_the_one_the_index_tells_of_is_an_error_until_the_index_is_removed(self, path):
+    def test_a_line_that_is_not_the_one_the_index_knows_is_an_error_until_the_index_is_removed(self, path):
         batches(path, 3)
         path.write_bytes(path.read_bytes().replace(b'"t1"', b'"u1"'))
         store = TrajectoryStore(path)
@@ -224,19 +224,19 @@ class TestReading:
         assert TrajectoryStore(path)[1].task.id == "u1"
 
 
-class TestEntries:
-    def test_entries_are_those_of_the_trajectories_and_opening_parses_none(self, path, parsed):
+class TestRecords:
+    def test_records_are_those_of_the_trajectories_and_opening_parses_none(self, path, parsed):
         store = batches(path, 3, 1, 2)
-        expected = [trajectory(i).entry() for i in range(6)]
-        assert store.entries == expected == TrajectoryStore(path).entries
+        expected = [trajectory(i).record() for i in range(6)]
+        assert store.records == expected == TrajectoryStore(path).records
         assert len(TrajectoryStore(path)) == 6 and not parsed
 
-    def test_entries_of_one_task_share_what_is_told_of_it(self, path):
+    def test_records_of_one_task_share_what_is_kept_of_it(self, path):
         batch = [trajectory(0), trajectory(0), trajectory(1)]
         store = TrajectoryStore(path)
         store.append(batch)
-        for entries in (store.entries, TrajectoryStore(path).entries):
-            assert entries[0].task is entries[1].task is not entries[2].task
+        for records in (store.records, TrajectoryStore(path).records):
+            assert records[0].task is records[1].task is not records[2].task
 
     def test_memory_of_a_trajectory_is_small_and_does_not_grow_with_its_content(self, path):
         used = []
@@ -249,30 +249,30 @@ class TestEntries:
             TrajectoryStore(path)  # what is made once and kept
             tracemalloc.start()
             store = TrajectoryStore(path)
-            assert len(store.entries) == 2000
+            assert len(store.records) == 2000
             used.append(tracemalloc.get_traced_memory()[0] / 2000)
             tracemalloc.stop()
         assert max(used) < 200 and used[1] < used[0] + 30  # the content is 4 kB more
 
 
 class TestIndex:
-    def test_a_missing_index_is_made_anew_by_the_next_write_once_entries_were_asked_for(self, path, parsed):
+    def test_a_missing_index_is_made_anew_by_the_next_write_once_records_were_asked_for(self, path, parsed):
         batches(path, 2, 2)
         index(path).unlink()
         store = TrajectoryStore(path)
-        assert store.entries == [trajectory(i).entry() for i in range(4)] and len(parsed) == 4
+        assert store.records == [trajectory(i).record() for i in range(4)] and len(parsed) == 4
         assert not index(path).exists()  # a look changes nothing
         store.append([trajectory(4)])
         parsed.clear()
-        assert TrajectoryStore(path).entries == [trajectory(i).entry() for i in range(5)] and not parsed
+        assert TrajectoryStore(path).records == [trajectory(i).record() for i in range(5)] and not parsed
 
-    def test_an_append_that_no_entries_were_asked_for_before_reads_nothing(self, path, parsed):
+    def test_an_append_that_no_records_were_asked_for_before_reads_nothing(self, path, parsed):
         batches(path, 2)
         index(path).unlink()
         store = TrajectoryStore(path)
         store.append([trajectory(2)])
         assert not parsed and not index(path).exists()
-        assert [e.ordinal for e in store.entries] == ordinals(store) == [0, 1, 2]
+        assert [r.ordinal for r in store.records] == ordinals(store) == [0, 1, 2]
 
     def test_every_cut_and_every_damage_of_the_index_is_made_good(self, path):
         batches(path, 2, 1, 2)
@@ -282,31 +282,31 @@ class TestIndex:
         for data in cuts + damaged:
             index(path).write_bytes(data)
             store = TrajectoryStore(path)
-            assert store.entries == [t.entry() for t in expected]
+            assert store.records == [t.record() for t in expected]
             assert store.read(range(5)) == expected
 
     def test_what_was_damaged_is_replaced_by_the_next_write(self, path, parsed):
         batches(path, 2, 2)
         index(path).write_bytes(index(path).read_bytes()[:-5] + b"junk\n")
         store = TrajectoryStore(path)
-        assert len(store.entries) == 4 and len(parsed) == 2  # those of the first block are known
+        assert len(store.records) == 4 and len(parsed) == 2  # those of the first block are known
         store.append([trajectory(4)])
         parsed.clear()
-        assert len(TrajectoryStore(path).entries) == 5 and not parsed
+        assert len(TrajectoryStore(path).records) == 5 and not parsed
 
     def test_rows_of_the_right_checksum_and_the_wrong_form_are_left_out(self, path):
         batches(path, 2)
         for rows in ([[1]], {"a": 1}, 3, [[-1, -1, ["t"] * 4, [0] * 7]], [["x", 0, ["t"] * 4, [0] * 7]]):
             block = json.dumps(rows).encode() + b"\n"
             index(path).write_bytes(b"%08x %s" % (zlib.crc32(block), block))
-            assert TrajectoryStore(path).entries == [trajectory(i).entry() for i in range(2)]
+            assert TrajectoryStore(path).records == [trajectory(i).record() for i in range(2)]
 
     def test_the_index_of_another_file_is_not_used(self, path):
         batches(path, 2, 1)
         other = path.with_name("other.jsonl")
         TrajectoryStore(other).append([trajectory(i, tokens=5) for i in range(7, 13)])
         index(path).write_bytes(index(other).read_bytes())
-        assert [e.ordinal for e in TrajectoryStore(path).entries] == [0, 1, 2]
+        assert [r.ordinal for r in TrajectoryStore(path).records] == [0, 1, 2]
 
     @pytest.mark.parametrize("n", range(6))
     def test_a_file_that_was_cut_and_grew_again_without_its_index_is_read_right(self, path, n):
@@ -314,16 +314,16 @@ class TestIndex:
         old = index(path).read_bytes()
         TrajectoryStore(path).truncate(n)
         TrajectoryStore(path).append([trajectory(i, tokens=4) for i in range(10, 15)])
-        expected = TrajectoryStore(path).entries
+        expected = TrajectoryStore(path).records
         index(path).write_bytes(old)
-        assert TrajectoryStore(path).entries == expected == [t.entry() for t in TrajectoryStore(path)]
+        assert TrajectoryStore(path).records == expected == [t.record() for t in TrajectoryStore(path)]
 
     @pytest.mark.parametrize("n", range(6))
     def test_truncate_and_append_keep_the_index_whole(self, path, parsed, n):
         store = batches(path, 2, 1, 2)
         store.truncate(n)
         store.append([trajectory(n)])
-        assert store.entries == TrajectoryStore(path).entries == [trajectory(i).entry() for i in range(n + 1)]
+        assert store.records == TrajectoryStore(path).records == [trajectory(i).record() for i in range(n + 1)]
         assert not parsed and store[n] == trajectory(n)
 
     def test_an_index_that_cannot_be_written_costs_no_trajectory_and_is_written_later(self, path, parsed):
@@ -333,17 +333,17 @@ class TestIndex:
         index(path).rmdir()
         store.append([trajectory(2)])
         parsed.clear()
-        assert [e.ordinal for e in TrajectoryStore(path).entries] == [0, 1, 2] and not parsed
+        assert [r.ordinal for r in TrajectoryStore(path).records] == [0, 1, 2] and not parsed
 
     def test_a_store_that_is_opened_while_another_writes_sees_whole_batches(self, path):
         writer = batches(path, 2)
         with_one_row_less = index(path).read_bytes()
         writer.append([trajectory(2)])
         index(path).write_bytes(with_one_row_less)  # between the write of a batch and that of its rows
-        assert [e.ordinal for e in TrajectoryStore(path).entries] == [0, 1, 2]
+        assert [r.ordinal for r in TrajectoryStore(path).records] == [0, 1, 2]
 
     def test_large_batches_are_decoded_in_parts(self, path, monkeypatch):
         monkeypatch.setattr("longstride.rollout.index.BLOCK", 4)
         batches(path, 9, 1)
         assert index(path).read_bytes().count(b"\n") == 4
-        assert [e.ordinal for e in TrajectoryStore(path).entries] == list(range(10))
+        assert [r.ordinal for r in TrajectoryStore(path).records] == list(range(10))

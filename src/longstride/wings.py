@@ -4,7 +4,7 @@ What always holds: a name here is found without importing its module, and the mo
 (a test compares this table with what the modules hold).
 """
 
-from longstride.core.component import LOCATIONS
+from longstride.core.locations import LOCATIONS
 
 LOCATIONS |= {
     "experiment": {
@@ -13,13 +13,23 @@ LOCATIONS |= {
         "exact_recipe": "longstride.run.exact",
     },
     "task_source": {
+        "dataset": "longstride.adapters.dataset",
+        "gymnasium": "longstride.adapters.gymnasium",
         "browser_gym": "longstride.web.browsergym",
+        "mcp": "longstride.adapters.mcp",
         "miniwob": "longstride.web.miniwob",
+        "openenv": "longstride.adapters.openenv",
+        "textarena": "longstride.adapters.textarena",
         "web_benchmark": "longstride.web.benchmarks.source",
     },
-    "reward": {"judged_reward": "longstride.web.judging.judged"},
+    "reward": {
+        "environment_reward": "longstride.adapters.seeded",
+        "judged_reward": "longstride.web.judging.judged",
+    },
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {
+        "number": "longstride.adapters.matching",
+        "regex": "longstride.adapters.matching",
         "judged": "longstride.web.judging.rubric",
         "program_html": "longstride.web.judging.webarena",
         "rubric": "longstride.web.judging.rubric",

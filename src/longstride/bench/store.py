@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from longstride.bench.base import Page, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Row, in_turn
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import stream
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory, Turn
-from longstride.methods import TTIReplay
+from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
+from longstride.recipes.agents.tti import TTIReplay
 from longstride.rollout.store import TrajectoryStore
 
 SIZES = (1_000, 10_000, 100_000)
@@ -36,6 +36,8 @@ BATCH, APPENDS = 256, 4
 """Trajectories of a batch, and batches appended in a round."""
 REPLAY = TTIReplay(keep=512)
 """What is drawn."""
+NOTHING_ELSE: Any = None
+"""The experience that the draw may read: `TTIReplay` reads none."""
 
 
 def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
@@ -71,18 +73,18 @@ def _rows(seen: Mapping[str, Mapping[str, Any]], n: int) -> list[Row]:
 
 
 class ByReference:
-    """A run's history as entries; the turns stay in the store."""
+    """A run's history as records; the turns stay in the store."""
 
     def __init__(self, path: Path) -> None:
         self.store = TrajectoryStore(path)
-        self.kept = [e for e in self.store.entries if REPLAY.admits(e)]
+        self.kept = [r for r in self.store.records if REPLAY.admits(r)]
 
     def append(self, batch: Sequence[Trajectory]) -> None:
         self.store.append(batch)
-        self.kept += [e for e in self.store.entries[-len(batch) :] if REPLAY.admits(e)]
+        self.kept += [r for r in self.store.records[-len(batch) :] if REPLAY.admits(r)]
 
     def sample(self, rng: random.Random) -> list[Trajectory]:
-        return self.store.read(e.ordinal for e in REPLAY.draw(self.kept, BATCH, rng))
+        return self.store.read(r.ordinal for r in drawn(self.kept, rng))
 
 
 class InMemory:
@@ -90,18 +92,33 @@ class InMemory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.kept: list[EpisodeRecord] = []
+        self.episodes: dict[int, Trajectory] = {}
         with open(path, encoding="ascii") as f:
-            self.kept = [t for line in f if REPLAY.admits(t := Trajectory.from_json(line))]
+            for line in f:
+                self._keep(Trajectory.from_json(line))
 
     def append(self, batch: Sequence[Trajectory]) -> None:
         with open(self.path, "a", encoding="ascii") as f:
             f.writelines(t.to_json() + "\n" for t in batch)
             f.flush()
             os.fsync(f.fileno())
-        self.kept += [t for t in batch if REPLAY.admits(t)]
+        for t in batch:
+            self._keep(t)
 
     def sample(self, rng: random.Random) -> list[Trajectory]:
-        return REPLAY.draw(self.kept, BATCH, rng)
+        return [self.episodes[r.ordinal] for r in drawn(self.kept, rng)]
+
+    def _keep(self, trajectory: Trajectory) -> None:
+        record = trajectory.record()
+        if REPLAY.admits(record):
+            self.kept.append(record)
+            self.episodes[record.ordinal] = trajectory
+
+
+def drawn(kept: Sequence[EpisodeRecord], rng: random.Random) -> list[EpisodeRecord]:
+    """What an update trains on."""
+    return REPLAY.draw(kept, BATCH, rng, NOTHING_ELSE)
 
 
 def _in_a_process(side: Callable[[Path], ByReference | InMemory], path: Path, n: int, seed: int) -> dict[str, Any]:
@@ -157,8 +174,8 @@ def _episodes(ordinals: Iterable[int]) -> Iterator[Trajectory]:
         k = stream(ordinal, "bench").randrange(TASKS)
         task = Task(id=f"task-{k}", source=f"web/site-{k % SITES}", goal="find it", start="/", template_id=f"form-{k}")
         yield Trajectory(
-            task, ordinal, ordinal, Budget(), _turns(ordinal % BATCH), StopReason.ANSWERED, "red", 1.0, group=ordinal,
-            iteration=ordinal // BATCH,
+            task, ordinal, ordinal, Budget(), _turns(ordinal % BATCH), StopReason.ANSWERED, "red", 1.0, True,
+            group=ordinal, iteration=ordinal // BATCH,
         )  # fmt: skip
 
 
@@ -175,7 +192,7 @@ def _turns(seed: int) -> list[Turn]:
     return turns
 
 
-PAGE = Page(
+BENCHMARK = Benchmark(
     name="store",
     question="What do opening, appending to and sampling from a run's history cost, and what memory does it take?",
     equal=(
@@ -186,8 +203,8 @@ PAGE = Page(
         "a file that the system holds in its memory",
     ),
     limits=(
-        "JSON, in appending and in reading the trajectories that are drawn; a draw is a pass over all entries in "
-        "Python, with a random number each; an entry is a Python object."
+        "JSON, in appending and in reading the trajectories that are drawn; a draw is a pass over all records in "
+        "Python, with a random number each; a record is a Python object."
     ),
     measure=measure,
 )

@@ -1,4 +1,4 @@
-"""A claim as data: what a paper says, as arms and relations between them. No torch."""
+"""A claim as data: what a paper states, as arms and relations between them. No torch."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Self
@@ -15,14 +15,14 @@ others."""
 
 
 class Claim(Component):
-    """What a paper says, as arms of one experiment and relations between them."""
+    """What a paper states, as arms of one experiment and relations between them."""
 
     name: str
     """Name of the claim: of its files, and for `longstride claim`."""
     paper: str
-    """Where it is said."""
+    """Where the paper states it."""
     statement: str
-    """What is said, in a sentence."""
+    """What the paper states, in a sentence."""
     recipe: Experiment
     """What the arms are variants of, as long and as often evaluated as they are."""
     arms: Mapping[str, Experiment]

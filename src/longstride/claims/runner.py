@@ -52,13 +52,13 @@ def run_claim(
         claim: what is claimed.
         folder: runs stand in `folder/NAME/ARM-SEED`, the result in `folder/NAME.json`.
         seeds: instead of the claim's own; at least two.
-        listener: told of each run (see `Experiment.train`); with several jobs, of each run's rows when it has ended.
+        listener: takes the rows of each run (see `Experiment.train`); with several jobs, when the run has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:
         What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`,
-        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the recipe, by measure the final value
-        with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects` and
+        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the recipe, by measure
+        the final value with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects`,
         `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`,
         `command`, `seconds`.
 

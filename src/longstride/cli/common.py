@@ -39,18 +39,20 @@ def experiment_from(target: str) -> "Experiment":
     return recipes.load(target)
 
 
-def recipe_from(target: str) -> "Recipe":
-    """As `experiment_from`, for commands that are about language agents.
+def run_recipe(run: Path) -> "Recipe":
+    """The recipe of a run folder, for commands that are about language agents.
 
     Raises:
-        ConfigError: as `experiment_from`, or it is of another type.
+        ConfigError: it is of another type.
+        RunError: it is no run folder, or one of another format.
     """
+    from longstride.run.experiment import load_run_experiment
     from longstride.run.recipe import Recipe
 
-    found = experiment_from(target)
+    found = load_run_experiment(run)
     if not isinstance(found, Recipe):
         raise ConfigError(
-            f"{target} is a {found.type_name()}, and this command is for language agents (type recipe); "
+            f"{run} is a run of a {found.type_name()}, and this command is for language agents (type recipe); "
             "`longstride view RUN` shows a run of any type"
         )
     return found

@@ -155,5 +155,5 @@ def _generation() -> str:
     prompt = policy.chat.head("find the color") + policy.chat.observation("home [1]", first=True)
     completion = engine.generate([Request(prompt=prompt, max_new=16, seed=0)])[0]
     if not completion.ids:
-        raise EngineFailure("the base model said nothing")
-    return f"said {policy.chat.decode(completion.ids)!r}"
+        raise EngineFailure("the base model generated nothing")
+    return f"generated {policy.chat.decode(completion.ids)!r}"

@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not hasattr(args, "run"):
         parser.print_help()
         return 2
-    # argparse hands over positional words that stand behind an option (`train tti --seed 1 lr=2`) as unknown
+    # argparse returns positional words after an option (`train tti --seed 1 lr=2`) as unknown
     if not hasattr(args, "overrides") or any(word.startswith("-") for word in rest):
         if rest:
             parser.error(f"unknown arguments: {' '.join(rest)}; see `longstride {args.command} --help`")

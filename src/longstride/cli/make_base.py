@@ -25,12 +25,12 @@ def run(args: argparse.Namespace) -> int:
 
     config = resolve(WarmStart, WarmStart(), args.overrides)
     folder = free_folder(args.out)
-    make_base(folder, config, _tell)
+    make_base(folder, config, _report)
     print(f"{folder}: {sum(p.stat().st_size for p in folder.iterdir()) / 1e6:.1f} MB")
     return 0
 
 
-def _tell(now: dict[str, float]) -> None:
+def _report(now: dict[str, float]) -> None:
     words = f"{now['tokens'] / 1e6:.2f}M tokens  loss {now['loss']:.3f}  {now['tokens_per_second']:,.0f} tokens/s"
     if now["share"] == 0:
         print(f"recites  {words}", file=sys.stderr)

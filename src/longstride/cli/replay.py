@@ -1,10 +1,10 @@
-"""`longstride replay`: one episode of a run again, in a new environment; tells what comes out otherwise."""
+"""`longstride replay`: one episode of a run again, in a new environment; lists what comes out otherwise."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import RUN_FILE, print_json, recipe_from
+from longstride.cli.common import print_json, run_recipe
 from longstride.core.errors import RunError
 
 
@@ -23,9 +23,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         RunError: no run, or no such episode in it.
     """
-    if not (args.folder / RUN_FILE).is_file():
-        raise RunError(f"{args.folder} is no run folder: it has no {RUN_FILE}")
-    recipe = recipe_from(str(args.folder / RUN_FILE))
+    recipe = run_recipe(args.folder)
 
     from longstride.rollout.replay import describe, replay
     from longstride.rollout.store import TrajectoryStore
@@ -36,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
     stored = store[args.episode]
     again, differences = replay(stored, recipe.tasks.env, recipe.reward)
     if args.json:
-        told = [d._asdict() for d in differences]
-        print_json({"ordinal": stored.ordinal, "task": stored.task.id, "reward": again.reward, "differences": told})
+        found = [d._asdict() for d in differences]
+        print_json({"ordinal": stored.ordinal, "task": stored.task.id, "reward": again.reward, "differences": found})
         return int(bool(differences))
     print(f"episode {stored.ordinal} of iteration {stored.iteration}: {stored.task.goal}")
     for k, turn in enumerate(again.turns, 1):

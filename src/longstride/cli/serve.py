@@ -1,4 +1,4 @@
-"""`longstride serve sites`: the embedded sites for a real browser, on loopback unless told otherwise."""
+"""`longstride serve sites`: the embedded sites for a real browser, on loopback unless set otherwise."""
 
 import argparse
 import socket

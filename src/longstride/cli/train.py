@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command
-from longstride.core.errors import ConfigError, LongstrideError, RunError
+from longstride.core.errors import ConfigError, LongstrideError
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _experiment(args: argparse.Namespace) -> "Experiment":
     from longstride.core.config import resolve
+    from longstride.run.experiment import load_run_experiment
 
     overrides = list(args.overrides)
     if args.resume is not None:
@@ -86,9 +87,7 @@ def _experiment(args: argparse.Namespace) -> "Experiment":
         if args.recipe is not None and "=" not in args.recipe:
             raise ConfigError(f"--resume reads the recipe from {args.resume / RUN_FILE}; leave out {args.recipe!r}")
         overrides[:0] = [args.recipe] if args.recipe else []
-        if not (args.resume / RUN_FILE).is_file():
-            raise RunError(f"{args.resume} is no run folder: it has no {RUN_FILE}")
-        base = experiment_from(str(args.resume / RUN_FILE))
+        base = load_run_experiment(args.resume)
     elif args.recipe is None:
         raise ConfigError(
             "which recipe? Give a name from `longstride list` or a TOML file, such as `longstride train tti`"

@@ -41,8 +41,7 @@ class Cluster:
     Raises:
         MissingExtra: Ray is not installed.
         ConfigError: the recipe's engine is a server, or other models speak in its episodes; the process is one of
-            several already; there is no cluster at
-            the address.
+            several already; there is no cluster at the address.
     """
 
     def __init__(self, config: ClusterConfig, recipe: Recipe) -> None:
@@ -99,7 +98,7 @@ class Cluster:
         """An engine over replicas that sample from copies of the policy's weights, which are number `version`.
 
         Raises:
-            ConfigError: the cluster has no room for the replicas.
+            ConfigError: the cluster lacks the CPUs or GPUs for the replicas.
         """
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -127,7 +126,7 @@ class Cluster:
         `Learner` for its reference.
 
         Raises:
-            ConfigError: the cluster has no room for the ranks; or as `Learner`.
+            ConfigError: the cluster lacks the CPUs or GPUs for the ranks; or as `Learner`.
         """
         config, recipe, world = self.config, self.recipe, self.config.learner_ranks
         if world == 0:
@@ -141,7 +140,7 @@ class Cluster:
         of its own in the place of `player`.
 
         Raises:
-            ConfigError: the cluster has no room for the workers.
+            ConfigError: the cluster lacks the CPUs or GPUs for the workers.
         """
         config, recipe = self.config, self.recipe
 

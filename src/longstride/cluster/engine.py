@@ -3,7 +3,7 @@ requests of many clients together, and the engine that stands for them in each c
 
 What always holds: the requests of a session go to one replica; a replica that dies is started again by Ray with the
 newest weights, and Ray asks it anew for what it had not answered, so that nothing is lost: a sample depends on its
-request alone. Weights change between two passes of a replica, so every token is told under the version it came from.
+request alone. Weights change between two passes of a replica, so every token has the version that it came from.
 All that goes through Ray is pickled: machines of one cluster trust each other.
 """
 
@@ -125,14 +125,14 @@ class Replica:
             while not self._going or not self._todo.empty():
                 self._todo.get()()
             try:
-                told = self._engine.poll()
-            except Exception as e:  # every client is told, and ends with it
+                done = self._engine.poll()
+            except Exception as e:  # every client gets it, and ends with it
                 going, self._going = self._going, {}
                 for future in going.values():
                     if future.set_running_or_notify_cancel():
                         future.set_exception(e)
                 continue
-            for ticket, outcome in told:
+            for ticket, outcome in done:
                 future = self._going.pop(ticket)
                 if future.set_running_or_notify_cancel():
                     future.set_result(outcome)
@@ -208,7 +208,7 @@ class RemoteEngine(Engine):
             for call in ray.wait(calls, num_returns=len(calls), timeout=0)[0]:
                 self._done[self._asked.pop(call)], spent = result(call, "an engine replica")
                 self._count(spent)
-        return self._told()
+        return self._take_done()
 
     def cancel(self, ticket: int) -> None:
         import ray
@@ -268,5 +268,5 @@ def result(call: Any, who: str) -> Any:
 
 
 def last_line(error: BaseException) -> str:
-    """What an error of Ray comes to: it tells a page, the cause at its end."""
+    """What an error of Ray comes to: its message is long, with the cause at its end."""
     return str(error).strip().rpartition("\n")[2]

@@ -1,9 +1,9 @@
-"""The pool of a cluster: plans are dealt to workers, each of which plays many episodes at once.
+"""The pool of a cluster: plans are assigned to workers, each of which plays many episodes at once.
 
-What always holds is what `rollout.pool` says: every plan yields exactly one trajectory, they are handed out in the
-order that is asked for, plans are dealt by ordinal. A worker that dies is replaced and what it played is played anew; a
+What always holds is what `rollout.pool` says: every plan yields exactly one trajectory, they are returned in the order
+that is asked for, plans are assigned by ordinal. A worker that dies is replaced and what it played is played anew; a
 plan whose workers died once more than `retries` is a failed trajectory that says so. Plans go only to workers that are
-ready, so none waits for a machine that does not come. A thread deals while others train. Workers do not play in
+ready, so none waits for a machine that does not come. A thread assigns while others train. Workers do not play in
 lockstep, whatever the recipe says: which requests an engine computes together, and the last bits with it, depends on
 who asks when.
 """
@@ -29,7 +29,7 @@ from longstride.run.recipe import Recipe
 T = TypeVar("T")
 
 TICK = 0.05
-"""Seconds after which new plans are dealt at the latest."""
+"""Seconds after which new plans are assigned at the latest."""
 GRACE = 10.0
 """Seconds that workers have to close their environments."""
 
@@ -63,19 +63,19 @@ class Worker:
 
 
 @dataclass(eq=False)
-class _Hand:
+class _Worker:
     """A worker as the pool sees it."""
 
     actor: Any
-    room: int = 0
-    """Plans that may be given to it; none before it is ready."""
+    free: int = 0
+    """Plans that may be assigned to it; none before it is ready."""
 
 
 @dataclass
-class _Deal:
+class _Assigned:
     """A plan that is played."""
 
-    hand: _Hand
+    worker: _Worker
     tries: int
     plan: Plan
 
@@ -94,15 +94,15 @@ class ClusterPool(RolloutScheduler):
     def __init__(
         self, workers: Sequence[Any], start: Callable[[], Any], slots: int, retries: int, config: PoolConfig
     ) -> None:
-        super().__init__()  # `_changed` guards `_waiting` and `_closing` too: all else belongs to the thread that deals
+        super().__init__()  # `_changed` guards `_waiting` and `_closing` too; only the assigning thread reads the rest
         self.config = config
         self._start, self._slots, self._retries = start, slots, retries
         self._waiting: list[tuple[int, int, Plan]] = []
         """Ordinal, tries so far and plan, as a heap."""
         self._closing = False
-        self._hands = [_Hand(worker, slots) for worker in workers]
-        self._starting: dict[Any, _Hand] = {}
-        self._playing: dict[Any, _Deal] = {}
+        self._workers = [_Worker(worker, slots) for worker in workers]
+        self._starting: dict[Any, _Worker] = {}
+        self._playing: dict[Any, _Assigned] = {}
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._run, name="cluster pool", daemon=True)
@@ -118,12 +118,12 @@ class ClusterPool(RolloutScheduler):
             self._changed.notify_all()
         self._thread.join()
         starting = list(self._starting.values())
-        closed = [hand.actor.close.remote() for hand in self._hands if hand not in starting]
+        closed = [worker.actor.close.remote() for worker in self._workers if worker not in starting]
         if closed:
             ray.wait(closed, num_returns=len(closed), timeout=GRACE)
 
     def submit(self, plans: Sequence[Plan]) -> None:
-        """Takes plans in; they are played as soon as there is room. Ordinals must be new to this pool."""
+        """Takes plans in; they are played as soon as a worker is free. Ordinals must be new to this pool."""
         with self._changed:
             for plan in plans:
                 if plan.ordinal not in self._done:
@@ -131,24 +131,24 @@ class ClusterPool(RolloutScheduler):
             self._changed.notify_all()
 
     def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
-        """Waits for the trajectories of plans that were submitted, and hands them out, in this order.
+        """Waits for the trajectories of plans that were submitted, and returns them in this order.
 
         Raises:
             RunError: a worker that was to replace another one cannot start; or as in `Pool.collect`.
             Exception: whatever an environment, judge or player raised that is not a failure of infrastructure.
         """
-        told = 0
+        shown = 0
         while True:
             with self._changed:
-                enough = min(told + 1, len(ordinals))
+                enough = min(shown + 1, len(ordinals))
                 self._changed.wait_for(lambda: self._error or self._ready(ordinals) >= enough)  # noqa: B023 (called now)
                 if self._error is not None:
                     raise self._error
                 ready = self._ready(ordinals)
                 found = [self._done.pop(o) for o in ordinals] if ready == len(ordinals) else None
-            if ready > told and progress is not None:
+            if ready > shown and progress is not None:
                 progress(ready, len(ordinals))
-            told = ready
+            shown = ready
             if found is not None:
                 return found
 
@@ -163,14 +163,14 @@ class ClusterPool(RolloutScheduler):
     def _ready(self, ordinals: Sequence[int]) -> int:
         return sum(ordinal in self._done for ordinal in ordinals)
 
-    # what follows runs in the thread that deals
+    # what follows runs in the thread that assigns
 
     def _run(self) -> None:
         import ray
 
         try:
             while not self._closing:
-                self._deal()
+                self._assign()
                 calls = [*self._starting, *self._playing]
                 if not calls:
                     with self._changed:
@@ -178,19 +178,19 @@ class ClusterPool(RolloutScheduler):
                 elif ray.wait(calls, timeout=TICK)[0]:
                     for call in ray.wait(calls, num_returns=len(calls), timeout=0)[0]:
                         self._take(call)
-        except BaseException as e:  # whoever collects is told
+        except BaseException as e:  # whoever collects gets it
             with self._changed:
                 self._error = e
                 self._changed.notify_all()
 
-    def _deal(self) -> None:
-        while (hand := max(self._hands, key=lambda h: h.room)).room:
+    def _assign(self) -> None:
+        while (worker := max(self._workers, key=lambda w: w.free)).free:
             with self._changed:
                 if not self._waiting:
                     return
                 _, tries, plan = heapq.heappop(self._waiting)
-            hand.room -= 1
-            self._playing[hand.actor.play.remote(plan)] = _Deal(hand, tries, plan)
+            worker.free -= 1
+            self._playing[worker.actor.play.remote(plan)] = _Assigned(worker, tries, plan)
 
     def _take(self, call: Any) -> None:
         import ray
@@ -198,25 +198,25 @@ class ClusterPool(RolloutScheduler):
 
         if call in self._starting:
             result(call, "a worker that was to replace another one")
-            self._starting.pop(call).room = self._slots
+            self._starting.pop(call).free = self._slots
             return
-        deal = self._playing.pop(call)
-        deal.hand.room += 1
+        assigned = self._playing.pop(call)
+        assigned.worker.free += 1
         try:
             self._keep(ray.get(call))
         except RayTaskError as e:
             raise e.cause from e
         except ObjectLostError as e:  # it was played, and its machine is gone
-            self._lost(deal, e)
+            self._lost(assigned, e)
         except RayActorError as e:
-            if deal.hand in self._hands:
-                self._hands.remove(deal.hand)
-                ray.kill(deal.hand.actor)  # it may only have been out of reach
+            if assigned.worker in self._workers:
+                self._workers.remove(assigned.worker)
+                ray.kill(assigned.worker.actor)  # it may only have been out of reach
                 self._add_worker()
-            self._lost(deal, e)
+            self._lost(assigned, e)
 
-    def _lost(self, deal: _Deal, error: BaseException) -> None:
-        plan, tries = deal.plan, deal.tries + 1
+    def _lost(self, assigned: _Assigned, error: BaseException) -> None:
+        plan, tries = assigned.plan, assigned.tries + 1
         if tries <= self._retries:
             with self._changed:
                 heapq.heappush(self._waiting, (plan.ordinal, tries, plan))
@@ -226,7 +226,7 @@ class ClusterPool(RolloutScheduler):
         self._keep(
             Trajectory(
                 plan.task, plan.ordinal, plan.seed, plan.budget, stop=StopReason.INFRA_FAILURE, evidence=evidence,
-                group=plan.group, iteration=plan.iteration,
+                group=plan.group, iteration=plan.iteration, role=plan.role, history=len(plan.history),
             )
         )  # fmt: skip
 
@@ -236,6 +236,6 @@ class ClusterPool(RolloutScheduler):
             self._changed.notify_all()
 
     def _add_worker(self) -> None:
-        hand = _Hand(self._start())
-        self._hands.append(hand)
-        self._starting[hand.actor.__ray_ready__.remote()] = hand
+        worker = _Worker(self._start())
+        self._workers.append(worker)
+        self._starting[worker.actor.__ray_ready__.remote()] = worker

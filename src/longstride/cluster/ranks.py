@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from longstride.cluster.engine import last_line
 from longstride.core.errors import RunError
 from longstride.learner import parallel
-from longstride.learner.batching import Trainable
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
+from longstride.methods.base import Sample
 from longstride.methods.losses import Loss
 
 GRACE = 10.0
@@ -59,19 +59,29 @@ class Rank:
         self._joined.__enter__()
         self._learner = Learner(model.to("cuda" if ray.get_gpu_ids() else "cpu"), config, loss, reference)
 
-    def update(self, samples: Sequence[Trainable], rng: random.Random, loss: Loss) -> dict[str, Any]:
+    def update(self, samples: Sequence[Sample], rng: random.Random, loss: Loss) -> dict[str, Any]:
         """As `Learner.update`, by a loss that may be another one than before."""
         self._learner.loss = loss
         return self._learner.update(samples, rng)
 
-    def features(self, samples: Sequence[Trainable]) -> Tensor:
+    def move_reference(self, iteration: int, loss: Loss) -> None:
+        """As `Learner.move_reference`, by the anchor of this loss."""
+        self._learner.loss = loss
+        self._learner.move_reference(iteration)
+
+    def logprobs(self, samples: Sequence[Sample]) -> list[list[float]]:
+        """As `Learner.logprobs`; of rank 0 alone."""
+        found = self._learner.logprobs(samples)
+        return found if parallel.rank() == 0 else []
+
+    def features(self, samples: Sequence[Sample]) -> Tensor:
         """As `Learner.features`; of rank 0 alone."""
         found = self._learner.features(samples)
         return found if parallel.rank() == 0 else found[:0]
 
-    def whole(self) -> dict[str, Tensor]:
-        """The weights of `Learner.whole`, on the CPU; of rank 0 alone."""
-        return self._mine(self._learner.whole().state_dict())
+    def weights(self) -> dict[str, Tensor]:
+        """The weights of `Learner.full_model`, on the CPU; of rank 0 alone."""
+        return self._mine(self._learner.full_model().state_dict())
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """As `Learner.state`, on the CPU; the tensors of rank 0 alone."""
@@ -118,27 +128,37 @@ class Ranks:
 
     def update(
         self,
-        samples: Sequence[Trainable],
+        samples: Sequence[Sample],
         rng: random.Random,
         progress: Callable[[int, int], None] | None = None,
     ) -> dict[str, Any]:
-        """As `Learner.update`, but that progress is told once, at the end."""
+        """As `Learner.update`, but that progress is reported once, at the end."""
         import ray
 
-        told = self._all("update", ray.put(list(samples)), rng, self.loss)
-        if progress is not None and told["steps"]:
-            progress(told["steps"], told["steps"])
-        return told
+        metrics = self._all("update", ray.put(list(samples)), rng, self.loss)
+        if progress is not None and metrics["steps"]:
+            progress(metrics["steps"], metrics["steps"])
+        return metrics
 
-    def features(self, samples: Sequence[Trainable]) -> Tensor:
+    def move_reference(self, iteration: int) -> None:
+        """As `Learner.move_reference`."""
+        self._all("move_reference", iteration, self.loss)
+
+    def logprobs(self, samples: Sequence[Sample]) -> list[list[float]]:
+        """As `Learner.logprobs`."""
+        import ray
+
+        return self._all("logprobs", ray.put(list(samples)))
+
+    def features(self, samples: Sequence[Sample]) -> Tensor:
         """As `Learner.features`."""
         import ray
 
         return self._all("features", ray.put(list(samples)))
 
-    def whole(self) -> nn.Module:
+    def full_model(self) -> nn.Module:
         """The policy as an ordinary module: the one that was given."""
-        self._model.load_state_dict(self._all("whole"))
+        self._model.load_state_dict(self._all("weights"))
         return self._model
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:

@@ -18,6 +18,7 @@ from longstride.run.experiment import Experiment
 
 if TYPE_CHECKING:
     from longstride.run.folder import Listener
+    from longstride.run.placement import Placement
 
 
 class TrainingPhase(Component):

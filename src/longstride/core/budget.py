@@ -17,7 +17,7 @@ class StopReason(StrEnum):
     ANSWERED = "answered"
     ENV_ENDED = "env_ended"
     PARSE_FAILURE = "parse_failure"
-    """The environment ended the task because what was said could not be parsed."""
+    """The environment ended the task because the turn could not be parsed."""
     ENV_TRUNCATED = "env_truncated"
     """The environment cut the episode short by a limit of its own."""
     MARK = "mark"

@@ -6,7 +6,7 @@ is a component class with subclasses, and data for it names the subclass by `typ
 
 `type` is the class name in snake case for the members that the package brings, and `module:Class` for a member that
 stands in a recipe file or in a user's own module: reading it imports that module. A member of a package that is not
-imported by default (a browser, a cluster) is found by `LOCATIONS`.
+imported by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
 """
 
 import difflib
@@ -21,12 +21,11 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longstride.core.errors import ConfigError
+from longstride.core.locations import LOCATIONS
 
 C = TypeVar("C", bound="Component")
 T = TypeVar("T")
 OWN, RECIPES = "longstride.", "longstride.recipes."
-LOCATIONS: dict[str, dict[str, str]] = {}
-"""By family and member, in snake case: the module to import for a member that no import brings by itself."""
 
 
 class Component(BaseModel):
@@ -229,8 +228,8 @@ def _explain(err: Any, where: str) -> str:
     place = ".".join([where, *map(str, err["loc"])])
     message = err["msg"].removeprefix("Value error, ")
     # a rule about several fields has the whole object as its input, which says nothing to a reader
-    told = err["type"] == "missing" or not err["loc"]
-    return f"{place}: {message}" if told else f"{place}: {message} (got {_brief(err['input'])})"
+    complete = err["type"] == "missing" or not err["loc"]
+    return f"{place}: {message}" if complete else f"{place}: {message} (got {_brief(err['input'])})"
 
 
 def _brief(value: Any) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from longstride.core.component import Component
+from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 
 
@@ -30,6 +31,12 @@ class Experience(Protocol):
 
     def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
         """Of each sampled token of `methods.Sample`s, its log-probability under the policy as it is now."""
+        ...
+
+    def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
+        """Of each task an episode that ended before its first turn was sampled: what the policy would read is the
+        prompt of its only turn, so that `logprobs` and `critic` can be asked of a task that nobody has begun. It is not
+        stored and counts nowhere; a failed one has no turn."""
         ...
 
     @property

@@ -1,7 +1,7 @@
 """Attention over per-session keys and values, plugged into Hugging Face models through their attention interface.
 
 A forward pass takes the new tokens of all its rows as one packed sequence of shape (1, N): no padding reaches a linear
-layer, and one code path serves prompts and decoding. The model hands queries, keys and values of each layer to
+layer, and one code path serves prompts and decoding. The model passes queries, keys and values of each layer to
 `attend`, together with the pass's `Layout`, which says where each token belongs. What always holds: a token sees the
 tokens of its own row at its own and smaller positions (within the layer's window) and no others; keys and values of
 grouped heads are never expanded (the query heads of a group become query rows); nothing here knows of token ids,

@@ -59,7 +59,7 @@ class Completion:
 
 
 Outcome = Completion | EngineFailure
-"""What becomes of a request: infrastructure trouble is told, not raised, so that the others go on."""
+"""What becomes of a request: infrastructure trouble is returned, not raised, so that the others go on."""
 
 
 class Engine(ABC):
@@ -73,7 +73,7 @@ class Engine(ABC):
         self.tokens_out = 0
         """Tokens sampled so far."""
         self._done: dict[int, Outcome] = {}
-        """By ticket what is complete and was not told yet."""
+        """By ticket what is complete and was not returned yet."""
 
     @abstractmethod
     def submit(self, request: Request) -> int:
@@ -86,7 +86,7 @@ class Engine(ABC):
     @abstractmethod
     def poll(self) -> list[tuple[int, Outcome]]:
         """Goes on with all that was submitted, for a moment, and returns by ticket, in their order, what is complete
-        now; each is told once."""
+        now; each is returned once."""
 
     @abstractmethod
     def cancel(self, ticket: int) -> None:
@@ -131,7 +131,7 @@ class Engine(ABC):
             self._done |= others
         return [completions[ticket] for ticket in tickets]
 
-    def _told(self) -> list[tuple[int, Outcome]]:
+    def _take_done(self) -> list[tuple[int, Outcome]]:
         """Empties `_done`, in the order of the tickets."""
-        told, self._done = sorted(self._done.items()), {}
-        return told
+        done, self._done = sorted(self._done.items()), {}
+        return done

@@ -16,7 +16,6 @@ is written against their documented form and has not been run on a GPU yet.
 """
 
 import asyncio
-import json
 import shutil
 import weakref
 from collections.abc import Coroutine
@@ -32,8 +31,9 @@ import torch
 from pydantic import AliasPath, BaseModel, Field, FiniteFloat, ValidationError
 from torch import Tensor
 
+from longstride.core import http
 from longstride.core.errors import ConfigError, EngineFailure
-from longstride.core.http import key_in, tls
+from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.seeds import stream
 from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
 from longstride.engines.config import HTTP
@@ -46,8 +46,6 @@ POLL_SECONDS = 0.05
 KEPT_OPEN = 2.0
 """Seconds for which a connection is kept between requests: less than servers do (uvicorn 5), so that none is used that
 is just being closed."""
-FIRST_WAIT, LONGEST_WAIT = 1.0, 20.0
-"""Seconds before the first retry, and before any: each waits twice as long as the one before."""
 NEUTRAL = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """Sent along, since servers take what a request leaves out from the model's generation_config.json."""
 FORM = "expected is a server that takes and returns token ids, such as a recent vLLM or SGLang"
@@ -74,8 +72,9 @@ class _Choice(BaseModel):
 
 
 class HTTPEngine(Engine):
-    """A client of one server (see the module's docstring). `tokens_in` counts whole prompts: what the server had in its
-    cache is not known here. With temperature 0 every log-probability is 0, whatever the server says.
+    """A client of one server (see the module's docstring). `tokens_in` counts all tokens of a prompt:
+    what the server had in its cache is not known here. With temperature 0 every log-probability is 0, whatever the
+    server says.
 
     Requests are under way in a thread, between polls too. It ends with `close`, or with the engine.
     """
@@ -122,7 +121,7 @@ class HTTPEngine(Engine):
             else:
                 self.tokens_out += len(completion.ids)
                 self._done[ticket] = completion
-        return self._told()
+        return self._take_done()
 
     def cancel(self, ticket: int) -> None:
         self._done.pop(ticket, None)
@@ -131,7 +130,7 @@ class HTTPEngine(Engine):
             future.cancel()
 
     def release(self, session: int) -> None:
-        """Nothing is kept here; a server drops what it cached when it wants the room."""
+        """Nothing is kept here; a server drops its cache when it needs the memory."""
 
     def update(self, weights: Any, version: int) -> None:
         """Takes the weights of a module: saves them in a folder of their own below `weights` of the settings, has vLLM
@@ -178,12 +177,9 @@ class _Client:
     def __init__(self, config: HTTP, policy: Policy) -> None:
         import httpx2
 
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
         self._config, self._key = config, key_in(config.key_env, "engine.key_env")
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
         limits = httpx2.Limits(max_connections=config.concurrency, keepalive_expiry=KEPT_OPEN)
-        self._http = httpx2.AsyncClient(verify=tls(), timeout=None, limits=limits, headers=headers)
+        self._http = http.client(self._key, limits=limits)
         self._places = asyncio.Semaphore(config.concurrency)
         self._end_ids = policy.chat.end_ids
         self._vocabulary: int = policy.model.get_input_embeddings().weight.shape[0]  # pyright: ignore
@@ -263,47 +259,36 @@ class _Client:
         await self._post(f"{root}/reset_prefix_cache", {}, 1 << 16, advice)
 
     async def _post(self, url: str, body: dict[str, Any], largest: int, advice: str) -> bytes:
-        """The body, at most `largest` bytes of it, of a response of status 200. Sends until there is a response; waits
-        are halved at random, so that those who failed together do not come again together."""
-        import httpx2
+        """The body, at most `largest` bytes of it, of an answer of status 200."""
+        config = self._config
 
-        config, content = self._config, json.dumps(body).encode()
-        jitter = stream(body.get("seed", 0), "http", url)
-        for attempt in range(config.retries + 1):
-            data = bytearray()
-            try:
-                async with (
-                    self._places,
-                    asyncio.timeout(config.timeout),
-                    self._http.stream("POST", url, content=content) as response,
-                ):
-                    async for chunk in response.aiter_raw(1 << 16):
-                        data += chunk
-                        if len(data) > largest:
-                            raise self._failure(f"a response of more than {largest} bytes; {advice}")
-            except TimeoutError:
-                trouble = f"nothing whole came within {config.timeout:g} s"
-            except httpx2.TransportError as e:
-                trouble = str(e) or type(e).__name__
-            else:
-                status = response.status_code
-                if status == 200:
-                    return bytes(data)
-                trouble = f"status {status} with {data[:300].decode(errors='replace')!r}"
-                if status != 429 and status < 500:
-                    raise self._failure(f"{trouble}; {advice}")
-            if attempt < config.retries:
-                await asyncio.sleep(min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * (0.5 + jitter.random() / 2))
+        async def send() -> HTTPResponse:
+            async with self._places:
+                return await http.post(self._http, url, body, config.timeout, largest)
+
+        came = await http.retry(send, config.retries, stream(body.get("seed", 0), "http", url))
+        if isinstance(came, TimeoutError):
+            trouble = f"nothing whole came within {config.timeout:g} s"
+        elif isinstance(came, Exception):
+            trouble = str(came) or type(came).__name__
+        elif came.body is None:
+            raise self._failure(f"a response of more than {largest} bytes; {advice}")
+        elif came.status == 200:
+            return came.body
+        else:
+            trouble = f"status {came.status} with {without_key(came.text, self._key)[:300]!r}"
+            if not came.is_busy:
+                raise self._failure(f"{trouble}; {advice}")
         raise self._failure(
-            f"{trouble} ({attempt + 1} requests sent); look after the server, or raise engine.timeout or retries"
+            f"{trouble} ({config.retries + 1} requests sent); look after the server, or raise engine.timeout or retries"
         )
 
     def _failure(self, trouble: str) -> EngineFailure:
-        trouble = trouble.replace(self._key, "[key]") if self._key else trouble
-        return EngineFailure(f"the server of {self._config.model!r} at {self._config.url}: {trouble}")
+        server = f"the server of {self._config.model!r} at {self._config.url}"
+        return EngineFailure(f"{server}: {without_key(trouble, self._key)}")
 
 
-class Report(NamedTuple):
+class PreflightReport(NamedTuple):
     """What a preflight measured."""
 
     tokens: int
@@ -317,7 +302,7 @@ class Report(NamedTuple):
 
 
 @torch.inference_mode()
-def preflight(engine: Engine, policy: Policy, sampling: Sampling | None = None) -> Report:
+def preflight(engine: Engine, policy: Policy, sampling: Sampling | None = None) -> PreflightReport:
     """Compares an engine with the learner's model on a few prompts.
 
     Each token's log-probability must be that under the distribution it was drawn from. It is held against those that
@@ -348,7 +333,7 @@ def preflight(engine: Engine, policy: Policy, sampling: Sampling | None = None) 
     gap_R_N = torch.cat(gaps, 1)
     nearest = int(gap_R_N.square().mean(1).argmin())
     gap_N = gap_R_N[0].abs()
-    report = Report(len(gap_N), gap_N.mean().item(), gap_N.max().item(), sum(same) / len(same))
+    report = PreflightReport(len(gap_N), gap_N.mean().item(), gap_N.max().item(), sum(same) / len(same))
     if report.agreement < AGREEMENT or gap_R_N[nearest].abs().mean() > MEAN_GAP:
         raise ConfigError(
             f"preflight: the engine's log-probabilities are {report.mean_gap:.3f} nats off the learner's on average "

@@ -126,7 +126,7 @@ class LocalEngine(Engine):
         self._admit()
         if self._going:
             self._advance()
-        return self._told()
+        return self._take_done()
 
     def cancel(self, ticket: int) -> None:
         self._done.pop(ticket, None)
@@ -203,7 +203,7 @@ class LocalEngine(Engine):
             room = self._cache.room(max(need, row.need))
             if room and len(self._going) + len(wave) >= room:  # the next to get room is this one, however much it needs
                 break
-            if room:  # otherwise it is to be told that there is never enough
+            if room:  # otherwise its error says that there is never enough
                 need = max(need, row.need)
             wave.append(row)
         self._cache.expect((row.request.session for row in wave), need)

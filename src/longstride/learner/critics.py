@@ -52,6 +52,10 @@ class Critic(Protocol):
     and on the order of calls alone.
     """
 
+    def estimate(self, trajectories: Sequence[Trajectory]) -> None:
+        """Fills in the estimates of every turn, and learns nothing."""
+        ...
+
     def before_update(self, batch: CriticBatch) -> dict[str, float]:
         """Fills in the estimates of every turn, after learning if it learns off-policy; returns metrics."""
         ...

@@ -195,20 +195,22 @@ class Learner:
             return self.logprobs(samples, self._reference)
 
     def with_streams(self, samples: Sequence[Sample], names: Iterable[str]) -> Sequence[Sample]:
-        """Copies of samples with the streams that only the learner can make, as its weights are now.
+        """Copies of samples with the streams that only the learner can make, as its weights are now; any other name
+        has to be that of a stream of the credit.
 
         Raises:
-            ConfigError: it makes no stream of that name, or lacks the reference for it.
+            ConfigError: neither the credit gives a stream of that name nor can the learner make it.
         """
         makers = {PROXIMAL: self.logprobs, REFERENCE: self._reference_logprobs}
         for name in sorted(names):
-            if name not in makers:
+            if name in makers:
+                values = makers[name](samples)
+                samples = [replace(s, streams=s.streams | {name: v}) for s, v in zip(samples, values, strict=True)]
+            elif not all(name in s.streams for s in samples):
                 raise ConfigError(
-                    f"loss {self.loss.type_name()} needs the stream {name!r}, which the learner cannot make; expected "
-                    f"{' or '.join(makers)}, or a credit that gives it"
+                    f"loss {self.loss.type_name()} needs the stream {name!r}, which the credit does not give and the "
+                    f"learner cannot make (it makes {' and '.join(makers)}); take a credit that gives it"
                 )
-            values = makers[name](samples)
-            samples = [replace(s, streams=s.streams | {name: v}) for s, v in zip(samples, values, strict=True)]
         return samples
 
     def features(self, samples: Sequence[Sample]) -> Tensor:

@@ -91,7 +91,7 @@ def log_likelihood(model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] |
     """log pi of the trained tokens, shape (P,), float32 (float64 for a model in float64); with `entropy` it also sets
     `batch.entropy_P`.
 
-    With decoder and head apart (`split`) the head runs on the P gathered positions only: a vocabulary of 150,000 times
+    With decoder and head apart (`split`) the head runs on the P trained positions only: a vocabulary of 150,000 times
     every prompt token is most of a small model's work. No attention mask is needed, for padding is on the right;
     without one SDPA takes its fast causal path.
     """
@@ -114,7 +114,7 @@ def hidden_states(decoder: nn.Module, batch: MicroBatch) -> Tensor:
 
 
 def _trees(batch: MicroBatch) -> dict[str, Any]:
-    """What a model must be told besides the ids of a batch whose rows branch."""
+    """What a model needs besides the ids of a batch whose rows branch."""
     if batch.forest is None:
         return {}
     return {"forest": batch.forest, "position_ids": batch.forest.position_N.unsqueeze(0)}

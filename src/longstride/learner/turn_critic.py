@@ -40,11 +40,14 @@ class TurnCritic:
         self._optimiser = torch.optim.Adam(self._parameters.values(), config.lr, fused=True)
 
     @torch.no_grad()
-    def before_update(self, batch: CriticBatch) -> dict[str, float]:
-        turns = [turn for t in batch.trajectories for turn in t.turns]
+    def estimate(self, trajectories: Sequence[Trajectory]) -> None:
+        turns = [turn for t in trajectories for turn in t.turns]
         if turns:
             for turn, value in zip(turns, self._head.value(self._raw(self._features(turns))).tolist(), strict=True):
                 turn.estimates["value"] = value
+
+    def before_update(self, batch: CriticBatch) -> dict[str, float]:
+        self.estimate(batch.trajectories)
         return {}
 
     def after_update(self, batch: CriticBatch) -> dict[str, float]:

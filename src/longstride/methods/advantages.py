@@ -41,8 +41,8 @@ def group_advantages(
         baseline: what is taken off: the mean of the group (GRPO, arXiv 2402.03300, section 4.1.2), that of the group's
             other members (RLOO, arXiv 2402.14740; a member without others gets 0), the mean of the batch, or nothing.
         normalize: what is divided by: the group's deviation (GRPO), that of all rewards of the batch (arXiv
-            2508.08221), a constant, or nothing (Dr.GRPO, arXiv 2503.20783). A deviation has the divisor n, as GRPO's formula;
-            implementations with n - 1 give sqrt((n - 1) / n) times this. One below `EQUAL` divides nothing.
+            2508.08221), a constant, or nothing (Dr.GRPO, arXiv 2503.20783). A deviation has the divisor n, as in GRPO's
+            formula; implementations with n - 1 give sqrt((n - 1) / n) times this. One below `EQUAL` divides nothing.
     """
     r = np.asarray(rewards_N, dtype=float)
     if not len(r):
@@ -188,7 +188,7 @@ class GAE(Credit):
     """Weight of rewards against values; see `gae`."""
     values: Literal["none", "group", "critic"] = "none"
     """Value of a state: 0, or the mean return to go from the same turn on of the group's other episodes that came so
-    far (0 without any): a baseline that the episode's own actions do not touch; or what a critic said (`Turn.value`),
+    far (0 without any): a baseline that the episode's own actions do not touch; or a critic's estimate,
     which learns from `targets`."""
     whiten: bool = False
     """Whether advantages get mean 0 and deviation 1 over all sampled tokens of the batch."""

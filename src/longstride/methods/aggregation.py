@@ -69,7 +69,7 @@ class Constant(Aggregation):
 
 
 def _unit(over: str, number: int, sample: Sample) -> Hashable:
-    """What tells the unit of a sample, the step's `number`-th, from other units."""
+    """A key for the unit of a sample, the step's `number`-th: no other unit has it."""
     match over:
         case "sequence":
             return number

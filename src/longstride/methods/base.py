@@ -127,6 +127,16 @@ class Replay(Component):
             experience: what was collected, this iteration included, and the models as they are now.
         """
 
+    def select(self, samples: Sequence[Sample], experience: Experience) -> Sequence[Sample]:
+        """Which of the samples that credit made of these episodes are trained on: all of them, unless a method looks at
+        single turns. Every process of several is asked, with the same samples.
+
+        Args:
+            samples: what credit made.
+            experience: as in `draw`.
+        """
+        return samples
+
 
 class OnPolicy(Replay):
     """Only what this iteration collected, failures of the task included."""

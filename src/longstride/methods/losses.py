@@ -168,8 +168,8 @@ class Latest(Anchor):
 
 
 class KL(Component):
-    """What it costs to go away from a reference policy, token by token: a coefficient times an estimate of KL(policy ||
-    reference) from the one token that was sampled (Schulman, "Approximating KL divergence", 2020).
+    """What it costs to go away from a reference policy: a coefficient times an estimate of KL(policy || reference) from
+    the one token, or the one sequence, that was sampled (Schulman, "Approximating KL divergence", 2020).
 
     With d = log reference - log policy, as the tests measure it on what the policy itself sampled:
 
@@ -180,14 +180,17 @@ class KL(Component):
     | `k3` | exp(d) - 1 - d, never negative | the divergence | that of the divergence the other way round |
     | `k3+` | that of k3 | as k3 | as k2 |
 
-    All of it is of one token given what stands before it: what a token does to the divergence of later ones is left
-    out, and samples of an older policy are not weighed anew.
+    At `level` token all of it is of one token given what stands before it: what a token does to the divergence of later
+    ones is left out. At `level` sequence d is the sum over a sequence, all of it is of the sequence's distribution, and
+    nothing is left out. Samples of an older policy are not weighed anew.
     """
 
     coefficient: Weight = 1e-3
     """Weight beside advantages (1e-3 in verl and SkyRL where it is on, 0.04 in DeepSeekMath)."""
     estimator: Literal["k1", "k2", "k3", "k3+"] = "k3"
     """See above."""
+    level: Literal["token", "sequence"] = "token"
+    """What an estimate is of. That of a sequence is spread evenly over its tokens."""
     anchor: Anchor = Start()
     """What the reference is."""
 
@@ -195,12 +198,15 @@ class KL(Component):
         """The coefficient in a turn, counted from 0."""
         return self.coefficient
 
-    def __call__(self, logp_P: "Tensor", reference_P: "Tensor") -> "tuple[Tensor, Tensor]":
+    def __call__(self, logp_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
         """The estimates of P tokens, with gradient, and k3, without."""
-        d_P = (reference_P - logp_P).clamp(-LARGEST_LOG, LARGEST_LOG)
+        d_P, length_P = tokens.streams[REFERENCE] - logp_P, logp_P.new_ones(len(logp_P))
+        if self.level == "sequence":
+            d_P, length_P = sequence_sums(d_P, tokens.sequence_P), sequence_sums(length_P, tokens.sequence_P)
+        d_P = d_P.clamp(-LARGEST_LOG, LARGEST_LOG)
         k2_P, k3_P = d_P.square() / 2, d_P.exp() - 1 - d_P
         estimates = {"k1": -d_P, "k2": k2_P, "k3": k3_P, "k3+": k3_P.detach() + k2_P - k2_P.detach()}
-        return estimates[self.estimator], k3_P.detach()
+        return estimates[self.estimator] / length_P, k3_P.detach() / length_P
 
 
 class Loss(Component):
@@ -216,7 +222,8 @@ class Loss(Component):
 
     @property
     def needs(self) -> frozenset[str]:
-        """The streams that the learner has to make before an update; each costs a forward pass over everything."""
+        """The streams that the loss reads beside those of sampling. The learner makes `PROXIMAL` and `REFERENCE` before
+        an update, each by a forward pass over everything; any other has to come from the credit."""
         return frozenset({REFERENCE} if self.kl is not None else ())
 
     def coefficients(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
@@ -251,7 +258,7 @@ class Loss(Component):
         """
         terms = self.policy_terms(logp_P, tokens)
         if self.kl is not None:
-            estimate_P, kl_P = self.kl(logp_P, tokens.streams[REFERENCE])
+            estimate_P, kl_P = self.kl(logp_P, tokens)
             terms.loss_P = terms.loss_P + tokens.streams[KL_COEFFICIENT] * estimate_P
             terms.metrics["kl"] = kl_P
         if self.entropy:

@@ -2,10 +2,10 @@
 
 What always holds: the gradient of a pair's loss f(h) is f'(h) (d log pi(preferred) - d log pi(other)), which is exactly
 the gradient of `Reinforce` with the advantages that `reweigh` makes, so the learner does not know that there are pairs;
-the two samples of a pair have the same `Sample.pair` and are in one optimiser step. The logged `loss` is the
-surrogate's.
+the samples of a pair have the same `Sample.pair` and are in one optimiser step. A side of a pair is one sample, or
+several: the turns of an episode. The logged `loss` is the surrogate's.
 
-With h = log pi(w) / ref(w) - log pi(l) / ref(l), summed over the tokens of each sequence:
+With h = log pi(w) / ref(w) - log pi(l) / ref(l), summed over the sampled tokens of each side:
 
 | loss | of a pair | |
 |---|---|---|
@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp
+from math import tanh
 
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Positive
@@ -30,7 +30,7 @@ PREFERRED = "preferred"
 
 
 def pair(preferred: Sample, other: Sample, number: int) -> list[Sample]:
-    """Two samples as a pair; `number` tells it from other pairs."""
+    """Two samples as a pair; `number` is that of no other pair."""
     return [
         replace(s, pair=number, streams=s.streams | {PREFERRED: [value] * len(s.sampled_ids)})
         for s, value in ((preferred, 1.0), (other, 0.0))
@@ -55,26 +55,32 @@ class PairLoss(Reinforce):
         """d loss / d h at h = `margin`."""
 
     def reweigh(self, samples: Sequence[Sample], logprobs: Sequence[Sequence[float]]) -> list[Sample]:
-        """Every token of the preferred sequence weighs -slope, every token of the other one +slope. With
-        `Constant()` the step's loss is the mean over sequences, so weights are doubled: it is the mean over pairs.
+        """Every token of the preferred side of a pair weighs -slope, every token of the other one +slope. With
+        `Constant()` the step's loss is the mean over its samples; the weights are scaled so that it is the mean over
+        its pairs.
 
         Raises:
             ConfigError: a sample has no partner.
         """
         sides: defaultdict[int, dict[bool, float]] = defaultdict(dict)
         for s, logps in zip(samples, logprobs, strict=True):
-            preferred = s.streams.get(PREFERRED)
-            if s.pair < 0 or preferred is None:
+            if s.pair < 0 or PREFERRED not in s.streams:
                 raise ConfigError(f"loss {self.type_name()} compares pairs; the credit made a sample that is in none")
-            sides[s.pair][preferred[0] > 0] = sum(logps) - sum(s.streams[REFERENCE])
-        if any(len(found) != 2 for found in sides.values()):
-            raise ConfigError(f"loss {self.type_name()} compares pairs; a sample of a pair is missing from its step")
-        slopes = {number: self.slope(found[True] - found[False]) for number, found in sides.items()}
+            ratios, side = sides[s.pair], _preferred(s)
+            ratios[side] = ratios.get(side, 0.0) + sum(logps) - sum(s.streams[REFERENCE])
+        if any(len(ratios) != 2 for ratios in sides.values()):
+            raise ConfigError(f"loss {self.type_name()} compares pairs; a side of a pair is missing from its step")
+        slopes = {number: self.slope(ratios[True] - ratios[False]) for number, ratios in sides.items()}
+        scale = len(samples) / max(len(slopes), 1)
+        weights = [scale * slopes[s.pair] * (-1 if _preferred(s) else 1) for s in samples]
         return [
-            replace(s, streams=s.streams | {ADVANTAGES: [2 * sign * slopes[s.pair]] * len(s.sampled_ids)})
-            for s in samples
-            for sign in (-1.0 if s.streams[PREFERRED][0] > 0 else 1.0,)
+            replace(s, streams=s.streams | {ADVANTAGES: [weight] * len(s.sampled_ids)})
+            for s, weight in zip(samples, weights, strict=True)
         ]
+
+
+def _preferred(sample: Sample) -> bool:
+    return any(sample.streams[PREFERRED])
 
 
 class DPO(PairLoss):
@@ -84,7 +90,7 @@ class DPO(PairLoss):
     """Strength of the hold on the reference."""
 
     def slope(self, margin: float) -> float:
-        return -self.beta / (1 + exp(self.beta * margin))
+        return -self.beta * (1 - tanh(self.beta * margin / 2)) / 2  # -beta sigmoid(-beta h), without overflow
 
 
 class IPO(PairLoss):

@@ -30,7 +30,7 @@ def write_pages(folder: Path, result: dict[str, Any]) -> None:
     name = result["name"]
     drawn = _plot(result, folder / f"{name}.svg")
     write_atomically(folder / f"{name}.md", _page(result, drawn))
-    lines = ["# Claims", "", "| claim | what is said | seeds | verdict | differences, 95 % |", "|---" * 5 + "|"]
+    lines = ["# Claims", "", "| claim | statement | seeds | verdict | differences, 95 % |", "|---" * 5 + "|"]
     for path in sorted(folder.glob("*.json")):
         try:
             lines.append(_line(json.loads(path.read_text(encoding="utf-8"))))
@@ -42,8 +42,8 @@ def write_pages(folder: Path, result: dict[str, Any]) -> None:
 def _line(result: dict[str, Any]) -> str:
     """A claim's line of the overview."""
     name, effects = result["name"], []
-    for relation, e, said in _judged(result):
-        effects.append(f"{relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {said}")
+    for relation, e, judgement in _judged(result):
+        effects.append(f"{relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {judgement}")
     seeds = len(result["seeds"])
     return f"| [{name}]({name}.md) | {result['statement']} | {seeds} | {result['verdict']} | {'<br>'.join(effects)} |"
 
@@ -75,8 +75,8 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
     matched = (
         (f"{e['relation']}, at equal {e['spent'].replace('_', ' ')}", e, "reported only") for e in result["matched"]
     )
-    for relation, e, said in (*_judged(result), *matched):
-        lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {said} |")
+    for relation, e, judgement in (*_judged(result), *matched):
+        lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {judgement} |")
     if result["check_again"]:
         lines += [
             "",

@@ -97,18 +97,18 @@ def _view(t: Trajectory) -> tuple[View, View]:
 
 
 def _turn(turn: Turn) -> View:
-    said = turn.text.rpartition(MARK)[2]
+    action = turn.text.rpartition(MARK)[2]
     found = _ELEMENT.match(turn.action or "")
     page = "\n".join(turn.observation.splitlines()[:PAGE_LINES])[:PAGE_CHARACTERS]
     return {
         "page": page, "cut": len(page) < len(turn.observation.rstrip("\n")), "thought": thought_of(turn.text)[:2000],
-        "said": " ".join(said.split())[:500], "parsed": turn.action is not None, "error": (turn.error or "")[:500],
+        "said": " ".join(action.split())[:500], "parsed": turn.action is not None, "error": (turn.error or "")[:500],
         "element": int(found[2]) if found and found[1] in NEEDS_ELEMENT else None, "url": turn.url[:300],
     }  # fmt: skip
 
 
 def _evidence(t: Trajectory) -> tuple[str | None, str | None, list[tuple[str, str]]]:
-    """Expected and given as words (of all parts where the evaluator has parts), and what else the evaluator said."""
+    """Expected and given as words (of all parts where the evaluator has parts), and what else the evaluator saw."""
     evidence = dict(t.evidence)
     parts = evidence.get("parts")
     if isinstance(parts, list) and parts and all(isinstance(p, dict) for p in parts):

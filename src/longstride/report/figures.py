@@ -23,7 +23,7 @@ from longstride.report.rows import (
 )
 
 MOST_POINTS = 400
-"""A series is thinned evenly to this many points: more cannot be told apart at the width of a page."""
+"""A series is thinned evenly to this many points: more cannot be distinguished at the width of a page."""
 HUES = (
     ("green", "circle"), ("blue", "square"), ("vermilion", "triangle"), ("purple", "circle"), ("orange", "square"),
     ("sky", "triangle"), ("ink", "circle"), ("grey", "square"),
@@ -66,7 +66,7 @@ def _learning(record: Record) -> Figure | None:
     ]  # fmt: skip
     held_out, train = record.learning, record.train
     rows = (*held_out, *train)
-    axes = [(name, read) for name, read in reads if any(read(r) for r in rows)]  # an axis of zeros tells nothing
+    axes = [(name, read) for name, read in reads if any(read(r) for r in rows)]  # an axis of zeros shows nothing
     axes = axes or [(name, read) for name, read in reads if any(read(r) is not None for r in rows)]
     rules = [{"name": "warm start", "y": y} for r in record.curve("warm_start")[-1:] if (y := _success(r)) is not None]
     for policy in BASELINES:

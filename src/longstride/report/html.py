@@ -1,4 +1,4 @@
-"""`report.html`: one run told in one file that opens from disk.
+"""`report.html`: one run in one file that opens from disk.
 
 What always holds: the file is whole or absent (it is moved into place), refers to nothing outside itself, and its
 content security policy forbids any request and any script but its own; texts from pages, models and recipes enter as
@@ -10,7 +10,7 @@ import base64
 import hashlib
 import os
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from longstride.report.rows import (
     read_record,
     short,
 )
+from longstride.run.experiment import RUN_FILE, check_run_folder
 from longstride.stats import paired_difference
 
 STATIC = Path(__file__).parent / "static"
@@ -43,8 +44,10 @@ def write_report(run: Path) -> Path:
     """Writes `report.html` into a run folder, finished or not; returns its path.
 
     Raises:
-        RunError: there is no such folder, or it cannot be written to.
+        RunError: there is no such folder, it is one of another format, or it cannot be written to.
     """
+    if (run / RUN_FILE).exists():
+        check_run_folder(run)
     record = read_record(run)
     episodes, notes = read_episodes(run)
     page = _page(record, episodes, notes if record.has_trajectories else [])
@@ -112,11 +115,11 @@ def _static(name: str) -> str:
 
 
 def _certainty(record: Record) -> str:
-    """How sure the change is: over the same tasks where outcomes were kept, else the two intervals."""
+    """How sure the change is: over the same tasks where their successes were kept, else the two intervals."""
     first, last = record.ends
     pairs = _pairs(first or {}, last or {})
     if len(pairs) > 1:
-        effect = paired_difference([b > 0 for _, b in pairs], [a > 0 for a, _ in pairs], seed=0)
+        effect = paired_difference([b for _, b in pairs], [a for a, _ in pairs], seed=0)
         low, high = (f"{round(100 * x):+d}" for x in (effect.lo, effect.hi))
         return f"On the same {len(pairs)} tasks: {points(0, effect.mean)}, 95% interval {low} to {high}."
     before, after = interval(first or {}), interval(last or {})
@@ -126,8 +129,8 @@ def _certainty(record: Record) -> str:
 
 
 def _pairs(first: Row, last: Row) -> list[tuple[float, float]]:
-    """Rewards of the tasks that failed in neither evaluation, before and after."""
-    a, b = first.get("outcomes"), last.get("outcomes")
+    """Success at the tasks that failed in neither evaluation, before and after."""
+    a, b = (m.get("success") if isinstance(m := row.get("measures"), Mapping) else None for row in (first, last))
     if not isinstance(a, list) or not isinstance(b, list) or len(a) != len(b):
         return []
     read = [(number({"x": x}, "x"), number({"x": y}, "x")) for x, y in zip(a, b, strict=True)]
@@ -171,21 +174,21 @@ def _cell(column: str, text: str) -> str:
 def _cells(row: Row) -> dict[str, str]:
     """The texts of a row by column; empty where it does not say."""
 
-    def told(digits: int, *path: str) -> str:
+    def shown(digits: int, *path: str) -> str:
         value = number(row, *path)
         return "" if value is None else f"{value:.{digits}f}"
 
     ends = interval(row)
     return {
-        "iteration": told(0, "iteration"),
+        "iteration": shown(0, "iteration"),
         **{word: str(row.get(word, ""))[:60].replace("_", " ") for word in WORDS},
         "horizon": horizon_text(row),
-        "episodes": told(0, "summary", "episodes"),
-        "failed": told(0, "summary", "failed"),
-        "success": told(3, "summary", "success"),
+        "episodes": shown(0, "summary", "episodes"),
+        "failed": shown(0, "summary", "failed"),
+        "success": shown(3, "summary", "success"),
         "95% interval": f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
-        "length": told(1, "summary", "length"),
-        "time-outs": told(2, "summary", "timeouts"),
-        "invalid": told(3, "summary", "invalid"),
-        **{d: told(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES},
+        "length": shown(1, "summary", "length"),
+        "time-outs": shown(2, "summary", "timeouts"),
+        "invalid": shown(3, "summary", "invalid"),
+        **{d: shown(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES},
     }

@@ -19,8 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from longstride.core.component import LOCATIONS, find, unknown
+from longstride.core.component import find, unknown
 from longstride.core.errors import TaskError
+from longstride.core.locations import LOCATIONS
 from longstride.core.task import Task
 
 
@@ -157,7 +158,7 @@ def _all(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str, 
 Evaluator = Callable[[Task, dict[str, Any], str | None, dict[str, Any]], dict[str, Any]]
 """Task, evaluator's data, answer and final state to evidence."""
 EVALUATORS: dict[str, Evaluator] = {"answer": _answer, "state": _state, "all": _all}
-"""By `type`; others are added by the module that holds them (see `core.component.LOCATIONS`)."""
+"""By `type`; others are added by the module that holds them (see `core.locations`)."""
 
 
 def _keys(spec: dict[str, Any]) -> set[str]:

@@ -41,7 +41,7 @@ _serials = itertools.count()
 
 
 class PastTurn(NamedTuple):
-    """A turn of an earlier episode, to be said again."""
+    """A turn of an earlier episode, to be played again."""
 
     text: str
     ids: tuple[int, ...]
@@ -59,12 +59,12 @@ class Plan:
     group: int = 0
     iteration: int = 0
     prefix: tuple[int, ...] = ()
-    """Ids that its first turn of its own begins with, as if the policy had said them; they are read and never
+    """Ids that its first turn of its own begins with, as if the policy had sampled them; they are read and never
     trained."""
     role: str = ""
     """What a sampler made it for; see `planning`."""
     history: tuple[PastTurn, ...] = ()
-    """Turns that are said again in the fresh environment before it begins: read and never trained. They count in the
+    """Turns that are played again in the fresh environment before it begins: read and never trained. They count in the
     budget."""
     marks: tuple[tuple[int, ...], ...] = ()
     """Ids at which generation pauses, and the episode with it (`StopReason.MARK`)."""
@@ -140,7 +140,7 @@ class Episode:
         return max(1, rest if budget.tokens is None else min(rest, budget.tokens - self._tokens))
 
     async def start(self, reward: Reward) -> None:
-        """Resets the environment, and says again what the plan takes over from an earlier episode."""
+        """Resets the environment, and plays again what the plan takes over from an earlier episode."""
         self._began = time.monotonic()
         try:
             first = await self.env.reset(self.plan.task, self.plan.seed)
@@ -208,8 +208,8 @@ class Episode:
             given=generation.given, speaker=self.speaker,
         )  # fmt: skip
         self.trajectory.turns.append(turn)
-        said_again = self.turns <= len(self.plan.history)
-        self._tokens += len(generation.sampled_ids) + (generation.given if said_again else 0)
+        played_again = self.turns <= len(self.plan.history)
+        self._tokens += len(generation.sampled_ids) + (generation.given if played_again else 0)
         self._tool_calls += turn.verb != "answer"
         self._held_answer = step.info.get(HELD_ANSWER, self._held_answer)
         self._see(step.observation)

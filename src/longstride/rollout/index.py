@@ -1,7 +1,7 @@
 """The index of a trajectory file, a file beside it: where each line ends, its checksum, and its record.
 
-What always holds: it is written after what it tells of, and read only as far as it fits; so it may be missing, short,
-damaged or of another file, and costs time then, but tells nothing wrong of a line that the store reads. It holds
+What always holds: it is written after the lines that it describes, and used only as far as it fits them; so it may be
+missing, short, damaged or of another file: that costs time, but never gives a wrong record of a line. It holds
 nothing that cannot be made again from the trajectories.
 
 It is made of blocks, a line each: the checksum of the rest of the line, and a JSON list of rows.

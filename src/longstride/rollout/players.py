@@ -114,9 +114,10 @@ def _given(outcome: Generation | EngineFailure) -> Generation | EngineFailure:
 
 
 class ScriptedPlayer:
-    """A function of the episode: demonstrators and baselines. Nothing is sampled, so nothing of it can be trained."""
+    """A function of the episode: demonstrators, baselines, and episodes that are played again. It gives a text, or a
+    generation where it matters how that ended. Nothing is sampled, so nothing of it can be trained."""
 
-    def __init__(self, choose: Callable[[Episode], str]) -> None:
+    def __init__(self, choose: Callable[[Episode], str | Generation]) -> None:
         self.choose = choose
         self._asked: list[Episode] = []
 
@@ -125,7 +126,8 @@ class ScriptedPlayer:
 
     def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
         asked, self._asked = self._asked, []
-        return [(e, Generation([], [], [], [], self.choose(e))) for e in asked]
+        chosen = [(e, self.choose(e)) for e in asked]
+        return [(e, c if isinstance(c, Generation) else Generation([], [], [], [], c)) for e, c in chosen]
 
     def release(self, episode: Episode) -> None:
         if episode in self._asked:

@@ -11,7 +11,7 @@ from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.base import Env
 from longstride.rewards import Reward
-from longstride.rollout.episode import Episode, Plan
+from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 
@@ -41,15 +41,16 @@ def replay(trajectory: Trajectory, make_env: Callable[[], Env], reward: Reward) 
     Raises:
         RunError: the episode failed for want of infrastructure before it took a turn: no action can be taken again.
     """
-    texts = [turn.text for turn in trajectory.turns]
-    if not texts:
+    turns = trajectory.turns
+    if not turns:
         raise RunError(f"episode {trajectory.ordinal} took no turn ({trajectory.stop}): nothing can be replayed")
 
-    def act(episode: Episode) -> str:
-        return texts[min(episode.turns, len(texts) - 1)]
+    def act(episode: Episode) -> Generation:
+        turn = turns[min(episode.turns, len(turns) - 1)]
+        return Generation([], [], [], [], turn.text, turn.finish)
 
     # an episode that tokens or seconds ended in the old run ends after as many turns in this one
-    budget = trajectory.budget.model_copy(update={"turns": len(texts), "seconds": None})
+    budget = trajectory.budget.model_copy(update={"turns": len(turns), "seconds": None})
     t = trajectory
     plan = Plan(t.task, t.ordinal, t.seed, budget, t.group, t.iteration, tuple(t.prefix), t.role)
     again = Pool(ScriptedPlayer(act), make_env, reward, batch=1).run([plan])[0]

@@ -4,7 +4,7 @@ What always holds: a batch that `append` returned from is on the disk; a batch t
 at all; a last line that a crash left without its end is never read, and is cut off before the next write. Reading
 changes neither the file nor its index, so a run may be looked at while it writes. What is in memory of a trajectory is
 its record and where its line ends, never its turns. The file is what counts, and the index spares reading it: a line
-that is not the one that the index tells of is an error, not an answer.
+that is not the one in the index is an error, not an answer.
 """
 
 import os
@@ -67,7 +67,7 @@ class TrajectoryStore:
 
         Raises:
             IndexError: there is no such place.
-            RunError: a line is damaged, or is not the one that the index tells of (its number is named).
+            RunError: a line is damaged, or is not the one in the index (its number is named).
         """
         found = []
         try:

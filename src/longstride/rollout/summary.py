@@ -31,8 +31,8 @@ class Measure(Component):
         return self.type_name()
 
     @abstractmethod
-    def __call__(self, trajectory: Trajectory) -> float:
-        """The value for an episode that did not fail."""
+    def __call__(self, trajectory: Trajectory) -> float | None:
+        """The value for an episode that did not fail; None for one that it says nothing of."""
 
 
 def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:

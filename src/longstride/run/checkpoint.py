@@ -22,8 +22,6 @@ from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory
 
 PENDING = "pending.jsonl"
-FORMAT, FORMAT_FILE = 2, "format.json"
-"""How a run folder is written. 1, which had no such file: before budgets were one object."""
 KEPT = 2
 """Newest checkpoints that are kept; the first one is kept besides."""
 
@@ -137,21 +135,3 @@ def latest_checkpoint(run: Path) -> Checkpoint | None:
     except (OSError, ValueError, TypeError, KeyError) as e:
         raise RunError(f"the checkpoint that {path} names cannot be read: {e}") from e
     return Checkpoint(folder, numbers)
-
-
-def check_format(folder: Path) -> None:
-    """Refuses a run folder that this version cannot read.
-
-    Raises:
-        RunError: it is older or newer; the message says what to do.
-    """
-    path = folder / FORMAT_FILE
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))["format"] if path.exists() else 1
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise RunError(f'{path} cannot be read: {e}; expected {{"format": {FORMAT}}}') from e
-    if found != FORMAT:
-        raise RunError(
-            f"{folder} has run format {found}, and this version reads format {FORMAT}; train it anew, or open it with "
-            "the version that wrote it"
-        )

@@ -5,24 +5,25 @@ policy, the iteration or the arm of a claim, so that two evaluations of one reci
 failed episodes enter no mean, and no measure that a failed one was needed for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from longstride.core.config import load_toml
-from longstride.core.errors import RunError
+from longstride.core.errors import ModelError, RunError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Engine
+from longstride.engines.config import Local
 from longstride.learner import parallel
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
-from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
+from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, Measure, summarise
-from longstride.run.checkpoint import check_format, latest_checkpoint
+from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.experiment import load_run_experiment
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
@@ -163,24 +164,50 @@ def evaluate_baselines(
 
 
 def language_player(
-    policy: Policy, recipe: Recipe, engine: Engine | None = None, testing: bool = False
-) -> LanguagePlayer:
-    """The policy as a player, with an engine of its own unless one is given; `testing` says which sampling is meant."""
+    policy: Policy,
+    recipe: Recipe,
+    engine: Engine | None = None,
+    companions: Mapping[str, Player] | None = None,
+    testing: bool = False,
+) -> Player:
+    """The policy as a player, beside the companions of its recipe. Engine and companions are its own unless they are
+    given; `testing` says which sampling is meant."""
     sampling = (recipe.evaluation.sampling if testing else None) or recipe.sampling
     engine = engine or recipe.engine.make(policy, 0, [sampling])
-    return LanguagePlayer(engine, policy.chat, recipe.context, sampling)
+    player = LanguagePlayer(engine, policy.chat, recipe.context, sampling)
+    companions = companion_players(policy, recipe) if companions is None else companions
+    return CompanionPlayer(player, companions) if companions else player
+
+
+def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
+    """The companions of a recipe at work, by speaker, in engines of this process: a server has the policy alone.
+
+    Raises:
+        ModelError: one of them cannot be loaded, or has not the policy's tokens, which both read.
+    """
+    players: dict[str, Player] = {}
+    config = recipe.engine if isinstance(recipe.engine, Local) else Local()
+    for name, companion in recipe.companions.items():
+        other = load_policy(companion.model)
+        if other.tokenizer.get_vocab() != policy.tokenizer.get_vocab():
+            raise ModelError(
+                f"companions.{name}: {companion.model!r} has another vocabulary than {recipe.model!r}, and each reads "
+                "the tokens of the other; choose models of one tokenizer"
+            )
+        engine = config.make(other, 0, [companion.sampling])
+        players[name] = LanguagePlayer(engine, other.chat, companion.context, companion.sampling)
+    return players
 
 
 def load_run(path: Path) -> tuple[Recipe, Policy]:
     """The recipe of a run folder and the policy of its last checkpoint.
 
     Raises:
-        RunError: not a run folder, or nothing was finished in it yet.
+        RunError: not a run folder of a language agent, or nothing was finished in it yet.
     """
-    if not (path / "run.toml").is_file():
-        raise RunError(f"{path} is no run folder: it has no run.toml; give the folder that `longstride train` wrote")
-    check_format(path)
-    recipe, checkpoint = load_toml(Recipe, path / "run.toml"), latest_checkpoint(path)
+    recipe, checkpoint = load_run_experiment(path), latest_checkpoint(path)
+    if not isinstance(recipe, Recipe):
+        raise RunError(f"{path} is a run of a {recipe.type_name()}, which has no language model; expected a recipe")
     if checkpoint is None:
         raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
     return recipe, load_policy(str(checkpoint.folder))

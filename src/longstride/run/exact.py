@@ -4,8 +4,8 @@ What always holds: iteration i depends on the recipe and the state after i - 1 a
 of one that was not stopped; measures are computed, not sampled, unless a problem says otherwise.
 
 A paper about an update brings its `ExactMethod` in its recipe file, and its `ExactProblem` too unless one of
-`envs.exact` serves. Run folder, report, resume and claims are those of every experiment; a run takes seconds, so a claim
-can have fifty seeds.
+`envs.exact` serves. Run folder, report, resume and claims are those of every experiment; a run takes seconds, so a
+claim can have fifty seeds.
 """
 
 import time
@@ -97,9 +97,7 @@ class ExactRecipe(Experiment):
         return data
 
 
-def train_exact(
-    recipe: ExactRecipe, folder: Path, listener: "Listener | None" = None, resume: bool = False
-) -> None:
+def train_exact(recipe: ExactRecipe, folder: Path, listener: "Listener | None" = None, resume: bool = False) -> None:
     """Runs a recipe in a run folder; arguments and errors are those of `Experiment.train`.
 
     Each measurement is a metrics row of kind `eval` whose `measures` are one number a name (in a list, as for tasks).

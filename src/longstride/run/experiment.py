@@ -1,15 +1,18 @@
-"""Experiments: whatever `longstride train` runs in a run folder, and how one is read from TOML. No torch.
+"""Experiments: whatever `longstride train` runs in a run folder, and how one is read from TOML or from such a folder.
+No torch.
 
 What always holds: reading a file imports the module of the type that it names and no other; a file without `type` is a
 `recipe`, as all were that were written before there were several.
 """
 
+import json
 from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
+from longstride.core.errors import RunError
 
 if TYPE_CHECKING:
     from longstride.run.folder import Listener
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 
 DEFAULT = "recipe"
 """Type of a file that names none."""
+RUN_FILE = "run.toml"
+"""The experiment of a run folder."""
+FORMAT, FORMAT_FILE = 2, "format.json"
+"""How a run folder is written. 1, which had no such file: before budgets were one object."""
 
 
 class Experiment(Component):
@@ -68,3 +75,36 @@ def load_experiment(path: Path) -> Experiment:
         ConfigError: as `core.config.load_toml`; or its `type` is none of an experiment.
     """
     return load_toml(member_of(Experiment, read_toml(path).get("type", DEFAULT), str(path)), path)
+
+
+def load_run_experiment(folder: Path) -> Experiment:
+    """The experiment of a run folder.
+
+    Raises:
+        RunError: not a run folder, or one of another format.
+        ConfigError: its file was damaged, or names what cannot be imported any more.
+    """
+    check_run_folder(folder)
+    return load_experiment(folder / RUN_FILE)
+
+
+def check_run_folder(folder: Path) -> None:
+    """Refuses what is no run folder, and one that this version cannot read.
+
+    Raises:
+        RunError: it has no experiment, or is older or newer; the message says what to do.
+    """
+    if not (folder / RUN_FILE).is_file():
+        raise RunError(
+            f"{folder} is no run folder: it has no {RUN_FILE}; give the folder that `longstride train` wrote"
+        )
+    path = folder / FORMAT_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["format"] if path.exists() else 1
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise RunError(f'{path} cannot be read: {e}; expected {{"format": {FORMAT}}}') from e
+    if found != FORMAT:
+        raise RunError(
+            f"{folder} has run format {found}, and this version reads format {FORMAT}; train it anew, or open it with "
+            "the version that wrote it"
+        )

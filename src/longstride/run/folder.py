@@ -22,16 +22,9 @@ from longstride.core.errors import LongstrideError, RunError
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
 from longstride.rollout.store import TrajectoryStore
-from longstride.run.checkpoint import (
-    FORMAT,
-    FORMAT_FILE,
-    check_format,
-    latest_checkpoint,
-    save_checkpoint,
-    write_atomically,
-)
+from longstride.run.checkpoint import latest_checkpoint, save_checkpoint, write_atomically
 from longstride.run.evaluation import Result
-from longstride.run.experiment import Experiment, load_experiment
+from longstride.run.experiment import FORMAT, FORMAT_FILE, RUN_FILE, Experiment, load_run_experiment
 from longstride.run.imitation import TRAJECTORIES
 from longstride.run.recipe import Recipe
 
@@ -264,14 +257,12 @@ class RunFolder(RunFiles):
 
 def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
     """Makes the folder this recipe's, or says why it cannot be."""
-    path, metrics = folder / "run.toml", folder / "metrics.jsonl"
+    path, metrics = folder / RUN_FILE, folder / "metrics.jsonl"
     begun = path.exists() and metrics.exists() and metrics.stat().st_size > 0  # else nothing would be lost
-    if begun:
-        check_format(folder)
     if begun and not resume:
         raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
     if begun:
-        there, ours = load_experiment(path).identity(), experiment.identity()
+        there, ours = load_run_experiment(folder).identity(), experiment.identity()
         differ = [k for k in ["type", *sorted(there | ours)] if there.get(k) != ours.get(k)]
         if differ:
             raise RunError(

@@ -23,6 +23,7 @@ from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.store import TrajectoryStore
+from longstride.run.experiment import check_run_folder
 
 if TYPE_CHECKING:
     from longstride.models.chat import ChatFormat
@@ -68,8 +69,8 @@ class SolverDemonstrations(Demonstrations):
         ]
 
         def solve(episode: Episode) -> str:
-            said = texts[episode.plan.ordinal]
-            return said[min(episode.turns, len(said) - 1)]
+            turns = texts[episode.plan.ordinal]
+            return turns[min(episode.turns, len(turns) - 1)]
 
         pool = Pool(ScriptedPlayer(solve), source.env, recipe.evaluation.reward, source.at_once)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
@@ -82,6 +83,7 @@ class StoredSuccesses(Demonstrations):
     """Its folder."""
 
     def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        check_run_folder(self.run)
         store = TrajectoryStore(self.run / TRAJECTORIES)
         places = [k for k, record in enumerate(store.records) if record.success and not record.stop.failed]
         if not places:
@@ -118,12 +120,12 @@ class Imitation(Component):
 
 
 def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
-    """The turns of a scripted episode, as the policy would have read and said them."""
-    said: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
+    """The turns of a scripted episode, as the policy would have read and sampled them."""
+    turn_ids: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
     seen: Sequence[str] = [turn.observation for turn in trajectory.turns]
     return [
         demonstration(
-            recipe.context.render(chat, trajectory.task.goal, seen[: t + 1], said[:t]), ids, 1.0, trajectory.ordinal
+            recipe.context.render(chat, trajectory.task.goal, seen[: t + 1], turn_ids[:t]), ids, 1.0, trajectory.ordinal
         )
-        for t, ids in enumerate(said)
+        for t, ids in enumerate(turn_ids)
     ]

@@ -49,7 +49,8 @@ def _loop(recipe: Recipe, session: Session) -> None:
         session.save()
     for i, trajectories in session.rollouts():  # plan, roll out
         now = recipe.at(i)
-        score(recipe.reward, trajectories)
+        if not recipe.replay_run:  # stored episodes were scored beside their siblings before they were stored
+            score(recipe.reward, trajectories)
         chosen = session.replay(i, trajectories)
         samples, metrics = session.assign_credit(now, chosen)
         metrics |= session.update(now, samples, chosen)

@@ -14,21 +14,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from longstride.core.budget import Budget
 from longstride.core.component import Component
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive, stream
+from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
 from longstride.learner.critics import CriticBatch
 from longstride.learner.learner import Learner
 from longstride.methods import Mean, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, REFERENCE
-from longstride.models.load import Policy, load_policy, save_policy
+from longstride.models.load import load_policy, save_policy
+from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.planning import Planner, Stages
-from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player
+from longstride.rollout.players import ScriptedPlayer
+from longstride.rollout.pool import Pool
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import summarise
-from longstride.run.evaluation import evaluate_baselines, evaluate_player, language_player
+from longstride.run.evaluation import companion_players, evaluate_baselines, evaluate_player, language_player
+from longstride.run.experiment import check_run_folder
 from longstride.run.folder import RunFolder
 from longstride.run.imitation import TRAJECTORIES
 from longstride.run.placement import Placed
@@ -74,9 +79,9 @@ class Session:
             self._memory = checkpoint.numbers.get("memory", {})
         self.weights = self.learner.full_model()
         self.engine.update(self.weights, run.iteration)  # an engine that takes none says so now, not after a rollout
-        companions = {name: self._companion(name) for name in recipe.companions}
-        self.player = _with(companions, language_player(self.policy, recipe, self.engine))
-        self.tested = _with(companions, language_player(self.policy, recipe, self.engine, testing=True))
+        companions = companion_players(self.policy, recipe)
+        self.player = language_player(self.policy, recipe, self.engine, companions)
+        self.tested = language_player(self.policy, recipe, self.engine, companions, testing=True)
         self._placed, self._open = placed, ExitStack()
         self._began, self._collected, self._tokens_before = time.perf_counter(), 0.0, self.engine.tokens_out
 
@@ -101,6 +106,17 @@ class Session:
 
     def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
         return self.learner.logprobs(samples)
+
+    def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
+        r = self.recipe
+        plans = [Plan(task, k, derive(r.seed, "opening", k), Budget()) for k, task in enumerate(tasks)]
+
+        def pause(episode: Episode) -> Generation:
+            prompt = r.context.render(self.policy.chat, episode.goal, episode.observations, [])
+            return Generation(prompt, [], [], [], "", "mark")
+
+        pool = Pool(ScriptedPlayer(pause), r.tasks.env, r.reward, r.tasks.at_once, r.pool)
+        return parallel.unscatter(pool.run(parallel.scatter(plans)))
 
     # the five places of the loop
 
@@ -131,7 +147,8 @@ class Session:
         if self.critic:
             metrics = self.critic.before_update(self._critic_batch(now, chosen, "critic-before"))
         waits = now.critic is not None and i <= now.critic.warmup
-        return ([] if waits else parallel.broadcast(lambda: now.credit(chosen))), metrics
+        samples = [] if waits else parallel.broadcast(lambda: now.credit(chosen))
+        return list(now.replay.select(samples, self)), metrics
 
     def update(self, now: Recipe, samples: list[Sample], chosen: list[Trajectory]) -> dict[str, Any]:
         """Updates policy and critic, and gives the engine the new weights; returns metrics."""
@@ -237,23 +254,17 @@ class Session:
         self.learner.loss = now.loss
         return loss
 
-    def _companion(self, name: str) -> Player:
-        c = self.recipe.companions[name]
-        policy: Policy = load_policy(c.model)
-        return LanguagePlayer(self.recipe.engine.make(policy, 0, [c.sampling]), policy.chat, c.context, c.sampling)
-
-
-def _with(companions: dict[str, Player], player: Player) -> Player:
-    return CompanionPlayer(player, companions) if companions else player
-
 
 def stored_iterations(recipe: Recipe, done: int) -> Iterator[tuple[int, list[Trajectory]]]:
     """The iterations after the first `done`, as the run in the folder `recipe.replay_run` collected them.
 
     Raises:
-        RunError: that run has not so many, or, where it is known how many episodes they have, of another size.
+        RunError: it is no run folder, or one of another format; that run has not so many, or, where it is known how
+            many episodes they have, of another size.
     """
-    store = TrajectoryStore(Path(recipe.replay_run) / TRAJECTORIES)
+    folder = Path(recipe.replay_run)
+    check_run_folder(folder)
+    store = TrajectoryStore(folder / TRAJECTORIES)
     places: dict[int, list[int]] = {}
     for k, record in enumerate(store.records):
         places.setdefault(record.iteration, []).append(k)

@@ -9,12 +9,11 @@ import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
-
-from pydantic import Field
+from typing import Any, Protocol
 
 from longstride.core.component import Component
 from longstride.core.errors import EnvFailure
+from longstride.core.numbers import Count, Share
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
 from longstride.envs.base import Env, Mix
@@ -30,29 +29,28 @@ AT_ONCE = 4
 """Demonstrations in a real browser that are made together."""
 DEADLINE = 120.0
 """Seconds that they have."""
-Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Agent(Protocol):
+class ScriptedAgent(Protocol):
     """A scripted agent in one episode."""
 
     patience: float
     """1 for one that never gives up."""
     hesitated: bool
-    """Whether it could have given up at the last page."""
+    """Whether it could have given up at the last observation."""
 
     def say(self, text: str) -> str:
-        """The response to a page."""
+        """The response to an observation."""
         ...
 
 
 @dataclass
-class Demo:
-    """One demonstrated episode, as text: `pages[t]` was answered by `texts[t]`, which counts `weights[t]`: one number,
-    or one for each word as `models.tiny.words_of` cuts it."""
+class Demonstration:
+    """One demonstrated episode, as text: `observations[t]` was answered by `texts[t]`, which counts `weights[t]`: one
+    number, or one for each word as `models.tiny.words_of` cuts it."""
 
     task: Task
-    pages: list[str] = field(default_factory=list)
+    observations: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     weights: list[float | list[float]] = field(default_factory=list)
 
@@ -67,12 +65,12 @@ class Demonstrators(Component):
     is learned, and patience is not."""
     patience: Share = 0.35
     """Probability that an impatient one goes on at a point where it could give up."""
-    max_turns: Annotated[int, Field(ge=1)] = 26
+    max_turns: Count = 26
     """Longest demonstration."""
 
     @abstractmethod
-    def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
-        """Demonstrations for ever, numbered from `first`."""
+    def demonstrations(self, seed: int, first: int = 0) -> Iterator[Demonstration]:
+        """Demonstrations without end, numbered from `first`."""
 
     @abstractmethod
     def words(self) -> list[str]:
@@ -82,22 +80,24 @@ class Demonstrators(Component):
         """The patience of one episode's demonstrator."""
         return 1.0 if rng.random() < self.patient else self.patience
 
-    async def demonstrate(self, task: Task, env: Env, make: Callable[[Task], Agent], seed: int) -> Demo:
-        """Lets a demonstrator act until the episode ends or its turns are over; `make` gets the task with its goal."""
+    async def demonstrate(
+        self, task: Task, env: Env, make: Callable[[Task], ScriptedAgent], seed: int
+    ) -> Demonstration:
+        """Lets an agent act until the episode ends or its turns are over; `make` gets the task with its goal."""
         try:
             first = await env.reset(task, seed)
-            demo = Demo(task.model_copy(update={"goal": first.goal}) if first.goal else task)
-            agent, page = make(demo.task), first.text
+            found = Demonstration(task.model_copy(update={"goal": first.goal}) if first.goal else task)
+            agent, seen = make(found.task), first.text
             for _ in range(self.max_turns):
-                said = agent.say(page)
-                demo.pages.append(page)
-                demo.texts.append(said)
-                demo.weights.append(self.example if agent.patience == 1 and agent.hesitated else 1.0)
-                step = await env.step(said)
+                response = agent.say(seen)
+                found.observations.append(seen)
+                found.texts.append(response)
+                found.weights.append(self.example if agent.patience == 1 and agent.hesitated else 1.0)
+                step = await env.step(response)
                 if step.terminated:
                     break
-                page = step.observation.text
-            return demo
+                seen = step.observation.text
+            return found
         finally:
             await env.close()
 
@@ -114,7 +114,7 @@ class Sites(Demonstrators):
     mix: Mix = Mix()
     """Shares of the difficulties."""
 
-    def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
+    def demonstrations(self, seed: int, first: int = 0) -> Iterator[Demonstration]:
         web, n = EmbeddedWeb(mix=self.mix), first
         sheet = EmbeddedWeb(sites=("sheet",), mix=Mix(easy=1, medium=0, hard=0))
         while True:
@@ -140,10 +140,10 @@ class MiniwobTasks(Demonstrators):
 
     names: tuple[str, ...] = SOLVED
     """Tasks: some of `web.miniwob_agent.SOLVED`."""
-    episodes: Annotated[int, Field(ge=1)] = 2000
+    episodes: Count = 2000
     """Different demonstrations."""
 
-    def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
+    def demonstrations(self, seed: int, first: int = 0) -> Iterator[Demonstration]:
         source, made = Miniwob(names=self.names), []
 
         async def one(n: int) -> None:
@@ -157,7 +157,7 @@ class MiniwobTasks(Demonstrators):
 
         with asyncio.Runner() as runner:
             for start in range(0, self.episodes, AT_ONCE):
-                found: dict[int, Demo] = {}
+                found: dict[int, Demonstration] = {}
                 numbers = range(start, min(start + AT_ONCE, self.episodes))
                 if late := next(filter(None, runner.run(all_of(numbers))), None):
                     raise EnvFailure(f"a demonstration did not end within {DEADLINE:g} s: {late}")

@@ -6,25 +6,26 @@
 | `Countdown` | `Thought: 5 + 3 = 8 , 4 ; 8 4 want 11 ; 8 - 4 = 4 want 11 no ; again ; ... yes Action: answer ...` |
 
 What a small model compares has to stand side by side: the numbers beside a step's result while more than one is left,
-and what is wanted beside the last two and beside what they make. One who gives up answers with what he has: the value
-so far, or the newest attempt. Asked for a second attempt (`envs.puzzles.Attempts`) he says the same again or thinks
-afresh; shown a summary (`envs.puzzles.Iterated`) he goes on from it: with the next operation of a chain, with a first
-move that was not tried, or with another look at the answer that was found.
+and what is wanted beside the last two and beside what they make. A solver that gives up answers with what it has: the
+value so far, or the newest attempt. Asked for a second attempt (`envs.puzzles.Attempts`) it repeats its answer or
+thinks afresh; shown a summary (`envs.puzzles.Iterated`) it goes on from there: with the next operation of a chain, with
+a first move that was not tried, or with another look at the answer that was found.
 
-What always holds: demonstration n is a function of the settings, the seed and n; it is of a training task; one who
-never gives up and never slips solves every chain, and answers a Countdown rightly exactly where he says `yes`. Only the
-last step of an attempt knows the target (with the probability `insight`); every other one is arbitrary, so that search
-is honest.
+What always holds: demonstration n is a function of the settings, the seed and n; it is of a training task; a solver
+that never gives up and never slips solves every chain, and answers a Countdown rightly exactly where it writes `yes`.
+Only the last step of an attempt knows the target (with the probability `insight`); every other one is arbitrary, so
+that search is honest.
 """
 
 import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
+from longstride.core.numbers import Count, Share
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Mix
@@ -34,7 +35,7 @@ from longstride.envs.puzzles.countdown import Numbers, restated, results, steps_
 from longstride.envs.puzzles.modular import SIGNS, Chain
 from longstride.envs.text import MARK, THOUGHT
 from longstride.models.tiny import words_of
-from longstride.starts.demonstrators import Demo, Demonstrators, Share
+from longstride.starts.demonstrators import Demonstration, Demonstrators
 
 FOUND = 0.3
 """Share of summaries of a Countdown that have an answer."""
@@ -52,20 +53,20 @@ class Trace:
     slip: float
     """Probability of an arbitrary result of a step."""
     example: float
-    """Weight of going on, said by one who never gives up."""
+    """Weight of the mark of going on, where the solver never gives up."""
     words: list[str] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
 
-    def say(self, text: str, weight: float = 1.0) -> None:
+    def write(self, text: str, weight: float = 1.0) -> None:
         """Adds a text."""
         self.words += (words := words_of(text))
         self.weights += [weight] * len(words)
 
     def goes_on(self, mark: str) -> bool:
-        """Whether the solver goes on, which he says by `mark`."""
+        """Whether the solver goes on, which the trace shows by `mark`."""
         if self.rng.random() >= self.patience:
             return False
-        self.say(mark, self.example if self.patience == 1 else 1.0)
+        self.write(mark, self.example if self.patience == 1 else 1.0)
         return True
 
     def result(self, right: int, others: range) -> int:
@@ -74,13 +75,13 @@ class Trace:
 
     def answer(self, answer: str) -> None:
         """Ends the response."""
-        self.say(f"{MARK} answer {answer}")
+        self.write(f"{MARK} answer {answer}")
 
-    def add_to(self, demo: Demo, page: str) -> None:
-        """Adds the response to a demonstration, as that to a page."""
-        demo.pages.append(page)
-        demo.texts.append(" ".join(self.words))
-        demo.weights.append(self.weights)
+    def add_to(self, demonstration: Demonstration, observation: str) -> None:
+        """Adds the response to a demonstration, as that to an observation."""
+        demonstration.observations.append(observation)
+        demonstration.texts.append(" ".join(self.words))
+        demonstration.weights.append(self.weights)
 
 
 class PuzzleTraces(Demonstrators):
@@ -92,8 +93,8 @@ class PuzzleTraces(Demonstrators):
             Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=Mix(easy=1, medium=2, hard=3)),
         )
     )  # fmt: skip
-    """What is solved: chains of many lengths, so that one learns to count steps, and of one step, where a fact is most
-    of what is said; and Countdown."""
+    """What is solved: chains of many lengths, so that steps are counted, and of one step, where a fact is most of the
+    text; and Countdown."""
     patience: Share = 0.7
     """Probability that an impatient one goes on after a step of a chain, or after a failed attempt."""
     example: Share = 0.0
@@ -103,7 +104,7 @@ class PuzzleTraces(Demonstrators):
     """Largest probability of an arbitrary result of a step; each episode draws its own below it."""
     insight: Share = 0.5
     """Probability that the last step of an attempt at Countdown makes the target, where one can."""
-    attempts: Annotated[int, Field(ge=1)] = 4
+    attempts: Count = 4
     """Most attempts at Countdown; then the most patient one gives up."""
     second: Share = 0.15
     """Share of episodes with a second attempt."""
@@ -113,27 +114,27 @@ class PuzzleTraces(Demonstrators):
     """Share of episodes that begin with a summary."""
 
     @model_validator(mode="after")
-    def _can_be_told(self) -> "PuzzleTraces":
+    def _has_solvers(self) -> Self:
         for source in self.tasks.sources:
             if source.kind not in (Chain, Numbers):
                 raise ValueError(
-                    f"tasks: nobody can tell how to solve {source.type_name()}; expected were "
-                    f"{ModularChain.type_name()} and {Countdown.type_name()}"
+                    f"tasks: there is no solver that thinks aloud for {source.type_name()}; expected "
+                    f"{ModularChain.type_name()} or {Countdown.type_name()}"
                 )
         if self.second + self.summarised > 1:
             raise ValueError("second and summarised are shares of all episodes: together at most 1")
         return self
 
-    def demos(self, seed: int, first: int = 0) -> Iterator[Demo]:
+    def demonstrations(self, seed: int, first: int = 0) -> Iterator[Demonstration]:
         for n in itertools.count(first):
             rng = stream(seed, "demo", n)
             task = self.tasks.sample(rng, 1)[0]
             kind, patience, slip = rng.random(), self.draw_patience(rng), self.slips * rng.random()
             summary = self.summary(task, rng) if kind < self.summarised else ""
-            demo = self.tell(task, rng, patience, slip, summary)
+            found = self.solve(task, rng, patience, slip, summary)
             if kind >= 1 - self.second:
-                self.tell_again(demo, rng, patience, slip)
-            yield demo
+                self.add_second_attempt(found, rng, patience, slip)
+            yield found
 
     def words(self) -> list[str]:
         return []
@@ -152,20 +153,20 @@ class PuzzleTraces(Demonstrators):
             return f"found {puzzle.solution()[1] if rng.random() < TRUE else by_chance}"
         return f"tried {' ; '.join(rng.sample(moves, rng.randint(1, len(moves))))}"
 
-    def tell(self, task: Task, rng: random.Random, patience: float, slip: float, summary: str = "") -> Demo:
+    def solve(self, task: Task, rng: random.Random, patience: float, slip: float, summary: str = "") -> Demonstration:
         """One solver's demonstration of a task of `tasks`, from a summary on."""
-        demo = Demo(task)
-        self._think(task, Trace(rng, patience, slip, self.example), summary).add_to(demo, summary)
-        return demo
+        found = Demonstration(task)
+        self._think(task, Trace(rng, patience, slip, self.example), summary).add_to(found, summary)
+        return found
 
-    def tell_again(self, demo: Demo, rng: random.Random, patience: float, slip: float) -> None:
+    def add_second_attempt(self, first: Demonstration, rng: random.Random, patience: float, slip: float) -> None:
         """Adds a second attempt to a demonstration: the same answer, or one that is thought out afresh."""
         trace = Trace(rng, patience, slip, self.example)
         if rng.random() < self.same:
-            trace.say(demo.texts[0][demo.texts[0].index(MARK) :])
+            trace.write(first.texts[0][first.texts[0].index(MARK) :])
         else:
-            self._think(demo.task, trace, "")
-        trace.add_to(demo, AGAIN)
+            self._think(first.task, trace, "")
+        trace.add_to(first, AGAIN)
 
     def _think(self, task: Task, trace: Trace, summary: str) -> Trace:
         """Writes a response."""
@@ -180,11 +181,11 @@ class PuzzleTraces(Demonstrators):
         now, *left = summary.split(" ; ") if summary else (f"now {chain.first}", *chain.operations)
         begun, value = len(chain.operations) - len(left), int(now.removeprefix("now "))
         if begun < len(chain.operations):
-            trace.say(THOUGHT)
+            trace.write(THOUGHT)
         last = len(chain.operations) - 1
         for i, (sign, n) in enumerate(chain.operations[begun:], begun):
             result = trace.result(SIGNS[sign](value, n) % chain.modulus, range(chain.modulus))
-            trace.say(f"{value} {sign} {n} ≡ {result}")
+            trace.write(f"{value} {sign} {n} ≡ {result}")
             value = result
             if i == last or not trace.goes_on(";"):
                 break
@@ -194,7 +195,7 @@ class PuzzleTraces(Demonstrators):
         """Writes attempts at a Countdown, the first of which looks at what was found, and answers with the newest."""
         found = summary.removeprefix("found ") if summary.startswith("found ") else ""
         avoided = set(summary.removeprefix("tried ").split(" ; "))
-        trace.say(THOUGHT)
+        trace.write(THOUGHT)
         expression = ""
         for n in range(self.attempts):
             if found and n == 0:
@@ -202,18 +203,18 @@ class PuzzleTraces(Demonstrators):
                 steps = restated(puzzle.numbers, steps_of(found), puzzle.target)
             else:
                 steps, expression, value = self._attempt(puzzle, trace, avoided)
-            trace.say(" ; ".join(steps))
+            trace.write(" ; ".join(steps))
             if value == puzzle.target:
-                trace.say("yes")
+                trace.write("yes")
                 break
-            trace.say("no")
+            trace.write("no")
             if n + 1 == self.attempts or not trace.goes_on("; again ;"):
                 break
         trace.answer(expression)
 
     def _attempt(self, puzzle: Numbers, trace: Trace, avoided: set[str]) -> tuple[list[str], str, int]:
         """A way to use all of the numbers, of which only the last step may know the target, and the first avoids what
-        it can of `avoided`: its steps, its expression and the value that it is said to have."""
+        it can of `avoided`: its steps, its expression and the value that its steps give."""
         pool, steps = [(n, str(n)) for n in puzzle.numbers], []
         while len(pool) > 1:
             if len(pool) == 2:

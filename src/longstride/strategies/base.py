@@ -2,7 +2,7 @@
 
 What always holds: a strategy wraps the environment, or plays in stages, and leaves the policy alone, so what an episode
 costs is counted in turns and tokens like everything else; every plan of an evaluation comes to one episode that counts;
-its name tells apart whatever gives different results.
+its name is different wherever results may be.
 """
 
 from abc import abstractmethod

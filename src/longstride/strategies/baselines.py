@@ -91,12 +91,12 @@ def random_walk(episode: Episode) -> str:
     words = [word for line in text_lines(page) for word in line]
     if words and rng.random() < ANSWER_RATE:
         return f"Action: answer {rng.choice(words)}"
-    said = ["back", *(action for line, action in SCROLLS.items() if line in page.splitlines())]
+    actions = ["back", *(action for line, action in SCROLLS.items() if line in page.splitlines())]
     for e in elements(page):
         verb = ROLES.get(e.role, "click")
         fill = "" if verb == "click" else " " + rng.choice(e.options or _words(episode.goal) or ["n/a"])
-        said.append(f"{verb} [{e.number}]{fill}")
-    return f"Action: {rng.choice(said)}"
+        actions.append(f"{verb} [{e.number}]{fill}")
+    return f"Action: {rng.choice(actions)}"
 
 
 BASELINES: dict[str, Callable[[Episode], str]] = {

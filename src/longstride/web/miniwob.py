@@ -1,14 +1,12 @@
 """MiniWoB++ (Liu et al., 2018, arXiv 1802.08802) in Chromium, from the installed package `miniwob`, without a network.
 
-An episode restarts the task inside its page (a few milliseconds; a navigation is some hundred), on a page that an
+An episode restarts the task inside its page (a few milliseconds; a navigation takes some hundred), on a page that an
 earlier episode of the same task has left behind: these pages are trusted and keep no state. What always holds: an
-episode's problem is a function of the task's seed; training and evaluation draw from MiniWoB's own two data modes and
-from different seeds; the reward is 1 where MiniWoB's own is positive, without its discount for time, and ends the
-episode. The goal is what the page says, known at the reset. The clock of the page (10 s) is off: horizons are counted
-in turns.
+episode's problem is a function of the task's seed; training and evaluation use MiniWoB's two data modes and different
+seeds; the reward is 1 where MiniWoB's own is positive, without its discount for time, and ends the episode. The goal is
+that of the page, known at the reset. The page's clock (10 s) is off: horizons are counted in turns.
 """
 
-import asyncio
 import importlib.util
 import json
 import random
@@ -25,11 +23,12 @@ from longstride.core.errors import ConfigError, EnvFailure
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
+from longstride.envs.sites.cleaning import well_formed
 from longstride.envs.sites.env import WebEnv
 from longstride.web.chromium.browser import ChromiumBrowser
 from longstride.web.chromium.env import ChromiumEnv
-from longstride.web.chromium.gateway import Gateway
-from longstride.web.chromium.host import Reach, host
+from longstride.web.chromium.host import host
+from longstride.web.chromium.reach import Reach
 
 HOST = "miniwob.test"
 SEEDS = 1 << 30
@@ -57,12 +56,12 @@ async ([seed, mode]) => {
   core.countdownTimer = () => {};
   core.setDataMode(mode);
   if (core.EP_TIMER !== null) { clearTimeout(core.EP_TIMER); core.EP_TIMER = null; }
-  if (!core.told) {
-    core.told = core.endEpisode;
+  if (!core.endOwn) {
+    core.endOwn = core.endEpisode;
     core.endEpisode = (...given) => {
-      core.told(...given);
-      const told = JSON.stringify([WOB_RAW_REWARD_GLOBAL, WOB_REWARD_REASON]);
-      if (WOB_DONE_GLOBAL) document.documentElement.dataset.note = told;
+      core.endOwn(...given);
+      const note = JSON.stringify([WOB_RAW_REWARD_GLOBAL, WOB_REWARD_REASON]);
+      if (WOB_DONE_GLOBAL) document.documentElement.dataset.note = note;
     };
   }
   delete document.documentElement.dataset.note;
@@ -98,11 +97,11 @@ def task_names() -> tuple[str, ...]:
 @cache
 def reach() -> Reach:
     """Only the package's files."""
-    return Reach(Gateway({HOST: StaticFiles(directory=html_folder(), html=True)}))
+    return Reach({HOST: StaticFiles(directory=html_folder(), html=True)})
 
 
 class Miniwob(TaskSource):
-    """Tasks of MiniWoB++, drawn afresh for ever."""
+    """Tasks of MiniWoB++, drawn without end."""
 
     names: tuple[str, ...] = (
         "click-test", "click-test-2", "click-button", "click-link", "click-option", "click-checkboxes", "click-dialog",
@@ -161,10 +160,10 @@ class MiniwobEnv(ChromiumEnv):
         Raises:
             EnvFailure: the page did not load, or is not one of MiniWoB's.
         """
-        return await host().run(self._look(self._start(task, seed)))
+        return await self._run(self._pictured(self._start(task, seed)))
 
     async def step(self, text: str) -> Step:
-        return await host().run(self._look(self._act(text)))
+        return await self._run(self._pictured(self._act(text)))
 
     async def close(self) -> None:
         if self._browser is not None:
@@ -189,7 +188,7 @@ class MiniwobEnv(ChromiumEnv):
         step = await WebEnv.step(self, text)
         note = '[-1, "left the task\'s page"]' if not self.browser.url.startswith(self.origin) else self.browser.note
         if note:
-            reward, reason = json.loads(note)
+            reward, reason = well_formed(json.loads(note))
             step.terminated, step.reward = True, float(reward > 0)
             step.info |= {"raw_reward": reward, "reason": reason}
         return step
@@ -197,10 +196,10 @@ class MiniwobEnv(ChromiumEnv):
 
 async def _put_back(browser: ChromiumBrowser) -> None:
     """Keeps the page for a later episode if it still is a page of MiniWoB's that answers, alone and not scrolled. It
-    takes the place of the one that was not used for longest: that may be of a task that is not played any more."""
+    takes the place of the one that was not used for the longest time."""
     usable = False
-    with suppress(EnvFailure, asyncio.TimeoutError):
-        if browser.as_opened:
+    with suppress(EnvFailure, TimeoutError):
+        if browser.as_opened and not browser.is_unread:
             usable = await browser.evaluate("() => typeof core === 'object' && location.hash === ''")
     if usable:
         _idle.append(browser)

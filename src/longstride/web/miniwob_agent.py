@@ -39,23 +39,23 @@ class MiniwobAgent:
         self._steps += 1
         return f"Thought: {self._thought} Action: {action}" if self._thought else f"Action: {action}"
 
-    def _click(self, elements: list["Seen"], label: str) -> str:
+    def _click(self, elements: list["SeenElement"], label: str) -> str:
         n = next((n for _, name, n, _ in elements if name.lower() == label.lower()), None)
         return f"click {label} [{n}]" if n is not None else "wait"
 
-    def _named(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _named(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         """Clicks on what the goal names in quotes, in their order."""
         wanted = _QUOTED.findall(goal) or re.findall(r"button (\w+)", goal)
         return self._click(elements, wanted[min(self._steps, len(wanted) - 1)])
 
-    def _test(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _test(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         return self._click(elements, "Click Me!")
 
-    def _dialog(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _dialog(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         label = (_QUOTED.findall(goal) or ["x"])[0]
         return self._click(elements, "Close" if label == "x" else label)
 
-    def _boxes(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _boxes(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         """Ticks what the goal lists, then submits."""
         wanted = set(re.sub(r"^Select | and click Submit\.?$", "", goal).split(", "))
         for role, label, n, on in elements:
@@ -63,10 +63,10 @@ class MiniwobAgent:
                 return f"click {label} [{n}]"
         return self._click(elements, "Submit")
 
-    def _tab(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _tab(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         return self._click(elements, re.sub(r"^Click on |\.$", "", goal))
 
-    def _fields(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _fields(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         """Fills the text fields with what the goal has in quotes (the last of them again if there are too few)."""
         words, fields = _QUOTED.findall(goal), [n for role, _, n, _ in elements if role == "textbox"]
         if self._steps < len(fields):
@@ -74,25 +74,25 @@ class MiniwobAgent:
         button = next(n for role, _, n, _ in elements if role == "button")
         return f"click [{button}]"
 
-    def _focus(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _focus(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         return "click [1]"
 
-    def _list(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _list(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         option = re.sub(r"^Select | from the list and click Submit\.?$", "", goal)
         return f"select [1] {option}" if self._steps == 0 else self._click(elements, "Submit")
 
-    def _table(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _table(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         """Copies the value of the row that the goal names."""
         key = re.sub(r"^Enter the value of | into the text field and press Submit\.?$", "", goal)
         value = next(line.removeprefix(key).strip() for line in text.split("\n") if line.startswith(f"{key} "))
         return f"fill [1] {value}" if self._steps == 0 else self._click(elements, "Submit")
 
-    def _sum(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _sum(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         a, sign, b = re.findall(r"(\d+) ([-+x*]) (\d+) =", text)[0]
         value = {"+": int(a) + int(b), "-": int(a) - int(b)}.get(sign, int(a) * int(b))
         return f"fill [1] {value}" if self._steps == 0 else self._click(elements, "Submit")
 
-    def _explore(self, goal: str, text: str, elements: list["Seen"]) -> str:
+    def _explore(self, goal: str, text: str, elements: list["SeenElement"]) -> str:
         """Opens one thing after another until what the goal names is there."""
         wanted = _QUOTED.findall(goal)[0]
         openers = [e for e in elements if re.match(r"(Tab|Section) #", e[1])]
@@ -118,8 +118,8 @@ class MiniwobAgent:
         return self.patience < 1 and self.rng.random() >= self.patience
 
 
-Seen = tuple[str, str, int, str]
-_Move = Callable[[MiniwobAgent, str, str, list[Seen]], str]
+SeenElement = tuple[str, str, int, str]
+_Move = Callable[[MiniwobAgent, str, str, list[SeenElement]], str]
 _MOVES: dict[str, _Move] = {
     "click-test": MiniwobAgent._test, "click-test-2": MiniwobAgent._named, "click-button": MiniwobAgent._named,
     "click-link": MiniwobAgent._named, "click-button-sequence": MiniwobAgent._named,

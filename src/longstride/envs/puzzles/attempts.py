@@ -1,11 +1,11 @@
 """Several attempts at one puzzle: what methods that teach self-correction are trained on (SCoRe, arXiv 2409.12917).
 
-The first answers do not end the episode: whatever they were, `check again` is said, and the last attempt ends it. What
-always holds: all attempts are at the same puzzle, set up anew; the observation after an attempt says nothing of its
-verdict. An attempt's score is 1 where it solved the puzzle, else 0, and a turn that ends an attempt earns what the
-score changed by: the first one its score, a later one the difference to the score before it. The verdict of the last
-attempt is left to the task's evaluator, so that its turn earns minus the score before, and what an episode earned
-altogether is the score of its last attempt. A task with a horizon is attempted that many times at most.
+The first answers do not end the episode: whatever they were, the next observation is `check again`, and the last
+attempt ends it. What always holds: all attempts are at the same puzzle, set up anew; the observation after an attempt
+says nothing of its verdict. An attempt's score is 1 where it solved the puzzle, else 0, and a turn that ends an attempt
+earns what the score changed by: the first one its score, a later one the difference to the score before it. The verdict
+of the last attempt is left to the task's evaluator, so that its turn earns minus the score before, and what an episode
+earned altogether is the score of its last attempt. A task with a horizon is attempted that many times at most.
 """
 
 import random
@@ -21,7 +21,7 @@ from longstride.envs.puzzles.base import SOLVED
 from longstride.envs.puzzles.mixture import Puzzles
 
 AGAIN = "check again"
-"""What is said before another attempt."""
+"""The observation before another attempt."""
 
 
 def scores(trajectory: Trajectory) -> list[float]:

@@ -12,7 +12,7 @@ The form of the texts is chosen for a small word-level model. A number is one to
 are in every vocabulary), so that arithmetic is a table of facts and needs no carrying; steps are divided by `;`; what a
 goal says stays in the prompt under every context policy, so the instance is in the goal and not in an observation.
 
-| said | means |
+| text | means |
 |---|---|
 | `Thought: 3 + 4 = 7 Action: answer 3 + 4` | the thought may be missing; the last `Action:` counts |
 | `Action: put 2 3 4` | a verb and as many numbers as it takes |
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A parsed action: a verb with its numbers or, for a verb that takes words, its text as it was said."""
+    """A parsed action: a verb with its numbers or, for a verb that takes words, its text as it came."""
 
     verb: str
     numbers: tuple[int, ...] = ()
@@ -60,11 +60,11 @@ def parse(text: str, verbs: Mapping[str, int | None]) -> Action | str:
     """The action in a policy's text, or one sentence that says what is wrong with it. Never raises.
 
     Args:
-        text: what the policy said.
+        text: what the policy wrote.
         verbs: how many numbers follow each verb; None where words do.
     """
-    said = text.rpartition(MARK)[2].split(maxsplit=1)
-    verb, rest = said[0].lower() if said else "", said[1].strip() if len(said) > 1 else ""
+    parts = text.rpartition(MARK)[2].split(maxsplit=1)
+    verb, rest = parts[0].lower() if parts else "", parts[1].strip() if len(parts) > 1 else ""
     if verb not in verbs:
         return f"unknown action {verb[:20]!r}; use one of {', '.join(verbs)}" if verb else "no action was given"
     takes = verbs[verb]
@@ -110,7 +110,7 @@ class Game(ABC):
 
 
 class OneAnswer(Game):
-    """A single-turn game: there is nothing to see but the goal, and whatever is said first ends it."""
+    """A single-turn game: there is nothing to see but the goal, and the first turn ends it."""
 
     verbs: ClassVar[Mapping[str, int | None]] = {"answer": None}
     over = True

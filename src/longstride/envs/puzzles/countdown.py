@@ -144,7 +144,7 @@ class Numbers(Puzzle):
         where no whole numbers from 1 to `most` lead there."""
         tables = reachable(self.numbers, self.most)
         masks = [m for m, table in enumerate(tables) if self.target in table]
-        return _told(tables, min(masks, key=int.bit_count), self.target) if masks else ([], "")
+        return _written(tables, min(masks, key=int.bit_count), self.target) if masks else ([], "")
 
     def steps(self) -> list[str]:
         return self.solution()[0]
@@ -168,25 +168,25 @@ def steps_of(expression: str) -> list[str]:
 def restated(numbers: Sequence[int], steps: Sequence[str], target: int) -> list[str]:
     """Steps as one writes them who compares what stands side by side: with the numbers beside a result, and with what
     is wanted beside the numbers of the last step and beside what they make."""
-    left, told = list(numbers), []
+    left, written = list(numbers), []
     for n, step in enumerate(steps, 1):
         a, _, b, _, c = step.split()
         last = n == len(steps)
         if last:
-            told.append(f"{a} {b} want {target}")
+            written.append(f"{a} {b} want {target}")
         left.remove(int(a))
         left.remove(int(b))
-        told.append(f"{step} , {' '.join(map(str, left))}" if not last else f"{step} want {target}")
+        written.append(f"{step} , {' '.join(map(str, left))}" if not last else f"{step} want {target}")
         left.append(int(c))
-    return told
+    return written
 
 
-def _told(tables: list[dict[int, tuple[int, Way]]], mask: int, value: int) -> tuple[list[str], str]:
+def _written(tables: list[dict[int, tuple[int, Way]]], mask: int, value: int) -> tuple[list[str], str]:
     part, way = tables[mask][value]
     if way is None:
         return [], str(value)
     a, sign, b = way
-    (first, left), (second, right) = _told(tables, part, a), _told(tables, mask ^ part, b)
+    (first, left), (second, right) = _written(tables, part, a), _written(tables, mask ^ part, b)
     left, right = (f"( {x} )" if steps else x for steps, x in ((first, left), (second, right)))
     return [*first, *second, f"{a} {sign} {b} = {value}"], f"{left} {sign} {right}"
 

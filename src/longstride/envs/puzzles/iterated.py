@@ -1,8 +1,9 @@
 """Reason and summarise: a puzzle that is thought about in rounds, of which only a summary is left.
 
 Each turn is one round of reasoning, the horizon is the number of rounds, and the observation after a turn is the
-summary of all that was thought so far. With the context policy `Newest` a prompt is then the puzzle and the newest
-summary. The summary is made by rule from the thought; it may be wrong where the thought is, for nobody verifies it.
+summary of all that was thought so far. With the context policy `LatestObservation` a prompt is then the puzzle and the
+newest summary. The summary is made by rule from the thought; it may be wrong where the thought is, for nobody verifies
+it.
 
 | puzzle | thought so far | summary |
 |---|---|---|
@@ -11,7 +12,7 @@ summary. The summary is made by rule from the thought; it may be wrong where the
 | `Countdown` | attempts with these first moves ended in `no` | `tried 5 + 3 ; 5 * 3` |
 | either | nothing yet | |
 
-What always holds: a summary is a function of the puzzle, the summary before and what was said since; its length is
+What always holds: a summary is a function of the puzzle, the summary before and the text since; its length is
 bounded by the puzzle. An answer is held and ends nothing: the last one counts when the horizon ends the episode. A task
 whose `start` is a summary begins there. Rounds of this kind are those of Reasoning Cache (arXiv 2602.03773).
 """
@@ -37,19 +38,19 @@ START = "start"
 _MOVE = re.compile(r"\b([0-9]{1,2})\s*([-+*/])\s*([0-9]{1,2})\b")
 
 
-def done(chain: Puzzle, summary: str, said: str) -> str:
+def done(chain: Puzzle, summary: str, text: str) -> str:
     """The value to which a chain was worked out, and the operations that are left."""
     assert isinstance(chain, Chain)
     left = summary.split(" ; ")[1:] if summary else [f"{sign} {n}" for sign, n in chain.operations]
-    steps = [step for part in thought_of(said).split(";") if (step := STEP.fullmatch(part))]
+    steps = [step for part in thought_of(text).split(";") if (step := STEP.fullmatch(part))]
     return " ; ".join([f"now {steps[-1][4]}", *left[len(steps) :]]) if steps else summary
 
 
-def tried(puzzle: Puzzle, summary: str, said: str) -> str:
+def tried(puzzle: Puzzle, summary: str, text: str) -> str:
     """The expression in the numbers that was found, or the distinct first moves that did not lead to one."""
     assert isinstance(puzzle, Numbers)
-    *failed, newest = thought_of(said).split("again")
-    answer = said.rpartition(MARK)[2].strip().removeprefix("answer ")
+    *failed, newest = thought_of(text).split("again")
+    answer = text.rpartition(MARK)[2].strip().removeprefix("answer ")
     if newest.endswith("yes") and not isinstance(value_of(answer, puzzle.numbers), str):
         return f"found {answer}"
     failed += [newest] if newest.endswith("no") else []
@@ -68,7 +69,7 @@ def first_move(puzzle: Numbers, attempt: str) -> str:
 
 
 SUMMARIES: Mapping[type[Puzzle], Callable[[Puzzle, str, str], str]] = {Chain: done, Numbers: tried}
-"""By kind of puzzle: the summary, of the puzzle, the summary before and what was said."""
+"""By kind of puzzle: the summary, of the puzzle, the summary before and the text."""
 
 
 class Iterated(TaskSource):

@@ -90,12 +90,12 @@ class Code(Puzzle):
         pegs = len(self.secret)
         all_codes, table = codes(pegs, self.colours), _table(pegs, self.colours)
         secret = all_codes.index(self.secret)
-        left, told, guess = tuple(range(len(all_codes))), [], -1
+        left, texts, guess = tuple(range(len(all_codes))), [], -1
         while guess != secret:
             guess = _next(pegs, self.colours, left)
-            told.append(" ".join(map(str, all_codes[guess])))
+            texts.append(" ".join(map(str, all_codes[guess])))
             left = tuple(i for i in left if table[guess, i] == table[guess, secret])
-        return told
+        return texts
 
     def demonstration(self) -> list[str]:
         return [f"Action: guess {guess}" for guess in self.steps()]

@@ -2,8 +2,8 @@
 
 `start 3 ; + 4 ; * 2 ; - 5 ; mod 7` is answered by `answer 2`. The chain is written step by step, not as one nested
 expression, so that step i of a solution needs the i-th part of the goal and the value before it and nothing else; each
-step is one of few facts, told with the sign of congruence (`3 + 4 ≡ 0`), for it is none of the facts of whole numbers
-that other puzzles rest on. What always holds: operations are done in the order in which they stand, each followed by
+step is one of few facts, written with the sign of congruence (`3 + 4 ≡ 0`), for it is none of the facts of ordinary
+numbers that other puzzles rest on. What always holds: operations are done in their written order, each followed by
 the modulo; every written step of a response can be labelled right or wrong without a model (`Chain.step_labels`).
 """
 

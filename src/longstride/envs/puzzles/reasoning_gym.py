@@ -4,7 +4,7 @@ What always holds: an instance is a dataset's name, its settings and a seed, fro
 reference again; the split goes by the question, so no question is in both. A score of 1 is the reward; any other is
 kept as evidence (`score 0.37`). A scorer that breaks on an answer scores it 0, for what it was given is untrusted.
 
-Some scorers hand the answer to Python's `eval` or to a parser built on it. What a policy says is never executed here,
+Some scorers pass the answer to Python's `eval` or to a parser built on it. What a policy writes is never executed here,
 so these datasets are refused. The package is imported on first use.
 """
 

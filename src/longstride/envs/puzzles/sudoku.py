@@ -125,12 +125,12 @@ class Grid(Puzzle):
         """Row, column and digit of each blank, next a cell in which only one digit is possible; without one the cell
         with fewest."""
         cells, solution = list(self.cells), self.solution
-        told = []
+        texts = []
         while blanks := [i for i, d in enumerate(cells) if not d]:
             i = min(blanks, key=lambda i: len(set(DIGITS).difference(cells[j] for j in PEERS[i])))
             cells[i] = solution[i]
-            told.append(f"{i // 4 + 1} {i % 4 + 1} {solution[i]}")
-        return told
+            texts.append(f"{i // 4 + 1} {i % 4 + 1} {solution[i]}")
+        return texts
 
     def demonstration(self) -> list[str]:
         if self.multi_turn:

@@ -1,8 +1,9 @@
 """The grammar of web actions: what a policy's text means.
 
-`Thought: free words Action: click [3]`. The thought may be missing; the last `Action:` counts. Words between a verb and
-its number are a label for the reader (`click amber lantern [3]`) and mean nothing. What always holds: `parse` never
-raises and never executes anything; `str(parse(str(action)))` is `str(action)`.
+A policy writes `Thought: free words Action: click [3]`. The thought may be missing; the last `Action:` counts. Words
+between a verb and its number are a label for the reader (`click amber lantern [3]`) and have no effect. What always
+holds: `parse` never raises and never executes anything; `str(parse(str(action)))` is `str(action)`; an action has no
+lone surrogates.
 
 | action | effect |
 |---|---|
@@ -20,12 +21,13 @@ raises and never executes anything; `str(parse(str(action)))` is `str(action)`.
 | `answer words` | end with this answer; `answer n/a` says that the task cannot be done |
 | `infeasible words` | the same as `answer n/a`, with a reason |
 
-What only a browser with a screen can do (`hover`, `tab`) is an error elsewhere.
+`hover` and `tab` need a browser with a screen; elsewhere they are an error.
 """
 
 import re
 from dataclasses import dataclass
 
+from longstride.envs.sites.cleaning import well_formed
 from longstride.envs.text import MARK
 
 NEEDS_ELEMENT = {"click": False, "hover": False, "type": True, "fill": True, "select": True}
@@ -33,12 +35,12 @@ NEEDS_ELEMENT = {"click": False, "hover": False, "type": True, "fill": True, "se
 BARE = ("back", "home", "wait")
 VERBS = (*NEEDS_ELEMENT, "scroll", *BARE, "goto", "tab", "answer", "infeasible")
 INFEASIBLE = "n/a"
-"""The answer which says that the task cannot be done."""
+"""The answer that the task cannot be done."""
 _ELEMENT = re.compile(r"\[(\d{1,6})\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class WebAction:
     """A parsed action."""
 
     verb: str
@@ -54,10 +56,14 @@ class Action:
         return " ".join(parts)
 
 
-def parse(text: str) -> Action | str:
-    """The action in a policy's text, or one sentence that says what is wrong with it."""
-    said = " ".join(text.rpartition(MARK)[2].split())
-    verb, _, rest = said.partition(" ")
+Action = WebAction
+"""The name that `strategies.check_again` still imports."""
+
+
+def parse(text: str) -> WebAction | str:
+    """The action in a policy's text, or one sentence that explains what is wrong with it."""
+    line = well_formed(" ".join(text.rpartition(MARK)[2].split()))
+    verb, _, rest = line.partition(" ")
     verb = verb.lower()
     if verb in NEEDS_ELEMENT:
         number = _ELEMENT.search(rest)
@@ -66,15 +72,15 @@ def parse(text: str) -> Action | str:
         words = rest[number.end() :].strip()
         if NEEDS_ELEMENT[verb] and not words:
             return f"{verb} needs words after the number"
-        return Action(verb, int(number[1]), words if NEEDS_ELEMENT[verb] else "")
+        return WebAction(verb, int(number[1]), words if NEEDS_ELEMENT[verb] else "")
     if verb in BARE:
-        return Action(verb)
+        return WebAction(verb)
     if verb == "scroll":
-        return Action(verb, text=rest) if rest in ("up", "down") else "scroll goes up or down"
+        return WebAction(verb, text=rest) if rest in ("up", "down") else "scroll goes up or down"
     if verb == "tab":
-        return Action(verb, text=rest) if re.fullmatch(r"new|[0-9]{1,3}", rest) else "tab needs a number, or new"
+        return WebAction(verb, text=rest) if re.fullmatch(r"new|[0-9]{1,3}", rest) else "tab needs a number, or new"
     if verb in ("answer", "goto"):
-        return Action(verb, text=rest) if rest else f"{verb} needs {'words' if verb == 'answer' else 'an address'}"
+        return WebAction(verb, text=rest) if rest else f"{verb} needs {'words' if verb == 'answer' else 'an address'}"
     if verb == "infeasible":
-        return Action(verb, text=rest)
+        return WebAction(verb, text=rest)
     return f"unknown action {verb[:20]!r}; use one of {', '.join(VERBS)}" if verb else "no action was given"

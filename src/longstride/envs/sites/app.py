@@ -1,9 +1,9 @@
 """The embedded sites as one web application: `/{kind}/{seed}/...`.
 
-What always holds: pages are rendered on the server from the world of (kind, seed) and the session of a visitor; it is
-known by the cookie `sid`, belongs to one site, and nothing that a visitor does is seen by another; only a POST changes
-state; whatever comes in a form or an address is untrusted. The same application is called in process by the text
-browser and served on loopback for a real one.
+What always holds: pages are rendered on the server from the world of (kind, seed) and the session of a visitor. A
+session is known by the cookie `sid`, belongs to one site, and is not seen by other visitors; only a POST changes it.
+Forms and addresses are untrusted. The text browser calls the application in process; for a real browser it is served
+on loopback.
 """
 
 import html
@@ -30,7 +30,7 @@ T = {name: _templates.get_template(f"{name}.html") for name in "home sheet list 
 
 
 @dataclass
-class Session:
+class VisitorSession:
     """What one visitor has done on one site."""
 
     user: str = ""
@@ -41,9 +41,9 @@ class Session:
 
 
 class Visit:
-    """One request: its world, its session, and how pages are answered."""
+    """One request: its world, its session, and the responses to it."""
 
-    def __init__(self, request: Request, sessions: OrderedDict[tuple[str, str], Session], ids: Any) -> None:
+    def __init__(self, request: Request, sessions: OrderedDict[tuple[str, str], VisitorSession], ids: Any) -> None:
         kind, seed = request.path_params["kind"], request.path_params["seed"]
         self.request, self.root = request, f"/{kind}/{seed}/"
         self.world: World = make_world(kind, seed)
@@ -51,7 +51,7 @@ class Visit:
         self.new_sid = ""
         if (sid, self.root) not in sessions:
             sid = self.new_sid = f"{next(ids):x}-{secrets.token_hex(8)}"
-            sessions[sid, self.root] = Session()
+            sessions[sid, self.root] = VisitorSession()
             if len(sessions) > SESSIONS:
                 sessions.popitem(last=False)
         self.session = sessions[sid, self.root]
@@ -218,7 +218,7 @@ POSTS = {"login": login, "put/{id:int}": put, "order": order, "book/{id:int}": b
 
 def build_application() -> Starlette:
     """A new application with sessions of its own."""
-    sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
+    sessions: OrderedDict[tuple[str, str], VisitorSession] = OrderedDict()
     ids = itertools.count()
 
     def visit(handler: Any) -> Any:

@@ -1,9 +1,9 @@
 """A browser without a screen: drives an ASGI application in process, one page at a time.
 
 What always holds: only the application is reached (no socket is opened; an address outside of the origin is refused,
-in links, forms and redirects alike); an action returns None, or one sentence that says why it did nothing; `back` shows
-the kept page of an earlier GET, as it was left, without a request; an exception of the application is an `EnvFailure`,
-a page with an error status is a page. Scripts, style sheets, anchors and files to upload are not supported.
+in links, forms and redirects alike); an action returns None, or one sentence that explains why it had no effect; `back`
+shows the page of an earlier GET as it was left, without a request; an exception of the application is an `EnvFailure`,
+a response with an error status is a page. Scripts, style sheets, anchors and file uploads are not supported.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from typing import Any
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 from longstride.core.errors import EnvFailure
-from longstride.envs.sites.page import Element, Form, Page, clean
+from longstride.envs.sites.cleaning import clean
+from longstride.envs.sites.page import Form, PageElement, WebPage
 
 Message = MutableMapping[str, Any]
 Application = Callable[
@@ -26,6 +27,8 @@ Application = Callable[
 ]
 MAX_REDIRECTS = 10
 MAX_RESPONSE = 8_000_000  # bytes; more is a failure of the application
+MAX_ADDRESS = 8000  # characters
+MAX_COOKIE = 4096  # characters; a longer one is not kept
 MAX_COOKIES = 50  # the oldest go first
 MAX_HISTORY = 50
 MAX_PLAIN = 2000  # bytes shown of an answer that is text but not HTML
@@ -37,7 +40,7 @@ _FORM = (b"content-type", b"application/x-www-form-urlencoded")
 
 
 @dataclass(slots=True)
-class Response:
+class SiteResponse:
     """What the application answered."""
 
     status: int
@@ -68,10 +71,10 @@ class TextBrowser:
         }  # fmt: skip
         self._headers = [(b"host", self._host.encode()), (b"accept", b"text/html,*/*")]
         self._cookies = {(path, name): (value, math.inf) for path, name, value in cookies}  # value and time of expiry
-        self._history: list[tuple[Page, int]] = []
+        self._history: list[tuple[WebPage, int]] = []
         self._first: str | None = None
         self._kept = False  # whether `back` may come to the open page again
-        self.page, self.offset, self.status = Page(b"", "/"), 0, 0
+        self.page, self.offset, self.status = WebPage(b"", "/"), 0, 0
 
     @property
     def url(self) -> str:
@@ -201,7 +204,7 @@ class TextBrowser:
         response = await self._request("GET", *found, b"")
         return response.status, response.body
 
-    def _element(self, number: int) -> Element | str:
+    def _element(self, number: int) -> PageElement | str:
         """The element of a number that can be used, or what is wrong with it."""
         elements = self.page.layout.elements
         if not 1 <= number <= len(elements):
@@ -209,7 +212,7 @@ class TextBrowser:
         element = elements[number - 1]
         return f"{element.role} [{number}] is disabled" if element.note == "disabled" else element
 
-    async def _press(self, button: Element) -> str | None:
+    async def _press(self, button: PageElement) -> str | None:
         if button.form is None or button.kind == "button":
             return f"button [{button.number}] does nothing"
         if button.kind == "submit":
@@ -219,7 +222,7 @@ class TextBrowser:
                 self.page.state.pop(c.number, None)
         return None
 
-    async def _submit(self, form: Form, button: Element | None) -> str | None:
+    async def _submit(self, form: Form, button: PageElement | None) -> str | None:
         data = urlencode(self.page.entries(form, button), errors="replace")
         action = form.action.partition("#")[0] or self.page.url
         if form.post:
@@ -230,6 +233,8 @@ class TextBrowser:
         """Opens the page at an address, over redirects."""
         at = self.page.url
         for redirects in range(MAX_REDIRECTS + 1):
+            if len(url) > MAX_ADDRESS:
+                return f"this address has more than {MAX_ADDRESS} characters"
             url, anchor, _ = url.partition("#")
             found = self._resolve(url, at)
             if found is None:
@@ -261,7 +266,7 @@ class TextBrowser:
             return None
         return quote(parts.path or "/", _SAFE, errors="replace"), quote(parts.query, _SAFE, errors="replace")
 
-    def _show(self, response: Response, url: str, kept: bool) -> None:
+    def _show(self, response: SiteResponse, url: str, kept: bool) -> None:
         """Makes an answer the open page; the one before goes into the history."""
         kind = response.content_type.partition(";")[0].strip().lower()
         body: str | bytes = response.body
@@ -270,13 +275,13 @@ class TextBrowser:
             body = "<br>".join(html.escape(line) for line in start.splitlines())
         elif kind not in ("", "text/html", "application/xhtml+xml"):
             body = f"<p>a file of type {html.escape(kind)}, {len(response.body)} bytes"
-        page = Page(body, url, f"status {response.status}" if response.status >= 400 else "")
+        page = WebPage(body, url, f"status {response.status}" if response.status >= 400 else "")
         if self._kept and not (kept and url == self.page.url):  # the same address again takes its place
             self._history.append((self.page, self.offset))
             del self._history[:-MAX_HISTORY]
         self.page, self.offset, self.status, self._kept = page, 0, response.status, kept
 
-    async def _request(self, method: str, path: str, query: str, body: bytes) -> Response:
+    async def _request(self, method: str, path: str, query: str, body: bytes) -> SiteResponse:
         """Calls the application. Raises: EnvFailure for its exceptions, no answer, or one beyond all measure."""
         headers = self._headers
         if cookie := self._cookie_header(path):
@@ -287,7 +292,7 @@ class TextBrowser:
             "method": method, "path": unquote(path) if "%" in path else path, "raw_path": path.encode(),
             "query_string": query.encode(), "headers": headers,
         }  # fmt: skip
-        response, read, done = Response(0, "", "", b""), False, asyncio.Event()
+        response, read, done = SiteResponse(0, "", "", b""), False, asyncio.Event()
         chunks, size = [], 0
 
         async def receive() -> Message:
@@ -340,6 +345,8 @@ class TextBrowser:
 
     def _set_cookie(self, header: str, path: str) -> None:
         """RFC 6265, section 5.3; `Secure` is taken as fulfilled, for nothing leaves the process."""
+        if len(header) > MAX_COOKIE:
+            return
         pair, *attributes = header.split(";")
         name, equals, value = pair.partition("=")
         given = {k.strip().lower(): v.strip() for k, _, v in (a.partition("=") for a in attributes)}

@@ -1,13 +1,12 @@
-"""A scripted agent for the embedded sites: the solver that knows the optimal length, and the demonstrator of the warm
-start.
+"""A scripted agent for the embedded sites: it defines the optimal length of a task and demonstrates for the warm start.
 
-It reads only what a policy reads (the goal's plan, page texts) and remembers what it did. It thinks in a few words
-before it acts: on a page that may matter it restates what it sees right beside what it wants and says yes or no, and
-it carries what it must remember (the best so far) in its words, because older pages are not kept in the context.
+It reads what a policy reads (page texts) and the plan of the task, and remembers what it did. Before it acts it thinks
+in a few words: on a page that may matter it restates what it sees beside what it looks for and adds yes or no. Its
+words carry what it must remember (the best item so far), because older pages are not kept in the context.
 
 What always holds: with `patience` 1 and `slips` 0 it solves every task of every template in exactly `task.optimal`
-steps; its only faults are giving up too early (each time that it would go on looking it answers instead with
-probability 1 - patience) and slips (arbitrary but valid actions). Told to check again, it goes on.
+steps. It has two faults: it gives up too early (where it should look further it answers instead, with probability
+1 - patience), and it slips (takes an arbitrary but valid action). After a request to check again it continues.
 """
 
 import random
@@ -22,12 +21,12 @@ from longstride.envs.sites import KINDS
 _LINK = re.compile(r"(?:^| )((?:[a-z]+ )+)\[(\d+)\]")
 _FIELDS = ("textbox ", "button ", "checkbox ", "select ")
 CHECK = "check again"
-"""What a page ends with when an answer was held back (`strategies.CheckAgain`)."""
+"""The end of a page when an answer was held back (`strategies.CheckAgain`)."""
 
 
 @dataclass
-class Page:
-    """What can be told from a page's text."""
+class SeenPage:
+    """What a page's text contains."""
 
     text: str
     title: str = field(init=False)
@@ -73,16 +72,16 @@ class Demonstrator:
         self.ordered = False
         self.hesitated = False
         """Whether it could have given up at the last page."""
-        self._told = False
-        self._moves: dict[str, Callable[[Page], tuple[str, str]]] = {
+        self._asked_again = False
+        self._moves: dict[str, Callable[[SeenPage], tuple[str, str]]] = {
             "find": self._find, "search": self._search, "compare": self._compare, "survey": self._survey, "hop":
             self._hop, "act": self._act,
         }  # fmt: skip
 
     def say(self, text: str) -> str:
         """The response to a page: `Thought: ... Action: ...` (the thought is left out where there is none)."""
-        self.hesitated, self._told = False, text.endswith(CHECK)
-        page = Page(text.removesuffix(CHECK).rstrip())
+        self.hesitated, self._asked_again = False, text.endswith(CHECK)
+        page = SeenPage(text.removesuffix(CHECK).rstrip())
         move = self._sheet if self.sheet else self._moves[self.plan["family"]]
         before = (self.done, self.ordered)
         thought, action = move(page)
@@ -91,38 +90,38 @@ class Demonstrator:
             action = self._slip(page)
         return f"Thought: {thought} Action: {action}" if thought else f"Action: {action}"
 
-    def _slip(self, page: Page) -> str:
+    def _slip(self, page: SeenPage) -> str:
         links = [(name.strip(), n) for name, n in _LINK.findall(page.text) if not name.startswith(_FIELDS)]
         choice = [f"click {name} [{n}]" for name, n in links] + ["back", "home"]
         return self.rng.choice(choice)
 
     def _gives_up(self) -> bool:
         self.hesitated = True
-        return not self._told and self.patience < 1 and self.rng.random() >= self.patience
+        return not self._asked_again and self.patience < 1 and self.rng.random() >= self.patience
 
-    def _click(self, page: Page, name: str) -> str:
+    def _click(self, page: SeenPage, name: str) -> str:
         n = page.number(name)
         return f"click {name} [{n}]" if n is not None else "home"
 
-    def _type(self, page: Page, name: str, words: str) -> str:
+    def _type(self, page: SeenPage, name: str, words: str) -> str:
         n = page.number(f"textbox {name}")
         return f"type {name} [{n}] {words}" if n is not None else "home"
 
-    def _seek(self, page: Page, name: str) -> str:
+    def _seek(self, page: SeenPage, name: str) -> str:
         """The next action on the way to a named item's page."""
         if page.title == "results" and page.number(name) is not None:
             return self._click(page, name)
         return self._type(page, "search", name)
 
-    def _is_item(self, page: Page) -> bool:
+    def _is_item(self, page: SeenPage) -> bool:
         return len(page.title.split()) == 2 and self.kind.reference.relation in page.facts
 
-    def _match(self, page: Page, wanted: str) -> tuple[str, bool]:
+    def _match(self, page: SeenPage, wanted: str) -> tuple[str, bool]:
         """Restates what is seen beside what is wanted; whether they agree."""
         same = page.title == wanted
         return f"see {page.title} want {wanted} {'yes' if same else 'no'}", same
 
-    def _find(self, page: Page) -> tuple[str, str]:
+    def _find(self, page: SeenPage) -> tuple[str, str]:
         wanted, a = self.plan["items"][0], self.plan["attribute"]
         if not self._is_item(page):
             return "", self._seek(page, wanted)
@@ -131,7 +130,7 @@ class Demonstrator:
             return f"{thought} {a} {page.facts[a]}", f"answer {page.facts[a]}"
         return thought, self._seek(page, wanted)
 
-    def _hop(self, page: Page) -> tuple[str, str]:
+    def _hop(self, page: SeenPage) -> tuple[str, str]:
         wanted, a, hops = self.plan["items"][0], self.plan["attribute"], self.plan["hops"]
         if self._is_item(page):
             thought, same = self._match(page, wanted)
@@ -149,7 +148,7 @@ class Demonstrator:
             return f"city {city}", f"answer {city}" if self._gives_up() else self._click(page, city)
         return "", self._seek(page, wanted)
 
-    def _compare(self, page: Page) -> tuple[str, str]:
+    def _compare(self, page: SeenPage) -> tuple[str, str]:
         items: list[str] = self.plan["items"]
         left = [x for x in items if x not in self.visited]
         thought = ""
@@ -165,7 +164,7 @@ class Demonstrator:
             return thought, self._answer_best()
         return thought, self._seek(page, left[0])
 
-    def _weigh(self, page: Page) -> str:
+    def _weigh(self, page: SeenPage) -> str:
         """Compares the page's number with the best so far, and remembers the better one."""
         a, low = self.plan["attribute"], self.plan["way"] == "lowest"
         value = int(page.facts[a])
@@ -184,7 +183,7 @@ class Demonstrator:
     def _answer_best(self) -> str:
         return f"answer {self.best[0]}" if self.best else "answer n/a"
 
-    def _survey(self, page: Page) -> tuple[str, str]:
+    def _survey(self, page: SeenPage) -> tuple[str, str]:
         if self._is_item(page):
             thought = self._weigh(page)
             return thought, self._answer_best() if self._gives_up() else "back"
@@ -193,7 +192,7 @@ class Demonstrator:
             return f"best {self.best[0]} {self.best[1]}" if self.best else "", self._answer_best()
         return "", action
 
-    def _browse(self, page: Page) -> str | None:
+    def _browse(self, page: SeenPage) -> str | None:
         """The next action of a walk through the plan's categories; None when all has been opened."""
         categories: list[str] = self.plan["categories"]
         left = [c for c in categories if c not in self.exhausted]
@@ -210,7 +209,7 @@ class Demonstrator:
                 return None
         return "home"
 
-    def _search(self, page: Page) -> tuple[str, str]:
+    def _search(self, page: SeenPage) -> tuple[str, str]:
         a, wanted = self.plan["attribute"], self.plan["value"]
         put = self.plan["action"] == "put"
         if put and self.done:
@@ -229,7 +228,7 @@ class Demonstrator:
             return thought, f"answer {page.title}"
         return thought, "back"
 
-    def _act(self, page: Page) -> tuple[str, str]:
+    def _act(self, page: SeenPage) -> tuple[str, str]:
         items, verb = self.plan["items"], self.plan["verb"]
         between = 0 < self.done < len(items) and not self._is_item(page) and page.title != "results"
         if between and self._gives_up():
@@ -256,7 +255,7 @@ class Demonstrator:
         words = self.plan["texts"][self.done - 1]
         return f"{thought} {verb} {words}", self._type(page, box, words)
 
-    def _sheet(self, page: Page) -> tuple[str, str]:
+    def _sheet(self, page: SeenPage) -> tuple[str, str]:
         """The fully observed control: everything is read off the one page."""
         words = page.text.partition("# ")[2].split("\n")[1:]
         rows = {" ".join(r.split()[:2]): dict(zip(r.split()[2::2], r.split()[3::2], strict=False)) for r in words}

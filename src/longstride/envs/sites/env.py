@@ -1,24 +1,30 @@
 """One episode on a web site: a browser behind the interface of an environment.
 
-What always holds: whatever the policy says is one step; what had no effect is explained in the last line of the next
-observation (`error: ...`); nothing on a page makes a step raise; only trouble of the application is an `EnvFailure`.
-The goal is not repeated in observations.
+What always holds: any text of the policy is one step; if it had no effect, the last line of the next observation
+explains why (`error: ...`); nothing on a page makes a step raise; only a failure of the application is an `EnvFailure`.
+Observations do not repeat the goal.
 """
 
 import json
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 from urllib.parse import urlsplit
+
+from pydantic import Field
 
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
-from longstride.envs.sites.actions import INFEASIBLE, Action, parse
+from longstride.envs.sites.actions import INFEASIBLE, WebAction, parse
 from longstride.envs.sites.browser import Application, TextBrowser
+from longstride.envs.sites.cleaning import well_formed
+
+Window = Annotated[int, Field(ge=5)]
+"""Lines of a page that are seen at once."""
 
 
 class Browser(Protocol):
-    """One visitor: what a text browser and a real one have in common. An action returns None, or one sentence that says
-    why it did nothing; trouble of the world raises `EnvFailure`."""
+    """One visitor: what a text browser and a real one have in common. An action returns None, or one sentence that
+    explains why it had no effect; infrastructure trouble raises `EnvFailure`."""
 
     window: int
 
@@ -91,7 +97,7 @@ class WebEnv:
             error = await self._perform(action)
         except EnvFailure:
             raise
-        except Exception as e:  # a page is untrusted: whatever it breaks here costs a step, not the episode
+        except Exception as e:  # a page is untrusted: what it breaks here costs a step, not the episode
             error = f"the page could not be read ({type(e).__name__})"
         return Step(self._observe(error), action=str(action), error=error)
 
@@ -106,7 +112,7 @@ class WebEnv:
         if status == 404:
             return {}
         try:
-            state = json.loads(body) if status == 200 else None
+            state = well_formed(json.loads(body)) if status == 200 else None
         except (ValueError, RecursionError) as e:
             raise EnvFailure(f"{path} is not JSON: {e}") from e
         if not isinstance(state, dict):
@@ -117,28 +123,28 @@ class WebEnv:
         """Forgets the browser."""
         self._browser = None
 
-    async def _perform(self, action: Action) -> str | None:
+    async def _perform(self, action: WebAction) -> str | None:
         browser = self.browser
         match action:
-            case Action("click", int(number)):
+            case WebAction("click", int(number)):
                 return await browser.click(number)
-            case Action("type", int(number), words):
+            case WebAction("type", int(number), words):
                 return await browser.type(number, words)
-            case Action("fill", int(number), words):
+            case WebAction("fill", int(number), words):
                 return await browser.fill(number, words)
-            case Action("select", int(number), words):
+            case WebAction("select", int(number), words):
                 return await browser.select(number, words)
-            case Action("scroll"):
+            case WebAction("scroll"):
                 return await browser.scroll(down=action.text == "down")
-            case Action("back"):
+            case WebAction("back"):
                 return await browser.back()
-            case Action("home"):
+            case WebAction("home"):
                 return await browser.home()
-            case Action("hover", int(number)):
+            case WebAction("hover", int(number)):
                 return await browser.hover(number)
-            case Action("goto"):
+            case WebAction("goto"):
                 return await browser.goto(action.text)
-            case Action("tab"):
+            case WebAction("tab"):
                 return await (browser.new_tab() if action.text == "new" else browser.switch_tab(int(action.text)))
         return await browser.wait()
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import longstride.envs.sites.lexicon as lex
 from longstride.core.task import Difficulty, difficulty_of
-from longstride.envs.sites import lexicon as lex
 from longstride.envs.sites.world import PAGE, Item, World
 
 
@@ -103,7 +103,7 @@ def _best(items: Sequence[Item], attribute: str, way: str) -> Item:
 
 
 def survey(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficulty) -> Draft | None:
-    """The lowest or highest of a whole category (one page of a list)."""
+    """The lowest or highest of a category that fits on one page of a list."""
     fitting = [c for c in world.categories if len(world.in_category(c)) <= PAGE]
     if not fitting:
         return None

@@ -2,44 +2,28 @@
 
 One line a block element. A link is `name [3]`; other elements have their role in front: `button add to cart [4]`,
 `textbox search [2] = lamp`, `select color [5] = any ( any | red )`, `checkbox gift [6] = on`. What always holds: no
-HTML, however broken or hostile, raises; whatever a limit leaves out is said in the page's last line; elements keep
-their numbers whatever is scrolled or typed; a number in square brackets is always ours (`[3]` in a page's own text
-becomes `(3)`). What was parsed is never changed and is shared between pages of the same bytes; what a visitor typed or
-chose belongs to one `Page`. UTF-8 is assumed; style sheets, scripts and the `form` attribute are not looked at.
+HTML, however broken or hostile, raises or takes more time than its size allows (`bounds`); if a limit leaves something
+out, the page's last line names the limit; elements keep their numbers when the visitor scrolls or types; a number in
+square brackets is always that of an element (`[3]` in a page's own text becomes `(3)`). What was parsed is never
+changed and is shared between pages of the same bytes; what a visitor typed or chose belongs to one `WebPage`. UTF-8 is
+assumed; style sheets, scripts and the `form` attribute are ignored.
 """
 
 import functools
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-MAX_BYTES = 1_000_000
-MAX_TAGS = 10_000
-MAX_WORK = 300_000  # open elements, summed over the tags: the parser's work (17 s for 100,000 nested `<div>`)
+from longstride.envs.sites.bounds import bounded
+from longstride.envs.sites.cleaning import clean
+
 MAX_DEPTH = 150  # nested elements that are looked into: each costs two frames of Python's stack
 MAX_ELEMENTS = 2000
 MAX_NAME = 200
 MAX_LINE = 1000  # characters; what is longer goes on in the next line, so that a window bounds an observation
 SHOWN_OPTIONS = 50
 CACHED_BYTES = 50_000  # pages up to this size are parsed once; 512 of them are kept
-
-_TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_NUMBER = re.compile(r"\[(\s*\d+\s*)\]")
-_INVISIBLE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
-_NO_END_TAG = frozenset(b"br col dd dt hr img input li link meta option p source tbody td th thead tr wbr".split())
-
-
-def clean(text: str) -> str:
-    """One line: white space collapsed, what is not seen (controls, bidi, zero width) removed, `[3]` made `(3)`."""
-    text = " ".join(text.split())
-    if not (text.isascii() and text.isprintable()):
-        text = " ".join(_INVISIBLE.sub("", text).split())
-    return _NUMBER.sub(r"(\1)", text) if "[" in text else text
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +35,7 @@ class Form:
 
 
 @dataclass(slots=True, eq=False)
-class Element:
+class PageElement:
     """A link or a control. A control's state is the value that its form would submit, None where it would not."""
 
     role: str  # link, button, textbox, checkbox, radio, select, file, or hidden (which has no number and is not shown)
@@ -85,17 +69,17 @@ class Element:
 
 
 @dataclass(slots=True, eq=False)
-class Layout:
+class PageLayout:
     """What was parsed."""
 
-    elements: list[Element] = field(default_factory=list)  # the numbered ones; number n is at n - 1
-    controls: list[Element] = field(default_factory=list)  # of all forms, hidden ones too, in the order of the page
-    lines: list[list[str | Element]] = field(default_factory=list)
+    elements: list[PageElement] = field(default_factory=list)  # the numbered ones; number n is at n - 1
+    controls: list[PageElement] = field(default_factory=list)  # of all forms, hidden ones too, in the order of the page
+    lines: list[list[str | PageElement]] = field(default_factory=list)
     text: list[str] = field(default_factory=list)  # the lines of a fresh page
     line_of: dict[int, int] = field(default_factory=dict)  # the line of each element, by number
 
 
-class Page:
+class WebPage:
     """A page that a visitor has open."""
 
     def __init__(self, html: str | bytes, url: str = "", notice: str = "") -> None:
@@ -105,11 +89,11 @@ class Page:
         self.url, self.notice = url, notice
         self.state: dict[int, str | None] = {}  # what the visitor changed, by the element's number
 
-    def value(self, element: Element) -> str | None:
+    def value(self, element: PageElement) -> str | None:
         """The state of a control."""
         return self.state.get(element.number, element.initial)
 
-    def entries(self, form: Form, pressed: Element | None) -> list[tuple[str, str]]:
+    def entries(self, form: Form, pressed: PageElement | None) -> list[tuple[str, str]]:
         """What the form submits when `pressed` is its button, in the order of the page."""
         sent = (c for c in self.layout.controls if c.form is form and c.key and c.note != "disabled")
         values = [(c.key, c.value if c is pressed else self.value(c)) for c in sent]
@@ -134,39 +118,17 @@ class Page:
 
 
 @functools.lru_cache(maxsize=512)
-def _layout(html: bytes) -> Layout:
+def _layout(html: bytes) -> PageLayout:
     if not html.isascii():  # the parser keeps bytes that are not UTF-8, and reading those back raises
         html = html.decode("utf-8", "replace").encode()
-    html, cut = _bounded(html)
+    html, cut = bounded(html)
     walk = _Walk(cut, look_for_hidden=b"hidden" in html.lower())
     if (body := LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS).body) is not None:
         walk.children(body, 0)
     return walk.finish()
 
 
-def _bounded(html: bytes) -> tuple[bytes, list[str]]:
-    """The beginning of a page that is parsed in bounded time, and what was cut."""
-    cut = []
-    if len(html) > MAX_BYTES:
-        html, cut = html[:MAX_BYTES], [f"more than {MAX_BYTES} bytes"]
-    if html.count(b"<") <= 1000:
-        return html, cut
-    opened: Counter[bytes] = Counter()
-    depth = work = 0
-    for tags, tag in enumerate(_TAG.finditer(html)):
-        name = tag[2].lower()
-        if name not in _NO_END_TAG:
-            step = 1 if not tag[1] else -1 if opened[name] else 0
-            opened[name] += step
-            depth += step
-        work += depth
-        if tags >= MAX_TAGS or work > MAX_WORK:
-            why = f"more than {MAX_TAGS} tags" if tags >= MAX_TAGS else "nested too deeply"
-            return html[: tag.start()], [*cut, why]
-    return html, cut
-
-
-Part = str | Element | list[str]  # of a line; a list holds the text of a label, which may yet become a name
+Part = str | PageElement | list[str]  # of a line; a list holds the text of a label, which may yet become a name
 
 
 class _Walk:
@@ -174,13 +136,13 @@ class _Walk:
 
     def __init__(self, cut: list[str], look_for_hidden: bool) -> None:
         self.cut, self.look_for_hidden = dict.fromkeys(cut), look_for_hidden
-        self.layout = Layout()
+        self.layout = PageLayout()
         self.lines: list[list[Part]] = []
         self.parts: list[Part] = []
         self.form: Form | None = None
-        self.ids: dict[str, Element] = {}
-        self.unnamed: set[Element] = set()
-        self.labels: list[tuple[list[str], str, Element | None]] = []
+        self.ids: dict[str, PageElement] = {}
+        self.unnamed: set[PageElement] = set()
+        self.labels: list[tuple[list[str], str, PageElement | None]] = []
         self.in_line = self.in_link = False  # inside a cell, heading, label; a link, button: blocks begin no new line
 
     def children(self, node: LexborNode, depth: int) -> None:
@@ -255,7 +217,8 @@ class _Walk:
         text, rest = _split(self.parts)
         inside = next((c for c in self.layout.controls[before:] if c in self.unnamed), None)
         self.labels.append(([text], node.attributes.get("for") or "", inside))
-        self.parts = [*outer, self.labels[-1][0], *rest]
+        outer += (self.labels[-1][0], *rest)
+        self.parts = outer
 
     def link_or_button(self, node: LexborNode, depth: int) -> None:
         """Named by the text inside; other elements inside stand behind it."""
@@ -267,7 +230,7 @@ class _Walk:
             element = self._control("button", kind if kind in ("button", "reset") else "submit", attributes)
             element.value = attributes.get("value") or ""
         else:
-            element = Element("link", value=attributes["href"] or "")
+            element = PageElement("link", value=attributes["href"] or "")
             self._number(element)
         outer, self.parts, self.in_link = self.parts, [], True
         self.children(node, depth)
@@ -307,9 +270,9 @@ class _Walk:
         chosen = selected[-1:] or [o for o in options if o[2]][:1]
         element.initial = chosen[0][1] if chosen and chosen[0][2] else None
 
-    def _control(self, role: str, kind: str, attributes: Mapping[str, str | None]) -> Element:
+    def _control(self, role: str, kind: str, attributes: Mapping[str, str | None]) -> PageElement:
         note = "disabled" if "disabled" in attributes else "read only" if "readonly" in attributes else ""
-        element = Element(role, kind, key=attributes.get("name") or "", form=self.form, note=note)
+        element = PageElement(role, kind, key=attributes.get("name") or "", form=self.form, note=note)
         if role not in ("button", "hidden"):
             element.name = _short(attributes.get("aria-label") or "")
             if not element.name:
@@ -322,7 +285,7 @@ class _Walk:
             self.layout.controls.append(element)
         return element
 
-    def _number(self, element: Element) -> None:
+    def _number(self, element: PageElement) -> None:
         """Gives an element its number and its place in the text, while there are numbers left."""
         elements = self.layout.elements
         if len(elements) < MAX_ELEMENTS:
@@ -332,7 +295,7 @@ class _Walk:
         else:
             self.cut[f"more than {MAX_ELEMENTS} elements"] = None
 
-    def finish(self) -> Layout:
+    def finish(self) -> PageLayout:
         """Settles the labels and makes the lines."""
         self.line_break()
         layout = self.layout
@@ -349,7 +312,7 @@ class _Walk:
             layout.lines.append([f"the page was cut here: {', '.join(self.cut)}"])
         for at, pieces in enumerate(layout.lines):
             layout.text.append(" ".join([p if isinstance(p, str) else p.show(p.initial) for p in pieces]))
-            layout.line_of.update((p.number, at) for p in pieces if isinstance(p, Element))
+            layout.line_of.update((p.number, at) for p in pieces if isinstance(p, PageElement))
         return layout
 
 
@@ -379,9 +342,9 @@ def _split(parts: list[Part]) -> tuple[str, list[Part]]:  # the text as one clea
     return clean("".join([p for p in parts if isinstance(p, str)])), [p for p in parts if not isinstance(p, str)]
 
 
-def _wrap(parts: Iterable[Part]) -> Iterable[list[str | Element]]:
+def _wrap(parts: Iterable[Part]) -> Iterable[list[str | PageElement]]:
     """Lines of clean text and elements: one, or more where it would be longer than `MAX_LINE`."""
-    line: list[str | Element] = []
+    line: list[str | PageElement] = []
     length, run = 0, ""
     for part in (*parts, None):
         if isinstance(part, str | list):  # cleaned as a whole: a bracketed number may come from several nodes

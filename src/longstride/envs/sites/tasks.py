@@ -19,11 +19,12 @@ from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Difficulty, Task, difficulty_of, read_tasks
 from longstride.envs.base import Mix, TaskSource
 from longstride.envs.sites import HELD_OUT, KINDS, application, make_world
-from longstride.envs.sites.env import WebEnv
+from longstride.envs.sites.env import WebEnv, Window
 from longstride.envs.sites.families import FAMILIES
 
 BROWSERS: dict[str, Callable[[int], WebEnv]] = {"text": lambda window: WebEnv(application(), window)}
-"""Makes the environment of an episode, whose pages show so many lines at once; a real browser adds itself."""
+"""By name: makes the environment of an episode from the number of lines that are seen at once. Others are found as
+`core.component.find` says."""
 COMPARED = (2, 3, 4, 5, 6, 7, 8, 10)
 ACTED = (1, 2, 3, 4, 6)
 
@@ -112,7 +113,7 @@ class EmbeddedWeb(TaskSource):
     """Shares of difficulties in training. Evaluation has the same number of each."""
     per_kind: Annotated[int, Field(ge=1, le=HELD_OUT)] = 500
     """Different training sites of each kind."""
-    window: Annotated[int, Field(ge=5)] = 60
+    window: Window = 60
     """Lines of a page that are seen at once."""
     browser: Literal["text", "chromium"] = "text"
     """What the pages are seen with: the text browser, in process, or a real one, with the same text."""
@@ -181,7 +182,8 @@ class TaskFile(TaskSource):
     """Tasks on the embedded sites from a file of JSON lines; `split` says what is trained on and what is held out."""
 
     path: Path
-    window: Annotated[int, Field(ge=5)] = 60
+    """One task a line."""
+    window: Window = 60
     """Lines of a page that are seen at once."""
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:

@@ -9,10 +9,10 @@ import functools
 import random
 from dataclasses import dataclass
 
+import longstride.envs.sites.lexicon as lex
 from longstride.core.component import unknown
 from longstride.core.errors import TaskError
 from longstride.core.seeds import stream
-from longstride.envs.sites import lexicon as lex
 
 HELD_OUT = 1_000_000
 """Site seeds from here on are for evaluation."""

@@ -1,7 +1,7 @@
 """WebAgent-R1: multi-turn GRPO from 0/1 rewards after behaviour cloning, with older pages left out. Wei et al., 2025, arXiv 2505.16421.
 
-Every earlier page becomes a placeholder and every action stays, so a prompt is one page and what was said so far: what has to be
-remembered has to be said. Behaviour cloning under the same context comes first: without it a policy of 3B went from 6.1 % to 4.8 %, with
+Every earlier page becomes a placeholder and every action stays, so a prompt is one page and all earlier actions: what has to be
+remembered has to be written down. Behaviour cloning under the same context comes first: without it a policy of 3B went from 6.1 % to 4.8 %, with
 it to 33.9 %.
 
 | place | choice | paper and released code (WebArena-Lite) | here |

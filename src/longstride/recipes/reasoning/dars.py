@@ -1,7 +1,7 @@
 """DARS-B: more rollouts for hard tasks, and full batches. Yang et al., 2025, arXiv 2508.13755.
 
 What a group adds to the gradient grows with p (1 - p): tasks of middling difficulty drown the hard ones, whose success
-is what widens what the model can do at all. So a first look tells how hard a task is, and hard ones are played more
+is what widens what the model can do at all. So a first group shows how hard a task is, and hard ones are played more
 often; and updates take the whole batch, for noise in them costs exploration.
 
 | place | choice | paper and released code (Qwen2.5-Math) | here |

@@ -15,7 +15,7 @@ imitated: it is read, and what the policy says after it is trained.
 | credit | `GroupRelative`, mixed groups only | GRPO; groups of 4 or 8, r - mean (c) | groups of 8, divided by the deviation |
 | update | `PPO` | REINFORCE with a capped ratio, 1e-6, clipped at 0.3 (c) | 5e-4, clipped at 1, steps of 48 episodes: few groups are mixed |
 
-Deviations: the beginning stands on the policy's side, as if it had said it, and not in the prompt with the instruction
+Deviations: the beginning stands on the policy's side, as if it had sampled it, and not in the prompt with the instruction
 to study it and to go on: a model of half a million parameters follows no instructions. So a guided episode stands
 exactly where an unguided one would that had begun like that, which is the overlap that the paper explains its transfer
 by; and so a solution has to be spelled as the policy spells its own. A task is hard when a group of 8 has no success,

@@ -1,15 +1,14 @@
 """RISE: recursive introspection. Qu et al., 2024, "Teaching Language Model Agents How to Self-Improve", arXiv 2407.18219.
 
-A problem becomes an episode of several attempts. The policy's own failed attempts are the history, and what it learns
-there is the best of N next attempts, weighted by reward: how to go on from the mistakes that it makes itself. Then the
-new policy makes the mistakes of the next round.
+One problem becomes an episode of several attempts. The history is the policy's own failed attempts, so it learns from
+the mistakes that it makes: it imitates the best of N attempts that it makes after them, weighted by reward.
 
 | place | choice | paper and release (Llama 2, Llama 3 and Mistral of 7B and 8B) | here |
 |---|---|---|---|
 | plan | `Introspection` | attempts of the policy until one is right, 2 in training | the same, 3 in training |
 | plan | the next attempt | best of N = 16 of the policy's own, or a stronger model's | best of 4 of its own |
 | plan | rounds | 2 or 3, of all training problems | 10 iterations of 128 tasks |
-| roll out | `RecentAttempts` | a window: one earlier attempt | the same |
+| roll out | `RecentTurns` | a window: one earlier attempt | the same |
 | roll out | what follows an attempt | "incorrect, try again" | `check again` |
 | score | `TaskReward` | right or wrong, each attempt | the same |
 | credit | `BestOfN` | exp(r / tau), tau = 0.4 in the release; in the paper r less the mean of the prompt | as the release |
@@ -28,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive
@@ -38,7 +37,7 @@ from longstride.envs.puzzles import Attempts
 from longstride.envs.puzzles.attempts import scores
 from longstride.methods import Constant, Credit, Reinforce, Sample
 from longstride.recipes.setups import puzzles
-from longstride.rollout.context import ContextPolicy, FullHistory
+from longstride.rollout.context import RecentTurns
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.planning import Planner, Sampler, Stages, by_group
 from longstride.rollout.players import Player
@@ -46,28 +45,9 @@ from longstride.rollout.summary import Measure
 from longstride.stats import Ordering
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
 
-if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
-    from longstride.models.chat import ChatFormat
-
-
-class RecentAttempts(ContextPolicy):
-    """The task, the newest attempts and what followed them: a window that slides, so that no attempt of a test reads more
-    than those of training did."""
-
-    keep: Count = 1
-    """Earlier attempts that are read; one less than the release's `context_window`."""
-
-    def render(
-        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
-    ) -> list[int]:
-        left_out = max(0, len(sampled) - self.keep)
-        seen = [observations[0], *observations[left_out + 1 :]]
-        return FullHistory().render(chat, goal, seen, sampled[left_out:])
-
 
 class Introspection(Sampler):
-    """A group of attempts at each task; where its first member failed, a group that has this attempt as history; and so
-    on.
+    """A group of attempts at each task; where its first member failed, another one that has this attempt as history.
 
     The first member is chosen without a look at the others, so a history is what the policy does by itself; the best of
     a group is for credit to find (`BestOfN`). The attempt is the last turn of its episode. For `envs.puzzles.Attempts`.
@@ -111,7 +91,7 @@ class BestOfN(Credit):
     temperature: Positive = 0.4
     """tau: the smaller, the less a failure is imitated."""
     centred: bool = False
-    """Whether prompts that are solved anyway weigh less (paper, section 4.2); the release does not do so."""
+    """Whether prompts that are solved anyway weigh less (as in the paper); the release does not do so."""
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
         groups = by_group(trajectories)
@@ -150,14 +130,12 @@ class After(Measure):
         return counted[max(range(len(counted)), key=rank[self.by])][1] if counted else 0.0
 
 
-ATTEMPTS = 5
-"""Attempts of a test."""
+ATTEMPTS = 5  # of a test
 OUTCOMES = After(attempts=ATTEMPTS, by="majority"), After(attempts=ATTEMPTS, by="any")
 
 
 class ParallelAttempts(Strategy):
-    """First attempts alone, as many for a task as `Direct` makes one after the other, and `OUTCOMES` of them. The first
-    one is the episode that counts."""
+    """First attempts alone, as many as `Direct` makes one after the other, and `OUTCOMES` of them. The first counts."""
 
     @property
     def name(self) -> str:
@@ -185,7 +163,7 @@ RECIPE = puzzles.recipe(
     budget={"turns": ATTEMPTS},
     test_budget={"turns": ATTEMPTS},
     sampler=Introspection(),
-    context=RecentAttempts(),
+    context=RecentTurns(),
     credit=BestOfN(),
     loss=Reinforce(aggregation=Constant()),
     learner={"lr": 5e-4, "batch_samples": 32},

@@ -1,6 +1,6 @@
 """SIRI: reinforcement learning under a length limit that goes down and up. Wen et al., 2025, arXiv 2509.25176.
 
-Under a tight limit only what is said early enough earns anything, so the model learns to say it shortly; under a wide
+Under a tight limit only an early answer earns anything, so the model learns to think in few tokens; under a wide
 one it learns to search. Taken in turns, each cycle begins from a denser policy than the one before.
 
 | place | choice | paper (section 5.1: R1-Distill-Qwen-1.5B) | here |

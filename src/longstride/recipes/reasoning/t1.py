@@ -119,7 +119,7 @@ _short = {"iterations": 8}
 
 CLAIM = Claim(
     name="t1",
-    paper="arXiv 2501.11651, section 3.2",
+    paper="arXiv 2501.11651, abstract",
     statement="In a long run a policy that is held to a moving average of itself ends above one that is held to its start, "
     "by the same coefficient.",
     recipe=ARM,

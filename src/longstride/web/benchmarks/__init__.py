@@ -1,7 +1,7 @@
 """Other people's web benchmarks, read as tasks.
 
-What always holds: a file loads whole, or raises `TaskError` with the number of the first bad record; nothing in it is
-executed; what the benchmark checks becomes evaluators as data (see `longstride.rewards`).
+What always holds: a file loads completely, or raises `TaskError` with the number of the first bad record; nothing in it
+is executed; what the benchmark checks becomes evaluators as data (see `longstride.rewards`).
 
 | format | file | reader |
 |---|---|---|

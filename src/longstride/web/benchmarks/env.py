@@ -1,7 +1,7 @@
-"""An episode of somebody else's benchmark in Chromium, on the hosts that its task names.
+"""An episode of somebody else's benchmark in Chromium, on the sites that its task names.
 
-What always holds: only the hosts of the task's addresses and those that the source adds are contacted; what an
-evaluator needs is read when the episode is over, in tabs of their own, and an element that is not there is an empty
+What always holds: only the sites (host and port) of the task's addresses and those that the source adds are contacted;
+what an evaluator needs is read when the episode is over, in tabs of their own. An element that is not there is an empty
 text, as in WebArena; a page that cannot be read is None, which matches nothing. JavaScript of a task file runs in the
 page and nowhere else.
 """
@@ -9,7 +9,6 @@ page and nowhere else.
 import json
 import os
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,11 +16,11 @@ from urllib.parse import quote, urlsplit
 from longstride.core.errors import ConfigError, EnvFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
+from longstride.envs.sites.cleaning import well_formed
 from longstride.web.benchmarks.programs import LAST, Probe, Program, programs_of
 from longstride.web.chromium.browser import ChromiumBrowser
 from longstride.web.chromium.env import ChromiumEnv
-from longstride.web.chromium.gateway import Gateway
-from longstride.web.chromium.host import Reach, host
+from longstride.web.chromium.reach import Reach, site_of, sites_of
 
 SHOP_ADMIN = "LONGSTRIDE_SHOP_ADMIN"
 """Variable that holds `user:password` of the shop's administrator, whom WebArena's probes of the shop need."""
@@ -29,26 +28,23 @@ ROLE = """name => {
   const names = [...document.querySelectorAll("td[data-label='Account'] span.gl-avatar-labeled-sublabel")];
   return document.querySelectorAll("td.col-max-role span")[names.findIndex(e => e.outerText === "@" + name)].outerText;
 }"""
-
-
-@cache
-def nowhere() -> Gateway:
-    """Refuses everything: what a task allows goes past it."""
-    return Gateway({})
+LARGEST = 2_000_000
+"""Characters of a page that a program reads."""
 
 
 class BenchmarkEnv(ChromiumEnv):
     """One episode.
 
     Args:
-        also: hosts that pages may contact besides those of the task's addresses.
+        also: sites that pages may contact besides those of the task's addresses: `name:port`, or `name` for its ports
+            80 and 443.
         logins: folder of the storage states (cookies and storage as Playwright saves them) that tasks name.
         window: lines of a page that are seen at once.
     """
 
     def __init__(self, also: Sequence[str] = (), logins: Path | None = None, window: int = 60) -> None:
-        super().__init__(Reach(nowhere()), "http://none.invalid", window)
-        self.also, self.logins = also, logins
+        super().__init__(Reach(), "http://none.invalid", window)
+        self.also, self.logins = sites_of(also), logins
         self._task: Task | None = None
         self._seen: list[str] = []
 
@@ -56,11 +52,11 @@ class BenchmarkEnv(ChromiumEnv):
         self._task = task
         addresses = [task.start, *task.meta.get("tabs", ())]
         programs = [p.url for p in programs_of(task) if isinstance(p.url, str) and p.url != LAST]
-        hosts = {urlsplit(a).netloc.lower() for a in (*addresses, *programs)}
-        self.reach = Reach(nowhere(), frozenset({*hosts, *self.also}), self._login(task))
+        sites = {site_of(address) for address in (*addresses, *programs)}
+        self.reach = Reach(network=frozenset({*sites, *self.also} - {""}), login=self._login(task))
         first = await super().reset(task, seed)
         if len(tabs := task.meta.get("tabs", ())) > 1:
-            first = await host().run(self._open(tabs[1:]))
+            first = await self._run(self._open(tabs[1:]))
         self._seen = [first.text]
         return first
 
@@ -71,7 +67,7 @@ class BenchmarkEnv(ChromiumEnv):
 
     async def final_state(self) -> dict[str, Any]:
         """`url`, `title` and `text` of the page in front, `seen` (all observations' texts), `programs` (contents)."""
-        return await host().run(self._final_state())
+        return await self._run(self._final_state())
 
     def _login(self, task: Task) -> str:
         name = task.meta.get("storage_state")
@@ -109,7 +105,8 @@ class BenchmarkEnv(ChromiumEnv):
                     await page(f"() => {{ {action} }}")
                 if isinstance(program.locator, Probe):
                     return await page(ROLE, program.locator.argument) or ""
-                return await page(f"() => {program.locator or 'document.documentElement.outerHTML'}") or ""
+                found = program.locator or "document.documentElement.outerHTML"
+                return await page(f"() => {{ const v = {found}; return v?.slice ? v.slice(0, {LARGEST}) : v }}") or ""
         except EnvFailure:
             return None
 
@@ -141,8 +138,8 @@ class BenchmarkEnv(ChromiumEnv):
             header = {"Authorization": f"Bearer {json.loads(token)}"}
             status, answer = await browser.call("GET", f"{rest}/V1/{path}", headers=header)
             if status == 200:
-                return json.loads(answer)
-        except ValueError as e:
+                return well_formed(json.loads(answer))
+        except (ValueError, RecursionError) as e:
             raise EnvFailure(f"the shop's answer is not JSON: {e}") from e
         raise EnvFailure(f"the shop refused its administrator: status {status}")
 

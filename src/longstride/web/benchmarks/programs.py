@@ -29,7 +29,8 @@ PROBES: dict[str, dict[str, bool]] = {
 }
 """Probes by where they may stand; True where they take an argument."""
 
-_CALL = re.compile(r"""func:\s*(\w+)\(\s*(?:__page__\s*,?)?\s*(?:'([^']*)'|"([^"]*)")?\s*\)\s*""")
+_CALL = re.compile(r"""func:\s*+(\w+)\(\s*+(?:__page__\s*+,?)?\s*+(?:'([^']*)'|"([^"]*)")?\s*+\)\s*+""")
+"""Possessive, since a task file may have any number of spaces."""
 _RULES = ("exact_match", "must_include", "fuzzy_match")
 
 
@@ -57,7 +58,7 @@ class Program:
     url: str | Probe
     """The page: `last`, an address, or a probe that gives one."""
     locator: str | Probe
-    """A JavaScript expression whose value is read; empty for the whole page's HTML; or a probe."""
+    """A JavaScript expression whose value is read; empty for the HTML of the page; or a probe."""
     prep_actions: tuple[str, ...]
     """JavaScript expressions that are run before; what they raise is ignored."""
     rule: Literal["exact_match", "must_include", "fuzzy_match"]

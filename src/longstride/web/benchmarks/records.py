@@ -30,7 +30,7 @@ PORTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class BenchmarkRecord:
     """One JSON object of a file, and its place."""
 
     data: dict[str, Any]
@@ -75,12 +75,12 @@ class Record:
             raise self.fail(key, "an http or https address")
         return value
 
-    def table(self, key: str) -> "Record":
+    def table(self, key: str) -> "BenchmarkRecord":
         """An object inside; its fields are named from here."""
         value = self.data.get(key)
         if not isinstance(value, dict):
             raise self.fail(key, "an object")
-        return Record(value, f"{self.where}: {key}", self.number)
+        return BenchmarkRecord(value, f"{self.where}: {key}", self.number)
 
 
 def is_texts(value: Any) -> TypeGuard[list[str]]:
@@ -98,14 +98,14 @@ def is_address(value: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and not re.search(r"\s", value)
 
 
-def read_lines(path: Path) -> Iterator[Record]:
+def read_lines(path: Path) -> Iterator[BenchmarkRecord]:
     """The records of a file of JSON lines; blank lines are passed over."""
     for number, line in enumerate(_text(path).split("\n"), 1):  # not splitlines: JSON may hold a bare U+2028
         if line.strip():
             yield _record(_json(line, f"{path}, line {number}"), f"{path}, line {number}", number)
 
 
-def read_list(path: Path) -> Iterator[Record]:
+def read_list(path: Path) -> Iterator[BenchmarkRecord]:
     """The records of a file that is one JSON list."""
     items = _json(_text(path), str(path))
     if not isinstance(items, list):
@@ -114,12 +114,14 @@ def read_list(path: Path) -> Iterator[Record]:
         yield _record(item, f"{path}, record {number}", number)
 
 
-def read_table(path: Path) -> Record:
+def read_table(path: Path) -> BenchmarkRecord:
     """The record of a file that is one JSON object."""
     return _record(_json(_text(path), str(path)), str(path), 1)
 
 
-def tasks_from(records: Iterable[Record], make: Callable[[Record], Task | None], hosts: Hosts) -> list[Task]:
+def tasks_from(
+    records: Iterable[BenchmarkRecord], make: Callable[[BenchmarkRecord], Task | None], hosts: Hosts
+) -> list[Task]:
     """The tasks that `make` makes of records, without those of which it makes None.
 
     Args:
@@ -135,7 +137,7 @@ def tasks_from(records: Iterable[Record], make: Callable[[Record], Task | None],
     places: dict[str, str] = {}
     for record in records:
         try:
-            task = make(Record(_everywhere(move, record.data, record.where), record.where, record.number))
+            task = make(BenchmarkRecord(_everywhere(move, record.data, record.where), record.where, record.number))
         except RecursionError:
             raise TaskError(f"{record.where}: nested too deeply for a task") from None
         except ValidationError as e:
@@ -179,10 +181,10 @@ def _json(text: str, where: str) -> Any:
     return value
 
 
-def _record(value: Any, where: str, number: int) -> Record:
+def _record(value: Any, where: str, number: int) -> BenchmarkRecord:
     if not isinstance(value, dict):
         raise TaskError(f"{where}: expected a JSON object, got {short(value)}")
-    return Record(value, where, number)
+    return BenchmarkRecord(value, where, number)
 
 
 def _mover(hosts: Hosts) -> Callable[[str, str], str]:

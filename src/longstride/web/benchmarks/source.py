@@ -7,13 +7,13 @@ share is asked for.
 import functools
 import random
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from longstride.core.errors import TaskError
+from longstride.core.numbers import CountOrZero, Share
 from longstride.core.task import Task, split_of
 from longstride.envs.base import TaskSource
+from longstride.envs.sites.env import Window
 from longstride.web.benchmarks.env import BenchmarkEnv
 from longstride.web.benchmarks.tti_files import read_tti
 from longstride.web.benchmarks.webarena import read_webarena
@@ -35,14 +35,15 @@ class WebBenchmark(TaskSource):
     blocked: tuple[str, ...] = ()
     """Hosts of WebGym whose tasks are left out, because they turn agents away."""
     also: tuple[str, ...] = ()
-    """Hosts (`name` or `name:port`) that pages may contact besides those of the task's addresses."""
+    """Sites that pages may contact besides those of the task's addresses: `name:port`, or `name` for its ports 80 and
+    443. A private address has to be named itself (`10.0.0.5:7770`)."""
     logins: Path | None = None
     """Folder of the logins that tasks name."""
-    test_share: Annotated[float, Field(ge=0, le=1)] | None = None
+    test_share: Share | None = None
     """Share of the templates that are held out; None takes the file's own split."""
-    parts: Annotated[int, Field(ge=0)] = 0
+    parts: CountOrZero = 0
     """Most sub-tasks that each training task's rubric is taken apart into (WebGym's decomposition)."""
-    window: Annotated[int, Field(ge=5)] = 60
+    window: Window = 60
     """Lines of a page that are seen at once."""
 
     @property

@@ -7,7 +7,7 @@ part of the 812 test tasks, so it is read as the split `test` like the others: w
 from pathlib import Path
 
 from longstride.core.task import Task
-from longstride.web.benchmarks.records import Hosts, Record, read_lines, tasks_from
+from longstride.web.benchmarks.records import BenchmarkRecord, Hosts, read_lines, tasks_from
 from longstride.web.benchmarks.webarena import webarena_task
 from longstride.web.benchmarks.webvoyager import webvoyager_task
 
@@ -25,5 +25,5 @@ def read_tti(path: Path, hosts: Hosts) -> list[Task]:
     return tasks_from(read_lines(path), _task, hosts)
 
 
-def _task(record: Record) -> Task:
+def _task(record: BenchmarkRecord) -> Task:
     return webarena_task(record) if "eval" in record.data else webvoyager_task(record, {})

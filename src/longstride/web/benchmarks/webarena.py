@@ -14,7 +14,7 @@ from longstride.core.component import unknown
 from longstride.core.errors import TaskError
 from longstride.core.task import Task
 from longstride.web.benchmarks.programs import read_programs
-from longstride.web.benchmarks.records import Hosts, Record, is_address, read_list, tasks_from
+from longstride.web.benchmarks.records import BenchmarkRecord, Hosts, is_address, read_list, tasks_from
 
 INFEASIBLE = "N/A"
 """The reference that says: the agent has to find that the task cannot be done."""
@@ -36,7 +36,7 @@ def read_webarena(path: Path, hosts: Hosts) -> list[Task]:
     return tasks_from(read_list(path), webarena_task, hosts)
 
 
-def webarena_task(record: Record) -> Task:
+def webarena_task(record: BenchmarkRecord) -> Task:
     """The task of one configuration. `meta` has `sites`, and where there are any: `tabs` (all addresses to open; the
     first is the start, and in front), `storage_state` (of a login) and `old_task_id`.
 
@@ -62,7 +62,7 @@ def webarena_task(record: Record) -> Task:
     )  # fmt: skip
 
 
-def _evaluator(spec: Record) -> dict[str, Any]:
+def _evaluator(spec: BenchmarkRecord) -> dict[str, Any]:
     parts = []
     for kind in dict.fromkeys(spec.texts("eval_types")):
         if kind not in _CHECKERS:
@@ -71,7 +71,7 @@ def _evaluator(spec: Record) -> dict[str, Any]:
     return parts[0] if len(parts) == 1 else {"type": "all", "of": parts}
 
 
-def _string_match(spec: Record) -> dict[str, Any]:
+def _string_match(spec: BenchmarkRecord) -> dict[str, Any]:
     answers = spec.table("reference_answers")
     if not answers.data:
         raise spec.fail("reference_answers", "at least one rule")
@@ -89,7 +89,7 @@ def _string_match(spec: Record) -> dict[str, Any]:
     return made
 
 
-def _url_match(spec: Record) -> dict[str, Any]:
+def _url_match(spec: BenchmarkRecord) -> dict[str, Any]:
     note = spec.data.get("url_note", "GOLD in PRED")
     if note != "GOLD in PRED":
         raise spec.fail("url_note", "'GOLD in PRED'")
@@ -99,7 +99,7 @@ def _url_match(spec: Record) -> dict[str, Any]:
     return {"reference_url": reference}
 
 
-def _program_html(spec: Record) -> dict[str, Any]:
+def _program_html(spec: BenchmarkRecord) -> dict[str, Any]:
     items = spec.data.get("program_html")
     read_programs(items, spec.where)
     return {"programs": items}

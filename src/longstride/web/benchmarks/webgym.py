@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 from longstride.core.errors import TaskError
 from longstride.core.task import Task, difficulty_of
-from longstride.web.benchmarks.records import Record, is_texts, read_lines, short, tasks_from
+from longstride.web.benchmarks.records import BenchmarkRecord, is_texts, read_lines, short, tasks_from
 
 LARGE = 3
 """Facts of a large group: WebGym takes a task apart only if one of its groups has so many."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FactGroup:
     """Facts that belong together."""
 
     description: str
@@ -46,7 +46,7 @@ def read_webgym(path: Path, blocked: Collection[str] = ()) -> list[Task]:
     return tasks_from(read_lines(path), lambda record: _task(record, out), {})
 
 
-def groups_of(task: Task, spec: Any) -> list[Group]:
+def groups_of(task: Task, spec: Any) -> list[FactGroup]:
     """The groups of a `rubric` evaluator.
 
     Raises:
@@ -55,7 +55,7 @@ def groups_of(task: Task, spec: Any) -> list[Group]:
     groups = spec.get("groups") if isinstance(spec, dict) and spec.keys() <= {"type", "groups", "reference"} else None
     reference = spec.get("reference", "-") if isinstance(spec, dict) else None
     if isinstance(groups, list) and groups and isinstance(reference, str) and all(map(_is_group, groups)):
-        return [Group(g["description"], tuple(g["facts"]), g.get("size", len(g["facts"]))) for g in groups]
+        return [FactGroup(g["description"], tuple(g["facts"]), g.get("size", len(g["facts"]))) for g in groups]
     raise TaskError(
         f"task {task.id!r}: the evaluator 'rubric' takes `groups`, each with `description`, `facts` (a list of texts) "
         f"and perhaps `size`, and perhaps `reference` (a text); got {short(spec)}"
@@ -67,7 +67,7 @@ def subtasks(task: Task, limit: int = 16) -> list[Task]:
 
     Deterministic: fewest groups first, in the rubric's order; at most `limit`. Empty where the rubric has fewer than
     two groups, or none is large (`LARGE`). A sub-task stays in its parent's split (same `split` and template), starts
-    where it starts, and has the parent's id in `meta`. The reference answer is the whole task's and is dropped.
+    where it starts, and has the parent's id in `meta`. The reference answer belongs to the parent and is dropped.
 
     WebGym (task construction) has a language model write the goal of each subset and drop those that make no sense
     alone or are trivial. Here a goal is the groups' descriptions, a group that leans on one that was left out stays in,
@@ -86,7 +86,7 @@ def subtasks(task: Task, limit: int = 16) -> list[Task]:
     return [_part(task, groups, subset) for subset in itertools.islice(valid, limit)]
 
 
-def _part(task: Task, groups: list[Group], subset: tuple[int, ...]) -> Task:
+def _part(task: Task, groups: list[FactGroup], subset: tuple[int, ...]) -> Task:
     facts = sum(groups[i].size for i in subset)
     return task.model_copy(
         update={
@@ -100,7 +100,7 @@ def _part(task: Task, groups: list[Group], subset: tuple[int, ...]) -> Task:
     )  # fmt: skip
 
 
-def _task(record: Record, blocked: frozenset[str]) -> Task | None:
+def _task(record: BenchmarkRecord, blocked: frozenset[str]) -> Task | None:
     site = record.text("website")
     start = site if "://" in site else f"https://{site}"
     host = _host(start)
@@ -120,7 +120,7 @@ def _task(record: Record, blocked: frozenset[str]) -> Task | None:
     )  # fmt: skip
 
 
-def _groups(record: Record) -> list[dict[str, Any]]:
+def _groups(record: BenchmarkRecord) -> list[dict[str, Any]]:
     rubric = record.data.get("evaluator_reference")
     items = [rubric] if isinstance(rubric, str) else rubric
     if not isinstance(items, list) or not items:
@@ -133,7 +133,7 @@ def _group(item: Any, where: str, number: int) -> dict[str, Any]:
         item = {"description": item}
     if not isinstance(item, dict):
         raise TaskError(f"{where}: evaluator_reference, item {number}: expected an object or a text, got {short(item)}")
-    group = Record(item, f"{where}: evaluator_reference, item {number}", number)
+    group = BenchmarkRecord(item, f"{where}: evaluator_reference, item {number}", number)
     if "facts" in item:
         facts = group.texts("facts")
         return {"description": group.optional("description") or "; ".join(facts), "facts": facts}

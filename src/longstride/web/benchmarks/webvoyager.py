@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from longstride.core.task import Task
-from longstride.web.benchmarks.records import Hosts, Record, read_lines, read_table, tasks_from
+from longstride.web.benchmarks.records import BenchmarkRecord, Hosts, read_lines, read_table, tasks_from
 
-Reference = dict[str, str]
+ReferenceAnswer = dict[str, str]
 """`{"golden": text}`, the only right answer, or `{"possible": text}`, one among others."""
 
 
@@ -30,7 +30,7 @@ def read_webvoyager(path: Path, hosts: Hosts, references: Path | None = None) ->
     return tasks_from(read_lines(path), lambda record: webvoyager_task(record, known), hosts)
 
 
-def webvoyager_task(record: Record, references: Mapping[str, Reference]) -> Task:
+def webvoyager_task(record: BenchmarkRecord, references: Mapping[str, ReferenceAnswer]) -> Task:
     """The task of one line; `references` by its id, such as `Allrecipes--10`.
 
     Raises:
@@ -44,8 +44,8 @@ def webvoyager_task(record: Record, references: Mapping[str, Reference]) -> Task
     )  # fmt: skip
 
 
-def _references(path: Path) -> dict[str, Reference]:
-    found: dict[str, Reference] = {}
+def _references(path: Path) -> dict[str, ReferenceAnswer]:
+    found: dict[str, ReferenceAnswer] = {}
     file = read_table(path)
     for site in file.data:
         of_site = file.table(site)
@@ -55,7 +55,7 @@ def _references(path: Path) -> dict[str, Reference]:
         for number, answer in enumerate(answers, 1):
             if not isinstance(answer, dict):
                 raise of_site.fail("answers", "a list of objects")
-            record = Record(answer, f"{of_site.where}: answer {number}", number)
+            record = BenchmarkRecord(answer, f"{of_site.where}: answer {number}", number)
             if record.data.get("type") not in ("golden", "possible"):
                 raise record.fail("type", "'golden' or 'possible'")
             found[f"{site}--{record.name('id')}"] = {record.data["type"]: record.text("ans")}

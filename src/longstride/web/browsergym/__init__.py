@@ -5,26 +5,7 @@ translates actions both ways and needs nothing installed. BrowserGym asks for on
 so it wants a Python environment of its own.
 """
 
-from longstride.web.browsergym.env import BrowserGym, BrowserGymEnv
+from longstride.web.browsergym.env import BrowserGym, BrowserGymEnv, register_tasks
 from longstride.web.browsergym.grammar import from_browsergym, to_browsergym
 
 __all__ = ["BrowserGym", "BrowserGymEnv", "from_browsergym", "register_tasks", "to_browsergym"]
-
-
-def register_tasks() -> list[str]:
-    """Registers a Gymnasium environment for every template of the embedded sites, such as
-    `browsergym/longstride.shop.find.color`; the seed of its `reset` chooses the site and the question. May be called
-    again.
-
-    Returns:
-        The ids.
-
-    Raises:
-        MissingExtra: BrowserGym is not installed.
-    """
-    from longstride.web.browsergym.env import require
-
-    require("core")
-    from longstride.web.browsergym.tasks import register
-
-    return register()

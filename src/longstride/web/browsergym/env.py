@@ -1,30 +1,29 @@
-"""Any BrowserGym environment as one of ours, and the task source of it.
+"""Any BrowserGym environment as one of ours, and a task source for it.
 
-What always holds: an environment has a thread, a Playwright and browsers of its own, as BrowserGym's synchronous calls
-need, and whoever awaits it is not held up; what does not answer within its deadline is an `EnvFailure`, and so is
-whatever else BrowserGym raises; the browsers of an episode that is over, was given up or was cancelled are ended.
+What always holds: an environment has its own thread, Playwright and browsers, as BrowserGym's synchronous calls need,
+and does not block the event loop that awaits it; everything that BrowserGym raises, and a call beyond its deadline, is
+an `EnvFailure`; the browsers of an episode that is over, failed or was cancelled are ended.
 
 The observation is BrowserGym's accessibility tree as text (`chromium.axtree`); an element's number stands for its `bid`
-until the next observation. An answer ends the episode, whatever BrowserGym makes of it. Which hosts a task may reach is
-up to BrowserGym, which does not restrict it.
+until the next observation. An answer always ends the episode. BrowserGym does not restrict which hosts a task reaches.
 """
 
 import random
 from contextlib import suppress
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urljoin
-
-from pydantic import Field
 
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, EnvFailure
+from longstride.core.numbers import Positive, Weight
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
-from longstride.envs.sites.actions import INFEASIBLE, Action, parse
+from longstride.envs.sites.actions import INFEASIBLE, WebAction, parse
+from longstride.envs.sites.env import Window
 from longstride.web.browsergym.grammar import to_browsergym
-from longstride.web.browsergym.thread import Thread, require
+from longstride.web.browsergym.thread import PlaywrightThread, require
 from longstride.web.chromium.axtree import ACTED_ON, Tree
 from longstride.web.chromium.host import find_chromium
 
@@ -33,6 +32,23 @@ SEEDS = 1 << 30
 """Training seeds are below, evaluation seeds from here on."""
 CLOSING = 10.0
 """Seconds that the browsers have for closing."""
+
+
+def register_tasks() -> list[str]:
+    """Registers a Gymnasium environment for every template of the embedded sites, such as
+    `browsergym/longstride.shop.find.color`; the seed of its `reset` chooses the site and the question. May be called
+    again.
+
+    Returns:
+        The ids.
+
+    Raises:
+        MissingExtra: BrowserGym is not installed.
+    """
+    require("core")
+    from longstride.web.browsergym.tasks import register
+
+    return register()
 
 
 @cache
@@ -50,8 +66,6 @@ def entry(id: str) -> str:
 
     package, dot, _ = id.removeprefix(PREFIX).partition(".")
     if package == "longstride":
-        from longstride.web.browsergym import register_tasks
-
         register_tasks()
     elif dot and id not in gymnasium.registry and package.isidentifier():
         require(package)
@@ -72,7 +86,7 @@ class BrowserGymEnv:
 
     def __init__(self, deadline: float = 50.0, delay: float = 0.5, window: int = 60) -> None:
         self.deadline, self.delay, self.window = deadline, delay, window
-        self._thread: Thread | None = None
+        self._thread: PlaywrightThread | None = None
         self._env: Any = None
         self._seen: dict[str, Any] = {}
         self._first = ""
@@ -89,7 +103,7 @@ class BrowserGymEnv:
         """
         id, seed = entry(task.start), task.meta.get("seed", seed % (1 << 32))
         find_chromium()
-        self._thread = Thread()
+        self._thread = PlaywrightThread()
 
         def start() -> Any:
             import gymnasium  # pyright: ignore[reportMissingImports]
@@ -115,8 +129,8 @@ class BrowserGymEnv:
         if error := self._refused(meant):
             return Step(self._observe(error), action=str(action), error=error)
         code = to_browsergym(meant, self._bids)
-        if meant == Action("tab", text="new"):
-            code += "\n" + to_browsergym(Action("goto", text=self._first), {})
+        if meant == WebAction("tab", text="new"):
+            code += "\n" + to_browsergym(WebAction("goto", text=self._first), {})
         found = await self._thread.call(lambda: self._env.step(code), self.deadline, f"step {action.verb}")
         seen, reward, terminated, truncated, info = found
         self._look(seen, self._at if action.verb == "scroll" else 0)
@@ -145,16 +159,16 @@ class BrowserGymEnv:
                     await thread.call(env.close, CLOSING, "close")
             thread.end()
 
-    def _resolved(self, action: Action) -> Action:
+    def _resolved(self, action: WebAction) -> WebAction:
         """The action with a full address."""
         if action.verb == "home":
-            return Action("goto", text=self._first)
+            return WebAction("goto", text=self._first)
         if action.verb == "goto":
             with suppress(ValueError):
-                return Action("goto", text=urljoin(self._seen["url"], action.text))
+                return WebAction("goto", text=urljoin(self._seen["url"], action.text))
         return action
 
-    def _refused(self, action: Action) -> str:
+    def _refused(self, action: WebAction) -> str:
         """Why the action cannot be done here, or ""."""
         if action.element is not None and action.element not in self._bids:
             count = len(self._bids)
@@ -221,11 +235,11 @@ class BrowserGym(TaskSource):
     """Training tasks, such as browsergym/miniwob.click-test."""
     test_ids: tuple[str, ...] | None = None
     """Evaluation tasks; those of training if left out, which is right only where the seed makes the problem."""
-    deadline: Annotated[float, Field(gt=0)] = 50.0
+    deadline: Positive = 50.0
     """Seconds that a reset or a step may take; below the pool's own."""
-    delay: Annotated[float, Field(ge=0)] = 0.5
+    delay: Weight = 0.5
     """Seconds that BrowserGym waits before it looks at a page."""
-    window: Annotated[int, Field(ge=5)] = 60
+    window: Window = 60
     """Lines of a page that are seen at once."""
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:

@@ -13,16 +13,16 @@
 | `infeasible words`, `answer n/a` | `report_infeasible('words')` |
 | `wait` | `noop()` |
 
-What always holds: nothing is evaluated (a call is read as a syntax tree, its arguments as literals), and
-`from_browsergym` never raises; what it gives survives `actions.parse`, so white space is that of one line. `home` is
-the only action of ours that BrowserGym cannot say.
+What always holds: nothing is evaluated (a call is read as a syntax tree, its arguments as literals);
+`from_browsergym` never raises; `actions.parse` reads what it returns as the same action, so white space is that of one
+line. `home` is the only action of ours that BrowserGym does not have.
 """
 
 import ast
 from collections.abc import Mapping
 from typing import Any
 
-from longstride.envs.sites.actions import INFEASIBLE, Action, parse
+from longstride.envs.sites.actions import INFEASIBLE, WebAction, parse
 
 PIXELS = 600
 """What one `scroll` moves the page by."""
@@ -47,7 +47,7 @@ ARGUMENTS = {
 OPTIONAL = ("enable_autocomplete_menu", "wait_ms")
 
 
-def to_browsergym(action: Action, bids: Mapping[int, str]) -> str:
+def to_browsergym(action: WebAction, bids: Mapping[int, str]) -> str:
     """BrowserGym's code for an action; `bids` names the elements of the observation that the action is about.
 
     Raises:
@@ -55,32 +55,32 @@ def to_browsergym(action: Action, bids: Mapping[int, str]) -> str:
         ValueError: the action is `home`: BrowserGym knows no first address; go to it instead.
     """
     match action:
-        case Action("click" | "hover" as verb, int(number)):
+        case WebAction("click" | "hover" as verb, int(number)):
             return f"{verb}({bids[number]!r})"
-        case Action("fill", int(number), words):
+        case WebAction("fill", int(number), words):
             return f"fill({bids[number]!r}, {words!r})"
-        case Action("type", int(number), words):
+        case WebAction("type", int(number), words):
             return f"fill({bids[number]!r}, {words!r})\npress({bids[number]!r}, 'Enter')"
-        case Action("select", int(number), option):
+        case WebAction("select", int(number), option):
             return f"select_option({bids[number]!r}, {option!r})"
-        case Action("scroll"):
+        case WebAction("scroll"):
             return f"scroll(0, {PIXELS if action.text == 'down' else -PIXELS})"
-        case Action("goto"):
+        case WebAction("goto"):
             return f"goto({action.text!r})"
-        case Action("back"):
+        case WebAction("back"):
             return "go_back()"
-        case Action("tab"):
+        case WebAction("tab"):
             return "new_tab()" if action.text == "new" else f"tab_focus({int(action.text) - 1})"
-        case Action("answer") if action.text.lower() != INFEASIBLE:
+        case WebAction("answer") if action.text.lower() != INFEASIBLE:
             return f"send_msg_to_user({action.text!r})"
-        case Action("answer" | "infeasible"):
+        case WebAction("answer" | "infeasible"):
             return f"report_infeasible({action.text!r})"
-        case Action("wait"):
+        case WebAction("wait"):
             return "noop()"
     raise ValueError(f"BrowserGym has no counterpart of {action.verb!r}")
 
 
-def from_browsergym(text: str, numbers: Mapping[str, int]) -> Action | str:
+def from_browsergym(text: str, numbers: Mapping[str, int]) -> WebAction | str:
     """The action that BrowserGym's code means, or one sentence that says what is wrong with it.
 
     Args:
@@ -120,7 +120,7 @@ def _calls(text: str) -> list[tuple[str, dict[str, Any]]] | str:
     return calls or "no action was given"
 
 
-def _action(calls: list[tuple[str, dict[str, Any]]], numbers: Mapping[str, int]) -> Action | str:
+def _action(calls: list[tuple[str, dict[str, Any]]], numbers: Mapping[str, int]) -> WebAction | str:
     (name, given), *rest = calls
     number = None
     if "bid" in given:
@@ -135,27 +135,27 @@ def _action(calls: list[tuple[str, dict[str, Any]]], numbers: Mapping[str, int])
         name = "type"
     match name, given:
         case "click" | "hover", _:
-            return Action(name, number)
+            return WebAction(name, number)
         case "fill" | "type", {"value": str(words)}:
-            return Action(name, number, _line(words))
+            return WebAction(name, number, _line(words))
         case "select_option", {"options": str(option) | [str(option)]}:
-            return Action("select", number, _line(option))
+            return WebAction("select", number, _line(option))
         case "scroll", {"delta_x": 0 | 0.0, "delta_y": int(down) | float(down)} if down:
-            return Action("scroll", text="down" if down > 0 else "up")
+            return WebAction("scroll", text="down" if down > 0 else "up")
         case "goto", {"url": str(url)}:
-            return Action("goto", text=_line(url))
+            return WebAction("goto", text=_line(url))
         case "go_back", _:
-            return Action("back")
+            return WebAction("back")
         case "new_tab", _:
-            return Action("tab", text="new")
+            return WebAction("tab", text="new")
         case "tab_focus", {"index": int(index)} if 0 <= index < MAX_TEXT:
-            return Action("tab", text=str(index + 1))
+            return WebAction("tab", text=str(index + 1))
         case "send_msg_to_user", {"text": str(words)}:
-            return Action("answer", text=_line(words))
+            return WebAction("answer", text=_line(words))
         case "report_infeasible", {"reason": str(words)}:
-            return Action("infeasible", text=_line(words))
+            return WebAction("infeasible", text=_line(words))
         case "noop", _:
-            return Action("wait")
+            return WebAction("wait")
     return f"{name} with these arguments has no counterpart"
 
 

@@ -1,8 +1,8 @@
 """The embedded sites as BrowserGym tasks. Imported only where BrowserGym is installed.
 
 What always holds: the sites are one application on a free port of the loopback interface; a seed always gives the same
-site, question and reward; the reward is that of the task's own evaluator over what was answered in the chat and the
-visitor's state of the site, and it is given once, when there is an answer.
+site, question and reward; the task's own evaluator judges the answer in the chat and the visitor's state of the site,
+and the reward is given once, when there is an answer.
 """
 
 import itertools
@@ -75,10 +75,10 @@ class SiteTask(AbstractBrowserTask):
         Raises:
             EnvFailure: the site's state could not be read.
         """
-        said = chat_messages[-1]
-        if said["role"] not in ("assistant", "infeasible"):
+        last = chat_messages[-1]
+        if last["role"] not in ("assistant", "infeasible"):
             return 0.0, False, "", {}
-        answer = said["message"] if said["role"] == "assistant" else INFEASIBLE
+        answer = last["message"] if last["role"] == "assistant" else INFEASIBLE
         verdict = judge(self.task, answer, self._state(page))
         return verdict.reward, True, "", {"evidence": verdict.evidence}
 

@@ -1,7 +1,7 @@
-"""A thread for BrowserGym: synchronous Playwright, the system's Chromium, and an end to whatever hangs.
+"""A thread for BrowserGym: synchronous Playwright, the system's Chromium, and an end to calls that hang.
 
-What always holds: whoever awaits a call is not held up by it; a call that is late or was cancelled has lost its
-browsers; whatever BrowserGym raises is an `EnvFailure`.
+What always holds: a call does not block the event loop that awaits it; the browsers of a call that is late or was
+cancelled are ended; everything that BrowserGym raises becomes an `EnvFailure`.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ def require(package: str) -> Any:
     return module
 
 
-class Thread:
+class PlaywrightThread:
     """A thread with its Playwright. What is called in it is done in turn.
 
     BrowserGym has one Playwright a process, and Playwright's synchronous calls belong to the thread that started it.
@@ -69,8 +69,8 @@ class Thread:
             self.end()
             raise
         except Exception as e:  # BrowserGym and its tasks raise whatever they come across
-            said = (str(e).splitlines() or [""])[0]
-            raise EnvFailure(f"BrowserGym's {what} failed: {type(e).__name__}: {said}") from e
+            first = (str(e).splitlines() or [""])[0]
+            raise EnvFailure(f"BrowserGym's {what} failed: {type(e).__name__}: {first}") from e
 
     def end(self) -> None:
         """Ends the browsers at once, which frees a thread that waits for them, and then the thread."""
@@ -98,7 +98,7 @@ class _Playwright:
 
     @property
     def selectors(self) -> Any:
-        return Thread.own.playwright.selectors
+        return PlaywrightThread.own.playwright.selectors
 
     @property
     def chromium(self) -> "_Playwright":
@@ -106,9 +106,9 @@ class _Playwright:
 
     def launch(self, args: Any = None, **settings: Any) -> Any:
         """Starts Chromium as the caller wants it, and remembers its process."""
-        thread: Thread = Thread.own.thread
+        thread: PlaywrightThread = PlaywrightThread.own.thread
         settings.setdefault("executable_path", find_chromium())
-        browser = Thread.own.playwright.chromium.launch(args=[*(args or ()), *FLAGS], **settings)
+        browser = PlaywrightThread.own.playwright.chromium.launch(args=[*(args or ()), *FLAGS], **settings)
         session = browser.new_browser_cdp_session()
         processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
         session.detach()

@@ -1,14 +1,15 @@
 """Chromium's accessibility tree as text: a line a node, indented by depth, `role "name" [number]`.
 
 What always holds: nodes that a visitor can act on have numbers, from 1 in the order of the page; nodes without a name
-and without a use are left out and their children stand in their place.
+and without a use are left out and their children stand in their place; lines are of bounded length.
 """
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from longstride.envs.sites.page import MAX_ELEMENTS, clean
-from longstride.web.chromium.host import trouble
+from longstride.envs.sites.cleaning import clean
+from longstride.envs.sites.page import MAX_ELEMENTS, MAX_LINE
+from longstride.web.chromium.failures import trouble
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession
@@ -18,6 +19,8 @@ ACTED_ON = frozenset(
     spinbutton switch tab textbox treeitem""".split()
 )
 PLAIN = frozenset(("none", "generic", "InlineTextBox", "LineBreak", "LabelText", "ListMarker"))
+MAX_NODES = 20_000
+"""Of a document whose tree is asked for: Chromium answers with half a kilobyte for each."""
 STATES = ("checked", "pressed", "expanded", "selected", "disabled", "readonly", "required")
 
 
@@ -52,9 +55,9 @@ class Tree:
         return tree
 
     def _line(self, node: dict[str, Any], above: str) -> str:
-        role, name = _value(node, "role"), clean(_value(node, "name"))
+        role, name = _value(node, "role"), _value(node, "name")
         if role == "StaticText":
-            return f'text "{name}"' if name and name != clean(above) else ""
+            return f'text "{name}"' if name and name != above else ""
         acted_on = role in ACTED_ON and "backendDOMNodeId" in node and len(self.nodes) < MAX_ELEMENTS
         if role in PLAIN or not (name or acted_on):
             return ""
@@ -62,7 +65,7 @@ class Tree:
         if acted_on:
             self.nodes.append(node["backendDOMNodeId"])
             words.append(f"[{len(self.nodes)}]")
-        if value := clean(_value(node, "value")):
+        if value := _value(node, "value"):
             words.append(f"= {value}")
         given = {p["name"]: p.get("value", {}).get("value") for p in node.get("properties", ())}
         words += [s for s in STATES if given.get(s) in (True, "true", "mixed")]
@@ -70,4 +73,6 @@ class Tree:
 
 
 def _value(node: dict[str, Any], key: str) -> str:
-    return str(node.get(key, {}).get("value", ""))
+    """A text of the node, as one clean line."""
+    text = clean(str(node.get(key, {}).get("value", "")))
+    return text if len(text) <= MAX_LINE else text[: MAX_LINE - 3] + "..."

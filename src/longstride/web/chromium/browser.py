@@ -1,30 +1,38 @@
 """A visitor of pages in Chromium: the text browser's interface on a real browser.
 
 What always holds: an action is done with real mouse and keyboard events on what is on the screen, and returns None or
-one sentence that says why it did nothing; it is over when the page that came of it stands still; the page is read once
-an action; only the hosts of its `Reach` are contacted. Files cannot be uploaded or downloaded.
+one sentence that explains why it had no effect; it is over when the resulting page stands still, or was stopped; the
+page is read once an action; only the sites of its `Reach` are contacted; text that comes from a page has no lone
+surrogates. Files cannot be uploaded or downloaded.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 from longstride.core.errors import EnvFailure
 from longstride.envs.sites.browser import OUTSIDE, TextBrowser
-from longstride.web.chromium.axtree import Tree
-from longstride.web.chromium.host import Host, Reach, trouble
-from longstride.web.chromium.tab import ARRIVE, Tab
+from longstride.envs.sites.cleaning import well_formed
+from longstride.web.chromium.axtree import MAX_NODES, Tree
+from longstride.web.chromium.failures import PageFailure, trouble, unread
+from longstride.web.chromium.host import Host, Lease
+from longstride.web.chromium.outside import Run, aside, call, on_page
+from longstride.web.chromium.reach import Reach, site_of
+from longstride.web.chromium.tab import Tab
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Page
+    from playwright.async_api import Page
 
 View = Literal["elements", "axtree"]
 MAX_TABS = 8
-OPENS = 5.0
-"""Seconds that a window which a page opens has for coming."""
+PATIENCE = 3
+"""Looks in a row at a page that cannot be read; then the episode fails."""
+UNREAD = "this page cannot be read"
+OPENS = 3.0
+"""Seconds that the windows which a page opens have for coming."""
 
 
 class ChromiumBrowser:
@@ -33,7 +41,7 @@ class ChromiumBrowser:
     Args:
         host: whose browser is used.
         reach: what may be contacted.
-        origin: what an address without a host is taken from.
+        origin: where an address without a host is.
         window: lines of a page that are seen at once.
         view: `elements` is the text browser's text, `axtree` Chromium's accessibility tree.
         script: run in every document before its own scripts, among them.
@@ -44,19 +52,32 @@ class ChromiumBrowser:
     ) -> None:
         self.host, self.reach, self.origin, self.window = host, reach, origin.rstrip("/"), window
         self.view, self.script = view, script
-        self._context: BrowserContext | None = None
+        self._lease: Lease | None = None
         self._tabs: list[Tab] = []
         self._at = 0
         self._opened: asyncio.Queue[Page] = asyncio.Queue()
         self._offsets: dict[tuple[int, str], int] = {}
-        self._tree = Tree()
+        self._tree: Tree | None = None
         self._first = "/"
         self._notices: list[str] = []
+        self._unread = 0
+
+    @property
+    def lease(self) -> Lease:
+        """What the visitor has of the browser, from `open` to `close`."""
+        if self._lease is None:
+            raise EnvFailure("nothing is open")
+        return self._lease
 
     @property
     def tab(self) -> Tab:
         """The one in front."""
         return self._tabs[self._at]
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the page in front does not answer, or has crashed."""
+        return self._unread > 0
 
     @property
     def url(self) -> str:
@@ -74,7 +95,7 @@ class ChromiumBrowser:
 
     @property
     def note(self) -> str:
-        """What the page notes for whoever trusts it: the attribute `data-note` of its root."""
+        """The attribute `data-note` of the page's root, for pages that are trusted."""
         return self.tab.seen.get("note", "")
 
     @property
@@ -84,8 +105,9 @@ class ChromiumBrowser:
 
     @property
     def lines(self) -> list[str]:
-        """The whole page, as the view has it."""
-        return self._tree.lines if self.view == "axtree" else self.tab.seen["lines"]
+        """All lines of the page, as the view has it. A page that is too large or too slow for its accessibility tree is
+        shown by its elements."""
+        return self.tab.seen["lines"] if self._tree is None else self._tree.lines
 
     def text(self) -> str:
         """The window over the open page."""
@@ -104,20 +126,25 @@ class ChromiumBrowser:
 
     async def open(self, url: str) -> str | None:
         """Goes to an address (full, or a path) in a new context; `home` comes back to it."""
-        if self._context is None:
-            self._context = await self.host.lease(self.reach)
-            self._context.on("page", self._on_page)
+        if self._lease is None:
+            self._lease = await self.host.lease(self.reach)
+            self._lease.context.on("page", self._on_page)
             await self._add_tab()
             self._first = url
         return await self.goto(url)
 
     async def goto(self, url: str) -> str | None:
         """Goes to an address that the task allows."""
-        full = urljoin(f"{self.url}" if self.url.startswith("http") else f"{self.origin}/", url.strip())
-        if urlsplit(full).scheme not in ("http", "https") or urlsplit(full).netloc.lower() not in self.reach.hosts:
+        try:
+            full = urljoin(self.url if self.url.startswith("http") else f"{self.origin}/", url.strip())
+        except ValueError:
+            return OUTSIDE
+        if not self.reach.allows(full):
             return OUTSIDE
         if full == self.url:  # the same address again takes its place
             self._offsets.pop((self._at, self.tab.seen["entry"]), None)
+        if self.is_unread:  # nothing could take its place in this tab
+            await self._leave_unread()
         error = await self.tab.go(full)
         await self._look()
         return f"the address did not open: {error}" if error else None
@@ -127,6 +154,8 @@ class ChromiumBrowser:
         return await self.goto(urljoin(f"{self.origin}/", self._first))
 
     async def back(self) -> str | None:
+        if self.is_unread:
+            return f"{UNREAD}; it can be left by goto or home"
         if not await self.tab.traverse(-1):
             return "there is no page before this one"
         return await self._look()
@@ -134,8 +163,10 @@ class ChromiumBrowser:
     async def scroll(self, down: bool) -> str | None:
         """Moves the window over the page's lines, and the page below the mouse."""
         at = self._offset + (self.window if down else -self.window)
-        async with trouble("scrolling"):
-            await self.tab.page.mouse.wheel(0, 600 if down else -600)
+        if not self.is_unread:
+            with suppress(PageFailure):
+                async with trouble("scrolling"):
+                    await self.tab.page.mouse.wheel(0, 600 if down else -600)
         refused = await self._look()
         if at < 0:
             return refused or "this is the top of the page"
@@ -146,19 +177,21 @@ class ChromiumBrowser:
 
     async def click(self, number: int) -> str | None:
         """Presses the left button on the element."""
-        return await self._point("click", number)
+        return await self._attempt(self._point("click", number))
 
     async def hover(self, number: int) -> str | None:
         """Puts the mouse over the element."""
-        return await self._point("hover", number)
+        return await self._attempt(self._point("hover", number))
 
     async def fill(self, number: int, words: str) -> str | None:
         """Types words into a text field, in place of what is in it; clicks it before where it has not the focus."""
-        error = await self._put(number, words)
-        return error or await self._look()
+        return await self._attempt(self._put(number, words)) or await self._look()
 
     async def type(self, number: int, words: str) -> str | None:
         """Types words into a text field and presses Enter."""
+        return await self._attempt(self._type(number, words))
+
+    async def _type(self, number: int, words: str) -> str | None:
         if error := await self._put(number, words):
             return error
         idle = await self._call("enter", number)
@@ -170,7 +203,7 @@ class ChromiumBrowser:
 
     async def select(self, number: int, option: str) -> str | None:
         """Chooses an option by its label, else by its value; case does not count."""
-        return await self._on(number, "select", option) or await self._look()
+        return await self._attempt(self._on(number, "select", option)) or await self._look()
 
     async def wait(self) -> str | None:
         """Looks again."""
@@ -206,73 +239,33 @@ class ChromiumBrowser:
     async def evaluate(self, expression: str) -> Any:
         """The value of an expression among the page's own scripts: for pages that are trusted, and for evaluators."""
         async with trouble("the page's program failed"):
-            return await self.tab.page.evaluate(expression)
+            return well_formed(await self.tab.page.evaluate(expression))
 
-    @asynccontextmanager
-    async def aside(self, url: str = "") -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        """Runs an evaluator's JavaScript on the page in front or, for an address, on a page of its own. What is run
-        gives None where it raises."""
-        from playwright.async_api import Error
-
-        if self._context is None:
-            raise EnvFailure("nothing is open")
-        async with trouble(f"{url} could not be opened"):
-            page = await self._context.new_page() if url else self.tab.page
-
-        async def run(function: str, *argument: Any) -> Any:
-            with suppress(Error, TimeoutError):
-                async with asyncio.timeout(ARRIVE):
-                    return await page.evaluate(function, *argument)
-
-        try:
-            if url:
-                async with trouble(f"{url} could not be opened"):
-                    await self._opened.get()
-                    await page.goto(url, wait_until="load", timeout=1000 * ARRIVE)
-            yield run
-        finally:
-            if url:
-                await page.close()
+    def aside(self, url: str = "") -> AbstractAsyncContextManager[Run]:
+        """Runs an evaluator's JavaScript on the page in front or, for an address, on a page of its own. The result is
+        None where it raises."""
+        return aside(self.lease.context, self._opened, url) if url else on_page(self.tab.page)
 
     async def call(self, method: str, url: str, data: Any = None, headers: Mapping[str, str] = {}) -> tuple[int, bytes]:
-        """Status and body of the answer to a request from outside of any page, with the visitor's cookies. It goes past
-        the browser, whose own requests would go through its proxy.
-
-        Raises:
-            EnvFailure: the address is outside of what may be contacted, or there was no answer.
-        """
-        import httpx2
-
-        if self._context is None:
-            raise EnvFailure("nothing is open")
-        if urlsplit(url).netloc.lower() not in self.reach.network:
-            raise EnvFailure(f"{url} could not be called: {OUTSIDE}")
-        async with trouble(f"the cookies of {url} could not be read"):
-            cookies = {c["name"]: c["value"] for c in await self._context.cookies(url)}  # pyright: ignore
-        try:
-            async with httpx2.AsyncClient(trust_env=False, timeout=ARRIVE, cookies=cookies) as client:
-                answer = await client.request(method, url, json=data, headers=dict(headers))
-        except httpx2.HTTPError as e:
-            raise EnvFailure(f"{url} could not be called: {type(e).__name__} {e}") from e
-        return answer.status_code, answer.content
+        """See `outside.call`."""
+        return await call(self.lease, method, url, data, headers)
 
     async def fetch(self, path: str) -> tuple[int, bytes]:
         """Status and body of a GET with the visitor's cookies; the open page and the history stay as they are."""
         url = urljoin(f"{self.origin}/", path)
-        if (app := self.reach.gateway.apps.get(urlsplit(url).netloc)) is None:
+        if (app := self.reach.apps.get(urlsplit(url).netloc)) is None:
             return await self.call("GET", url)
-        if self._context is None:
-            raise EnvFailure("nothing is open")
         async with trouble(f"{path} could not be fetched"):
-            cookies = [(c["path"], c["name"], c["value"]) for c in await self._context.cookies(url)]  # pyright: ignore
+            found = await self.lease.context.cookies(url)
+        cookies = [(c["path"], c["name"], c["value"]) for c in found]  # pyright: ignore
         return await TextBrowser(app, self.origin, cookies=cookies).fetch(path)
 
     async def close(self) -> None:
         """Gives the context back."""
-        if self._context is not None:
-            context, self._context = self._context, None
-            context.remove_listener("page", self._on_page)
-            await self.host.give_back(self.reach, context, whole=not any(t.failed for t in self._tabs))
+        if self._lease is not None:
+            lease, self._lease = self._lease, None
+            lease.context.remove_listener("page", self._on_page)
+            await self.host.give_back(lease, in_order=not (self.is_unread or any(t.failed for t in self._tabs)))
             self._tabs = []
 
     @property
@@ -286,44 +279,86 @@ class ChromiumBrowser:
         return self.tab.seen["url"], self.tab.seen["entry"], self.tab.seen["changes"]
 
     async def _add_tab(self) -> None:
-        if self._context is None:
-            raise EnvFailure("nothing is open")
         async with trouble("a tab could not be opened"):
-            page = await self._context.new_page()
-            await self._opened.get()  # the context tells of this one, too
+            page = await self.lease.context.new_page()
+            await self._opened.get()  # the context announces this one, too
             if self.script:
                 await page.add_init_script(self.script)
             self._tabs.append(await Tab.attach(page))
         self._at = len(self._tabs) - 1
 
+    async def _leave_unread(self) -> None:
+        """Opens an empty tab in the place of the one in front, whose page cannot be read."""
+        left, at = self._tabs.pop(self._at), self._at
+        await self._add_tab()
+        self._tabs.insert(at, self._tabs.pop())
+        self._at = at
+        with suppress(PageFailure):
+            async with trouble("a tab could not be closed", OPENS):
+                await left.page.close()
+
+    async def _attempt(self, action: Coroutine[Any, Any, str | None]) -> str | None:
+        """Does an action on a page. One that the page hinders from being done costs a step, not the episode."""
+        try:
+            return await action
+        except PageFailure:
+            if self._unread >= PATIENCE or not self.lease.chromium.runs:
+                raise
+            await self._look()
+            return UNREAD if self.is_unread else "the page did not answer in time"
+
     async def _look(self) -> str | None:
         """Reads the page in front, which is one that was just opened in a new tab. What was refused, in words."""
-        refused = await self.tab.look(self.reach.hosts)
+        refused = await self._read()
         windows, self.tab.windows = self.tab.windows, 0
-        for _ in range(windows):
-            with suppress(TimeoutError, EnvFailure):  # a window that is blocked never comes
-                async with asyncio.timeout(OPENS):
+        with suppress(PageFailure):  # a window that is blocked never comes
+            async with trouble("the windows did not open", OPENS):
+                for _ in range(min(windows, MAX_TABS)):
                     page = await self._opened.get()
-                if len(self._tabs) >= MAX_TABS:
-                    await page.close()
-                    continue
-                async with trouble("a tab could not be opened"):
+                    if len(self._tabs) >= MAX_TABS:
+                        await page.close()
+                        continue
                     self._tabs.append(await Tab.attach(page))
-                self._at = len(self._tabs) - 1
-                refused = await self.tab.look(self.reach.hosts) or refused
+                    self._at = len(self._tabs) - 1
+        if windows:
+            refused = await self._read() or refused
         self._notices, self.tab.notices = self.tab.notices, []
         self._tabs = [t for t in self._tabs if not t.page.is_closed()] or self._tabs
         self._at = min(self._at, len(self._tabs) - 1)
-        if self.view == "axtree":
-            self._tree = await Tree.read(self.tab.cdp)
+        self._tree = None
+        if self.view == "axtree" and not self.is_unread and self.tab.seen["nodes"] < MAX_NODES:
+            with suppress(PageFailure):
+                self._tree = await Tree.read(self.tab.cdp)
         return OUTSIDE if refused else None
+
+    async def _read(self) -> str:
+        """Has the tab in front read its page; what was refused. A page that cannot be read is shown as one line.
+
+        Raises:
+            PageFailure: the browser ended, or this was the last of `PATIENCE` looks.
+        """
+        try:
+            refused = await self.tab.look(self.reach.sites)
+        except PageFailure as e:
+            if not self.lease.chromium.runs:
+                raise PageFailure("browser ended", str(e)) from e
+            self._unread += 1
+            unread.add(e.cause, site_of(self.tab.page.url))
+            if self._unread >= PATIENCE:
+                raise PageFailure(e.cause, f"{e}, {PATIENCE} times in a row") from e
+            self.tab.seen |= {"lines": [UNREAD], "title": "", "url": self.tab.page.url, "status": 0, "note": ""}
+            return ""
+        self._unread = 0
+        return refused
 
     async def _call(self, name: str, *arguments: Any) -> Any:
         return await self.tab.ask(f"longstride.{name}({', '.join(map(json.dumps, arguments))})")
 
     async def _on(self, number: int, name: str, *arguments: Any) -> Any:
         """Calls a function of `look.js` on an element: where it is, or what is wrong with it."""
-        if self.view == "axtree":
+        if self.is_unread:
+            return UNREAD
+        if self._tree is not None:
             nodes = self._tree.nodes
             if not 1 <= number <= len(nodes):
                 return f"there is no element [{number}]; this page has {f'1 to {len(nodes)}' if nodes else 'none'}"

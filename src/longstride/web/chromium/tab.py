@@ -1,7 +1,8 @@
 """A tab of Chromium and the isolated world in which its documents are read.
 
-What always holds: what is asked is answered by the document that is open when nothing leaves it any more; waiting ends
-by events or at a deadline, never by sleeping; a tab that crashed or does not answer raises `EnvFailure`.
+What always holds: a question is answered by the document that is open when nothing leaves it any more; waiting ends by
+events or at a deadline, never by sleeping; a page that does not stand still in time is stopped and read as it is; one
+that does not answer even then, or that crashed, raises `PageFailure`; text from the page has no lone surrogates.
 """
 
 import asyncio
@@ -10,8 +11,8 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from longstride.core.errors import EnvFailure
-from longstride.web.chromium.host import trouble
+from longstride.envs.sites.cleaning import clean, well_formed
+from longstride.web.chromium.failures import PageFailure, trouble
 from longstride.web.chromium.keys import strokes
 
 if TYPE_CHECKING:
@@ -21,13 +22,19 @@ WORLD = "longstride"
 SCRIPT = files("longstride.web.chromium").joinpath("look.js").read_text(encoding="utf-8")
 STILL = 1000
 """Milliseconds after which a page that never stands still is read as it is."""
-ARRIVE = 10.0
+LOOK = 12.0
+"""Seconds that a page has for standing still and being read, before it is stopped."""
+STOPPED = 3.0
+"""Seconds that a page has for being read once it was stopped."""
+ARRIVE = 8.0
 """Seconds that a document has for arriving."""
 FETCHES = 3.0
 """Seconds that what a page fetches is waited for."""
 HOPS = 20
 """Documents that may follow each other without the visitor's doing."""
 WAITED_FOR = ("XHR", "Fetch", "Script", "Stylesheet")
+NOTICES = 10
+"""Dialogs of one look that are shown."""
 
 
 class Tab:
@@ -39,9 +46,9 @@ class Tab:
         self.failed = ""
         """Why the tab can be used no more."""
         self.notices: list[str] = []
-        """What dialogs said since the last look; alerts are accepted, questions dismissed."""
+        """The texts of dialogs since the last look; alerts are accepted, questions dismissed."""
         self.seen: dict[str, Any] = {"lines": [], "title": "", "url": page.url, "status": 0, "entry": "", "changes": 0}
-        """What `longstride.look` told last."""
+        """What `longstride.look` answered last."""
         self.windows = 0
         """Windows that the page has opened since the last look."""
         self._frame = frame
@@ -78,40 +85,75 @@ class Tab:
         )
         return tab
 
-    async def look(self, hosts: list[str]) -> str:
-        """Waits until the page stands still and reads it into `seen`; the host that the page was refused, or ""."""
-        refused = ""
-        for _ in range(HOPS):
-            look = asyncio.ensure_future(self._ask(f"longstride.look({json.dumps(hosts)}, {STILL})", again=True))
-            try:
-                if not (await asyncio.wait({look}, timeout=ARRIVE))[0]:  # no answer while a document is awaited
-                    with suppress(EnvFailure):
-                        async with trouble("the document that does not arrive could not be given up"):
-                            await self.cdp.send("Page.stopLoading")
-                told, world = await look
-            finally:
-                look.cancel()
-            refused = refused or told["refused"]
-            if told["leaving"]:
-                await self._wait_for_document(world)
-            elif self._fetching:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(FETCHES):
-                        await self._quiet.wait()
-                self._fetching.clear()
-            else:
-                self.seen = told
-                return refused
-        raise EnvFailure(f"{self.page.url} sends its visitor on without end")
+    async def look(self, sites: list[str]) -> str:
+        """Waits until the page stands still and reads it into `seen`; the site that the page was refused, or "".
+
+        Raises:
+            PageFailure: the tab crashed, or the page does not answer.
+        """
+        reason, refused = f"it was stopped after {LOOK:g} s", ""
+        try:
+            async with asyncio.timeout(LOOK):
+                for _ in range(HOPS):
+                    seen, refused = await self._look_once(f"longstride.look({json.dumps(sites)}, {STILL})", refused)
+                    if seen is not None:
+                        self.seen = seen
+                        return refused
+                reason = "it sends its visitor on without end"
+        except (TimeoutError, PageFailure):
+            if self.failed:
+                raise PageFailure("tab crashed", self.failed) from None
+        self.seen = await self._read_stopped(f"longstride.read({json.dumps(sites)})")
+        self.seen["lines"].append(f"the page was cut here: {reason}")
+        return refused or self.seen["refused"]
+
+    async def _look_once(self, expression: str, refused: str) -> tuple[dict[str, Any] | None, str]:
+        """What is seen where nothing leaves the document any more, else None; and what was refused so far."""
+        look = asyncio.ensure_future(self._ask(expression, again=True))
+        try:
+            if not (await asyncio.wait({look}, timeout=ARRIVE))[0]:  # no answer while a document is awaited
+                await self._try("Page.stopLoading")
+            seen, world = await look
+        finally:
+            look.cancel()
+        refused = refused or seen["refused"]
+        if seen["leaving"]:
+            await self._wait_for_document(world)
+        elif self._fetching:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FETCHES):
+                    await self._quiet.wait()
+            self._fetching.clear()
+        else:
+            return seen, refused
+        return None, refused
+
+    async def _read_stopped(self, expression: str) -> dict[str, Any]:
+        """What is seen after loading and scripts were stopped. A stop that finds no script running stops the next one,
+        which may be ours: so there are two tries."""
+        await self._try("Page.stopLoading")
+        await self._try("Runtime.terminateExecution")
+        for _ in range(2):
+            with suppress(TimeoutError, PageFailure):
+                async with asyncio.timeout(STOPPED):
+                    return (await self._ask(expression, again=True))[0]
+        raise PageFailure("tab crashed" if self.failed else "no answer", f"{self.page.url[:200]} cannot be read")
+
+    async def _try(self, method: str) -> None:
+        """Sends a command that may remain without an answer."""
+        with suppress(PageFailure):
+            async with trouble(method, STOPPED):
+                await self.cdp.send(method)
 
     async def ask(self, expression: str) -> Any:
         """The value of an expression in the isolated world.
 
         Raises:
-            EnvFailure: the tab crashed, the document went away, or there was no answer.
+            PageFailure: the tab crashed, the document went away, or there was no answer.
         """
         self._stayed.clear()
-        return (await self._ask(expression, again=False))[0]
+        async with trouble(f"{self.page.url[:200]} did not answer"):
+            return (await self._ask(expression, again=False))[0]
 
     async def adopt(self, node: int, number: int) -> None:
         """Makes a node of the accessibility tree (its backend id) element `number` until the next look."""
@@ -145,9 +187,15 @@ class Tab:
         world, given = self._world, {}
         self._stayed.clear()
         self._forget_world()
-        async with trouble(f"{url} could not be opened"):
-            given = await self.cdp.send("Page.navigate", {"url": url})
-        error = given.get("errorText", "")
+        try:
+            async with trouble(f"{url[:200]} could not be opened", ARRIVE):
+                given = await self.cdp.send("Page.navigate", {"url": url})
+            error = given.get("errorText", "")
+        except PageFailure as e:
+            if e.cause != "no answer":
+                raise
+            await self._try("Page.stopLoading")
+            error = f"no answer within {ARRIVE:g} s"
         if error or not given.get("loaderId"):
             self._stayed.set()
         await self._wait_for_document(world)
@@ -172,23 +220,22 @@ class Tab:
         from playwright.async_api import Error
 
         asked = {"expression": expression, "awaitPromise": True, "returnByValue": True}
-        async with trouble(f"{self.page.url} did not answer"):
-            while True:
-                await self._arrived.wait()
-                if self.failed:
-                    raise EnvFailure(f"{self.failed} at {self.seen['url']}")
-                world = self._world
-                try:
-                    given = await self.cdp.send("Runtime.evaluate", {**asked, "contextId": world})
-                except Error:
-                    if self.failed or not again:
-                        raise
-                    if self._world == world:  # this error comes before the news of the document's end
-                        self._forget_world()
-                    continue
-                if "exceptionDetails" in given:
-                    raise EnvFailure(f"the page could not be read: {str(given['exceptionDetails'])[:300]}")
-                return given["result"].get("value"), world
+        while True:
+            await self._arrived.wait()
+            if self.failed:
+                raise PageFailure("tab crashed", f"{self.failed} at {self.seen['url'][:200]}")
+            world = self._world
+            try:
+                given = await self.cdp.send("Runtime.evaluate", {**asked, "contextId": world})
+            except Error as e:
+                if self.failed or not again:
+                    raise PageFailure("other", f"{self.page.url[:200]} did not answer: {str(e)[:200]}") from e
+                if self._world == world:  # this error comes before the news of the document's end
+                    self._forget_world()
+                continue
+            if "exceptionDetails" in given:
+                raise PageFailure("other", f"the page could not be read: {str(given['exceptionDetails'])[:300]}")
+            return well_formed(given["result"].get("value")), world
 
     async def _wait_for_document(self, old: int) -> None:
         """Waits for the document that replaces the one of world `old`, or until it is clear that none does."""
@@ -203,8 +250,9 @@ class Tab:
         if not self._arrived.is_set() and old:
             self._world = old
             self._arrived.set()
-            with suppress(EnvFailure):
-                await self._ask("longstride.stay()", again=True)
+            with suppress(TimeoutError, PageFailure):
+                async with asyncio.timeout(STOPPED):
+                    await self._ask("longstride.stay()", again=True)
 
     def _on_world(self, event: dict[str, Any]) -> None:
         context = event["context"]
@@ -240,6 +288,7 @@ class Tab:
             self._stayed.set()
 
     async def _on_dialog(self, dialog: "Dialog") -> None:
-        self.notices.append(f"{dialog.type}: {' '.join(dialog.message.split())[:200]}")
+        if len(self.notices) < NOTICES:
+            self.notices.append(f"{dialog.type}: {clean(dialog.message[:2000])[:200]}")
         with suppress(Exception):  # the page may be gone by now
             await (dialog.accept() if dialog.type in ("alert", "beforeunload") else dialog.dismiss())

@@ -1,21 +1,20 @@
-"""A reward for tasks that take a reader: a language model is asked what the task's evaluator wants to know.
+"""A reward for tasks that need a reader: a language model answers the questions of the task's evaluator.
 
-What always holds: a verdict rests on one option for every question, chosen by more than half of the votes; where that
-is not to be had the trajectory is failed (`JudgeFailure`), never rewarded with 0; a task that needs no judge gets the
-verdict of `evaluators.judge` and nobody is asked. What is asked and what the replies are worth is `judging.rubric`'s,
-which also sees to it that neither an answer nor a page can end its quotation and speak for the prompt.
+What always holds: a verdict has one option for every question, chosen by more than half of the votes; without such a
+majority the trajectory is failed (`JudgeFailure`) and never rewarded with 0; a task that needs no judge gets the
+verdict of `evaluators.judge`, and nothing is asked. `web.judging.rubric` makes the questions and reads the replies.
 """
 
 import asyncio
 from collections import Counter
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from longstride.core.errors import JudgeFailure
-from longstride.core.task import Task
-from longstride.rewards.evaluators import Verdict
-from longstride.rewards.task_reward import Reward
+from longstride.core.numbers import Count
+from longstride.core.trajectory import Trajectory
+from longstride.rewards import Reward, Verdict, judged, unjudged
 from longstride.web.judging.judges import OpenAIJudge
 from longstride.web.judging.rubric import Question, decide, questions
 
@@ -31,33 +30,41 @@ class JudgedReward(Reward):
 
     judge: OpenAIJudge
     """Who is asked."""
-    votes: Annotated[int, Field(ge=1), AfterValidator(_odd)] = 1
-    """Replies to every question. More than one tell something where the judge's temperature is not 0; evidence then
-    has the options of all as `votes`."""
+    votes: Annotated[Count, AfterValidator(_odd)] = 1
+    """Replies to every question. More than one are useful where the judge's temperature is not 0; evidence then has
+    the options of all of them as `votes`."""
 
-    async def __call__(self, task: Task, answer: str | None, state: dict[str, Any], seed: int) -> Verdict:
-        """Asks all questions at once and decides. The seed moves only the waits between retries.
+    def needs_state(self, trajectory: Trajectory) -> bool:
+        return judged(trajectory)
+
+    async def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
+        """Asks all questions at once and decides. The seed decides only the waits between retries.
 
         Raises:
             TaskError: the task's evaluator is malformed.
             JudgeFailure: a question without a verdict.
             ConfigError: as `OpenAIJudge.ask`.
         """
+        if not judged(trajectory):
+            return unjudged(trajectory)
+        task, answer = trajectory.task, trajectory.answer
         asked = questions(task, answer, state)
         try:
             async with asyncio.TaskGroup() as group:
                 ballots = {
                     q.key: [group.create_task(self._choice(q, seed, vote)) for vote in range(self.votes)] for q in asked
                 }
-        except ExceptionGroup as failed:  # one trouble is enough, and the others have been cancelled
+        except ExceptionGroup as failed:  # one is enough; the others have been cancelled
             raise failed.exceptions[0] from None
         votes = {key: [ballot.result() for ballot in ballots[key]] for key in ballots}
         verdict = decide(task, answer, state, {key: _majority(key, options) for key, options in votes.items()})
-        return Verdict(verdict.reward, verdict.success, evidence=verdict.evidence | {"votes": votes}) if self.votes > 1 and votes else verdict
+        if self.votes > 1 and votes:
+            verdict.evidence["votes"] = votes
+        return verdict
 
     async def _choice(self, question: Question, seed: int, vote: int) -> str:
-        """The option of one reply. A reply without one is asked for again, once, with the last line repeated: to the
-        same words a greedy model would say the same."""
+        """The option of one reply. If a reply has none, the question is asked once more with its last line repeated: a
+        greedy model would give the same reply to the same words."""
         reply = await self.judge.ask(question.text, seed, vote)
         option = question.read(reply)
         if option is None:

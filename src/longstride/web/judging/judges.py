@@ -1,13 +1,12 @@
 """A judge: a language model behind an OpenAI-compatible address (`POST URL/chat/completions`), asked one prompt at a
 time.
 
-What always holds: whatever goes wrong is a `JudgeFailure` and never a reply; a question waits without holding up the
-event loop, and gives up at once when it is cancelled; the key is read from the environment when it is needed and is
-taken out of everything that is kept, logged or raised; what a server sends is untrusted: bounded, parsed, and no more.
-A prompt whose reply is in the cache is not sent again, and of equal prompts asked at once only one is sent.
+What always holds: anything that goes wrong is a `JudgeFailure` and never a reply; a question does not block the event
+loop, and ends at once when it is cancelled; the key is read from the environment when it is needed and is taken out of
+everything that is kept, logged or raised; what a server sends is untrusted: it is bounded and parsed, and no more. A
+prompt whose reply is in the cache is not sent again, and of equal prompts asked at once only one is sent.
 
-What it does not do: understand a reply (`web.judging.rubric` does), stream, or follow redirects, which could carry the key
-elsewhere.
+What it does not do: interpret a reply (`web.judging.rubric` does), stream, or follow redirects.
 """
 
 import asyncio
@@ -15,25 +14,23 @@ import functools
 import hashlib
 import json
 import logging
-import re
 import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from weakref import WeakValueDictionary
 
 from pydantic import Field
 
+from longstride.core import http
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, JudgeFailure
-from longstride.core.http import Address, key_in, tls
+from longstride.core.http import Address, HTTPResponse, key_in, without_key
+from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.core.seeds import stream
 
-FIRST_WAIT = 1.0
-"""Seconds before the first retry; each further one waits twice as long."""
-LONGEST_WAIT = 20.0
-"""Seconds that a retry waits at most, whatever a server asks for."""
+if TYPE_CHECKING:
+    import httpx2
+
 LARGEST_REPLY = 1 << 18
 """Bytes of a response; a thousand tokens of reply are some five thousand."""
 
@@ -49,15 +46,15 @@ class OpenAIJudge(Component):
     """The model's name, as the server knows it."""
     key_env: str | None = None
     """Name of the environment variable that holds the key; a server of one's own mostly needs none."""
-    timeout: Annotated[float, Field(gt=0)] = 30.0
+    timeout: Positive = 30.0
     """Seconds for one request, from connecting to the last byte."""
-    retries: Annotated[int, Field(ge=0)] = 3
+    retries: CountOrZero = 3
     """How often a request is sent again that was not answered, or was answered by status 429 or 5xx."""
-    max_tokens: Annotated[int, Field(ge=1)] = 1024
+    max_tokens: Count = 1024
     """Tokens of a reply, its reasons included."""
-    temperature: Annotated[float, Field(ge=0)] = 0.0
+    temperature: Weight = 0.0
     """0 is greedy: the same question gets the same verdict, as far as the server is deterministic."""
-    concurrency: Annotated[int, Field(ge=1)] = 8
+    concurrency: Count = 8
     """Requests that are under way at once."""
     cache: str | None = None
     """File of replies, a JSON line each (`key`, `reply`); made when it is not there."""
@@ -69,7 +66,7 @@ class OpenAIJudge(Component):
         """The model's reply to a prompt.
 
         Args:
-            prompt: the whole question, sent as one message of the user (not every chat template has a system role).
+            prompt: the question, sent as one message of the user (not every chat template has a system role).
             seed: of the jitter between retries; the reply does not depend on it.
             vote: which of several replies to the same prompt; the server samples by it where the temperature is not 0.
 
@@ -97,50 +94,35 @@ class OpenAIJudge(Component):
         return replies[key]
 
     async def _request(self, body: dict[str, Any], seed: int, key: str) -> str:
-        """Sends until there is a reply. Waits are halved at random, by the seed, so that those who failed together do
-        not come again together."""
-        import httpx2
-
-        jitter = stream(seed, "judge", key)
+        """Sends until there is a reply."""
         places = _traffic().places.setdefault(self, asyncio.Semaphore(self.concurrency))
-        async with httpx2.AsyncClient(verify=tls(), timeout=None, headers=self._headers()) as client:
-            for attempt in range(self.retries + 1):
-                wait = min(LONGEST_WAIT, FIRST_WAIT * 2**attempt) * (0.5 + jitter.random() / 2)
-                try:
-                    async with places:
-                        status, headers, text = await self._send(client, body)
-                except TimeoutError:
-                    trouble = f"nothing came within {self.timeout:g} s"
-                except httpx2.TransportError as e:
-                    trouble = self._hide(str(e) or type(e).__name__)
-                else:
-                    if status != 429 and status < 500:
-                        return self._reply(status, headers, text)
-                    trouble = f"status {status}"
-                    wait = _retry_after(headers) or wait
-                if attempt < self.retries:
-                    await asyncio.sleep(wait)
+        async with http.client(self._key()) as client:
+
+            async def send() -> HTTPResponse:
+                async with places:
+                    return await self._send(client, body)
+
+            came = await http.retry(send, self.retries, stream(seed, "judge", key))
+        if isinstance(came, HTTPResponse) and not came.is_busy:
+            return self._reply(came)
+        if isinstance(came, HTTPResponse):
+            trouble = f"status {came.status}"
+        elif isinstance(came, TimeoutError):
+            trouble = f"nothing came within {self.timeout:g} s"
+        else:
+            trouble = self._hide(str(came) or type(came).__name__)
         sent = self.retries + 1
         raise self._failure(f"{trouble} (request {sent} of {sent}); look after the server, or raise timeout or retries")
 
-    async def _send(self, client: Any, body: dict[str, Any]) -> tuple[int, Mapping[str, str], str | None]:
-        """One request: status, headers and text, None where that is larger than `LARGEST_REPLY`. What came of it is
-        put into the transcript, even where the request is cancelled."""
+    async def _send(self, client: "httpx2.AsyncClient", body: dict[str, Any]) -> HTTPResponse:
+        """One request. What came of it is put into the transcript, even where the request is cancelled."""
         line: dict[str, Any] = {"request": body, "error": "cancelled"}
         began = time.monotonic()
         try:
-            async with asyncio.timeout(self.timeout):
-                # encoded here: ASCII carries the lone surrogates that a page may hold
-                request = client.stream("POST", f"{self.url}/chat/completions", content=json.dumps(body).encode())
-                async with request as response:
-                    data = bytearray()
-                    async for chunk in response.aiter_raw(4096):
-                        data += chunk
-                        if len(data) > LARGEST_REPLY:
-                            break
-            text = self._hide(data.decode(errors="replace")) if len(data) <= LARGEST_REPLY else None
-            line = {"request": body, "status": response.status_code, "response": text}
-            return response.status_code, response.headers, text
+            answer = await http.post(client, f"{self.url}/chat/completions", body, self.timeout, LARGEST_REPLY)
+            text = self._hide(answer.text) if answer.body is not None else None
+            line = {"request": body, "status": answer.status, "response": text}
+            return answer
         except Exception as e:
             line["error"] = self._hide(str(e) or type(e).__name__)
             raise
@@ -148,13 +130,15 @@ class OpenAIJudge(Component):
             if self.transcript is not None:
                 _append(self.transcript, line | {"seconds": round(time.monotonic() - began, 3)})
 
-    def _reply(self, status: int, headers: Mapping[str, str], text: str | None) -> str:
-        if text is None:
-            raise self._failure(f"a response of more than {LARGEST_REPLY} bytes with status {status}; look at url")
+    def _reply(self, answer: HTTPResponse) -> str:
+        if answer.body is None:
+            trouble = f"a response of more than {LARGEST_REPLY} bytes with status {answer.status}"
+            raise self._failure(f"{trouble}; look at url")
+        text = self._hide(answer.text)
         start = repr(text[:200])
-        if status != 200:
-            raise self._failure(f"status {status} with {start}; look at url, model and key_env")
-        media = headers.get("content-type", "nothing").partition(";")[0].strip().lower()
+        if answer.status != 200:
+            raise self._failure(f"status {answer.status} with {start}; look at url, model and key_env")
+        media = answer.headers.get("content-type", "nothing").partition(";")[0].strip().lower()
         if media != "application/json":
             raise self._failure(f"expected application/json, got {media[:60]!r} with {start}; look at url")
         try:
@@ -168,15 +152,8 @@ class OpenAIJudge(Component):
     def _key(self) -> str:
         return key_in(self.key_env, "judge.key_env")
 
-    def _headers(self) -> dict[str, str]:
-        key = self._key()
-        fixed = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
-        return fixed | ({"Authorization": f"Bearer {key}"} if key else {})
-
     def _hide(self, text: str) -> str:
-        """The text without the key: servers like to say which key they refuse."""
-        key = self._key()
-        return text.replace(key, "[key]") if key else text
+        return without_key(text, self._key())
 
     def _failure(self, trouble: str) -> JudgeFailure:
         return JudgeFailure(f"the judge {self.model!r} at {self.url}: {trouble}")
@@ -236,16 +213,3 @@ def _append(path: str, entry: dict[str, Any] | None = None) -> None:
             file.write(text + "\n")
     except OSError as e:
         raise ConfigError(f"judge: cannot write {path} ({e.strerror or e}); name another file") from e
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait (RFC 9110, section 10.2.3: a number or a date), at most `LONGEST_WAIT`."""
-    text = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"\d{1,9}", text):
-        seconds = float(text)
-    else:
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return min(max(seconds, 0.0), LONGEST_WAIT)

@@ -1,13 +1,13 @@
 """Evaluators that need a reader of texts: what to ask a judge, and what its replies are worth.
 
-What always holds: nothing here asks anyone; `questions` and `decide` are pure, so the same episode and the same replies
-give the same verdict; where the checks that need no judge already say 0, nothing is asked. What a judge reads of the
-task, the agent and the pages stands between tags that it cannot close.
+What always holds: nothing here sends a request; `questions` and `decide` are pure functions, so the same episode and
+the same replies give the same verdict; where the checks that need no judge already decide for 0, there are no
+questions. Text of the task, the agent and the pages stands between tags that this text cannot close.
 
 | evaluator | reward 1 when |
 |---|---|
 | `{"type": "rubric", "groups": [...]}` | what was seen supports the answer, and the facts of every group hold; with `reference`, the answer means it as well (WebGym, arXiv 2601.02439: its evaluator) |
-| `{"type": "judged"}` | answer and last page do what the task says (WebVoyager, arXiv 2401.13919); with `golden` or `possible`, the judge is told the right answer, or one of them |
+| `{"type": "judged"}` | answer and last page do what the task says (WebVoyager, arXiv 2401.13919); with `golden` or `possible`, the judge is given the right answer, or one of them |
 | `string_match`, `program_html` with `fuzzy_match` | see `web.judging.webarena` |
 
 WebGym shows its judge screenshots and asks about each fact by itself, without the answer; here the judge reads text and
@@ -28,7 +28,7 @@ from longstride.web.benchmarks.webgym import groups_of
 from longstride.web.judging.webarena import GRADES, Ask, needs_judge, not_kept, program_html, string_match
 
 MAX_PAGES = 60_000
-"""Characters of what was seen that a question shows, the newest: some 15,000 tokens, so a judge of 32,000 has room."""
+"""Characters of what was seen that a question shows, the newest ones: some 15,000 tokens, of a context of 32,000."""
 _VERDICT = re.compile(r"verdict\s*:", re.IGNORECASE)
 
 
@@ -37,7 +37,7 @@ class Question:
     """What a judge is asked."""
 
     text: str
-    """The whole prompt; its last line says how the reply has to end."""
+    """The prompt; its last line says how the reply has to end."""
     key: str
     """Names the question among those of one episode; `decide` finds the reply by it."""
     options: tuple[str, ...]
@@ -45,8 +45,7 @@ class Question:
 
     def read(self, reply: str) -> str | None:
         """The option that a reply chooses: what follows its last `VERDICT:`, or all of it where there is none; None
-        where that is no option (the reply is worth nothing, it is not a verdict against the agent: ask again, or fail
-        the trajectory)."""
+        where that is no option (this is not a verdict against the agent: ask again, or fail the trajectory)."""
         said = _VERDICT.split(reply)[-1].strip(" \t\r\n*_`'\"[]().!").casefold()
         return next((option for option in self.options if said == option.casefold()), None)
 

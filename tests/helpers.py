@@ -1,0 +1,165 @@
+"""What many tests build (tasks, turns, episodes, plans, a policy small enough to train) and read of a run folder."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import LlamaForCausalLM
+
+from longstride.core.budget import Budget, StopReason
+from longstride.core.component import Component
+from longstride.core.task import Task
+from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
+from longstride.curriculum import BudgetSchedule, TaskCurriculum, Uniform
+from longstride.envs.base import TaskSource
+from longstride.models.chat import ChatFormat
+from longstride.models.load import Policy, make_policy
+from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
+from longstride.rollout import Plan, Planner, Stages, TrajectoryStore
+from longstride.run.checkpoint import latest_checkpoint
+
+SMALL = TinyConfig(width=32, layers=2, heads=2, kv_heads=1, ffn=64, context=128)
+"""A model that a test can train in a second."""
+TIMES = ("seconds", "tokens_per_second", "rollout_seconds", "train_seconds")
+"""Fields of metrics rows that no two runs share."""
+
+
+def make_task(name: str = "t", **fields: Any) -> Task:
+    """A task of no world in particular."""
+    return Task(**{"id": name, "source": "s", "goal": "g", "start": "/", **fields})
+
+
+def make_turn(ids: Iterable[int] = (1,), prompt: Iterable[int] = (0,), **fields: Any) -> Turn:
+    """A turn whose `ids` were sampled after `prompt` by version 0, each with log-probability -1."""
+    ids = list(ids)
+    values: dict[str, Any] = {
+        "behaviour_logprobs": [-1.0] * len(ids), "versions": [0] * len(ids), "observation": "page", "text": "text",
+    }  # fmt: skip
+    return Turn(list(prompt), ids, **(values | fields))
+
+
+def make_trajectory(turns: int | Sequence[Turn] = 1, reward: float = 0.0, **fields: Any) -> Trajectory:
+    """An episode that its environment ended, of so many turns of one token; a success where `reward` is positive."""
+    turns = [make_turn(prompt=[k]) for k in range(turns)] if isinstance(turns, int) else list(turns)
+    values = {
+        "task": make_task(), "ordinal": 0, "seed": 0, "budget": Budget(), "stop": StopReason.ENV_ENDED,
+        "success": reward > 0,
+    }  # fmt: skip
+    return Trajectory(turns=turns, reward=reward, **(values | fields))
+
+
+def played(plan: Plan, ids: Iterable[int] = (), reward: float = 0.0, **fields: Any) -> Trajectory:
+    """The answered episode of a plan: one turn of `ids` after what the plan begins with."""
+    turn = make_turn(ids, plan.prefix, given=len(plan.prefix))
+    values = {
+        "task": plan.task, "ordinal": plan.ordinal, "seed": plan.seed, "budget": plan.budget, "group": plan.group,
+        "iteration": plan.iteration, "role": plan.role, "stop": StopReason.ANSWERED,
+    }  # fmt: skip
+    return make_trajectory([turn], reward, **(values | fields))
+
+
+def run_stages(stages: Stages, play: Callable[[Plan], Trajectory]) -> tuple[list[list[Plan]], list[Trajectory]]:
+    """Sends back what `play` makes of the plans of each stage; the plans by stage, and what is returned."""
+    plans, stage = [], next(stages)
+    while True:
+        plans.append(list(stage))
+        try:
+            stage = stages.send([play(plan) for plan in stage])
+        except StopIteration as e:
+            return plans, e.value
+
+
+class Collected:
+    """An `Experience` of these episodes, without models."""
+
+    critic = None
+
+    def __init__(self, trajectories: Sequence[Trajectory] = ()) -> None:
+        self.trajectories = list(trajectories)
+        self.kept: dict[str, dict[str, Any]] = {}
+        """What each component keeps, by its name."""
+
+    @property
+    def records(self) -> list[EpisodeRecord]:
+        return [t.record() for t in self.trajectories]
+
+    def read(self, records: Sequence[EpisodeRecord]) -> list[Trajectory]:
+        by_ordinal = {t.ordinal: t for t in self.trajectories}
+        return [by_ordinal[record.ordinal] for record in records]
+
+    def memory(self, owner: Component) -> dict[str, Any]:
+        return self.kept.setdefault(owner.type_name(), {})
+
+    def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
+        raise AssertionError("nothing asks for log-probabilities here")
+
+    def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
+        raise AssertionError("nothing asks for openings here")
+
+
+def make_planner(
+    source: TaskSource,
+    iteration: int = 1,
+    first: int = 0,
+    episodes: int = 8,
+    size: int = 4,
+    seed: int = 0,
+    budget: Budget | BudgetSchedule | None = None,
+    chat: Any = None,
+    experience: Any = None,
+    curriculum: TaskCurriculum | None = None,
+) -> Planner:
+    """A planner of tasks of `source`, each under the same budget unless that is a schedule."""
+
+    def budget_of(task: Task) -> Budget:
+        return budget.at(iteration, task.difficulty) if isinstance(budget, BudgetSchedule) else budget or Budget()
+
+    past, choice = experience or Collected(), curriculum or Uniform()
+    return Planner(source, choice, past, budget_of, chat, seed, iteration, first, episodes, size)
+
+
+def tiny_model(vocabulary: int = 64, seed: int = 0, shape: TinyConfig = SMALL) -> LlamaForCausalLM:
+    """A model from scratch."""
+    return build_model(shape, vocabulary, seed)
+
+
+def tiny_policy(*texts: str, seed: int = 0, shape: TinyConfig = SMALL) -> Policy:
+    """A policy from scratch that knows the words of these texts."""
+    tokenizer = build_tokenizer(texts)
+    return make_policy("tiny", build_model(shape, len(tokenizer), seed), tokenizer)
+
+
+def word_chat(*texts: str) -> ChatFormat:
+    """A chat format in which each word of these texts is a token."""
+    return ChatFormat(build_tokenizer(texts))
+
+
+def rows_of(run: Path, kind: str = "", times: bool = False) -> list[dict[str, Any]]:
+    """The metrics rows of a run folder (of one kind, if given), without their times unless these are wanted."""
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    kept = [row for row in rows if not kind or row["kind"] == kind]
+    return kept if times else [{k: v for k, v in row.items() if k not in TIMES} for row in kept]
+
+
+def trajectories_of(run: Path) -> list[Trajectory]:
+    """The episodes of a run folder."""
+    return list(TrajectoryStore(run / "trajectories.jsonl"))
+
+
+def content(trajectory: Trajectory) -> dict[str, Any]:
+    """All that stands on disk of an episode but its times: what two runs of one recipe share."""
+    data = json.loads(trajectory.to_json())
+    del data["seconds"]
+    for turn in data["turns"]:
+        del turn["seconds"]
+    return data
+
+
+def weights_hash(run: Path) -> str:
+    """A hash of all tensors in the newest checkpoint: policy, optimiser, critic and anchor."""
+    checkpoint = latest_checkpoint(run)
+    assert checkpoint is not None, f"{run} has no checkpoint"
+    files = sorted(checkpoint.folder.glob("*.safetensors"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()

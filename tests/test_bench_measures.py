@@ -1,0 +1,123 @@
+"""The benchmarks store, turns and step, at sizes of seconds: what they measure, and what ends them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from longstride.bench import step, store, turns
+from longstride.core.errors import ConfigError, RunError
+from longstride.models.tiny import TinyConfig
+from longstride.recipes.agents.tti import TTIReplay
+from longstride.rollout.store import TrajectoryStore
+
+
+def quiet(_: str) -> None: ...
+
+
+def test_store_measures_both_sides_up_to_a_size_and_ours_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "SIZES", (600, 700))
+    monkeypatch.setattr(store, "LARGEST_IN_MEMORY", 600)
+    rows, _ = store.measure(None, 1, quiet)
+    both, ours = rows[:5], rows[5:]
+    assert [row.name for row in both] == [
+        f"600: {name}" for name in ("append a batch", "open", "sample", "peak memory", "memory once open")
+    ]
+    assert all(row.peer is not None and np.shape(row.peer) == np.shape(row.ours) == (1,) for row in both)
+    assert [row.name for row in ours][:2] == ["700: append a batch", "700: open"]
+    assert all(row.peer is None for row in ours)
+    assert all(np.all(np.asarray(row.ours) > 0) for row in rows if row.unit == "ms")
+
+
+def test_store_leaves_its_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "trajectories.jsonl"
+    store._write(path, 300)
+    before = path.read_bytes()
+    assert store._in_a_process(store.ByReference, path, 300, 0)["drawn"]
+    assert path.read_bytes() == before
+
+
+def test_both_sides_of_store_draw_the_same_of_what_is_in_the_file_and_appended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "REPLAY", TTIReplay(keep=300))
+    monkeypatch.setattr(store, "BATCH", 100)
+    seen = {}
+    for side in (store.ByReference, store.InMemory):
+        path = tmp_path / side.__name__ / "trajectories.jsonl"
+        path.parent.mkdir()
+        store._write(path, 150)
+        seen[side] = store._round(side, path, 150, seed=0)
+        assert [t.ordinal for t in TrajectoryStore(path)] == list(range(150 + 100 * store.APPENDS))
+    ours, theirs = seen.values()
+    assert ours["drawn"] == theirs["drawn"] and len(set(ours["drawn"])) == 300
+    assert ours.keys() == theirs.keys() and ours["peak memory"] > 0
+
+
+def test_sides_of_store_that_drew_different_trajectories_are_not_compared() -> None:
+    quantities = ("append a batch", "open", "sample", "peak memory", "memory once open")
+    side = {name: np.ones(2) for name in quantities} | {"drawn": np.ones((2, 3))}
+    rows = store._rows({"ours": side, "in memory": side}, 1000)
+    assert len(rows) == 5 and all(row.against == "in memory" for row in rows)
+    assert all(row.peer is None for row in store._rows({"ours": side}, 1000))
+    with pytest.raises(RunError, match="different ones of 1,000"):
+        store._rows({"ours": side, "in memory": side | {"drawn": np.zeros((2, 3))}}, 1000)
+
+
+@pytest.fixture
+def few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "TURNS", (2, 3, 5))
+    monkeypatch.setattr(turns, "MODEL", TinyConfig(context=300))
+
+
+@pytest.mark.usefixtures("few_turns")
+def test_turns_has_a_row_a_length_and_the_exponents() -> None:
+    rows, versions = turns.measure(None, 2, quiet)
+    assert "torch" in versions
+    for kind in turns.KINDS:
+        names = [row.name.removeprefix(kind) for row in rows if row.name.startswith(kind)]
+        assert names == [
+            *(f", {n} turns" for n in (2, 3, 5)),
+            *(f": exponent of turns, {s}" for s in ("merged", "a row a turn")),
+        ]
+
+
+@pytest.mark.usefixtures("few_turns")
+def test_turns_ends_where_the_sides_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows_of = turns.row_of
+    monkeypatch.setattr(turns, "row_of", lambda samples, chain, table: rows_of(samples, [0], table))
+    with pytest.raises(RunError, match="the loss of merged rows is not"):
+        turns.measure(None, 2, quiet)
+
+
+def test_exponents_are_slopes_of_the_logarithms() -> None:
+    n = np.array(turns.TURNS, float)
+    assert turns.exponents(np.stack([0.5 * n, 3 * n**2])) == pytest.approx([1, 2])
+
+
+def test_step_is_generation_and_learner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step, "SHAPE", step.SHAPE | {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1})
+    for name, small in {"GROUPS": 2, "SIBLINGS": 2, "NEW": 3, "PROMPT": (4, 6), "STEPS": 2}.items():
+        monkeypatch.setattr(step, name, small)
+    rows, _ = step.measure(None, 2, quiet)
+    whole, *parts = (np.asarray(row.ours) for row in rows)
+    assert [row.name for row in rows] == ["step", "step: generation", "step: learner"]
+    assert whole == pytest.approx(sum(parts)) and np.all(whole > 0)
+
+
+@pytest.mark.parametrize(
+    ("python", "error", "message"),
+    [("/nowhere/python", ConfigError, "cannot be run"), ("false", RunError, "could not be measured")],
+)
+def test_step_says_what_is_wrong_with_a_peer(
+    python: str, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(step.SHAPE, "vocab_size", 8)
+    with pytest.raises(error, match=message):
+        step._ask_peer(python, 0, {})
+
+
+@pytest.mark.parametrize("module", [store, turns])
+def test_a_benchmark_without_a_peer_refuses_one(module) -> None:
+    with pytest.raises(ConfigError, match="leave --peer"):
+        module.measure("python", 2, quiet)

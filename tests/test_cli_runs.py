@@ -1,0 +1,132 @@
+"""The commands on runs: with types of a user's own module, and in folders of another format."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tomli_w
+from helpers import rows_of, trajectories_of
+from one_page import make_recipe, save_model
+
+from longstride.cli.main import main
+from longstride.core.errors import LongstrideError
+
+MINE = """
+from longstride.rewards import Reward, Verdict
+from longstride.rollout import Measure
+from one_page import OnePageTasks
+
+
+class MyTasks(OnePageTasks):
+    word: str = "red"
+
+
+class MyReward(Reward):
+    share: float = 0.5
+
+    def __call__(self, trajectory, state, seed):
+        done = trajectory.answer == "yes"
+        return Verdict(self.share * done, done)
+
+
+class Turns(Measure):
+    def __call__(self, trajectory):
+        return float(trajectory.length)
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a module of a user, and a recipe whose types stand in it."""
+    (tmp_path / "my_types.py").write_text(MINE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_types", raising=False)
+    monkeypatch.chdir(tmp_path)
+    recipe = make_recipe(save_model(tmp_path / "model"), iterations=1).replace(
+        tasks={"type": "my_types:MyTasks", "word": "blue"},
+        reward={"type": "my_types:MyReward", "share": 0.25},
+        evaluation={"tasks": 4, "baselines": False},
+    )
+    data = recipe.as_data() | {"evaluation": recipe.evaluation.as_data() | {"measures": [{"type": "my_types:Turns"}]}}
+    Path("mine.toml").write_text(tomli_w.dumps(data))
+    return tmp_path
+
+
+def last_line(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+def test_every_command_takes_a_recipe_with_types_of_a_users_module(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "mine.toml", "--out", "run"]) == 0
+    text = Path("run/run.toml").read_text()
+    assert 'type = "my_types:MyTasks"' in text and 'word = "blue"' in text and "share = 0.25" in text
+    assert {t.reward for t in trajectories_of(desk / "run")} == {0.0, 0.25}
+    assert rows_of(desk / "run", "eval")[-1]["measures"]["turns"]
+    assert main(["train", "--resume", "run", "iterations=2"]) == 0
+    assert [r["iteration"] for r in rows_of(desk / "run", "train")] == [1, 2]
+    assert main(["view", "run"]) == 0
+    assert main(["replay", "run", "3"]) == 0
+    capsys.readouterr()
+    environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "longstride", "eval", "run", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    agent, start = json.loads(done.stdout)["rows"]
+    assert agent["measures"] == rows_of(desk / "run", "eval")[-1]["measures"]
+    assert start["measures"] == rows_of(desk / "run", "eval")[0]["measures"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [
+        ("no_such_module:MyTasks", "cannot be imported (No module named 'no_such_module')"),
+        ("my_types:NoTasks", "has no attribute 'NoTasks'"),
+        ("my_types:MyReward", "my_types:MyReward is no task_source; expected a subclass of TaskSource"),
+        ("my_types:", "cannot be imported"),
+    ],
+)
+def test_a_type_that_cannot_be_imported_is_one_message(
+    desk: Path, capsys: pytest.CaptureFixture[str], kind: str, part: str
+) -> None:
+    assert main(["train", "mine.toml", f"tasks.type={kind}", "--dry-run"]) == 2
+    line = last_line(capsys)
+    assert line.startswith("error: ") and part in line
+
+
+def make_old(run: Path) -> None:
+    """Makes a run folder one that an older version wrote."""
+    (run / "format.json").unlink()
+    text = (run / "run.toml").read_text()
+    (run / "run.toml").write_text(text.replace("episodes_per_iteration", "episodes"))
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("old")
+    make_recipe(save_model(home / "model"), iterations=1).train(home / "run")
+    make_old(home / "run")
+    return home / "run"
+
+
+@pytest.mark.parametrize(
+    "argv", [["train", "--resume", "RUN"], ["eval", "RUN"], ["view", "RUN"], ["replay", "RUN", "0"]]
+)
+def test_a_folder_of_an_older_version_is_refused_by_one_line(
+    old: Path, capsys: pytest.CaptureFixture[str], argv: list[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in old.rglob("*")}
+    assert main([str(old) if word == "RUN" else word for word in argv]) == 2
+    assert last_line(capsys) == (
+        f"error: {old} has run format 1, and this version reads format 2; train it anew, or open it with the version "
+        "that wrote it"
+    )
+    assert {path: path.stat().st_mtime_ns for path in old.rglob("*")} == before
+
+
+def test_episodes_of_an_older_version_are_not_trained_on(old: Path, tmp_path: Path) -> None:
+    recipe = make_recipe(old.parent / "model", iterations=1, replay_run=str(old))
+    with pytest.raises(LongstrideError, match="has run format 1"):
+        recipe.train(tmp_path / "run")

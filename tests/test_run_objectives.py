@@ -1,0 +1,67 @@
+"""Objectives with parts of their own (a critic, a reference that stays or moves, later phases): runs with them resume
+to the numbers of a run that was not stopped."""
+
+from typing import Any
+
+import pytest
+from helpers import rows_of, weights_hash
+from one_page import Watcher, make_recipe, save_model
+
+from longstride.core.errors import ConfigError
+from longstride.learner.critics import TurnValue
+from longstride.methods import GAE, KL, PPO, GroupRelative, Latest, MovingAverage, OnPolicy
+from longstride.methods.losses import Loss
+from longstride.run.loop import train
+from longstride.run.recipe import ObjectivePhase
+
+GROUPED: dict[str, Any] = {"iterations": 3, "group_size": 5, "replay": OnPolicy(), "credit": GroupRelative()}
+CRITIC: dict[str, Any] = {"credit": GAE(values="critic", whiten=True), "critic": TurnValue(warmup=1, width=16, depth=1)}
+
+
+def held(coefficient: float = 0.1, **anchor: Any) -> Loss:
+    return PPO(kl=KL(coefficient=coefficient, **anchor))
+
+
+OBJECTIVES: dict[str, dict[str, Any]] = {
+    "critic and reference": {**CRITIC, "loss": held()},
+    "moving average": {"loss": held(anchor=MovingAverage(decay=0.5))},
+    "latest": {"loss": held(anchor=Latest(every=2))},
+    "reference of a later phase": {
+        "objectives": (ObjectivePhase(after=2, credit=GroupRelative(normalize="none"), loss=held(0.2)),)
+    },
+    "entropy bonus": {"loss": PPO(entropy=0.01)},
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("model") / "model")
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_run_that_was_stopped_gives_the_numbers_of_one_that_was_not(tmp_path, model, name):
+    recipe = make_recipe(model, **(GROUPED | OBJECTIVES[name]))
+    train(recipe, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "cut", Watcher(stop_after=3))
+    train(recipe, tmp_path / "cut", resume=True)
+    rows = rows_of(tmp_path / "whole", "train")
+    assert rows == rows_of(tmp_path / "cut", "train")
+    assert weights_hash(tmp_path / "whole") == weights_hash(tmp_path / "cut")
+    assert rows[-1]["steps"] and rows[-1].get("kl", 1) > 0 and rows[-1].get("entropy", 1) > 0
+
+
+def test_the_critic_alone_learns_while_the_policy_waits(tmp_path, model):
+    train(make_recipe(model, **(GROUPED | CRITIC)), tmp_path / "run")
+    first, *later = rows_of(tmp_path / "run", "train")
+    assert first["steps"] == 0 < first["value_loss"] and all(row["steps"] for row in later)
+
+
+def test_a_phase_changes_what_it_names_and_leaves_the_rest(model):
+    phases = (ObjectivePhase(after=2, loss=held(0.2)), ObjectivePhase(after=5, credit=GroupRelative(normalize="none")))
+    recipe = make_recipe(model, **(GROUPED | {"objectives": phases}))
+    assert (recipe.at(2).credit, recipe.at(2).loss) == (recipe.credit, recipe.loss)
+    assert (recipe.at(3).credit, recipe.at(3).loss) == (recipe.credit, held(0.2))
+    assert (recipe.at(6).credit, recipe.at(6).loss) == (GroupRelative(normalize="none"), held(0.2))
+    with pytest.raises(ConfigError, match="objectives go by iteration"):
+        recipe.replace(objectives=phases[::-1])

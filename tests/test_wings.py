@@ -1,0 +1,55 @@
+"""Where members of families are found that no import brings by itself."""
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import longstride
+from longstride.core.component import Component, find, member_of
+from longstride.core.locations import LOCATIONS
+from longstride.envs.sites.tasks import BROWSERS
+from longstride.rewards.evaluators import EVALUATORS
+
+PACKAGE = Path(longstride.__file__).parent
+PLACES = [(family, name, module) for family, members in LOCATIONS.items() for name, module in members.items()]
+REGISTRIES: dict[str, Mapping[str, Any]] = {"browser": BROWSERS, "evaluator": EVALUATORS}
+"""Families whose members are functions."""
+EXTRAS = {"browsergym", "gymnasium", "h5py", "minari", "miniwob", "playwright", "ray"}
+"""Optional packages: a module of a wing that needs one as it is imported registers nothing without it."""
+
+
+@pytest.mark.parametrize(("family", "name", "module"), PLACES)
+def test_a_name_is_registered_by_the_module_that_is_named_for_it(family: str, name: str, module: str) -> None:
+    importlib.import_module(module)
+    if family in REGISTRIES:
+        assert find(REGISTRIES[family], family, name) is REGISTRIES[family][name]
+    else:
+        families = {cls.type_name(): cls for cls in Component.__subclasses__()}
+        assert member_of(families[family], name).reference() == name
+
+
+@pytest.mark.parametrize("wing", ["control", "web", "cluster", "starts"])
+def test_what_a_wing_registers_in_a_family_from_outside_of_it_is_listed(wing: str) -> None:
+    inside = f"longstride.{wing}."
+    for path in sorted((PACKAGE / wing).rglob("*.py")):
+        try:
+            importlib.import_module(".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts))
+        except ImportError as e:
+            assert e.name in EXTRAS, e
+    found = {
+        (family.type_name(), name)
+        for family in Component.__subclasses__()
+        if not family.__module__.startswith(inside)
+        for name, member in family.members().items()
+        if member.__module__.startswith(inside)
+    }
+    found |= {
+        (family, name)
+        for family, members in REGISTRIES.items()
+        for name, function in members.items()
+        if function.__module__.startswith(inside)
+    }
+    assert found == {(family, name) for family, name, module in PLACES if module.startswith(inside)}

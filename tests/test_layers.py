@@ -24,7 +24,7 @@ rollout learner
 strategies
 run
 claims
-control web cluster
+control web cluster adapters
 starts
 recipes
 report

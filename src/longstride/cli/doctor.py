@@ -23,6 +23,12 @@ EXTRAS = {
     "reasoning-gym": ("reasoning-gym",),
     "judge-test": ("transformers",),
     "browsergym": ("browsergym-core", "browsergym-miniwob"),
+    "gymnasium": ("gymnasium",),
+    "textarena": ("textarena",),
+    "verifiers": ("verifiers",),
+    "openenv": ("websockets", "jsonschema"),
+    "mcp": ("jsonschema",),
+    "parquet": ("pyarrow",),
     "lora": ("peft",),
     "ray": ("ray",),
     "pandas": ("pandas",),
@@ -31,7 +37,7 @@ EXTRAS = {
     "trackio": ("trackio",),
     "mlflow": ("mlflow",),
     "minari": ("minari", "h5py"),
-    "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
+    "dev": ("mcp", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""
 

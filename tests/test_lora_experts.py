@@ -18,7 +18,7 @@ def make_experts() -> Qwen3MoeForCausalLM:
     torch.manual_seed(0)
     return Qwen3MoeForCausalLM(Qwen3MoeConfig(
         vocab_size=40, hidden_size=16, intermediate_size=32, moe_intermediate_size=16, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=1, head_dim=8, num_experts=4, num_experts_per_tok=2,
+        num_attention_heads=2, num_key_value_heads=1, num_experts=4, num_experts_per_tok=2,
         max_position_embeddings=128,
     )).eval()  # fmt: skip
 

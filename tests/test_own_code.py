@@ -126,7 +126,7 @@ class Source(ls.TaskSource):
         return self.held_out(n)
 
     def held_out(self, n):
-        return [ls.Task(id=str(k), source="own", goal="find", start="") for k in range(n)]
+        return [ls.Task(id=str(k), source="own", goal="click", start="") for k in range(n)]
 
     def env(self):
         return Broken()

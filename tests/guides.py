@@ -21,7 +21,8 @@ def follow(guide: str, home: Path) -> None:
     names: dict[str, object] = {"__name__": "guide"}
     for kind, text in _BLOCK.findall((DOCS / "guides" / guide).read_text(encoding="utf-8")):
         if named := _NAMED.match(text):
-            (home / named[1]).write_text(text, encoding="utf-8")
+            content = text.partition("\n")[2] if kind == "json" else text  # which knows no comments
+            (home / named[1]).write_text(content, encoding="utf-8")
         elif kind == "python":
             exec(compile(text, guide, "exec"), names)
         elif kind == "console":

@@ -37,6 +37,7 @@ EXTRAS = {
     "trackio": ("trackio",),
     "mlflow": ("mlflow",),
     "minari": ("minari", "h5py"),
+    "docs": ("mkdocs-material", "mkdocstrings-python"),
     "dev": ("mcp", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""

@@ -27,10 +27,11 @@ def compare(folders: Sequence[Path]) -> dict[str, Any]:
     """Compares runs with the first of them.
 
     Returns:
-        `runs`: of each `name`, `folder`, `iterations`, `episodes`, `env_steps`, `seconds`, `before`, `after` (success
-        of the start and of the trained policy), `interval` of the latter, `curve` of evaluations; `differences` of
-        each other run from the first: `run`, `against`, and by measure `mean`, `lo`, `hi`, `better`, `worse`, `tasks`,
-        or a `note` in place of them; `recipe`: by dotted key what each run has, where they differ.
+        `runs`: of each `name`, `recipe`, `folder`, `iterations`, `episodes`, `env_steps`, `seconds`, `before`, `after`
+        (success of the start and of the trained policy), `interval` of the latter, `curve` of evaluations;
+        `differences` of each other run from the first: `run`, `against`, and by measure `mean`, `lo`, `hi`, on how many
+        tasks it is `higher` and `lower`, of how many `tasks`, or a `note` in place of them; `recipe`: by dotted key
+        what each run has, where they differ.
 
     Raises:
         ConfigError: fewer than two runs.
@@ -94,13 +95,13 @@ def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
     largest = lambda key: max((number(r, key) or 0.0 for r in record.rows), default=0.0)  # noqa: E731
     curve = [
         {
-            "iteration": number(row, "iteration"), "env_steps": number(row, "total_env_steps"),
+            "iteration": int(number(row, "iteration") or 0), "env_steps": int(number(row, "total_env_steps") or 0),
             "success": measure(row, "success"), "interval": interval(row),
         }
         for row in record.learning
     ]  # fmt: skip
     return {
-        "name": name, "folder": str(folder), "iterations": record.last_iteration,
+        "name": name, "recipe": record.recipe.get("name"), "folder": str(folder), "iterations": record.last_iteration,
         "episodes": int(largest("total_episodes")), "env_steps": int(largest("total_env_steps")),
         "seconds": largest("seconds"), "before": measure(first, "success"), "after": measure(last, "success"),
         "interval": interval(final) if final else None, "curve": curve,
@@ -121,9 +122,9 @@ def _difference(reference: Record, other: Record) -> dict[str, Any]:
             theirs, ours = ([float(v) for v in side] for side in zip(*pairs, strict=True))
             e = paired_difference(theirs, ours, seed=0)
             changed = [t - o for t, o in zip(theirs, ours, strict=True)]
-            better, worse = sum(d > 0 for d in changed), sum(d < 0 for d in changed)
+            higher, lower = sum(d > 0 for d in changed), sum(d < 0 for d in changed)
             out[name] = {
-                "mean": e.mean, "lo": e.lo, "hi": e.hi, "better": better, "worse": worse, "tasks": len(pairs)
+                "mean": e.mean, "lo": e.lo, "hi": e.hi, "higher": higher, "lower": lower, "tasks": len(pairs)
             }  # fmt: skip
     return out or {"note": "no measure in common"}
 
@@ -150,11 +151,12 @@ def _flat(data: Mapping[str, Any], before: str = "") -> Any:
 
 
 def _rows(found: dict[str, Any]) -> list[list[str]]:
-    rows = [["run", "iterations", "env steps", "minutes", "success before", "after", "95 %", "along the way"]]
+    rows = [["run", "recipe", "iterations", "env steps", "minutes", "success before", "after", "95 %", "along the way"]]
     for run in found["runs"]:
         ends = run["interval"]
         rows.append([
-            run["name"], str(run["iterations"]), short(run["env_steps"]), f"{run['seconds'] / 60:.1f}",
+            run["name"], run["recipe"] or "-", str(run["iterations"]), short(run["env_steps"]),
+            f"{run['seconds'] / 60:.1f}",
             _share(run["before"]), _share(run["after"]), f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "-",
             " ".join(_share(point["success"]) for point in _thinned(run["curve"])),
         ])  # fmt: skip
@@ -162,7 +164,7 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
 
 
 def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
-    rows = [["difference", "measure", "mean", "95 %", "tasks better", "worse", "of"]]
+    rows = [["difference", "measure", "mean", "95 %", "tasks higher", "lower", "of"]]
     for d in found["differences"]:
         pair = f"{d['run']} - {d['against']}"
         if "note" in d:
@@ -170,7 +172,7 @@ def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
         for name in COMPARED:
             if isinstance(e := d.get(name), Mapping):
                 ends = f"{e['lo']:+.3f} to {e['hi']:+.3f}"
-                rows.append([pair, name, f"{e['mean']:+.3f}", ends, str(e["better"]), str(e["worse"]), str(e["tasks"])])
+                rows.append([pair, name, f"{e['mean']:+.3f}", ends, str(e["higher"]), str(e["lower"]), str(e["tasks"])])
     return rows
 
 
@@ -182,8 +184,8 @@ def _summary(found: dict[str, Any]) -> str:
         if e:
             ends = f"95% interval {100 * e['lo']:+.0f} to {100 * e['hi']:+.0f}"
             text = f"{100 * e['mean']:+.0f} points of success on the same {e['tasks']} tasks, {ends}"
-        said.append(f"{d['run']} against {d['against']}: {text}")
-    return "; ".join(said) + "."
+        said.append(f"{d['run']}: {text}")
+    return f"Against {found['runs'][0]['name']}, " + "; ".join(said) + "."
 
 
 def _thinned(curve: Sequence[Any], most: int = 8) -> Sequence[Any]:

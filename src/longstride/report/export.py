@@ -108,7 +108,7 @@ pipeline_tag: text-generation
 
 A policy trained by the recipe `{recipe}` of Longstride {version}. {verdict}.
 
-| held-out tasks (`{tasks}`, at most {horizon} turns) | success | 95 % interval |
+| held-out tasks (`{tasks}`, turns: at most {horizon}) | success | 95 % interval |
 |---|---|---|
 {measured}
 ## How to load it

@@ -61,6 +61,9 @@ class TestCompare:
         (other / "metrics.jsonl").write_text((runs[0].folder / "metrics.jsonl").read_text())
         (d,) = ls.compare(runs[0], other)["differences"]
         assert d["note"] == "other held-out tasks, so nothing can be paired" and "success" not in d
+        page = write_comparison([runs[0].folder, other], ls.compare(runs[0], other), tmp_path / "page.html")
+        for text in (as_text(ls.compare(runs[0], other)), page.read_text()):
+            assert "other - plain: other held-out tasks" in text and "tasks higher" not in text
 
     def test_an_unfinished_run_is_compared_as_far_as_it_goes(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
         (tmp_path / "run.toml").write_text("name = 'x'\n")
@@ -117,6 +120,7 @@ class TestExport:
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         folder = runs[0].export(tmp_path / "out")
+        model: Any
         model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
         messages = [{"role": "user", "content": "start 2 ; + 3 ; * 2 mod 7\n"}]
         prompt = tokenizer.apply_chat_template(

@@ -21,6 +21,7 @@ COMPARED = ("success", "reward", "length")
 """Measures that are shown; all others are in the data."""
 SHOWN = 48
 """Characters of a value of a recipe."""
+SAME = "The recipes are the same."
 
 
 def compare(folders: Sequence[Path]) -> dict[str, Any]:
@@ -53,13 +54,8 @@ def compare(folders: Sequence[Path]) -> dict[str, Any]:
 
 def as_text(found: dict[str, Any]) -> str:
     """What `compare` found, as tables of plain text."""
-    parts = [_table(_rows(found)), _table(_difference_rows(found))]
-    if found["recipe"]:
-        names = [run["name"] for run in found["runs"]]
-        parts.append(_table([["differs in", *names], *([key, *map(_brief, v)] for key, v in found["recipe"].items())]))
-    else:
-        parts.append("The recipes are the same.")
-    return "\n\n".join(parts)
+    parts = [_table(_rows(found)), _table(_difference_rows(found)), "\n".join(_notes(found))]
+    return "\n\n".join(filter(None, [*parts, _table(_recipe_rows(found)) or SAME]))
 
 
 def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Path) -> Path:
@@ -67,11 +63,11 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
     names = [run["name"] for run in found["runs"]]
     records = dict(zip(names, map(read_record, folders), strict=True))
     style, script = ((STATIC / name).read_text(encoding="utf-8") for name in ("report.css", "charts.js"))
-    recipes = [["setting", *names], *([key, *map(_brief, values)] for key, values in found["recipe"].items())]
     page = string.Template((STATIC / "compare.html").read_text(encoding="utf-8")).substitute(
         title=escape(" and ".join(names) if len(names) == 2 else f"{len(names)} runs"),
-        summary=escape(_summary(found)), runs=_html(_rows(found)), differences=_html(_difference_rows(found)),
-        recipes=_html(recipes) if found["recipe"] else "<p>The recipes are the same.</p>", style=style, script=script,
+        summary=escape(_summary(found)), runs=_html(_rows(found)),
+        differences=_html(_difference_rows(found)) + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
+        recipes=_html(_recipe_rows(found)) or f"<p>{SAME}</p>", style=style, script=script,
         style_hash=hash_of(style), script_hash=hash_of(script), data=embed({"figures": comparison(records)}),
     )  # fmt: skip
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -167,13 +163,21 @@ def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
     rows = [["difference", "measure", "mean", "95 %", "tasks higher", "lower", "of"]]
     for d in found["differences"]:
         pair = f"{d['run']} - {d['against']}"
-        if "note" in d:
-            rows.append([pair, d["note"], *[""] * 5])
         for name in COMPARED:
             if isinstance(e := d.get(name), Mapping):
                 ends = f"{e['lo']:+.3f} to {e['hi']:+.3f}"
                 rows.append([pair, name, f"{e['mean']:+.3f}", ends, str(e["higher"]), str(e["lower"]), str(e["tasks"])])
     return rows
+
+
+def _recipe_rows(found: dict[str, Any]) -> list[list[str]]:
+    names = [run["name"] for run in found["runs"]]
+    return [["differs in", *names], *([key, *map(_brief, values)] for key, values in found["recipe"].items())]
+
+
+def _notes(found: dict[str, Any]) -> list[str]:
+    """Why some runs have no differences."""
+    return [f"{d['run']} - {d['against']}: {d['note']}" for d in found["differences"] if "note" in d]
 
 
 def _summary(found: dict[str, Any]) -> str:
@@ -204,12 +208,18 @@ def _brief(value: Any) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as plain text; nothing where there is only a head."""
+    if len(rows) == 1:
+        return ""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
     return "\n".join(lines)
 
 
 def _html(rows: Sequence[Sequence[str]]) -> str:
+    """As `_table`, for a page."""
+    if len(rows) == 1:
+        return ""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[1:])
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -140,10 +140,11 @@ class TestExport:
 
     def test_the_card_says_what_was_measured(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
         card = (runs[1].export(tmp_path / "out", adapter=True) / "README.md").read_text()
-        assert card.startswith("---\nlibrary_name: peft\n") and "base_model" not in card  # the start is no hub name
+        assert card.startswith("---\nlibrary_name: peft\n") and "base_model:" not in card  # the start is no hub name
         value = runs[1].metrics.where(kind="eval", policy="agent").column("summary.success")[-1]
         assert f"| after training | {value:.3f} |" in card and "rank = 4" in card
         assert 'AutoPeftModelForCausalLM.from_pretrained("out")' in card
+        assert "The adapters stand on `base-puzzles`, which Longstride brings" in card
 
     def test_what_cannot_be_exported_is_said(
         self, runs: tuple[ls.Run, ls.Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]

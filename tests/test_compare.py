@@ -11,7 +11,8 @@ from guides import follow
 
 import longstride as ls
 from longstride.cli.main import main
-from longstride.report.compare import as_text
+from longstride.report.compare import as_text, compare, write_comparison
+from longstride.web.chromium.process import find_chromium
 
 SMALL: dict[str, Any] = {
     "iterations": 1, "episodes_per_iteration": 16, "evaluation": {"tasks": 24}, "budget": {"turn_tokens": 40},
@@ -36,7 +37,7 @@ class TestCompare:
         changes = [y - x for x, y in zip(a, b, strict=True)]
         assert (d["run"], d["against"], d["success"]["tasks"]) == ("lora", "plain", 24)
         assert d["success"]["mean"] == pytest.approx(sum(changes) / 24)
-        assert d["success"]["better"] == sum(c > 0 for c in changes)
+        assert d["success"]["higher"] == sum(c > 0 for c in changes)
         assert d["success"]["lo"] <= d["success"]["mean"] <= d["success"]["hi"]
         assert [run["after"] for run in found["runs"]] == pytest.approx([sum(a) / 24, sum(b) / 24])
 
@@ -44,7 +45,7 @@ class TestCompare:
         found = ls.compare(runs[0], runs[0])
         assert found["recipe"] == {} and "The recipes are the same." in as_text(found)
         assert found["differences"][0]["success"] | {"tasks": 24} == {
-            "mean": 0.0, "lo": 0.0, "hi": 0.0, "better": 0, "worse": 0, "tasks": 24,
+            "mean": 0.0, "lo": 0.0, "hi": 0.0, "higher": 0, "lower": 0, "tasks": 24,
         }  # fmt: skip
 
     def test_settings_that_differ_are_named_and_no_others(self, runs: tuple[ls.Run, ls.Run]) -> None:
@@ -60,6 +61,9 @@ class TestCompare:
         (other / "metrics.jsonl").write_text((runs[0].folder / "metrics.jsonl").read_text())
         (d,) = ls.compare(runs[0], other)["differences"]
         assert d["note"] == "other held-out tasks, so nothing can be paired" and "success" not in d
+        page = write_comparison([runs[0].folder, other], ls.compare(runs[0], other), tmp_path / "page.html")
+        for text in (as_text(ls.compare(runs[0], other)), page.read_text()):
+            assert "other - plain: other held-out tasks" in text and "tasks higher" not in text
 
     def test_an_unfinished_run_is_compared_as_far_as_it_goes(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
         (tmp_path / "run.toml").write_text("name = 'x'\n")
@@ -84,15 +88,14 @@ class TestCompare:
     @pytest.mark.parametrize("width", [1200, 390])
     def test_the_page_does_not_scroll_sideways(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path, width: int) -> None:
         playwright = pytest.importorskip("playwright.sync_api")
-        from longstride.report.compare import compare, write_comparison
-
+        try:
+            chromium = find_chromium()
+        except ls.ConfigError as e:
+            pytest.skip(str(e))
         folders = [run.folder for run in runs]
         page = write_comparison(folders, compare(folders), tmp_path / "compared.html")
         with playwright.sync_playwright() as p:
-            try:
-                browser = p.chromium.launch()
-            except playwright.Error as e:
-                pytest.skip(str(e).splitlines()[0])
+            browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             for path in (page, runs[0].report()):
                 tab = browser.new_page(viewport={"width": width, "height": 800})
                 tab.goto(path.absolute().as_uri())
@@ -113,6 +116,19 @@ class TestExport:
             assert AutoTokenizer.from_pretrained(folder).chat_template == run.policy.tokenizer.chat_template
             assert not list(folder.glob("trainer*")) and not list(tmp_path.glob(".*.part"))
 
+    def test_an_exported_policy_answers(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        folder = runs[0].export(tmp_path / "out")
+        model: Any
+        model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+        messages = [{"role": "user", "content": "start 2 ; + 3 ; * 2 mod 7\n"}]
+        prompt = tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, return_tensors="pt", return_dict=True
+        )
+        sampled = model.generate(**prompt, max_new_tokens=40, do_sample=False)[0, prompt["input_ids"].shape[1] :]
+        assert re.fullmatch(r"Thought: .+ Action: answer \d", tokenizer.decode(sampled, skip_special_tokens=True))
+
     def test_adapters_alone_make_the_policy_of_the_start(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
         peft = pytest.importorskip("peft")
         folder = runs[1].export(tmp_path / "adapter", adapter=True)
@@ -124,10 +140,11 @@ class TestExport:
 
     def test_the_card_says_what_was_measured(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
         card = (runs[1].export(tmp_path / "out", adapter=True) / "README.md").read_text()
-        assert card.startswith("---\nlibrary_name: peft\n") and "base_model" not in card  # the start is no hub name
+        assert card.startswith("---\nlibrary_name: peft\n") and "base_model:" not in card  # the start is no hub name
         value = runs[1].metrics.where(kind="eval", policy="agent").column("summary.success")[-1]
         assert f"| after training | {value:.3f} |" in card and "rank = 4" in card
         assert 'AutoPeftModelForCausalLM.from_pretrained("out")' in card
+        assert "The adapters stand on `base-puzzles`, which Longstride brings" in card
 
     def test_what_cannot_be_exported_is_said(
         self, runs: tuple[ls.Run, ls.Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -25,6 +25,11 @@ def offered(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
         (("train", "tti", "--seed", "1", "iter"), ["iterations="]),
         (("train", "tti", "--s"), ["--seed"]),
         (("train", "tti", "--seed", ""), []),
+        (("train", "tti", "loss.ty"), ["loss.type="]),
+        (("train", "tti", "loss.type=p"), ["loss.type=ppo"]),
+        (("train", "tti", "evaluation.baselines="), ["evaluation.baselines=false", "evaluation.baselines=true"]),
+        (("train", "tti", "seed="), []),
+        (("train", "tti", "--track", "w"), ["wandb"]),
         (("train", "--"), None),
         (("eval", "runs/a", "--strategy", "ch"), ["check-again"]),
         (("bench", "brow"), ["browser"]),
@@ -54,15 +59,19 @@ def test_a_script_is_one_that_its_shell_reads(shell: str, capsys: pytest.Capture
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-def test_bash_offers_what_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("line", "expected"), [("train tti_mi", "tti_miniwob"), ("train tti loss.type=pp", "ppo"), ("bench ste", "step")]
+)
+def test_bash_offers_what_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, expected: str) -> None:
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
     program = tmp_path / "longstride"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m longstride "$@"\n')
     program.chmod(0o755)
-    asks = 'COMP_WORDS=(longstride train tti_mi); COMP_CWORD=2; compopt() { :; }; _longstride; echo "${COMPREPLY[@]}"'
+    typed = f"COMP_WORDBREAKS=' =:'; COMP_LINE='longstride {line}'; COMP_POINT=${{#COMP_LINE}}"
+    asks = f'{typed}; compopt() {{ :; }}; _longstride; echo "${{COMPREPLY[@]}}"'
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", script + asks], capture_output=True, text=True, env=os.environ | {"PATH": path}, timeout=60
     )
-    assert done.stdout == "tti_miniwob\n", done.stderr
+    assert done.stdout == expected + "\n", done.stderr

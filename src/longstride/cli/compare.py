@@ -1,6 +1,7 @@
 """`longstride compare`: runs side by side: what they came to, differences paired by task, other settings."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ def run(args: argparse.Namespace) -> int:
     from longstride.report.compare import as_text, compare, write_comparison
 
     found = compare(args.runs)
-    if args.html:
-        write_comparison(args.runs, found, args.html)
     if args.json:
         print_json(found)
     else:
         print(as_text(found))
+    if args.html:
+        print(f"\npage: {write_comparison(args.runs, found, args.html)}", file=sys.stderr if args.json else sys.stdout)
     return 0

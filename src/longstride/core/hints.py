@@ -42,8 +42,7 @@ def setting(part: "type[Component]", key: str, value: Any) -> str:
     """`; did you mean KEY.type=VALUE?`, or `KEY.FIELD=VALUE`: the setting inside a component that takes a value which
     came in its place; empty where there is none."""
     if isinstance(value, str):
-        members = [*part.members(), *LOCATIONS.get(part.family().type_name(), ())]
-        near = difflib.get_close_matches(value, members, n=1, cutoff=0.8)
+        near = difflib.get_close_matches(value, member_names(part), n=1, cutoff=0.8)
         return f"; did you mean {key}.type={near[0]}?" if near else ""
     if isinstance(value, int | float) and not isinstance(value, bool):
         for name, field in part.model_fields.items():
@@ -54,6 +53,12 @@ def setting(part: "type[Component]", key: str, value: Any) -> str:
                 continue
             return f"; did you mean {key}.{name}={value}?"
     return ""
+
+
+def member_names(part: "type[Component]") -> list[str]:
+    """What `type` may say for a component class, of all that is known of its members."""
+    known = [member.reference() for member in part.members().values()]
+    return list(dict.fromkeys([*known, *LOCATIONS.get(part.family().type_name(), ())]))
 
 
 def fields_below(

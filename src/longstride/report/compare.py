@@ -21,16 +21,18 @@ COMPARED = ("success", "reward", "length")
 """Measures that are shown; all others are in the data."""
 SHOWN = 48
 """Characters of a value of a recipe."""
+SAME = "The recipes are the same."
 
 
 def compare(folders: Sequence[Path]) -> dict[str, Any]:
     """Compares runs with the first of them.
 
     Returns:
-        `runs`: of each `name`, `folder`, `iterations`, `episodes`, `env_steps`, `seconds`, `before`, `after` (success
-        of the start and of the trained policy), `interval` of the latter, `curve` of evaluations; `differences` of
-        each other run from the first: `run`, `against`, and by measure `mean`, `lo`, `hi`, `better`, `worse`, `tasks`,
-        or a `note` in place of them; `recipe`: by dotted key what each run has, where they differ.
+        `runs`: of each `name`, `recipe`, `folder`, `iterations`, `episodes`, `env_steps`, `seconds`, `before`, `after`
+        (success of the start and of the trained policy), `interval` of the latter, `curve` of evaluations;
+        `differences` of each other run from the first: `run`, `against`, and by measure `mean`, `lo`, `hi`, on how many
+        tasks it is `higher` and `lower`, of how many `tasks`, or a `note` in place of them; `recipe`: by dotted key
+        what each run has, where they differ.
 
     Raises:
         ConfigError: fewer than two runs.
@@ -52,13 +54,8 @@ def compare(folders: Sequence[Path]) -> dict[str, Any]:
 
 def as_text(found: dict[str, Any]) -> str:
     """What `compare` found, as tables of plain text."""
-    parts = [_table(_rows(found)), _table(_difference_rows(found))]
-    if found["recipe"]:
-        names = [run["name"] for run in found["runs"]]
-        parts.append(_table([["differs in", *names], *([key, *map(_brief, v)] for key, v in found["recipe"].items())]))
-    else:
-        parts.append("The recipes are the same.")
-    return "\n\n".join(parts)
+    parts = [_table(_rows(found)), _table(_difference_rows(found)), "\n".join(_notes(found))]
+    return "\n\n".join(filter(None, [*parts, _table(_recipe_rows(found)) or SAME]))
 
 
 def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Path) -> Path:
@@ -66,11 +63,11 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
     names = [run["name"] for run in found["runs"]]
     records = dict(zip(names, map(read_record, folders), strict=True))
     style, script = ((STATIC / name).read_text(encoding="utf-8") for name in ("report.css", "charts.js"))
-    recipes = [["setting", *names], *([key, *map(_brief, values)] for key, values in found["recipe"].items())]
     page = string.Template((STATIC / "compare.html").read_text(encoding="utf-8")).substitute(
         title=escape(" and ".join(names) if len(names) == 2 else f"{len(names)} runs"),
-        summary=escape(_summary(found)), runs=_html(_rows(found)), differences=_html(_difference_rows(found)),
-        recipes=_html(recipes) if found["recipe"] else "<p>The recipes are the same.</p>", style=style, script=script,
+        summary=escape(_summary(found)), runs=_html(_rows(found)),
+        differences=_html(_difference_rows(found)) + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
+        recipes=_html(_recipe_rows(found)) or f"<p>{SAME}</p>", style=style, script=script,
         style_hash=hash_of(style), script_hash=hash_of(script), data=embed({"figures": comparison(records)}),
     )  # fmt: skip
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -94,13 +91,13 @@ def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
     largest = lambda key: max((number(r, key) or 0.0 for r in record.rows), default=0.0)  # noqa: E731
     curve = [
         {
-            "iteration": number(row, "iteration"), "env_steps": number(row, "total_env_steps"),
+            "iteration": int(number(row, "iteration") or 0), "env_steps": int(number(row, "total_env_steps") or 0),
             "success": measure(row, "success"), "interval": interval(row),
         }
         for row in record.learning
     ]  # fmt: skip
     return {
-        "name": name, "folder": str(folder), "iterations": record.last_iteration,
+        "name": name, "recipe": record.recipe.get("name"), "folder": str(folder), "iterations": record.last_iteration,
         "episodes": int(largest("total_episodes")), "env_steps": int(largest("total_env_steps")),
         "seconds": largest("seconds"), "before": measure(first, "success"), "after": measure(last, "success"),
         "interval": interval(final) if final else None, "curve": curve,
@@ -121,9 +118,9 @@ def _difference(reference: Record, other: Record) -> dict[str, Any]:
             theirs, ours = ([float(v) for v in side] for side in zip(*pairs, strict=True))
             e = paired_difference(theirs, ours, seed=0)
             changed = [t - o for t, o in zip(theirs, ours, strict=True)]
-            better, worse = sum(d > 0 for d in changed), sum(d < 0 for d in changed)
+            higher, lower = sum(d > 0 for d in changed), sum(d < 0 for d in changed)
             out[name] = {
-                "mean": e.mean, "lo": e.lo, "hi": e.hi, "better": better, "worse": worse, "tasks": len(pairs)
+                "mean": e.mean, "lo": e.lo, "hi": e.hi, "higher": higher, "lower": lower, "tasks": len(pairs)
             }  # fmt: skip
     return out or {"note": "no measure in common"}
 
@@ -150,11 +147,12 @@ def _flat(data: Mapping[str, Any], before: str = "") -> Any:
 
 
 def _rows(found: dict[str, Any]) -> list[list[str]]:
-    rows = [["run", "iterations", "env steps", "minutes", "success before", "after", "95 %", "along the way"]]
+    rows = [["run", "recipe", "iterations", "env steps", "minutes", "success before", "after", "95 %", "along the way"]]
     for run in found["runs"]:
         ends = run["interval"]
         rows.append([
-            run["name"], str(run["iterations"]), short(run["env_steps"]), f"{run['seconds'] / 60:.1f}",
+            run["name"], run["recipe"] or "-", str(run["iterations"]), short(run["env_steps"]),
+            f"{run['seconds'] / 60:.1f}",
             _share(run["before"]), _share(run["after"]), f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "-",
             " ".join(_share(point["success"]) for point in _thinned(run["curve"])),
         ])  # fmt: skip
@@ -162,16 +160,24 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
 
 
 def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
-    rows = [["difference", "measure", "mean", "95 %", "tasks better", "worse", "of"]]
+    rows = [["difference", "measure", "mean", "95 %", "tasks higher", "lower", "of"]]
     for d in found["differences"]:
         pair = f"{d['run']} - {d['against']}"
-        if "note" in d:
-            rows.append([pair, d["note"], *[""] * 5])
         for name in COMPARED:
             if isinstance(e := d.get(name), Mapping):
                 ends = f"{e['lo']:+.3f} to {e['hi']:+.3f}"
-                rows.append([pair, name, f"{e['mean']:+.3f}", ends, str(e["better"]), str(e["worse"]), str(e["tasks"])])
+                rows.append([pair, name, f"{e['mean']:+.3f}", ends, str(e["higher"]), str(e["lower"]), str(e["tasks"])])
     return rows
+
+
+def _recipe_rows(found: dict[str, Any]) -> list[list[str]]:
+    names = [run["name"] for run in found["runs"]]
+    return [["differs in", *names], *([key, *map(_brief, values)] for key, values in found["recipe"].items())]
+
+
+def _notes(found: dict[str, Any]) -> list[str]:
+    """Why some runs have no differences."""
+    return [f"{d['run']} - {d['against']}: {d['note']}" for d in found["differences"] if "note" in d]
 
 
 def _summary(found: dict[str, Any]) -> str:
@@ -182,8 +188,8 @@ def _summary(found: dict[str, Any]) -> str:
         if e:
             ends = f"95% interval {100 * e['lo']:+.0f} to {100 * e['hi']:+.0f}"
             text = f"{100 * e['mean']:+.0f} points of success on the same {e['tasks']} tasks, {ends}"
-        said.append(f"{d['run']} against {d['against']}: {text}")
-    return "; ".join(said) + "."
+        said.append(f"{d['run']}: {text}")
+    return f"Against {found['runs'][0]['name']}, " + "; ".join(said) + "."
 
 
 def _thinned(curve: Sequence[Any], most: int = 8) -> Sequence[Any]:
@@ -202,12 +208,18 @@ def _brief(value: Any) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as plain text; nothing where there is only a head."""
+    if len(rows) == 1:
+        return ""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
     return "\n".join(lines)
 
 
 def _html(rows: Sequence[Sequence[str]]) -> str:
+    """As `_table`, for a page."""
+    if len(rows) == 1:
+        return ""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[1:])
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -84,10 +84,15 @@ def model_card(recipe: Recipe, record: Record, name: str, adapter: bool) -> str:
         if value is not None:
             measured += f"| {label} | {value:.3f} | {f'{ends[0]:.3f} to {ends[1]:.3f}' if ends else ''} |\n"
     on_the_hub = recipe.model not in SHIPPED and not Path(recipe.model).exists()
+    stands = f"The adapters stand on `{recipe.model}`"
+    if not on_the_hub:
+        place = "Longstride brings" if recipe.model in SHIPPED else "is a folder"
+        stands += f", which {place}: elsewhere,\nset `base_model_name_or_path` in adapter_config.json to where it is"
     said = verdict(record)
     return CARD.format(
         library="peft" if adapter else "transformers",
-        loader="peft import AutoPeftModelForCausalLM" if adapter else "transformers import AutoModelForCausalLM",
+        imports=PEFT_IMPORTS if adapter else "from transformers import AutoModelForCausalLM, AutoTokenizer",
+        stands=f"{stands}.\n\n" if adapter else "",
         kind="AutoPeftModelForCausalLM" if adapter else "AutoModelForCausalLM",
         base=f"base_model: {recipe.model}\n" if on_the_hub else "",
         name=name, recipe=recipe.name, version=__version__, verdict=said[:1].upper() + said[1:],
@@ -96,6 +101,7 @@ def model_card(recipe: Recipe, record: Record, name: str, adapter: bool) -> str:
     )  # fmt: skip
 
 
+PEFT_IMPORTS = "from peft import AutoPeftModelForCausalLM\nfrom transformers import AutoTokenizer"
 CARD = """---
 library_name: {library}
 pipeline_tag: text-generation
@@ -108,21 +114,21 @@ pipeline_tag: text-generation
 
 A policy trained by the recipe `{recipe}` of Longstride {version}. {verdict}.
 
-| held-out tasks (`{tasks}`, at most {horizon} turns) | success | 95 % interval |
+| held-out tasks (`{tasks}`, turns: at most {horizon}) | success | 95 % interval |
 |---|---|---|
 {measured}
 ## How to load it
 
 ```python
-from {loader}
-from transformers import AutoTokenizer
+{imports}
 
 model = {kind}.from_pretrained("{name}")
 tokenizer = AutoTokenizer.from_pretrained("{name}")
 ```
 
-It was trained on prompts of one form: the task's goal and the first observation in the first user message, each later
-observation in a user message of its own, and what the model said between them, by the chat template in this folder.
+{stands}It was trained on prompts of one form: the task's goal and the first observation in the first user message,
+each later observation in a user message of its own, and what the model said between them, by the chat template in this
+folder.
 
 <details><summary>Recipe</summary>
 

@@ -5,6 +5,7 @@ text (escaping is the page's work). A figure is a dict: `kind` "lines" (`axes`, 
 axis), `y`, `lo`, `hi`, and horizontal `rules`) or "bars" (`categories`, `series` of `values`).
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -97,7 +98,7 @@ def comparison(records: Mapping[str, Record]) -> list[Figure]:
     ):
         series = [
             _series(name, record.learning, along, _measure(key), hue, mark=mark, band=band)
-            for (name, record), (hue, mark) in zip(records.items(), HUES, strict=False)
+            for (name, record), (hue, mark) in zip(records.items(), itertools.cycle(HUES), strict=False)
         ]
         names = [name for name, _ in axes]
         out.append(_lines(title, caption, key, series, axes=names, share=key == "success", wide=True))

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,15 +19,16 @@ TEMPLATE = """{%- for m in messages %}<|im_start|>{{ m.role }}
 def save_qwen3(folder: Path) -> None:
     """A Qwen3 that nobody has trained, with a token for each byte."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    plain = Tokenizer(models.BPE(vocab={letter: k for k, letter in enumerate(letters)}, merges=[]))
+    plain: Any = Tokenizer(models.BPE(vocab={letter: k for k, letter in enumerate(letters)}, merges=[]))
     plain.pre_tokenizer, plain.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain, eos_token="<|im_end|>", pad_token="<|endoftext|>")
+    tokenizer: Any = PreTrainedTokenizerFast(tokenizer_object=plain, eos_token="<|im_end|>", pad_token="<|endoftext|>")
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
     tokenizer.chat_template = TEMPLATE
     shape = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "max_position_embeddings": 512}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
     torch.manual_seed(0)
-    Qwen3ForCausalLM(Qwen3Config(vocab_size=len(tokenizer), **shape, **heads)).save_pretrained(folder)
+    settings: Any = {"vocab_size": len(tokenizer), **shape, **heads}
+    Qwen3ForCausalLM(Qwen3Config(**settings)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
@@ -38,8 +40,8 @@ def test_the_guide_fine_tunes_exports_and_the_export_answers(tmp_path: Path, mon
         follow("own_model.md", tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "runs" / "capitals" / "metrics.jsonl").read_text().splitlines()]
     assert [row["iteration"] for row in rows if row["kind"] == "train"] == [1, 2]
-    model = AutoModelForCausalLM.from_pretrained(tmp_path / "capitals-model")
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "capitals-model")
+    model: Any = AutoModelForCausalLM.from_pretrained(tmp_path / "capitals-model")
+    tokenizer: Any = AutoTokenizer.from_pretrained(tmp_path / "capitals-model")
     question = [{"role": "user", "content": "Capital of Peru?"}]
     prompt = tokenizer.apply_chat_template(question, add_generation_prompt=True, return_tensors="pt", return_dict=True)
     assert model.generate(**prompt, max_new_tokens=4).shape[1] > prompt["input_ids"].shape[1]

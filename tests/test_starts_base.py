@@ -38,6 +38,14 @@ def test_demonstrations_are_a_function_of_their_number_and_use_training_material
     assert any(d.task.source == "web/sheet" for d in islice(Sites().demonstrations(0), 100))
 
 
+def test_demonstrators_wander_as_much_as_they_are_told_to():
+    def turns(**ways: float) -> float:
+        return sum(len(d.texts) for d in islice(Sites(slips=0, patient=1, **ways).demonstrations(0), 40))
+
+    straight = turns()
+    assert turns(detours=0.5) > 1.1 * straight and turns(loops=0.8) > 1.1 * straight
+
+
 def test_the_turns_of_a_demonstration_are_one_row_and_begin_at_their_newest_page():
     demonstration = shown()
     chat = word_chat(demonstration.task.goal, *demonstration.observations, *demonstration.texts)
@@ -83,6 +91,19 @@ def test_the_same_settings_make_the_same_model(tmp_path, monkeypatch):
         assert a.equal(b)
     assert seen[-1]["share"] == 1
     assert load_policy(str(tmp_path / "one")).chat.close == one.chat.close
+
+
+def test_a_model_that_is_trained_on_keeps_its_words_and_network_and_recites_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(warmstart, "ROUND", 20)
+    first = make_base(tmp_path / "first", SMALL)
+    seen: list[dict[str, float]] = []
+    further = SMALL.replace(start=str(tmp_path / "first"), model=TinyConfig(width=32), tokens=1500)
+    second = make_base(tmp_path / "second", further, seen.append)
+    assert second.tokenizer.get_vocab() == first.tokenizer.get_vocab()
+    assert [r["share"] for r in seen] == [1]
+    sizes = [sum(p.numel() for p in made.model.parameters()) for made in (first, second)]
+    assert sizes[0] == sizes[1]
+    assert not all(a.equal(b) for a, b in zip(first.model.parameters(), second.model.parameters(), strict=True))
 
 
 # The shipped one

@@ -116,6 +116,21 @@ def test_report_tells_the_run_in_one_sentence_of_numbers(run: Path) -> None:
     assert sentence.replace("->", "&rarr;") in write_report(run).read_text()
 
 
+def test_support_and_other_tasks_are_shown_where_they_say_more(run: Path) -> None:
+    assert "supported" not in write_report(run).read_text()
+    rows = [evaluation(0, "warm_start", 0.27), evaluation(15, "agent", 0.58)]
+    for row, supported in zip(rows, (0.19, 0.52), strict=True):
+        row["summary"] |= {"supported": supported, "idle": 0.16}
+    beside = {**evaluation(15, "agent", 0.44), "kind": "beside", "tasks": "new_templates"}
+    (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [*rows, beside]))
+    page, record = write_report(run).read_text(), read_record(run)
+    assert "<dt>supported</dt><dd><small>0.19 &rarr;</small> 0.52</dd>" in page and "<dt>idle turns</dt>" in page
+    assert "new templates" in page and "0.440" in page
+    success = next(f for f in figures(record) if f["title"] == "Success")
+    assert "held-out, supported by pages seen" in [s["name"] for s in success["series"]]
+    assert record.ends[1] == rows[1]
+
+
 def test_report_draws_every_figure_that_the_rows_allow(run: Path) -> None:
     made = {f["title"]: f for f in data_of(write_report(run))["figures"]}
     assert list(made) == [

@@ -34,6 +34,7 @@ from longstride.core.numbers import Count, Share
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
 from longstride.curriculum import Additive, Fixed, Multiplicative
 from longstride.engines.base import Sampling
+from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.learner.config import LearnerConfig
 from longstride.methods import Constant, Credit, Reinforce, Replay, Sample
 from longstride.recipes.setups import sites
@@ -42,25 +43,37 @@ from longstride.stats import Ordering
 
 
 class FilteredBC(Credit):
-    """Filtered behaviour cloning:  max_theta  sum over tau with success, sum_t  (1 / |a_t|) log pi_theta(a_t | context_t)
+    """Filtered behaviour cloning:  max_theta  sum over tau with success, sum_t  w_t log pi_theta(a_t | context_t)
 
-    Each turn of a success is a sample, each of its tokens weighs 1 / |a_t|: the mean over samples is TTI's loss. A turn
-    whose text could not be parsed is never imitated: the reward cannot be owed to what did nothing, and cloning it would
-    teach malformed text. TTI clones those too. There is no importance weight, as in TTI: the replay is off-policy, and how
-    far is decided by `keep` and `mix` alone.
+    Each turn of a success is a sample, each of its tokens weighs w_t: with w_t = 1 / |a_t| the mean over samples is TTI's
+    loss. A turn whose text could not be parsed is never imitated: the reward cannot be owed to what did nothing, and
+    cloning it would teach malformed text. TTI clones those too. There is no importance weight, as in TTI: the replay is
+    off-policy, and how far is decided by `keep` and `mix` alone.
     """
 
+    weight: Literal["equal", "by_length"] = "equal"
+    """`equal`: all tokens of an update weigh the same, together as much as there are turns. `by_length`: 1 / |a_t|, as
+    released. The mean gradient of log pi(a) over a policy's own actions is 0, that of log pi(a) / |a| is not: cloned
+    with itself, a policy then comes to prefer the shorter of two actions wherever they begin to differ. Turns that all
+    carry a long thought hide that; `home` beside `type search ...` does not."""
     drop_unchanged: bool = False
     """WebGym's repetition filter (arXiv 2601.02439): leaves out turns after which the page looked the same, the last
-    turn excepted, since an answer changes no page."""
+    turn excepted, since an answer changes no page. An error line makes no difference."""
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        return [
-            Sample.of(trajectory, turn, [1 / len(turn.sampled_ids)] * len(turn.sampled_ids))
+        cloned = [
+            (trajectory, turn)
             for trajectory in trajectories
             if trajectory.success and not trajectory.stop.failed
             for turn in trajectory.turns
             if turn.sampled_ids and turn.action is not None and self._did_something(turn, trajectory)
+        ]
+        lengths = [len(turn.sampled_ids) for _, turn in cloned]
+        mean = sum(lengths) / max(len(lengths), 1)
+        weights = [1 / (n if self.weight == "by_length" else mean) for n in lengths]
+        return [
+            Sample.of(trajectory, turn, [w] * n)
+            for (trajectory, turn), w, n in zip(cloned, weights, lengths, strict=True)
         ]
 
     def _did_something(self, turn: Turn, trajectory: Trajectory) -> bool:
@@ -123,9 +136,9 @@ class TTIReplay(Replay):
         return [t for t in kept if t.length <= longest[t.task.id]]
 
 
-RECIPE = sites.recipe(
+RELEASED = sites.recipe(
     "tti",
-    credit=FilteredBC(),
+    credit=FilteredBC(weight="by_length"),
     loss=Reinforce(aggregation=Constant()),
     iterations=10,
     budget={"turns": Multiplicative(start=SHORT, limit=LONG)},
@@ -133,8 +146,17 @@ RECIPE = sites.recipe(
     replay=TTIReplay(keep=256, mix=0.5),
     learner=LearnerConfig(lr=5e-4, warmup_steps=20, decay_steps=2000, batch_samples=64),
 )
+"""TTI without what is mended in `RECIPE`."""
 
-ARM = sites.arm(RECIPE, iterations=10).replace(evaluation={"tasks": 400})
+RECIPE = RELEASED.replace(
+    tasks={"new_templates": False},
+    reward={"evidence": True},
+    credit=FilteredBC(drop_unchanged=True),
+    replay={"keep": 1024},
+    evaluation={"beside": {"new_templates": EmbeddedWeb()}},
+)
+
+ARM = sites.arm(RELEASED, iterations=10).replace(evaluation={"tasks": 400})
 FIXED_SHORT, FIXED_LONG = {"turns": Fixed(limit=SHORT)}, {"turns": Fixed(limit=LONG)}
 
 CLAIM = Claim(

@@ -153,6 +153,8 @@ RECIPE = RELEASED.replace(
     reward={"evidence": True},
     credit=FilteredBC(drop_unchanged=True),
     replay={"keep": 1024},
+    engine={"processes": "auto"},
+    learner={"dtype": "float32", "micro_tokens": 1024},
     evaluation={"beside": {"new_templates": EmbeddedWeb()}},
 )
 

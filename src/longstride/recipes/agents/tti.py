@@ -149,6 +149,7 @@ RELEASED = sites.recipe(
 """TTI without what is mended in `RECIPE`."""
 
 RECIPE = RELEASED.replace(
+    model="base-wander",
     tasks={"new_templates": False},
     reward={"evidence": True},
     credit=FilteredBC(drop_unchanged=True),

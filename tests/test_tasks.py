@@ -103,6 +103,11 @@ def test_new_tasks_of_training_templates_are_on_sites_and_of_names_that_training
     )
 
 
+def test_tasks_act_on_no_more_items_than_they_may() -> None:
+    tasks = EmbeddedWeb(most_acted=3).sample(random.Random(4), 600)
+    assert {len(t.meta["items"]) for t in tasks if t.meta["family"] == "act"} == {1, 2, 3}
+
+
 def test_training_and_evaluation_share_no_template_site_or_name() -> None:
     source, rng = EmbeddedWeb(), random.Random(0)
     train, test = source.sample(rng, 3000), source.held_out(600)

@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 
 from longstride.core.component import find, unknown
 from longstride.core.errors import TaskError
+from longstride.core.numbers import Count
 from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Difficulty, Task, difficulty_of, read_tasks
 from longstride.envs.base import Mix, TaskSource
@@ -118,6 +119,8 @@ class EmbeddedWeb(TaskSource):
     """Different training sites of each kind."""
     window: Window = 60
     """Lines of a page that are seen at once."""
+    most_acted: Count = max(ACTED)
+    """Most items that a task of the family `act` names."""
     new_templates: bool = True
     """Whether held-out tasks are of templates that training has none of; if not, they are new tasks of the training
     templates. Their sites and names are new either way."""
@@ -173,7 +176,10 @@ class EmbeddedWeb(TaskSource):
         return [
             t
             for t in templates(kind)
-            if t.held_out == new and t.family in self.families and difficulty in t.difficulties
+            if t.held_out == new
+            and t.family in self.families
+            and difficulty in t.difficulties
+            and (t.family != "act" or dict(t.params)["items"] <= self.most_acted)
         ]
 
     def _nearest(self, difficulty: Difficulty, new: bool) -> Difficulty:

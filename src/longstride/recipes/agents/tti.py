@@ -150,7 +150,7 @@ RELEASED = sites.recipe(
 
 RECIPE = RELEASED.replace(
     model="base-wander",
-    tasks={"new_templates": False},
+    tasks={"new_templates": False, "most_acted": 4},
     reward={"evidence": True},
     credit=FilteredBC(drop_unchanged=True),
     replay={"keep": 1024},

@@ -8,6 +8,7 @@ from longstride.core.config import load_toml
 from longstride.core.errors import RunError
 from longstride.engines.base import Engine, Request
 from longstride.engines.config import Local
+from longstride.engines.local import LocalEngine
 from longstride.models.load import Policy, load_policy
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
@@ -44,6 +45,11 @@ def test_several_processes_sample_the_tokens_of_one_with_its_log_probabilities(e
         assert (ours.ids, ours.versions, ours.finish) == (theirs.ids, theirs.versions, theirs.finish)
         assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-5)
     assert engine.tokens_out == one.tokens_out and engine.tokens_in >= one.tokens_in
+
+
+def test_a_large_model_stays_in_this_process(policy, monkeypatch):
+    monkeypatch.setattr("longstride.engines.config.SMALL", 10)
+    assert isinstance(Local(processes=2).make(policy, 0, []), LocalEngine)
 
 
 def test_each_process_has_the_requests_of_its_ordinals(engine):

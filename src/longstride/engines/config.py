@@ -8,7 +8,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 
 from pydantic import Field
 
@@ -20,6 +20,11 @@ from longstride.engines.base import Engine, Request, Sampling
 
 if TYPE_CHECKING:
     from longstride.models.load import Policy
+
+
+SMALL = 100_000_000
+"""Parameters up to which a model on a CPU is worth several processes: their one copy of it is in shared memory, of
+which containers often have little."""
 
 
 class EngineConfig(Component):
@@ -54,31 +59,27 @@ class Local(EngineConfig):
     """Memory for keys and values, in 2^30 bytes, at most."""
 
     processes: Count | Literal["auto"] = 1
-    """Processes of one thread each that sample side by side, on a CPU: nearly twice as fast as two threads of one
-    process where a model is small. Each has its share of `cache_gigabytes` and a copy of what torch needs. `auto` is
+    """Processes of one thread each that sample side by side: nearly twice as fast as two threads of one process for a
+    small model on a CPU (`SMALL`); any other stays in this process. Each has its share of `cache_gigabytes`. `auto` is
     one for each core, 8 at most; `run.toml` has the number, which the last bits of a run depend on."""
 
     def settled(self) -> Self:
         return self.replace(processes=min(len(_cores()), 8)) if self.processes == "auto" else self
 
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
-        """Raises: ConfigError: several processes are asked for, and the model is not on the CPU."""
         from longstride.engines.local import LocalEngine
-
-        settled = self.settled()
-        assert settled.processes != "auto"
-        size = int(self.cache_gigabytes * (1 << 30) / settled.processes)
-        make = partial(
-            LocalEngine, end_ids=policy.chat.end_ids, max_context=policy.max_context, version=version,
-            dtype=self.dtype, cache_bytes=size,
-        )  # fmt: skip
-        if settled.processes == 1:
-            return make(policy.model, shared=shared)
         from longstride.engines.processes import ProcessEngine
 
-        if any(p.device.type != "cpu" for p in policy.model.parameters()):
-            raise ConfigError(f"engine.processes={settled.processes} is for models on the CPU; set it to 1")
-        return ProcessEngine(policy.model, make, settled.processes, version)
+        parameters = list(policy.model.parameters())
+        small = all(p.device.type == "cpu" for p in parameters) and sum(p.numel() for p in parameters) <= SMALL
+        processes = cast(int, self.settled().processes) if small else 1
+        make = partial(
+            LocalEngine, end_ids=policy.chat.end_ids, max_context=policy.max_context, version=version,
+            dtype=self.dtype, cache_bytes=int(self.cache_gigabytes * (1 << 30) / processes),
+        )  # fmt: skip
+        if processes == 1:
+            return make(policy.model, shared=shared)
+        return ProcessEngine(policy.model, make, processes, version)
 
 
 class HTTP(EngineConfig):

@@ -132,6 +132,17 @@ def test_the_shipped_base_recognises_a_page_that_answers_the_goal(played: Result
     assert others < 0.75
 
 
+def test_the_shipped_start_that_wanders_does_so_and_finds_a_fact_reliably():
+    source = EmbeddedWeb(new_templates=False)
+    wanders, impatient = (
+        evaluate_policy(load_policy(name), RECIPE, source.held_out(90)).summary for name in ("base-wander", "base")
+    )
+    assert wanders["idle"] > 0.05 and wanders["length"] > 1.2 * impatient["length"]
+    assert wanders["supported"] < wanders["success"] < 0.5
+    facts = source.replace(families=("find",)).held_out(60)
+    assert evaluate_policy(load_policy("base-wander"), RECIPE, facts).summary["supported"] >= 0.9
+
+
 def searches(trajectories: list[Trajectory]) -> list[tuple[bool, str]]:
     """(whether the page has the value that is looked for, what was done there) for every item page of a search."""
     found = []

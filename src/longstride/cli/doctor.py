@@ -23,10 +23,22 @@ EXTRAS = {
     "reasoning-gym": ("reasoning-gym",),
     "judge-test": ("transformers",),
     "browsergym": ("browsergym-core", "browsergym-miniwob"),
+    "gymnasium": ("gymnasium",),
+    "textarena": ("textarena",),
+    "verifiers": ("verifiers",),
+    "openenv": ("websockets", "jsonschema"),
+    "mcp": ("jsonschema",),
+    "parquet": ("pyarrow",),
     "lora": ("peft",),
     "ray": ("ray",),
+    "pandas": ("pandas",),
+    "tensorboard": ("tensorboard",),
+    "wandb": ("wandb",),
+    "trackio": ("trackio",),
+    "mlflow": ("mlflow",),
     "minari": ("minari", "h5py"),
-    "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
+    "docs": ("mkdocs-material", "mkdocstrings-python"),
+    "dev": ("mcp", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""
 

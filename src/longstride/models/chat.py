@@ -5,14 +5,17 @@ ids, and so on; it spells what the template would render, but nothing the policy
 a conversation only grows at its end; text of a goal or a page never becomes a special token, whatever it spells.
 """
 
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import TemplateError
 
-from longstride.core.errors import ModelError
+from longstride.core.errors import LongstrideWarning, ModelError
 
+NAMED_WORDS = 20
+"""Words that the vocabulary lacks and that are named, about."""
 CACHED_PIECES = 4096
 """Encoded observations kept: many episodes see the same page."""
 _MARKS = [f"sentinel{name}sentinel" for name in ("System", "UserA", "AgentA", "UserB", "AgentB", "UserC")]
@@ -42,6 +45,7 @@ class ChatFormat:
                 "instruction-tuned model, or set tokenizer.chat_template and save the tokenizer into the model's folder"
             )
         self._tokenizer = tokenizer
+        self._unknown_words: set[str] = set()
         before_goal, after_user, after_agent = self._cut(system)
         closing = self._markup(after_agent.lstrip())
         special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
@@ -69,7 +73,10 @@ class ChatFormat:
 
     def encode(self, text: str) -> list[int]:
         """The ids of plain text: nothing in it becomes a special token."""
-        return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+        ids = self._plain(text)
+        if self._tokenizer.unk_token_id in ids:
+            self._warn_of_unknown_words(text)
+        return ids
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of sampled ids, without special tokens."""
@@ -77,6 +84,9 @@ class ChatFormat:
 
     def _encode_observation(self, text: str, first: bool) -> tuple[int, ...]:
         return (*(() if first else self._next), *self.encode("\n" + text if first else text), *self._agent)
+
+    def _plain(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
 
     def _markup(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=False)
@@ -115,8 +125,26 @@ class ChatFormat:
         except (TemplateError, TypeError, ValueError):  # how templates say no is up to them
             return None
 
+    def _warn_of_unknown_words(self, text: str) -> None:
+        """Warns of each word once that the vocabulary lacks: the policy sees no difference between such words."""
+        unknown = self._tokenizer.unk_token_id
+        split = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True)
+        places = [span for i, span in zip(split["input_ids"], split["offset_mapping"], strict=True) if i == unknown]
+        words = dict.fromkeys(text[begin:end] for begin, end in places)
+        new = [word for word in words if word not in self._unknown_words]
+        if not new or len(self._unknown_words) >= NAMED_WORDS:
+            return
+        self._unknown_words.update(new)
+        named = ", ".join(map(repr, new[:NAMED_WORDS])) + " and others" * (len(new) > NAMED_WORDS)
+        warnings.warn(
+            f"the model's vocabulary lacks {named}: the policy sees them all as {self._tokenizer.unk_token}; use words "
+            "that it knows, or another model",
+            LongstrideWarning,
+            stacklevel=2,
+        )
+
     def _refuse_injection(self, used: set[int]) -> None:
         for i in used:
             text = self._tokenizer.convert_ids_to_tokens(i)
-            if i in self.encode(text):
+            if i in self._plain(text):
                 raise ModelError(f"the tokenizer turns plain text {text!r} into a special token; use its fast version")

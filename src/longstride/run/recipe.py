@@ -20,7 +20,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig
 from longstride.methods import Credit, Loss, Reinforce, Replay
 from longstride.methods.losses import RatioLoss
-from longstride.rewards import Reward, TaskReward
+from longstride.rewards import EvaluatorFirst, Reward
 from longstride.rollout.context import ContextPolicy
 from longstride.rollout.planning import Groups, Sampler
 from longstride.rollout.scheduler import PoolConfig
@@ -47,8 +47,8 @@ class Evaluation(Component):
     """Iterations between evaluations; the start and the last iteration are always evaluated."""
     sampling: Sampling | None = None
     """How tokens are drawn; as in training if left out."""
-    reward: Reward = TaskReward()
-    """What counts as success: the tasks' own evaluators, unless they need a judge."""
+    reward: Reward | None = None
+    """What counts as success; left out, the tasks' own evaluators, and the recipe's reward for tasks without one."""
     strategies: tuple[Strategy, ...] = (Direct(),)
     """Test-time strategies, each a row of its own."""
     measures: tuple[Measure, ...] = ()
@@ -142,6 +142,8 @@ class Recipe(Experiment):
     """Other objectives later on, by iteration."""
     evaluation: Evaluation = Evaluation()
     """What is measured."""
+    patience: Count = 5
+    """Iterations in a row in which every episode failed or nothing was trained, after which the run is given up."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -186,6 +188,11 @@ class Recipe(Experiment):
         """Whether what an iteration plays depends on what was played before."""
         return self.sampler.adaptive or self.curriculum.adaptive
 
+    @property
+    def test_reward(self) -> Reward:
+        """How an evaluation episode is scored."""
+        return self.evaluation.reward or EvaluatorFirst(otherwise=self.reward)
+
     def at(self, iteration: int) -> Self:
         """The recipe as it stands in an iteration: with the choices of the objectives that have begun."""
         begun = [phase for phase in self.objectives if phase.after < iteration]
@@ -210,5 +217,4 @@ class Recipe(Experiment):
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()
-        del data["iterations"]
-        return data
+        return {key: value for key, value in data.items() if key not in ("iterations", "patience")}

@@ -53,8 +53,10 @@ class LanguagePlayer:
 
     def ask(self, episode: Episode) -> None:
         prompt = self.context.render(self.chat, episode.goal, episode.observations, episode.turn_ids) + episode.opening
-        marks = episode.plan.marks
-        request = Request(prompt, episode.max_new, episode.turn_seed, episode.session, self.sampling, marks)
+        plan, sampling = episode.plan, self.sampling
+        request = Request(
+            prompt, episode.max_new, episode.turn_seed, episode.session, sampling, plan.marks, plan.ordinal
+        )
         self._asked[self.engine.submit(request)] = episode, request
 
     def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:

@@ -40,7 +40,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     """
     if peer is not None:
         raise ConfigError(f"the recipe is compared with itself under plain settings; leave --peer {peer} out")
-    policy, ours = load_policy(RECIPE.model), RECIPE.settled()
+    policy, ours = load_policy(RECIPE.model), RECIPE.replace(engine=RECIPE.engine.settled())
     recipes = {"ours": ours, "plain": ours.replace(**PLAIN)}
     engines = {name: r.engine.make(policy, 0, [r.sampling]) for name, r in recipes.items()}
     learners = {name: Learner(policy.model, r.learner, r.loss) for name, r in recipes.items()}

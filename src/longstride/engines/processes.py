@@ -9,6 +9,7 @@ answered (lockstep), the same requests give the same bits. The processes share o
 
 import copy
 import multiprocessing
+import os
 import signal
 import sys
 import weakref
@@ -24,6 +25,9 @@ from torch import nn
 from longstride.core.errors import RunError
 from longstride.engines.base import Engine, Outcome, Request
 
+SMALL = 100_000_000
+"""Parameters up to which a model is worth several processes: their one copy of it is in shared memory, of which
+containers often have little."""
 _METHOD = "fork" if sys.platform == "linux" else "spawn"
 """How processes start: a fork is there at once, and safe on Linux while they use one thread of torch."""
 Command = tuple[str, Any]
@@ -142,6 +146,18 @@ class ProcessEngine(Engine):
                 obeyed.add(k)
         self.tokens_in, self.tokens_out = (sum(spent) for spent in zip(*self._spent, strict=True))
         return obeyed
+
+
+def worth_several(model: nn.Module) -> bool:
+    """Whether a model is small, and on the CPU."""
+    parameters = list(model.parameters())
+    return all(p.device.type == "cpu" for p in parameters) and sum(p.numel() for p in parameters) <= SMALL
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # where the system knows it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _gone() -> RunError:

@@ -71,20 +71,16 @@ class TaskReward(Reward):
             return unjudged(trajectory)
         verdict = judge(trajectory.task, trajectory.answer, state)
         if self.evidence:
-            verdict = _with_evidence(verdict, trajectory.unseen)
+            unseen = trajectory.unseen
+            terms = {"right": verdict.reward, "supported": float(not unseen)}
+            evidence = verdict.evidence | ({"unseen": unseen} if unseen else {})
+            verdict = Verdict(verdict.reward * terms["supported"], verdict.success and not unseen, terms, evidence)
         if not (self.false_positive or self.false_negative):
             return verdict
         rate = self.false_negative if verdict.reward else self.false_positive
         flipped = stream(seed, "label_noise").random() < rate
         reward = 1.0 - verdict.reward if flipped else verdict.reward
         return Verdict(reward, reward > 0, verdict.terms, verdict.evidence | {"true_reward": verdict.reward})
-
-
-def _with_evidence(verdict: Verdict, unseen: list[str]) -> Verdict:
-    """The verdict of an answer that earns nothing where a page that it rests on was not seen."""
-    reward = 0.0 if unseen else verdict.reward
-    terms = {"right": verdict.reward, "supported": float(not unseen)}
-    return Verdict(reward, reward > 0, terms, verdict.evidence | ({"unseen": unseen} if unseen else {}))
 
 
 class EvaluatorFirst(Reward):

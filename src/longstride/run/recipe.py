@@ -199,10 +199,6 @@ class Recipe(Experiment):
         chosen = {name: choice for phase in begun for name in ("credit", "loss") if (choice := getattr(phase, name))}
         return self.model_copy(update=chosen)
 
-    def settled(self) -> Self:
-        """A copy in which what depends on this machine is decided: `run.toml` keeps it, and resuming goes by it."""
-        return self.replace(engine=self.engine.settled())
-
     def train(
         self,
         folder: Path,
@@ -213,7 +209,8 @@ class Recipe(Experiment):
         """See `run.loop.train`."""
         from longstride.run.loop import train
 
-        train(self.settled(), folder, listener, resume, placement)
+        # `run.toml` keeps what depends on this machine, and resuming goes by it
+        train(self.replace(engine=self.engine.settled()), folder, listener, resume, placement)
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

@@ -1,8 +1,7 @@
 """TTI: test-time interaction scaling. Shen et al., 2025, "Thinking vs. Doing", arXiv 2506.07976.
 
-Online filtered behaviour cloning in which the turns an episode may take grow with the iteration. A short horizon
-teaches to be right quickly and cannot explore; a long one from the start clones successes full of arbitrary actions;
-growing it gives both.
+Online filtered behaviour cloning in which the turns an episode may take grow with the iteration. A short horizon teaches to be right quickly
+and cannot explore; a long one from the start clones successes full of arbitrary actions; growing it gives both.
 
 | place | choice | paper and released code (WebVoyager) | `RELEASED` | `RECIPE` |
 |---|---|---|---|---|
@@ -18,15 +17,13 @@ growing it gives both.
 | update | rate, betas, clip, batch | 4e-6, (0.9, 0.999), 0.01, 32 | 5e-4, (0.9, 0.95), 1.0, 64 | the same |
 | test | held-out tasks | of WebVoyager's own sites | new templates, sites and names | new sites and names; new templates beside |
 
-Equal weights are a deviation. TTI's turns all carry a long thought; here `home` has 3 tokens and `type search ...` 7, and 1/|a| pays
-for the short one: cloned with its own successes, the policy says `home` for ever (see `FilteredBC.weight`). Without evidence a third
-of the early successes are guesses, and are cloned. `longstride bench ceiling` says what the model can reach in each family of tasks;
-tasks that act on six items are left out for it.
+Equal weights are a deviation. TTI's turns all carry a long thought; here `home` has 3 tokens and `type search ...` 7, and 1/|a| pays for
+the short one: cloned with its own successes, the policy says `home` for ever. Without evidence a third of the early successes are guesses.
+Tasks that act on six items are left out, for the model cannot reach them (`longstride bench ceiling`).
 
-Deviations: a model of about a million parameters on embedded sites stands for Gemma-3-12B on the web, so learning
-rate, clipping and batch are a small model's; turns that could not be parsed are not cloned; replay's recency goes by
-time, and is drawn once (the release groups by task and draws on every rank); an environment failure is never a reward
-of 0.
+Deviations: a model of about a million parameters on embedded sites stands for Gemma-3-12B on the web, so learning rate, clipping and batch
+are a small model's; turns that could not be parsed are not cloned; replay's recency goes by time, and is drawn once (the release groups by
+task and draws on every rank); an environment failure is never a reward of 0.
 """
 
 import heapq
@@ -53,17 +50,15 @@ from longstride.stats import Ordering
 class FilteredBC(Credit):
     """Filtered behaviour cloning:  max_theta  sum over tau with success, sum_t  w_t log pi_theta(a_t | context_t)
 
-    Each turn of a success is a sample, each of its tokens weighs w_t: with w_t = 1 / |a_t| the mean over samples is TTI's
-    loss. A turn whose text could not be parsed is never imitated: the reward cannot be owed to what did nothing, and
-    cloning it would teach malformed text. TTI clones those too. There is no importance weight, as in TTI: the replay is
-    off-policy, and how far is decided by `keep` and `mix` alone.
+    Each turn of a success is a sample, each of its tokens weighs w_t: with w_t = 1 / |a_t| the mean over samples is TTI's loss. A turn whose
+    text could not be parsed is never imitated: the reward cannot be owed to what did nothing, and cloning it would teach malformed text. TTI
+    clones those too. There is no importance weight, as in TTI: the replay is off-policy, and how far is decided by `keep` and `mix` alone.
     """
 
     weight: Literal["equal", "by_length"] = "equal"
-    """`equal`: all tokens of an update weigh the same, together as much as there are turns. `by_length`: 1 / |a_t|, as
-    released. The mean gradient of log pi(a) over a policy's own actions is 0, that of log pi(a) / |a| is not: cloned
-    with itself, a policy then comes to prefer the shorter of two actions wherever they begin to differ. Turns that all
-    carry a long thought hide that; `home` beside `type search ...` does not."""
+    """`equal`: all tokens of an update weigh the same, together as much as there are turns. `by_length`: 1 / |a_t|, as released. The mean
+    gradient of log pi(a) over a policy's own actions is 0, that of log pi(a) / |a| is not: cloned with itself, a policy then comes to prefer
+    the shorter of two actions where they begin to differ. Turns that all carry a long thought hide that."""
     drop_unchanged: bool = False
     """WebGym's repetition filter (arXiv 2601.02439): leaves out turns after which the page looked the same, the last
     turn excepted, since an answer changes no page. An error line makes no difference."""
@@ -79,10 +74,7 @@ class FilteredBC(Credit):
         lengths = [len(turn.sampled_ids) for _, turn in cloned]
         mean = sum(lengths) / max(len(lengths), 1)
         weights = [1 / (n if self.weight == "by_length" else mean) for n in lengths]
-        return [
-            Sample.of(trajectory, turn, [w] * n)
-            for (trajectory, turn), w, n in zip(cloned, weights, lengths, strict=True)
-        ]
+        return [Sample.of(t, turn, [w] * n) for (t, turn), w, n in zip(cloned, weights, lengths, strict=True)]
 
     def _did_something(self, turn: Turn, trajectory: Trajectory) -> bool:
         return turn.changed or turn is trajectory.turns[-1] or not self.drop_unchanged

@@ -39,11 +39,12 @@ def test_demonstrations_are_a_function_of_their_number_and_use_training_material
 
 
 def test_demonstrators_wander_as_much_as_they_are_told_to():
-    def turns(**ways: float) -> float:
-        return sum(len(d.texts) for d in islice(Sites(slips=0, patient=1, **ways).demonstrations(0), 40))
+    def turns(sites: Sites) -> int:
+        return sum(len(d.texts) for d in islice(sites.demonstrations(0), 40))
 
-    straight = turns()
-    assert turns(detours=0.5) > 1.1 * straight and turns(loops=0.8) > 1.1 * straight
+    straight = Sites(slips=0, patient=1)
+    plain = 1.1 * turns(straight)
+    assert turns(straight.replace(detours=0.5)) > plain < turns(straight.replace(loops=0.8))
 
 
 def test_the_turns_of_a_demonstration_are_one_row_and_begin_at_their_newest_page():

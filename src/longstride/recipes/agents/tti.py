@@ -6,14 +6,14 @@ and cannot explore; a long one from the start clones successes full of arbitrary
 | place | choice | paper and released code (WebVoyager) | `RELEASED` | `RECIPE` |
 |---|---|---|---|---|
 | start | a base model | prompted to act | `base`: impatient | `base-wander`: it slips, loops and makes detours |
-| plan | tasks uniform with replacement | 15 iterations of 512 episodes | 10 of 256 | 20 of 512 |
+| plan | tasks uniform with replacement | 15 iterations of 512 episodes | 10 of 256 | 12 of 512 |
 | plan | `Multiplicative` | h = clip(10 i, 30), released as 10, 20, 20, 30; tests at 30 | clip(8 i, 24); tests at 24 | the same |
 | roll out | `FullHistory` | placeholder for older pages, 3 screenshots kept | all pages stay: 24 of them fit | the same |
 | roll out | sampling | temperature 1.0, top-p 0.95 | the same | the same |
 | score | `TaskReward` | judge that asks for evidence, 88.9 % agreement with people | programmatic, exact | pages that the answer rests on were seen |
 | credit | `TTIReplay` | 512 successes, half recency, half site balance | 256 | 1,024 |
 | credit | `FilteredBC` | 1 over the length of a turn, per token | the same | equal weights; turns that moved nothing are left out |
-| update | AdamW, warm-up 20, cosine, weight decay 0.01 | one epoch, to 2000 steps | the same | to 3000 steps |
+| update | AdamW, warm-up 20, cosine, weight decay 0.01 | one epoch, to 2000 steps | the same | the same |
 | update | rate, betas, clip, batch | 4e-6, (0.9, 0.999), 0.01, 32 | 5e-4, (0.9, 0.95), 1.0, 64 | the same |
 | test | held-out tasks | of WebVoyager's own sites | new templates, sites and names | new sites and names; new templates beside |
 
@@ -150,15 +150,15 @@ RELEASED = sites.recipe(
 
 RECIPE = RELEASED.replace(
     model="base-wander",
-    iterations=20,
+    iterations=12,
     episodes_per_iteration=512,
     tasks={"new_templates": False, "most_acted": 4},
     reward={"evidence": True},
     credit=FilteredBC(drop_unchanged=True),
     replay={"keep": 1024},
     engine={"processes": "auto"},
-    learner={"decay_steps": 3000, "dtype": "float32", "micro_tokens": 1024},
-    evaluation={"every": 5, "beside": {"new_templates": EmbeddedWeb()}},
+    learner={"dtype": "float32", "micro_tokens": 1024},
+    evaluation={"every": 4, "beside": {"new_templates": EmbeddedWeb()}},
 )
 
 ARM = sites.arm(RELEASED, iterations=10).replace(evaluation={"tasks": 400})

@@ -23,7 +23,7 @@ Deviations: a model of about a million parameters on embedded sites, so rate, ba
 Templates write the tasks: they know the answers, so feasibility need not be checked, and there are no tasks but theirs.
 Failed tasks are drawn from all families alike, not from sites alone: comparisons, which fail most, were 191 of 256 tasks
 after ten iterations otherwise. If too few candidates are in the band, the nearest are played. The critic learns after
-the policy, not before it, so the first iteration trains it alone. Replayed episodes are counted before turns are chosen.
+the policy, not before it, so the first iteration trains it alone. In one run, tasks drawn uniformly did no worse.
 """
 
 import random

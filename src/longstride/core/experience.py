@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from longstride.core.component import Component
 from longstride.core.task import Task
-from longstride.core.trajectory import EpisodeRecord, Trajectory
+from longstride.core.trajectory import EpisodeRecord, Proposal, Trajectory
 
 
 class Experience(Protocol):
@@ -37,6 +37,17 @@ class Experience(Protocol):
         """Of each task an episode that ended before its first turn was sampled: what the policy would read is the
         prompt of its only turn, so that `logprobs` and `critic` can be asked of a task that nobody has begun. It is not
         stored and counts nowhere; a failed one has no turn."""
+        ...
+
+    def propose(self, prompts: Sequence[list[int]], longest: int, seed: int) -> list[Proposal]:
+        """What the policy as it is now samples after each prompt, under the sampling of training and without any
+        environment: other actions in stored turns. All processes must ask for it.
+
+        Args:
+            prompts: none is empty; such as those of stored turns.
+            longest: tokens of a proposal, at most; it has none where a prompt fills the model's context.
+            seed: of the draw.
+        """
         ...
 
     @property

@@ -19,7 +19,8 @@ from longstride.core.component import Component
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
-from longstride.core.trajectory import EpisodeRecord, Trajectory
+from longstride.core.trajectory import LOGPROB_DIGITS, EpisodeRecord, Proposal, Trajectory
+from longstride.engines.base import Request
 from longstride.learner import parallel
 from longstride.learner.critics import CriticBatch
 from longstride.learner.learner import Learner
@@ -117,6 +118,14 @@ class Session:
 
         pool = Pool(ScriptedPlayer(pause), r.tasks.env, r.reward, r.tasks.at_once, r.pool)
         return parallel.unscatter(pool.run(parallel.scatter(plans)))
+
+    def propose(self, prompts: Sequence[list[int]], longest: int, seed: int) -> list[Proposal]:
+        sampling, before = self.recipe.sampling, self.engine.tokens_out
+        requests = [Request(p, longest, derive(seed, k), sampling=sampling) for k, p in enumerate(prompts)]
+        mine = parallel.scatter(requests)
+        said = parallel.unscatter(self.pool.run_on_sampler_thread(lambda: self.engine.generate(mine)))
+        self._tokens_before += self.engine.tokens_out - before  # the row of an iteration counts what its episodes took
+        return [Proposal(c.ids, [round(x, LOGPROB_DIGITS) for x in c.logprobs]) for c in said]
 
     # the five places of the loop
 

@@ -43,7 +43,7 @@ class LineEngine:
 
     def __init__(self, fail: int = 0, finish: str = "") -> None:
         self.fail, self.finish = fail, finish
-        self.released: list[int | None] = []
+        self.released: list[Any] = []
         self.requests: list[Request] = []
         self.sizes: list[int] = []
         """Of every poll, how many were asked."""

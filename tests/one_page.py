@@ -1,17 +1,15 @@
-"""A world of one page, and a recipe on it that runs in a second: for tests of runs."""
+"""A world of one page, and a recipe on it that runs in a second: for tests of runs. Without torch until a model is
+saved, for the workers of a cluster import it."""
 
 import random
 from pathlib import Path
 from typing import Any
-
-from helpers import tiny_policy
 
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
 from longstride.curriculum import BudgetSchedule, Multiplicative
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.learner.config import LearnerConfig
-from longstride.models.load import save_policy
 from longstride.recipes.agents.tti import FilteredBC, TTIReplay
 from longstride.rewards import TaskReward
 from longstride.rollout import RecentObservations
@@ -66,6 +64,10 @@ class OnePageTasks(TaskSource):
 
 def save_model(folder: Path) -> Path:
     """Saves a policy that knows the words of the page."""
+    from helpers import tiny_policy
+
+    from longstride.models.load import save_policy
+
     save_policy(tiny_policy(WORDS, seed=3), folder)
     return folder
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from longstride.bench import processes
-from longstride.bench.base import Page, Row, in_turn, judged, run_benchmark, table
+from longstride.bench.base import Benchmark, Row, in_turn, judged, run_benchmark, table
 from longstride.cli import bench as command
 from longstride.core.errors import ConfigError, RunError
 
@@ -68,21 +68,21 @@ class TestRows:
         def side(name):
             return lambda k: calls.append((k, name)) or {"x": [k, k + 1]}
 
-        told = []
-        seen = in_turn({n: side(n) for n in "abc"}, 3, told.append)
+        shown = []
+        seen = in_turn({n: side(n) for n in "abc"}, 3, shown.append)
         assert "".join(n for _, n in calls) == "abcbcacab"
         assert seen["b"]["x"].tolist() == [[0, 1], [1, 2], [2, 3]]
-        assert told[0] == "round 1 of 3: a"
+        assert shown[0] == "round 1 of 3: a"
 
 
-def page(rows):
-    return Page("made-up", "What?", ("the same",), "nothing", lambda *_: (rows, {"peer": "1"}), "  make it")
+def made_up(rows):
+    return Benchmark("made-up", "What?", ("the same",), "nothing", lambda *_: (rows, {"peer": "1"}), "  make it")
 
 
 class TestKept:
-    def test_the_file_and_the_page_hold_every_row(self, tmp_path):
+    def test_both_files_hold_every_row(self, tmp_path):
         rows = [Row("step", "ms", [1.0, 2.0], [100.0, 300.0], "peer 1", goal=2.0), Row("memory", "MB", [4.0, 5.0])]
-        result = run_benchmark(page(rows), tmp_path / "out", "python", 2, print)
+        result = run_benchmark(made_up(rows), tmp_path / "out", "python", 2, print)
         assert json.loads((tmp_path / "out" / "made-up.json").read_text()) == result
         assert result["rows"][0]["samples"] == {"ours": [1.0, 2.0], "peer": [100.0, 300.0]}
         assert (
@@ -96,7 +96,7 @@ class TestKept:
 
     def test_the_command_prints_the_table_or_one_object(self, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
-        made = SimpleNamespace(PAGE=page([Row("memory", "MB", [4.0, 5.0])]))
+        made = SimpleNamespace(BENCHMARK=made_up([Row("memory", "MB", [4.0, 5.0])]))
         monkeypatch.setitem(sys.modules, "longstride.bench.browser", made)
         assert call("browser", "--rounds", "2") == 0
         out, err = capsys.readouterr()
@@ -163,14 +163,14 @@ class TestBrowser:
         with pytest.raises(RunError, match="'hover .1. ' took no effect"):
             browser.measure(None, 2, lambda _: None)
 
-    def test_a_peer_that_cannot_be_run_is_told_how_to_be_made(self, browser):
+    def test_a_peer_that_cannot_be_run_is_an_error_that_says_how_to_make_it(self, browser):
         with pytest.raises(ConfigError, match="no-such-python cannot be run.*\n.*-m venv"):
             browser._ask_peer("no-such-python", "http://127.0.0.1:1", 0.0, 0, {})
 
     def test_a_peers_numbers_come_in_the_order_of_the_plans(self, browser, tmp_path):
-        told = {q: {"enter-text": 2.0, "click-test-2": 1.0} for q in ("step", "reset")}
+        found = {q: {"enter-text": 2.0, "click-test-2": 1.0} for q in ("step", "reset")}
         peer = tmp_path / "peer"
-        peer.write_text(f"#!/bin/sh\necho a warning\necho '{json.dumps(told | {'versions': {'playwright': '1'}})}'\n")
+        peer.write_text(f"#!/bin/sh\necho a warning\necho '{json.dumps(found | {'versions': {'playwright': '1'}})}'\n")
         peer.chmod(0o755)
         versions = {"playwright": "2"}
         assert browser._ask_peer(str(peer), "", 0.0, 0, versions) == {"step": [1.0, 2.0], "reset": [1.0, 2.0]}

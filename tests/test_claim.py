@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import tiny_policy
 
 from longstride.claims import runner as claims
 from longstride.claims.claim import Claim
@@ -18,8 +19,7 @@ from longstride.core.task import Task
 from longstride.curriculum import BudgetSchedule
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.learner.config import LearnerConfig
-from longstride.models.load import make_policy, save_policy
-from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
+from longstride.models.load import save_policy
 from longstride.recipes.agents.tti import FilteredBC, TTIReplay
 from longstride.report import claims as pages
 from longstride.report.claims import write_pages
@@ -99,10 +99,8 @@ class Count:
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory) -> Recipe:
-    tokenizer = build_tokenizer(["home wait omitted"])
-    shape = TinyConfig(width=32, layers=2, heads=2, kv_heads=1, ffn=64, context=128)
     folder = tmp_path_factory.mktemp("models") / "tiny"
-    save_policy(make_policy("tiny", build_model(shape, len(tokenizer), seed=0), tokenizer), folder)
+    save_policy(tiny_policy("home wait omitted"), folder)
     return Recipe(
         name="patience",
         iterations=1,

@@ -111,7 +111,9 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "run"
 
 
-@pytest.mark.parametrize("argv", [["train", "--resume", "RUN"], ["eval", "RUN"], ["view", "RUN"], ["replay", "RUN", "0"]])
+@pytest.mark.parametrize(
+    "argv", [["train", "--resume", "RUN"], ["eval", "RUN"], ["view", "RUN"], ["replay", "RUN", "0"]]
+)
 def test_a_folder_of_an_older_version_is_refused_by_one_line(
     old: Path, capsys: pytest.CaptureFixture[str], argv: list[str]
 ) -> None:

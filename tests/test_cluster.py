@@ -59,7 +59,8 @@ def deadly(model_folder, tmp_path_factory):
     """A recipe, and the file of deaths."""
     deaths = tmp_path_factory.mktemp("deaths") / "left"
     deaths.write_text("")
-    return make_recipe(model_folder, tasks=DeadlyTasks(deaths=str(deaths)), iterations=2, episodes_per_iteration=8), deaths
+    tasks = DeadlyTasks(deaths=str(deaths))
+    return make_recipe(model_folder, tasks=tasks, iterations=2, episodes_per_iteration=8), deaths
 
 
 @pytest.fixture(scope="module")
@@ -167,10 +168,8 @@ def test_two_ranks_take_the_steps_of_one_and_a_dead_one_ends_the_run(nodes, dead
     loss = Reinforce(kl=KL(coefficient=0.1, anchor=MovingAverage(decay=0.5)))
     recipe = deadly[0].replace(learner=LearnerConfig(lr=5e-4, batch_samples=4, dtype="float32"), loss=loss)
     rng = random.Random(1)
-    samples = [
-        Sample([5, 6, 7 + k % 3], [rng.randrange(9) for _ in range(4)], {ADVANTAGES: [1.0] * 4, BEHAVIOUR: [-3.0] * 4}, k)
-        for k in range(9)
-    ]
+    streams = {ADVANTAGES: [1.0] * 4, BEHAVIOUR: [-3.0] * 4}
+    samples = [Sample([5, 6, 7 + k % 3], [rng.randrange(9) for _ in range(4)], streams, k) for k in range(9)]
     alone = Learner(load_policy(policy.name).model, recipe.learner, recipe.loss)
     with Cluster(SMALL.replace(learner_ranks=2), recipe) as cluster:
         ranks = cluster.learner(load_policy(policy.name))
@@ -191,7 +190,7 @@ def test_two_ranks_take_the_steps_of_one_and_a_dead_one_ends_the_run(nodes, dead
             ranks.update(samples, stream(0, "learner", 2))
 
 
-def test_actors_without_room_are_refused(nodes, deadly, policy):
+def test_actors_that_the_cluster_has_no_cpus_for_are_refused(nodes, deadly, policy):
     config = SMALL.replace(replica_cpus=100.0, start_seconds=1.0)
     with (
         Cluster(config, deadly[0]) as cluster,

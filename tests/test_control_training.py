@@ -31,6 +31,7 @@ from longstride.core.errors import RunError
 from longstride.curriculum import Additive, Fixed
 from longstride.models.mlp import Trunk
 from longstride.report.rows import read_record
+from longstride.run.experiment import FORMAT, FORMAT_FILE
 
 LAST = "checkpoints/000004"
 SMALL = Trunk(width=8, depth=1)
@@ -170,6 +171,7 @@ def test_eval_of_a_run_repeats_its_first_and_last_rows(tmp_path: Path, capsys: p
 
 def test_eval_of_a_control_run_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "run.toml").write_text(dump_toml(RECIPE), encoding="utf-8")
+    (tmp_path / FORMAT_FILE).write_text(json.dumps({"format": FORMAT}), encoding="utf-8")
     for words, message in (
         (["--strategy", "anytime"], "is for language agents"),
         (["--tasks", "9"], "unknown key 'tasks'"),

@@ -63,7 +63,8 @@ class TestEnding:
         ("last", "stop"), [("terminated", StopReason.ENV_ENDED), ("truncated", StopReason.ENV_TRUNCATED)]
     )
     def test_an_end_by_the_environment_differs_from_a_cut_by_it(self, last, stop):
-        t = play(script("go north"), plan(task=walk(ends_at=2)), env=lambda: Line(**{last: True}))[0]
+        how: dict[str, Any] = {last: True}
+        t = play(script("go north"), plan(task=walk(ends_at=2)), env=lambda: Line(**how))[0]
         assert (t.stop, t.length, t.reward) == (stop, 2, 0.0)
         assert t.stop.terminated == (last == "terminated") and t.stop.truncated == (last == "truncated")
 

@@ -30,6 +30,7 @@ from longstride.report.claims import write_pages
 from longstride.report.html import write_report
 from longstride.report.live import Live
 from longstride.run import folder as run_folder
+from longstride.run.evaluation import load_run
 from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.run.experiment import load_experiment
 from longstride.stats import Ordering
@@ -350,6 +351,17 @@ def test_an_exact_experiment_is_named_by_module_and_class_and_read_back(tmp_path
 def test_a_method_refuses_a_problem_that_is_not_its_own() -> None:
     with pytest.raises(ConfigError, match="policy_gradient solves bandits"):
         EXACT.replace(problem=Nothing())
+
+
+def test_a_run_of_an_exact_experiment_can_be_viewed_and_has_nothing_to_evaluate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    EXACT.train(tmp_path / "run")
+    assert main(["view", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert "its metrics rows have all that it measures" in refused(capsys, "eval", str(tmp_path / "run"))
+    with pytest.raises(RunError, match="no language model"):
+        load_run(tmp_path / "run")
 
 
 def test_a_claim_over_exact_arms_is_judged_by_its_measure(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from helpers import make_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Server, hang, reply, response
@@ -64,7 +65,9 @@ def reward_at(server, votes=1, **settings: Any):
 
 
 def score(reward, task=JUDGED, answer: str | None = "red"):
-    return asyncio.run(reward(task, answer, STATE, 0))
+    stop = StopReason.ENV_ENDED if answer is None else StopReason.ANSWERED
+    episode = make_trajectory(task=task, answer=answer, stop=stop)
+    return asyncio.run(reward(episode, STATE, 0))
 
 
 def prompts(server):

@@ -30,7 +30,7 @@ from longstride.methods import (
     Start,
 )
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE
-from longstride.methods.losses import ENTROPY_COEFFICIENT, KL_COEFFICIENT
+from longstride.methods.losses import ENTROPY_COEFFICIENT, KL_COEFFICIENT, LossTerms, PolicyDrift
 
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
@@ -156,8 +156,10 @@ def test_a_loss_is_built_again_from_its_data(loss: Loss):
 ESTIMATORS = ("k1", "k2", "k3", "k3+")
 
 
-def estimate(name: str, logp: Tensor, reference: Tensor) -> Tensor:
-    return KL.model_validate({"estimator": name})(logp, reference)[0]
+def estimate(name: str, logp: Tensor, reference: Tensor, sequences: Sequence[int] = (), level: str = "token") -> Tensor:
+    """The estimates of tokens, each of a sequence of its own unless `sequences` says otherwise."""
+    tokens = Batch({REFERENCE: reference}, torch.tensor(sequences or range(len(logp))))
+    return KL.model_validate({"estimator": name, "level": level})(logp, tokens)[0]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +206,30 @@ def test_means_and_gradients_of_the_kl_estimates_over_all_tokens_of_a_distributi
     assert torch.cosine_similarity(gradients["k3"], forward, 0) < 0.99
 
 
+def test_at_sequence_level_the_kl_estimates_are_of_the_distribution_of_sequences():
+    """All sequences of two tokens, the second of which depends on the first: what the first does to the divergence of
+    the second is part of the gradient, and is not at token level."""
+    rng = torch.Generator().manual_seed(3)
+    logits = torch.randn(4, 3, generator=rng, dtype=torch.float64).requires_grad_()
+    other = torch.randn(4, 3, generator=rng, dtype=torch.float64).log_softmax(1)
+    pairs = torch.cartesian_prod(torch.arange(3), torch.arange(3))
+    of = lambda logp: torch.stack([logp[3][pairs[:, 0]], logp[pairs[:, 0], pairs[:, 1]]], 1)  # noqa: E731
+    logp_N_2, reference_N_2 = of(logits.log_softmax(1)), of(other)
+    p_N, q_N = logp_N_2.sum(1).exp(), reference_N_2.sum(1).exp()
+    exact = divergence(p_N, q_N)
+    (gradient,) = torch.autograd.grad(exact, logits, retain_graph=True)
+    for name, value_fits, gradient_fits in (("k1", True, False), ("k2", False, True), ("k3+", True, True)):
+        for level in ("sequence", "token"):
+            numbers = [n for n in range(9) for _ in range(2)]
+            found = estimate(name, logp_N_2.flatten(), reference_N_2.flatten(), numbers, level).unflatten(0, (9, 2))
+            if level == "sequence":
+                torch.testing.assert_close(found[:, 0], found[:, 1])  # spread evenly over the tokens
+            mean = (p_N.detach() * found.sum(1)).sum()
+            (slope,) = torch.autograd.grad(mean, logits, retain_graph=True)
+            assert (mean.item() == pytest.approx(exact.item())) == value_fits
+            assert torch.allclose(slope, gradient) == (gradient_fits and level == "sequence")
+
+
 @every_loss
 def test_the_kl_term_and_the_entropy_bonus_are_added_to_every_loss_by_streams_of_their_own(loss: Loss):
     logp, old = torch.tensor([-0.1, -2.0, -1.0]), torch.tensor([-0.2, -1.9, -1.0])
@@ -217,6 +243,17 @@ def test_the_kl_term_and_the_entropy_bonus_are_added_to_every_loss_by_streams_of
     torch.testing.assert_close(held.metrics["kl"], torch.full((3,), np.exp(-0.5) - 0.5))
     torch.testing.assert_close(held.metrics["entropy"], tokens.entropy_P)
     assert not plain.metrics
+
+
+def test_metrics_of_micro_batches_become_means_over_the_tokens_of_a_step():
+    drift, ratios = PolicyDrift(), torch.tensor([0.5, 1.0, 4.0])
+    for part, clipped in ((slice(0, 1), [True]), (slice(1, 3), [False, False])):
+        log_ratio = ratios[part].log()
+        drift.add(LossTerms(torch.zeros(len(clipped)), log_ratio, torch.tensor(clipped), {"kl": 2 * ratios[part]}))
+    expected = (ratios - 1 - ratios.log()).mean().item()
+    assert drift.metrics() == pytest.approx(
+        {"kl": 11 / 3, "clip_fraction": 1 / 3, "approx_kl": expected, "ratio_max": 4.0}
+    )
 
 
 def test_the_coefficients_of_a_sample_are_those_of_the_kl_term_in_its_turn_and_of_the_entropy_bonus():

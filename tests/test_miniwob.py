@@ -100,7 +100,7 @@ async def test_pages_are_used_again_and_reach_nothing_else() -> None:
     kept = len(miniwob._idle)
     await first(task)
     assert len(miniwob._idle) == kept
-    assert miniwob.reach().hosts == [HOST]
+    assert miniwob.reach().sites == [f"{HOST}:80"]
     assert host().browser is not None
 
 
@@ -120,8 +120,10 @@ def test_an_unknown_task_is_refused_with_the_nearest_name() -> None:
 
 
 def test_demonstrations_are_a_function_of_their_number() -> None:
-    one, two = [MiniwobTasks(names=("click-tab-2",), episodes=4).demos(0) for _ in range(2)]
+    one, two = [MiniwobTasks(names=("click-tab-2",), episodes=4).demonstrations(0) for _ in range(2)]
     first, second = [next(one) for _ in range(8)], [next(two) for _ in range(8)]
-    assert [(d.task.goal, d.pages, d.texts) for d in first] == [(d.task.goal, d.pages, d.texts) for d in second]
-    assert [d.pages for d in first[:4]] == [d.pages for d in first[4:]]
+    assert [(d.task.goal, d.observations, d.texts) for d in first] == [
+        (d.task.goal, d.observations, d.texts) for d in second
+    ]
+    assert [d.observations for d in first[:4]] == [d.observations for d in first[4:]]
     assert {d.task.split for d in first} == {"train"}

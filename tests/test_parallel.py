@@ -23,10 +23,11 @@ from longstride.models.adapters import LoRA
 
 VOCABULARY = 40
 HELD = KL(coefficient=0.5)
+CORRECTED = PPO(correction=ImportanceCorrection(), kl=HELD)
 CASES = {
-    "replicated": (LearnerConfig(), PPO(correction=ImportanceCorrection(), kl=HELD)),
+    "replicated": (LearnerConfig(), CORRECTED),
     "sharded": (LearnerConfig(sharded=True, checkpointing=True), GSPO(kl=HELD)),
-    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), PPO(correction=ImportanceCorrection(), kl=HELD)),
+    "sharded, adapters": (LearnerConfig(sharded=True, lora=LoRA(rank=2)), CORRECTED),
 }
 
 

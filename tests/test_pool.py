@@ -219,7 +219,7 @@ class TestTrouble:
         finally:
             release.set()
 
-    def test_a_bug_ends_the_pool_and_whoever_waits_or_pauses_is_told(self):
+    def test_a_bug_ends_the_pool_and_whoever_waits_or_pauses_gets_the_error(self):
         class Bug(Walk):
             async def step(self, text):
                 raise ZeroDivisionError("a bug")

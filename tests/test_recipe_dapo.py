@@ -103,4 +103,5 @@ def test_it_gives_up_after_its_rounds() -> None:
 
 def test_the_punished_tokens_are_the_last_fifth_of_the_limit_as_in_the_paper() -> None:
     assert isinstance(RECIPE.reward, SoftOverlong)
-    assert RECIPE.reward.cache == RECIPE.budget.turn_tokens // 5 == 32  # 4,096 of 20,480
+    assert RECIPE.reward.cache == 32
+    assert RECIPE.budget.at(1, "easy").turn_tokens == 5 * 32  # 20,480 and 4,096

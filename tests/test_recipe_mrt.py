@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from estimators import all_of, episode_of, weighted_scores
-from helpers import make_planner, make_trajectory, make_turn, played, run_stages, trajectories_of, word_chat
+from helpers import make_planner, make_trajectory, make_turn, played, rows_of, run_stages, trajectories_of, word_chat
 from one_page import make_recipe, save_model
 
 from longstride.core.budget import Budget, StopReason
@@ -15,8 +15,18 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.exact.tabular import EnumerableMDP
 from longstride.envs.puzzles import ModularChain
 from longstride.methods import Credit, GroupRelative, OnPolicy
-from longstride.recipes.reasoning.mrt import FORCED, GO_ON, TRACE, ForcedTermination, LengthPenalty, ProgressCredit
+from longstride.recipes.reasoning.mrt import (
+    ARM,
+    CLAIM,
+    FORCED,
+    GO_ON,
+    TRACE,
+    ForcedTermination,
+    LengthPenalty,
+    ProgressCredit,
+)
 from longstride.rewards import Reward
+from longstride.rollout.branching import LONGEST
 from longstride.rollout.planning import Planner
 from longstride.run.loop import score, train
 
@@ -64,12 +74,12 @@ def test_answers_can_be_asked_for_at_every_place():
 
 
 def test_an_episode_that_must_answer_may_sample_an_answer_and_nothing_more():
-    ((trace,), group), _ = stages(ForcedTermination(longest=5), episodes=4)
+    ((trace,), group), _ = stages(ForcedTermination(), episodes=4)
     for plan in group:
         if plan.role == GO_ON:
             assert plan.budget == trace.budget
         else:
-            assert plan.budget.turn_tokens == len(plan.prefix) + 5 and plan.budget.tokens is None
+            assert plan.budget.turn_tokens == len(plan.prefix) + LONGEST and plan.budget.tokens is None
 
 
 # Credit for progress
@@ -198,6 +208,13 @@ def test_group_relative_credit_reads_the_rewards_after_the_penalty():
     assert [t.reward for t in group] == pytest.approx([0.9, 0, 0])
 
 
+def test_the_penalty_keeps_evidence_and_terms_and_what_the_environment_gave():
+    turns = [make_turn(reward=0.5), make_turn(reward=0.25)]
+    t = make_trajectory(turns, reward=1.0, evidence={"true_reward": 1.0}, terms={"format": 0.5})
+    score(LengthPenalty(weight=0.4), [t])
+    assert (t.reward, t.evidence, t.terms) == (pytest.approx(0.8), {"true_reward": 1.0}, {"format": 0.5})
+
+
 def test_a_run_on_stored_episodes_does_not_penalise_them_again(tmp_path):
     changes = {"reward": LengthPenalty(weight=1.0), "replay": OnPolicy(), "group_size": 5, "iterations": 2}
     recipe = make_recipe(save_model(tmp_path / "model"), **changes)
@@ -216,3 +233,21 @@ def test_a_run_on_stored_episodes_does_not_penalise_them_again(tmp_path):
 )
 def test_its_components_are_built_again_from_their_data(family, member):
     assert build(family, member.as_data()) == member
+
+
+# A run
+
+
+def test_a_run_trains_answers_and_what_goes_on_but_no_trace_and_measures_what_its_claim_compares(tmp_path):
+    changes = {"episodes_per_iteration": 16, "evaluation": {"tasks": 3, "every": 1}}
+    ARM.replace(iterations=1, **changes).train(tmp_path / "run")
+    episodes, (row,) = trajectories_of(tmp_path / "run"), rows_of(tmp_path / "run", "train")
+    roles = [t.role for t in episodes]
+    assert [roles.count(role) for role in (TRACE, FORCED, GO_ON)] == [2, 8, 8]
+    assert row["trained_turns"] <= 16 * ARM.learner.epochs
+    forced = [t.turns[0].text for t in episodes if t.role == FORCED]
+    assert all(text.split("Action:")[1].startswith(" answer") for text in forced)
+    evaluated = rows_of(tmp_path / "run", "eval")
+    assert [row["strategy"] for row in evaluated] == ["anytime_1", "direct_40_tokens"] * 2
+    assert set(CLAIM.measures) <= set(evaluated[-2]["measures"])
+    assert all(len(of) == 3 for of in evaluated[-2]["measures"].values())

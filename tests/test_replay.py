@@ -2,13 +2,10 @@
 
 import random
 
-import numpy as np
 import pytest
 from helpers import Collected, make_task, make_trajectory
 
-from longstride.bench import store as benchmark
 from longstride.core.budget import StopReason
-from longstride.core.errors import ConfigError, RunError
 from longstride.core.task import DIFFICULTIES
 from longstride.core.trajectory import EpisodeRecord, TaskKey, Trajectory
 from longstride.methods import OnPolicy, Replay
@@ -107,32 +104,3 @@ def test_what_is_drawn_is_read_from_the_store_by_its_ordinals_before_and_after_a
     for there in (store, TrajectoryStore(store.path)):
         drawn = replay.draw([r for r in there.records if replay.admits(r)], 0, random.Random(2), NOTHING)
         assert there.read(r.ordinal for r in drawn) == [t for t in episodes if t.ordinal in expected]
-
-
-class TestBenchmark:
-    def test_both_sides_draw_the_same_of_what_is_in_the_file_and_appended(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(benchmark, "REPLAY", TTIReplay(keep=300))
-        monkeypatch.setattr(benchmark, "BATCH", 100)
-        seen = {}
-        for side in (benchmark.ByReference, benchmark.InMemory):
-            path = tmp_path / side.__name__ / "trajectories.jsonl"
-            path.parent.mkdir()
-            benchmark._write(path, 150)
-            seen[side] = benchmark._round(side, path, 150, seed=0)
-            assert [t.ordinal for t in TrajectoryStore(path)] == list(range(150 + 100 * benchmark.APPENDS))
-        ours, theirs = seen.values()
-        assert ours["drawn"] == theirs["drawn"] and len(set(ours["drawn"])) == 300
-        assert ours.keys() == theirs.keys() and ours["peak memory"] > 0
-
-    def test_sides_that_drew_different_trajectories_are_not_compared(self):
-        quantities = ("append a batch", "open", "sample", "peak memory", "memory once open")
-        side = {name: np.ones(2) for name in quantities} | {"drawn": np.ones((2, 3))}
-        rows = benchmark._rows({"ours": side, "in memory": side}, 1000)
-        assert len(rows) == 5 and all(row.against == "in memory" for row in rows)
-        assert all(row.peer is None for row in benchmark._rows({"ours": side}, 1000))
-        with pytest.raises(RunError, match="different ones of 1,000"):
-            benchmark._rows({"ours": side, "in memory": side | {"drawn": np.zeros((2, 3))}}, 1000)
-
-    def test_it_takes_no_peer(self):
-        with pytest.raises(ConfigError, match="leave --peer out"):
-            benchmark.measure("python", 2, print)

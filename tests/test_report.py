@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import io
 import json
 import re
 import subprocess
@@ -12,17 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
+from helpers import make_task, make_trajectory, make_turn
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import RunError
-from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory, Turn
+from longstride.core.trajectory import Trajectory
 from longstride.report import episodes as report_episodes
 from longstride.report.episodes import read_episodes
 from longstride.report.figures import MOST_POINTS, figures
 from longstride.report.html import verdict, write_report
-from longstride.report.live import Live
 from longstride.report.rows import Record, horizon_text, interval, number, read_record, short
 from longstride.run.experiment import FORMAT, FORMAT_FILE
 
@@ -63,21 +60,14 @@ ROWS = [
 
 
 def episode(ordinal: int, success: bool, page: str = PAGE, goal: str = "find the color", steps: int = 2) -> Trajectory:
-    task = Task(id=f"t{ordinal}", source="web/shop", goal=goal, start="/", difficulty=("easy", "hard")[ordinal % 2])
-    turn = Turn([1, 2], [3], [-0.5], [0], page, "Thought: amber Action: click amber lantern [3]", "click [3]")
+    task = make_task(f"t{ordinal}", source="web/shop", goal=goal, difficulty=("easy", "hard")[ordinal % 2])
+    text = "Thought: amber Action: click amber lantern [3]"
+    turn = make_turn([3], [1, 2], observation=page, text=text, action="click [3]")
     evidence = {"evaluator": "answer", "expected": "red", "got": "red" if success else "grey", "matched": success}
-    return Trajectory(
-        task,
-        ordinal,
-        0,
-        Budget(turns=12),
-        [turn] * steps,
-        StopReason.ANSWERED,
-        "red",
-        float(success),
-        success,
-        evidence=evidence,
-    )
+    return make_trajectory(
+        [turn] * steps, float(success), task=task, ordinal=ordinal, budget=Budget(turns=12), stop=StopReason.ANSWERED,
+        answer="red", evidence=evidence,
+    )  # fmt: skip
 
 
 def write_run(run: Path, rows: list[Any], before: list[Trajectory], after: list[Trajectory], name: str = "tti") -> Path:
@@ -145,24 +135,24 @@ def test_report_draws_every_figure_that_the_rows_allow(run: Path) -> None:
 
 
 def test_certainty_is_paired_over_tasks_and_leaves_failed_ones_out(tmp_path: Path) -> None:
-    first = {**evaluation(0, "warm_start", 0.27), "outcomes": [0.0] * 20 + [1.0] * 10 + [None]}
-    last = {**evaluation(15, "agent", 0.58), "outcomes": [0.0] * 10 + [1.0] * 20 + [1.0]}
+    first = {**evaluation(0, "warm_start", 0.27), "measures": {"success": [0.0] * 20 + [1.0] * 10 + [None]}}
+    last = {**evaluation(15, "agent", 0.58), "measures": {"success": [0.0] * 10 + [1.0] * 20 + [1.0]}}
     text = write_report(write_run(tmp_path / "a", [first, last], [], [])).read_text()
     found = re.search(r"On the same 30 tasks: \+33 points, 95% interval \+(\d+) to \+(\d+)\.", text)
     assert found and 5 < int(found[1]) < 33 < int(found[2]) < 65
-    unpaired = write_report(write_run(tmp_path / "b", [first, {**last, "outcomes": [1.0]}], [], [])).read_text()
-    assert "95% intervals 0.22 to 0.32 before and 0.53 to 0.63 after." in unpaired
+    for name, measures in (("b", {"success": [1.0]}), ("c", {}), ("d", [1.0])):
+        rows = [first, {**last, "measures": measures, "outcomes": [1.0] * 31}]
+        unpaired = write_report(write_run(tmp_path / name, rows, [], [])).read_text()
+        assert "95% intervals 0.22 to 0.32 before and 0.53 to 0.63 after." in unpaired
 
 
-def test_the_first_strategy_of_the_run_makes_its_learning_curve() -> None:
-    rows = [evaluation(i, p, y, s) for i, p in ((0, "warm_start"), (5, "agent"))
-            for y, s in ((0.4 + i / 50, "check_again_2"), (0.1, "direct"))]  # fmt: skip
-    assert verdict(Record("x", rows=rows)).startswith("held-out success 0.40 -> 0.50 (+10 points)")
-    console = pipe()
-    with Live("x", 5, console) as live:
-        for row in rows:
-            live(row)
-    assert "+10 points against the warm start" in written(console).splitlines()[2]
+def test_certainty_is_of_successes_and_not_of_rewards(tmp_path: Path) -> None:
+    half = {"outcomes": [0.5] * 20}
+    first = {**evaluation(0, "warm_start", 0.0), **half, "measures": {"success": [0.0] * 20}}
+    last = {**evaluation(15, "agent", 0.25), **half, "measures": {"success": [0.0] * 15 + [1.0] * 5}}
+    assert (
+        "On the same 20 tasks: +25 points" in write_report(write_run(tmp_path / "a", [first, last], [], [])).read_text()
+    )
 
 
 def test_a_mean_of_nothing_is_not_drawn_as_zero() -> None:
@@ -251,7 +241,7 @@ def test_a_report_of_huge_pages_stays_below_three_megabytes(tmp_path: Path) -> N
     wild = [episode(i, True, steps=0) for i in range(24)]
     for i, t in enumerate(wild):
         text = "<\u00e9" * 5000
-        t.turns = [Turn([], [], [], [], f"{i} {k}\n{text}", text, None, url=text) for k in range(8)]
+        t.turns = [make_turn([], [], observation=f"{i} {k}\n{text}", text=text, url=text) for k in range(8)]
     report = write_report(write_run(tmp_path / "run", ROWS, wild, wild))
     assert report.stat().st_size < 3_000_000
     shown = data_of(report)["episodes"]
@@ -355,65 +345,7 @@ def test_numbers_are_read_with_care() -> None:
     assert horizon_text({"horizon": {"hard": 12, "easy": 4}}) == "4/12" and horizon_text({"horizon": 8}) == "8"
 
 
-def pipe() -> Console:
-    return Console(file=io.StringIO(), force_terminal=False, width=60)
-
-
-def written(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-def test_live_without_a_terminal_prints_one_ascii_line_a_row() -> None:
-    console = pipe()
-    with Live("tti [red]\nx", 15, console) as live:
-        for row in [*ROWS, {}, {"kind": "train", "horizon": None, "summary": 3}]:
-            live.progress("rollout", 3, 10)
-            live(row)
-    lines = written(console).splitlines()
-    assert len(lines) == len(ROWS) + 2
-    assert written(console).isascii()
-    assert all(line.startswith("tti [red] x ") for line in lines)
-    assert "eval  agent direct  horizon 12  success 0.58 [0.53, 0.63]" in lines[-4] and "+31 points" in lines[-4]
-    assert "check_again_2" in lines[-3] and "points" not in lines[-3]
-    assert "train  horizon 4/8/12  success 0.45" in lines[16] and "1.9k tok/s" in lines[16]
-
-
-def test_live_estimates_the_time_left_from_the_newest_iterations() -> None:
-    console = pipe()
-    with Live("tti", 10, console) as live:
-        for iteration, seconds in ((1, 100), (2, 101), (3, 102), (4, 112), (5, 122), (6, 132)):
-            live({"kind": "train", "iteration": iteration, "seconds": seconds})
-    assert written(console).splitlines()[-1].endswith("2:12 spent  0:40 left")
-
-
-@pytest.mark.parametrize("rows", [[], [{}], [{"kind": "train"}, {"kind": "eval"}], ROWS])
-def test_live_draws_whatever_the_rows_hold(rows: list[dict[str, Any]]) -> None:
-    console = Console(file=io.StringIO(), force_terminal=True, width=90, height=30, color_system=None)
-    with Live("tti", 15, console) as live:
-        live.progress("eval", 0, 0)
-        for row in rows:
-            live(row)
-        live.progress("rollout", 40, 100)
-    text = written(console)
-    assert "rollout" in text and "40/100" in text
-    if rows is ROWS:
-        assert all(
-            part in text for part in ("iteration 15/15", "+31 points", "easy 0.58", "[0.53, 0.63]", "1.9k tokens/s")
-        )
-
-
-def test_live_draws_on_its_own_thread_however_often_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
-    view = Live._view
-    monkeypatch.setattr(Live, "_view", lambda self: drawn.append(1) or view(self))
-    with Live("tti", 15, Console(file=io.StringIO(), force_terminal=True)) as live:
-        for i in range(20_000):
-            live.progress("rollout", i, 20_000)
-    assert len(drawn) < 20
-
-
-def test_importing_the_report_room_loads_no_torch() -> None:
+def test_importing_the_report_loads_no_torch() -> None:
     code = (
         "import sys, longstride.report; print([m for m in ('torch', 'transformers', 'starlette') if m in sys.modules])"
     )

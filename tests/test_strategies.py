@@ -1,15 +1,16 @@
-"""Check-again through the real pool, and the trivial policies on pages of text."""
+"""Check-again through the real pool, direct evaluation under other limits, and the trivial policies on pages of
+text."""
 
 from collections import Counter
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from helpers import make_task
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
-from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.sites.actions import Action, parse
 from longstride.rewards import TaskReward
@@ -19,22 +20,22 @@ from longstride.strategies.baselines import elements
 
 
 class PageEnv:
-    """Numbers its pages; an answer ends it, and a step behind the end is an error."""
+    """Numbers its pages; an answer ends it, and a step after the end is an error."""
 
     def __init__(self):
-        self.said, self.over = [], False
+        self.texts, self.over = [], False
 
     async def reset(self, task, seed):
         return Observation("page 0", "/0")
 
     async def step(self, text):
         assert not self.over
-        self.said.append(text)
+        self.texts.append(text)
         action = parse(text)
         if isinstance(action, Action) and action.verb == "answer":
             self.over = True
             return Step(Observation("bye"), terminated=True, action=str(action), answer=action.text)
-        page = Observation(f"page {len(self.said)}", f"/{len(self.said)}")
+        page = Observation(f"page {len(self.texts)}", f"/{len(self.texts)}")
         return Step(page, action=str(action) if isinstance(action, Action) else None)
 
     async def final_state(self):
@@ -52,7 +53,7 @@ def play(strategy, answers, turns=5, **budget):
         envs.append(PageEnv())
         return strategy.wrap(envs[-1])
 
-    task = Task(id="t", source="s", goal="g", start="", evaluator={"type": "answer", "reference": "red"})
+    task = make_task(evaluator={"type": "answer", "reference": "red"})
     player = ScriptedPlayer(
         lambda e: f"Action: answer {answers[e.turns + 1]}" if e.turns + 1 in answers else "Action: wait"
     )
@@ -62,7 +63,7 @@ def play(strategy, answers, turns=5, **budget):
 def test_the_second_answer_ends_the_episode_and_is_judged():
     t, env = play(CheckAgain(checks=2), {3: "blue", 5: "red"})
     assert (t.stop, t.length, t.answer, t.reward) == (StopReason.ANSWERED, 5, "red", 1.0)
-    assert sum("answer" in said for said in env.said) == 1
+    assert sum("answer" in text for text in env.texts) == 1
 
 
 def test_a_right_first_answer_does_not_count_when_the_last_is_wrong():
@@ -99,6 +100,16 @@ def test_one_check_is_direct():
     direct, one = play(Direct(), {3: "red"})[0], play(CheckAgain(checks=1), {3: "red"})[0]
     assert [turn.text for turn in direct.turns] == [turn.text for turn in one.turns]
     assert (direct.reward, one.reward, direct.length) == (1.0, 1.0, 3)
+
+
+def test_direct_evaluation_may_have_limits_of_its_own():
+    budget = Budget(turns=24, turn_tokens=160)
+    assert Direct().budget(budget) == budget
+    limited = Direct(turns=3, tokens=40)
+    assert limited.budget(budget) == Budget(turns=3, tokens=40, turn_tokens=160)
+    assert [s.name for s in (limited, Direct(turns=3), Direct(tokens=40))] == [
+        "direct_3_turns_40_tokens", "direct_3_turns", "direct_40_tokens",
+    ]  # fmt: skip
 
 
 def test_names_tell_strategies_apart_and_data_builds_them():
@@ -155,18 +166,18 @@ def test_first_result_answers_after_three_clicks():
 def test_random_walk_does_every_valid_action_and_answers_at_its_rate():
     controls = "select size [7] = any ( any | very big )\nbutton order [8]\nsmall talk\nscroll down for more"
     page = f"{LIST}\n{controls}"
-    said = [BASELINES["random_walk"](at(page, seed=s)) for s in range(4000)]
-    actions = [a for s in said if isinstance(a := parse(s), Action)]
-    assert len(actions) == len(said)
+    texts = [BASELINES["random_walk"](at(page, seed=s)) for s in range(3000)]
+    actions = [a for text in texts if isinstance(a := parse(text), Action)]
+    assert len(actions) == len(texts)
     answers = [a.text for a in actions if a.verb == "answer"]
-    assert 0.13 < len(answers) / len(said) < 0.17
+    assert 0.13 < len(answers) / len(texts) < 0.17
     assert set(answers) == {"small", "talk"}
     counts = Counter((a.verb, a.element) for a in actions if a.verb != "answer")
     clicks = {("click", n) for n in (1, 2, 4, 5, 6, 8)}
     assert set(counts) == {("back", None), ("scroll", None), ("type", 3), ("select", 7)} | clicks
     assert min(counts.values()) > 0.75 * counts.total() / 10
     assert {a.text for a in actions if a.verb == "select"} == {"any", "very big"}
-    assert said == [BASELINES["random_walk"](at(page, seed=s)) for s in range(4000)]
+    assert texts[:100] == [BASELINES["random_walk"](at(page, seed=s)) for s in range(100)]
 
 
 def test_elements_behind_text_or_a_value_are_read():

@@ -44,7 +44,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Page:
+class Benchmark:
     """A benchmark: what it asks, and how that is measured."""
 
     name: str
@@ -54,8 +54,8 @@ class Page:
     limits: str
     """What limits us now."""
     measure: Callable[[str | None, int, Progress], tuple[list[Row], dict[str, str]]]
-    """From the peer's Python (None: ours alone, or a peer in our own environment), the number of rounds and someone who
-    is told how far it is: the rows, and versions by name."""
+    """From the peer's Python (None: ours alone, or a peer in our own environment), the number of rounds and a listener
+    to how far it is: the rows, and versions by name."""
     how_to_make_peer: str = ""
     """The commands that make the peer's environment; none where it is in ours and always measured."""
 
@@ -68,7 +68,7 @@ def in_turn(
     Args:
         sides: by name what measures one round (its number is given) and answers quantities by name.
         rounds: how many.
-        progress: told what is being measured.
+        progress: shown what is being measured.
 
     Returns:
         By side and quantity an array whose first axis is the round.
@@ -119,38 +119,41 @@ def _samples(row: Row) -> dict[str, Any]:
     return {side: np.asarray(values, float).round(6).tolist() for side, values in sides.items()}
 
 
-def run_benchmark(page: Page, folder: Path, peer: str | None, rounds: int, progress: Progress) -> dict[str, Any]:
+def run_benchmark(
+    benchmark: Benchmark, folder: Path, peer: str | None, rounds: int, progress: Progress
+) -> dict[str, Any]:
     """Measures a benchmark and keeps it.
 
     Args:
-        page: the benchmark.
+        benchmark: what is measured.
         folder: where `NAME.json` and `NAME.md` are written.
         peer: the Python of the peer's environment; None measures ours alone.
         rounds: how often every side is measured.
-        progress: told how far it is.
+        progress: shown how far it is.
 
     Returns:
         What `NAME.json` holds: `name`, `question`, `equal`, `limits`, `rows` (see `judged`), `versions`, `machine`,
         `rounds`, `commit`, `command`, `seconds`.
     """
     began = time.monotonic()
-    rows, versions = page.measure(peer, rounds, progress)
+    rows, versions = benchmark.measure(peer, rounds, progress)
     result = {
-        "name": page.name,
-        "question": page.question,
-        "equal": list(page.equal),
-        "limits": page.limits,
+        "name": benchmark.name,
+        "question": benchmark.question,
+        "equal": list(benchmark.equal),
+        "limits": benchmark.limits,
         "rows": [judged(row) for row in rows],
         "versions": {"longstride": __version__, "python": platform.python_version()} | versions,
         "machine": f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}, {platform.system()}",
         "rounds": rounds,
         "commit": commit(),
-        "command": f"longstride bench {page.name} --rounds {rounds}" + (" --peer PYTHON" if peer else ""),
+        "command": f"longstride bench {benchmark.name} --rounds {rounds}" + (" --peer PYTHON" if peer else ""),
         "seconds": round(time.monotonic() - began, 1),
     }
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{page.name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    (folder / f"{page.name}.md").write_text(f"# {page.name}\n\n{page.question}\n\n{table(result)}", encoding="utf-8")
+    text = f"# {benchmark.name}\n\n{benchmark.question}\n\n{table(result)}"
+    (folder / f"{benchmark.name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{benchmark.name}.md").write_text(text, encoding="utf-8")
     return result
 
 

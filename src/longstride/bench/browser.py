@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from starlette.staticfiles import StaticFiles
 
-from longstride.bench.base import Page, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Row, in_turn
 from longstride.bench.processes import memory, processor_seconds
 from longstride.core.errors import ConfigError, EnvFailure, RunError
 from longstride.core.task import Task
@@ -105,16 +105,16 @@ def _throughput_rows(seen: Mapping[str, Mapping[str, Any]]) -> list[Row]:
 
 async def _rounds_of_ours(seed: int, episodes: int = EPISODES) -> dict[str, list[float]]:
     """Median milliseconds of a step and of a reset, by task."""
-    told: dict[str, list[float]] = {"step": [], "reset": []}
+    medians: dict[str, list[float]] = {"step": [], "reset": []}
     for name in PLANS:
         steps, resets = [], []
         for k in range(episodes):
             reset, took = await _episode(name, seed * episodes + k)
             resets.append(reset)
             steps += took
-        told["step"].append(float(np.median(steps)))
-        told["reset"].append(float(np.median(resets)))
-    return told
+        medians["step"].append(float(np.median(steps)))
+        medians["reset"].append(float(np.median(resets)))
+    return medians
 
 
 async def _episode(name: str, seed: int) -> tuple[float, list[float]]:
@@ -220,9 +220,9 @@ def _ask_peer(peer: str, origin: str, delay: float, seed: int, versions: dict[st
     except subprocess.TimeoutExpired as e:
         raise RunError(f"a round of BrowserGym did not end within {PEER_SECONDS:g} s; look at --peer {peer}") from e
     try:
-        told = json.loads(done.stdout.splitlines()[-1])
-        versions |= {k if k != "playwright" else "playwright of BrowserGym": v for k, v in told["versions"].items()}
-        return {quantity: [told[quantity][name] for name in PLANS] for quantity in ("step", "reset")}
+        found = json.loads(done.stdout.splitlines()[-1])
+        versions |= {k if k != "playwright" else "playwright of BrowserGym": v for k, v in found["versions"].items()}
+        return {quantity: [found[quantity][name] for name in PLANS] for quantity in ("step", "reset")}
     except (IndexError, ValueError, KeyError) as e:
         raise RunError(f"BrowserGym could not be measured by --peer {peer}: {done.stderr.strip()[-500:]}") from e
 
@@ -231,7 +231,7 @@ HOW_TO_MAKE_PEER = """\
   python -m venv browsergym-peer
   browsergym-peer/bin/pip install browsergym-core browsergym-miniwob
   longstride bench browser --peer browsergym-peer/bin/python"""
-PAGE = Page(
+BENCHMARK = Benchmark(
     name="browser",
     question="What do steps and resets on MiniWoB pages cost in Chromium, how do they scale, what memory do they take?",
     equal=(

@@ -28,7 +28,7 @@ def main():
 
     BrowserType.launch = launch_chromium
     browsergym.core._get_global_playwright()  # started once a process: no part of a reset
-    told = {"step": {}, "reset": {}}
+    found = {"step": {}, "reset": {}}
     for task, plan in asked["plans"].items():
         env = gymnasium.make(
             f"browsergym/miniwob.{task}",
@@ -38,7 +38,7 @@ def main():
         )
         began = time.perf_counter()
         seen, _ = env.reset(seed=asked["seed"])
-        told["reset"][task] = 1000 * (time.perf_counter() - began)
+        found["reset"][task] = 1000 * (time.perf_counter() - began)
         steps = []
         for verb, role, place, words in plan:
             nodes = seen["axtree_object"]["nodes"]
@@ -49,12 +49,12 @@ def main():
             steps.append(1000 * (time.perf_counter() - began))
             if seen["last_action_error"] or not (terminated or state_of(seen["axtree_object"]["nodes"]) != before):
                 sys.exit(f"{task}: {code} took no effect: {seen['last_action_error']}")
-        told["step"][task] = statistics.median(steps)
+        found["step"][task] = statistics.median(steps)
         env.close()
     from importlib.metadata import version
 
-    told["versions"] = {name: version(name) for name in ("browsergym-core", "playwright")}
-    print(json.dumps(told))
+    found["versions"] = {name: version(name) for name in ("browsergym-core", "playwright")}
+    print(json.dumps(found))
 
 
 def state_of(nodes):

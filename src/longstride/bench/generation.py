@@ -18,7 +18,7 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 from longstride.bench import hf_peer
-from longstride.bench.base import Page, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Row, in_turn
 from longstride.core.errors import ConfigError
 from longstride.engines.base import Request
 from longstride.engines.local import LocalEngine
@@ -79,7 +79,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             "generate": lambda _, w=work: {"seconds": play(w, theirs(model))},
             "products": lambda _, p=products: {"seconds": p.seconds()},
         }
-        seen = {side: told["seconds"] for side, told in in_turn(sides, rounds, progress).items()}
+        seen = {side: times["seconds"] for side, times in in_turn(sides, rounds, progress).items()}
         tokens, against = sum(map(sum, wanted(work))), f"generate of transformers {versions['transformers']}"
         share = seen["products"] / seen["ours"]
         rows += [
@@ -170,7 +170,7 @@ def _shaped(buffer: Tensor, *shape: int) -> Tensor:
     return buffer[: prod(shape)].view(shape)
 
 
-PAGE = Page(
+BENCHMARK = Benchmark(
     name="generation",
     question="How many tokens a second are sampled, and how near is that to what the matrix products allow?",
     equal=(

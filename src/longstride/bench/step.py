@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from longstride.bench.base import Page, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Row, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import derive, stream
 from longstride.engines.base import Request
@@ -24,7 +24,7 @@ from longstride.engines.local import LocalEngine
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import PPO
-from longstride.methods.base import Sample
+from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 
 SHAPE = {
     "vocab_size": 2048, "hidden_size": 160, "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -72,7 +72,7 @@ def _ours(seed: int) -> dict[str, float]:
     model: Any = Qwen3ForCausalLM(Qwen3Config(**SHAPE)).eval()  # pyright: ignore[reportArgumentType]
     engine = LocalEngine(model, frozenset(), SHAPE["max_position_embeddings"])
     learner = Learner(model, LearnerConfig(dtype="float32", lr=LR, warmup_steps=0), PPO())
-    asked, told = prompts(seed), {"step": [], "generation": [], "learner": []}
+    asked, found = prompts(seed), {"step": [], "generation": [], "learner": []}
     for step in range(STEPS):
         began = time.perf_counter()
         of_step = [p for p in asked[step * GROUPS : (step + 1) * GROUPS] for _ in range(SIBLINGS)]
@@ -84,17 +84,18 @@ def _ours(seed: int) -> dict[str, float]:
         for n, (prompt, completion) in enumerate(zip(of_step, done, strict=True)):
             group = rewards[n - n % SIBLINGS :][:SIBLINGS]
             advantage = (rewards[n] - statistics.fmean(group)) / (statistics.stdev(group) + 1e-4)
-            samples.append(Sample(prompt, completion.ids, [advantage] * NEW, completion.logprobs, n, n // SIBLINGS))
+            streams = {ADVANTAGES: [advantage] * NEW, BEHAVIOUR: completion.logprobs}
+            samples.append(Sample(prompt, completion.ids, streams, n, n // SIBLINGS))
         learner.update(samples, random.Random(step))
-        engine.update(learner.whole(), step + 1)
+        engine.update(learner.full_model(), step + 1)
         ended = time.perf_counter()
         for name, seconds in (
             ("step", ended - began),
             ("generation", generated - began),
             ("learner", ended - generated),
         ):
-            told[name].append(seconds)
-    return {name: statistics.median(seconds[1:]) for name, seconds in told.items()}
+            found[name].append(seconds)
+    return {name: statistics.median(seconds[1:]) for name, seconds in found.items()}
 
 
 def _ask_peer(peer: str, seed: int, versions: dict[str, str]) -> dict[str, float]:
@@ -113,9 +114,9 @@ def _ask_peer(peer: str, seed: int, versions: dict[str, str]) -> dict[str, float
     except subprocess.TimeoutExpired as e:
         raise RunError(f"a round of TRL did not end within {PEER_SECONDS:g} s; look at --peer {peer}") from e
     try:
-        told = json.loads(done.stdout.splitlines()[-1])
-        versions |= {k if k != "torch" else "torch of TRL": v for k, v in told["versions"].items()}
-        return {"step": statistics.median(told["seconds"])}
+        found = json.loads(done.stdout.splitlines()[-1])
+        versions |= {k if k != "torch" else "torch of TRL": v for k, v in found["versions"].items()}
+        return {"step": statistics.median(found["seconds"])}
     except (IndexError, ValueError, KeyError) as e:
         raise RunError(f"TRL could not be measured by --peer {peer}: {done.stderr.strip()[-500:]}") from e
 
@@ -124,7 +125,7 @@ HOW_TO_MAKE_PEER = """\
   python -m venv trl-peer
   trl-peer/bin/pip install torch trl accelerate datasets
   longstride bench step --peer trl-peer/bin/python"""
-PAGE = Page(
+BENCHMARK = Benchmark(
     name="step",
     question="What does a whole GRPO step cost on this machine, from prompts to changed weights?",
     equal=(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from longstride.bench.base import Page, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Row, in_turn
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import stream
@@ -192,7 +192,7 @@ def _turns(seed: int) -> list[Turn]:
     return turns
 
 
-PAGE = Page(
+BENCHMARK = Benchmark(
     name="store",
     question="What do opening, appending to and sampling from a run's history cost, and what memory does it take?",
     equal=(

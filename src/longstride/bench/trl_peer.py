@@ -60,12 +60,12 @@ def main():
         sys.exit(f"completions have {sorted(lengths)} tokens, not {asked['new']}")
     from importlib.metadata import version
 
-    told = {
+    found = {
         "seconds": [b - a for a, b in zip(marks, marks[1:], strict=False)],
         "parameters": sum(p.numel() for p in model.parameters()),
         "versions": {name: version(name) for name in ("trl", "transformers", "torch", "accelerate")},
     }
-    print(json.dumps(told))
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -6,20 +6,20 @@ a time is that of forward and backward of one optimiser step, without the optimi
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from longstride.bench.base import Page, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Row, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import stream
-from longstride.learner.batching import Trainable, row_of
+from longstride.learner.batching import MicroBatch, StreamTable, row_of
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.learner.packing import Row as Packed
-from longstride.methods.base import Sample
+from longstride.methods.base import Sample, demonstration
 from longstride.models.tiny import TinyConfig, build_model
 
 TURNS = (4, 8, 16, 32, 64)
@@ -34,10 +34,12 @@ KINDS = {"growing context": False, "rebuilt context": True}
 class RowPerTurn(Learner):
     """A learner that shares nothing between turns: each is a row, with all that stands before it."""
 
-    def _rows(
-        self, samples: Sequence[Trainable], shares: Sequence[float] = (), prompt_weight: float = 0.0
-    ) -> list[Packed]:
-        return [row_of([s], prompt_weight, shares[n : n + 1], n) for n, s in enumerate(samples)]
+    def accumulate(self, samples: Sequence[Sample]) -> tuple[float, dict[str, float]]:
+        self._samples = samples
+        return super().accumulate(samples)
+
+    def _passes(self, rows: Sequence[Packed], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
+        return super()._passes([row_of(self._samples, [n], table) for n in range(len(self._samples))], table)
 
 
 def episode(turns: int, rebuilt: bool, rng: random.Random) -> list[Sample]:
@@ -49,7 +51,7 @@ def episode(turns: int, rebuilt: bool, rng: random.Random) -> list[Sample]:
     context, samples = words(HEAD), []
     for _ in range(turns):
         page, said = words(PAGE_TOKENS), words(SAID)
-        samples.append(Sample(context + page, said, [1 / SAID] * SAID, [0.0] * SAID))
+        samples.append(demonstration(context + page, said, 1 / SAID))
         context = context + ([] if rebuilt else page) + said
     return samples
 
@@ -88,13 +90,13 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
 
 
 def _seconds(learner: Learner, samples: dict[int, list[Sample]]) -> dict[str, list[float]]:
-    told: dict[str, list[float]] = {"seconds": [], "loss": []}
+    found: dict[str, list[float]] = {"seconds": [], "loss": []}
     for batch in samples.values():
         began = time.perf_counter()
         loss, _ = learner.accumulate(batch)
-        told["seconds"].append(time.perf_counter() - began)
-        told["loss"].append(loss)
-    return told
+        found["seconds"].append(time.perf_counter() - began)
+        found["loss"].append(loss)
+    return found
 
 
 def exponents(seconds_R_T: np.ndarray) -> np.ndarray:
@@ -103,7 +105,7 @@ def exponents(seconds_R_T: np.ndarray) -> np.ndarray:
     return np.polyfit(np.log(TURNS[1:]), np.log(seconds_R_T[:, 1:]).T, 1)[0]
 
 
-PAGE = Page(
+BENCHMARK = Benchmark(
     name="turns",
     question="What does an optimiser step on an episode cost when turns share what they have in common, by turns?",
     equal=(

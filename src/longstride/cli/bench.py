@@ -33,12 +33,12 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--rounds is at least 2, for one says nothing about scatter; got {args.rounds}")
     from longstride.bench.base import run_benchmark, table
 
-    page = importlib.import_module(f"longstride.bench.{args.name}").PAGE
-    if args.peer is None and page.how_to_make_peer:
-        print(f"ours alone; to compare, make the peer's environment:\n{page.how_to_make_peer}", file=sys.stderr)
-    result = run_benchmark(page, FOLDER, args.peer, args.rounds, lambda words: print(words, file=sys.stderr))
+    benchmark = importlib.import_module(f"longstride.bench.{args.name}").BENCHMARK
+    if args.peer is None and benchmark.how_to_make_peer:
+        print(f"ours alone; to compare, make the peer's environment:\n{benchmark.how_to_make_peer}", file=sys.stderr)
+    result = run_benchmark(benchmark, FOLDER, args.peer, args.rounds, lambda words: print(words, file=sys.stderr))
     if args.json:
         print_json(result)
     else:
-        print(table(result) + f"\nkept in {FOLDER / page.name}.md")
+        print(table(result) + f"\nkept in {FOLDER / benchmark.name}.md")
     return 0

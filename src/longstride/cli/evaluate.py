@@ -70,17 +70,15 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.target)
     is_run = (folder / RUN_FILE).is_file()
     experiment = load_run_experiment(folder) if is_run else recipes.load(MODEL_RECIPES.get(args.target, "tti"))
-    experiment = resolve(type(experiment), experiment, _overrides(args))
+    experiment = resolve(type(experiment), experiment, _overrides(args, isinstance(experiment, ControlRecipe)))
+    if not isinstance(experiment, Recipe | ControlRecipe):
+        raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
     with _bars() as watch:
         if isinstance(experiment, ControlRecipe):
             if args.strategy != "direct":
                 raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
             rows = evaluate_run(experiment, folder, watch)
             tasks = len(rows[0]["summary"]["by_source"])
-        elif not isinstance(experiment, Recipe):
-            raise ConfigError(
-                f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures"
-            )
         else:
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
             rows, tasks = _rows(args.target, experiment, held_out, _strategies(args), watch), len(held_out)
@@ -91,13 +89,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _overrides(args: argparse.Namespace) -> list[str]:
-    """What the options say, as settings of a recipe."""
+def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
+    """What the options say, as settings of a recipe (of control or not)."""
     found = [f"evaluation.tasks={t}" if t.lstrip("-").isdecimal() else f"tasks.type={t}" for t in args.tasks]
     if args.browser:
         found.append(f"tasks.browser={args.browser}")
     if args.horizon is not None:
-        found.append(f"test_budget.turns={args.horizon}")
+        n = args.horizon
+        found.append(f"test_horizon={{type='fixed', limit={n}}}" if control else f"test_budget.turns={n}")
     return [*found, *args.overrides]
 
 

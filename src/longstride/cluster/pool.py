@@ -94,7 +94,7 @@ class ClusterPool(RolloutScheduler):
     def __init__(
         self, workers: Sequence[Any], start: Callable[[], Any], slots: int, retries: int, config: PoolConfig
     ) -> None:
-        super().__init__()  # `_changed` guards `_waiting` and `_closing` too: all else belongs to the thread that assigns
+        super().__init__()  # `_changed` guards `_waiting` and `_closing` too; only the assigning thread reads the rest
         self.config = config
         self._start, self._slots, self._retries = start, slots, retries
         self._waiting: list[tuple[int, int, Plan]] = []

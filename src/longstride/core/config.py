@@ -68,7 +68,7 @@ def parse_override(text: str) -> tuple[str, Any]:
     key, mark, value = text.partition("=")
     key = key.strip()
     if not mark:
-        raise ConfigError(f"{text!r} is not an override; expected key=value, such as horizon.limit=24")
+        raise ConfigError(f"{text!r} is not an override; expected key=value, such as budget.turns=24")
     if not all(key.split(".")):
         raise ConfigError(f"{text!r} does not name a field; expected key=value, such as learner.lr=3e-4")
     return key, _value(value.strip()) if value.strip() else UNSET

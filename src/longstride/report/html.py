@@ -10,7 +10,7 @@ import base64
 import hashlib
 import os
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -115,11 +115,11 @@ def _static(name: str) -> str:
 
 
 def _certainty(record: Record) -> str:
-    """How sure the change is: over the same tasks where outcomes were kept, else the two intervals."""
+    """How sure the change is: over the same tasks where their successes were kept, else the two intervals."""
     first, last = record.ends
     pairs = _pairs(first or {}, last or {})
     if len(pairs) > 1:
-        effect = paired_difference([b > 0 for _, b in pairs], [a > 0 for a, _ in pairs], seed=0)
+        effect = paired_difference([b for _, b in pairs], [a for a, _ in pairs], seed=0)
         low, high = (f"{round(100 * x):+d}" for x in (effect.lo, effect.hi))
         return f"On the same {len(pairs)} tasks: {points(0, effect.mean)}, 95% interval {low} to {high}."
     before, after = interval(first or {}), interval(last or {})
@@ -129,8 +129,8 @@ def _certainty(record: Record) -> str:
 
 
 def _pairs(first: Row, last: Row) -> list[tuple[float, float]]:
-    """Rewards of the tasks that failed in neither evaluation, before and after."""
-    a, b = first.get("outcomes"), last.get("outcomes")
+    """Success at the tasks that failed in neither evaluation, before and after."""
+    a, b = (m.get("success") if isinstance(m := row.get("measures"), Mapping) else None for row in (first, last))
     if not isinstance(a, list) or not isinstance(b, list) or len(a) != len(b):
         return []
     read = [(number({"x": x}, "x"), number({"x": y}, "x")) for x, y in zip(a, b, strict=True)]

@@ -1,6 +1,12 @@
 """Rollout: plans are played to trajectories, and trajectories kept. No torch."""
 
-from longstride.rollout.context import ContextPolicy, FullHistory, LatestObservation, RecentObservations
+from longstride.rollout.context import (
+    ContextPolicy,
+    FullHistory,
+    LatestObservation,
+    RecentObservations,
+    RecentTurns,
+)
 from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
 from longstride.rollout.planning import Groups, Planner, Sampler, Stages, by_group
 from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player, ScriptedPlayer
@@ -12,5 +18,5 @@ from longstride.rollout.summary import Measure, summarise
 __all__ = [
     "CompanionPlayer", "ContextPolicy", "Episode", "FullHistory", "Generation", "Groups", "LanguagePlayer",
     "LatestObservation", "Measure", "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations",
-    "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "by_group", "summarise",
+    "RecentTurns", "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "by_group", "summarise",
 ]  # fmt: skip

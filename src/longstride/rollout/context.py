@@ -84,3 +84,18 @@ class RecentObservations(Transcript):
     def seen(self, observations: Sequence[str]) -> Sequence[str]:
         old = max(0, len(observations) - self.keep)
         return [self.placeholder] * old + list(observations[old:])
+
+
+class RecentTurns(ContextPolicy):
+    """The goal and the first observation, the newest turns and what followed them: a window that slides, so that a late
+    turn reads no more than an early one (RISE, arXiv 2407.18219)."""
+
+    keep: Count = 1
+    """Earlier turns that are read."""
+
+    def render(
+        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
+    ) -> list[int]:
+        left_out = max(0, len(sampled) - self.keep)
+        seen = [observations[0], *observations[left_out + 1 :]]
+        return FullHistory().render(chat, goal, seen, sampled[left_out:])

@@ -23,7 +23,12 @@ MEASURES: dict[str, Callable[[Trajectory], float]] = {
 
 
 class Measure(Component):
-    """Family: what a recipe measures of an episode besides `MEASURES`; its name is the class name in snake case."""
+    """Family: what a recipe measures of an episode besides `MEASURES`."""
+
+    @property
+    def name(self) -> str:
+        """What rows and claims call it: the class name in snake case, unless fields give different results."""
+        return self.type_name()
 
     @abstractmethod
     def __call__(self, trajectory: Trajectory) -> float | None:

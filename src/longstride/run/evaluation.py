@@ -62,7 +62,7 @@ class Result(NamedTuple):
         recipe measures besides, and of what the strategy measured; `success_easy` and so on, None where a task is of
         another difficulty; and where there are several samples, the chance that one of k solves it (`pass@k`, for k of
         2, 4, 8 and so on)."""
-        measured = MEASURES | {m.type_name(): m for m in self.further}
+        measured = MEASURES | {m.name: m for m in self.further}
         found = {name: self._means(lambda e, of=measure: of(e.trajectory)) for name, measure in measured.items()}
         for name in dict.fromkeys(name for e in self.episodes for name in e.measures):
             found[name] = self._means(lambda e, name=name: e.measures[name])

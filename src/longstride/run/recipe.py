@@ -55,10 +55,11 @@ class Evaluation(Component):
     """Whether the trivial policies are run on the same tasks, once."""
 
     @model_validator(mode="after")
-    def _tells_strategies_apart(self) -> Self:
-        names = [strategy.name for strategy in self.strategies]
-        if twice := {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"strategies: two of them are called {min(twice)!r}, and rows are identified by name")
+    def _names_are_unique(self) -> Self:
+        for field, named in (("strategies", self.strategies), ("measures", self.measures)):
+            names = [each.name for each in named]
+            if twice := {name for name in names if names.count(name) > 1}:
+                raise ValueError(f"{field}: two of them are called {min(twice)!r}, and rows are identified by name")
         return self
 
 

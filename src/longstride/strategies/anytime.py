@@ -54,7 +54,7 @@ class Anytime(Strategy):
         if (turns := max((plan.budget.turns for plan in plans), default=1)) > 1:
             raise ConfigError(
                 f"strategy {self.name} asks for answers in the middle of an only turn, and episodes may take {turns}; "
-                "take tasks of a single turn, with test_horizon={type='fixed', limit=1}, or evaluate under direct"
+                "take tasks of a single turn, with test_budget.turns=1, or evaluate under direct"
             )
         if (least := min(map(_tokens, plans), default=0)) < max(self.within, default=0):
             raise ConfigError(

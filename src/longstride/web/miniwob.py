@@ -199,7 +199,7 @@ async def _put_back(browser: ChromiumBrowser) -> None:
     takes the place of the one that was not used for the longest time."""
     usable = False
     with suppress(EnvFailure, TimeoutError):
-        if browser.as_opened and not browser.tab.unread:
+        if browser.as_opened and not browser.is_unread:
             usable = await browser.evaluate("() => typeof core === 'object' && location.hash === ''")
     if usable:
         _idle.append(browser)

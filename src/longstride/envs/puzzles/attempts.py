@@ -2,24 +2,32 @@
 
 The first answers do not end the episode: whatever they were, the next observation is `check again`, and the last
 attempt ends it. What always holds: all attempts are at the same puzzle, set up anew; the observation after an attempt
-says nothing of its verdict. An attempt's score is 1 where it solved the puzzle, else 0, and a turn that ends an attempt earns what the
-score changed by: the first one its score, a later one the difference to the score before it. The verdict of the last
-attempt is left to the task's evaluator, so that its turn earns minus the score before, and what an episode earned
-altogether is the score of its last attempt.
+says nothing of its verdict. An attempt's score is 1 where it solved the puzzle, else 0, and a turn that ends an attempt
+earns what the score changed by: the first one its score, a later one the difference to the score before it. The verdict
+of the last attempt is left to the task's evaluator, so that its turn earns minus the score before, and what an episode
+earned altogether is the score of its last attempt. A task with a horizon is attempted that many times at most.
 """
 
 import random
+from itertools import accumulate
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from longstride.core.task import Task
+from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env, Observation, Step, TaskSource
 from longstride.envs.puzzles.base import SOLVED
 from longstride.envs.puzzles.mixture import Puzzles
 
 AGAIN = "check again"
 """The observation before another attempt."""
+
+
+def scores(trajectory: Trajectory) -> list[float]:
+    """[T] score of each attempt: what had been earned by then. That of the last one is the reward of the episode."""
+    earned = list(accumulate(turn.reward for turn in trajectory.turns))
+    return [*earned[:-1], trajectory.reward] if earned else []
 
 
 class Attempts(TaskSource):
@@ -51,6 +59,7 @@ class AttemptsEnv:
     async def reset(self, task: Task, seed: int) -> Observation:
         """Sets the puzzle up. Raises: EnvFailure as the puzzle's own environment."""
         self._task, self._seed = task, seed
+        self._left = min(self._left, task.horizon or self._left)
         self._env: Env = self._puzzles.env()
         return await self._env.reset(task, seed)
 

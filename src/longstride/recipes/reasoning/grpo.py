@@ -18,10 +18,10 @@ group's deviation is what rewards are divided by.
 Deviations: a model of less than half a million parameters on chains modulo 7 and Countdown stands for
 DeepSeekMath-Instruct 7B, so rate, batch and lengths are a small model's; there is no KL term and no reference policy,
 as in most later work; the deviation has the divisor n. The rate was chosen once for this recipe, of 1e-4 and
-3e-4 (5e-4 and more lost success from an earlier, weaker warm start); the pages made from this one take it as it is, but
+3e-4 (5e-4 and more lost success from an earlier, weaker warm start); the recipes beside this one take it as it is, but
 for `dars` and `pope`.
 
-On the embedded sites: `longstride train grpo model=base tasks.type=embedded_web horizon.limit=24 test_horizon.limit=24`.
+On the embedded sites: `longstride train grpo model=base tasks.type=embedded_web budget.turns=24 test_budget.turns=24`.
 """
 
 from longstride.claims.claim import Claim

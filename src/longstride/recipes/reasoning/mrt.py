@@ -33,7 +33,7 @@ from statistics import fmean, pstdev
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.numbers import Count, Share, Weight
+from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
 from longstride.methods import PPO, Constant, Credit, GroupRelative, Sample, group_advantages
 from longstride.methods.advantages import EQUAL, Baseline, Normalize
@@ -57,29 +57,23 @@ class ForcedTermination(Sampler):
     The trace is an episode of its own. The places are its start and all marks, equally likely.
     """
 
-    marks: tuple[str, ...] = MARKS
-    """Tokens before which a trace may be cut."""
-    closing: str = CLOSING
-    """What ends a thought."""
     forced: Share = Field(default=0.5, gt=0)
     """Part of a group that must answer at once; the rest may go on."""
-    longest: Count = LONGEST
-    """Tokens that such an answer may take, beyond the budget."""
     everywhere: bool = False
     """Whether groups begin at all places of a trace, as in the paper's online release."""
 
     def plan(self, planner: Planner) -> Stages:
         traces = yield [plan for task in planner.tasks(planner.groups) for plan in planner.group(task, 1, role=TRACE)]
-        closing = tuple(planner.chat.encode(self.closing))
+        closing = tuple(planner.chat.encode(CLOSING))
         plans = []
         for trace in traces:
             thought = trace.turns[0].sampled_ids if trace.turns else []
-            places = [0, *cuts(planner.chat, thought, self.marks)]
+            places = [0, *cuts(planner.chat, thought, MARKS)]
             for place in places if self.everywhere else [planner.rng.choice(places)]:
                 group = planner.group(trace.task, prefix=thought[:place], role=GO_ON)
                 forced = round(self.forced * len(group))
-                # an action from the same state, so it is held against those that go on from there
-                plans += [answer_plan(plan, plan.prefix + closing, self.longest, FORCED) for plan in group[:forced]]
+                # an action from the same state, so it is compared with those that go on from there
+                plans += [answer_plan(plan, plan.prefix + closing, LONGEST, FORCED) for plan in group[:forced]]
                 plans += group[forced:]
         return traces + (yield plans)
 
@@ -99,9 +93,8 @@ class ProgressCredit(Credit):
 
     Bias, as the tests measure it: m does not depend on what the episode itself says, so in expectation the bonus is a
     baseline. With `leave_one_out` and without a scale the gradient is exactly (1 + bonus) times that of the success of
-    going on, plus that of the success of answering at once; with `mean` over n episodes of a role 1 becomes
-    (n - 1) / n. It is not the gradient of outcome plus bonus: the paper holds the answer at once fixed, so
-    -bonus times the gradient of its success is left out.
+    going on, plus that of the success of answering at once; with `mean` over n episodes of a role 1 becomes (n - 1) / n.
+    As the paper holds the answer at once fixed, -bonus times the gradient of its success is left out.
     """
 
     bonus: Weight = 1.0
@@ -113,14 +106,11 @@ class ProgressCredit(Credit):
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
         played = [t for t in trajectories if t.role != TRACE and not t.stop.failed]
-        keys = [(t.group, t.role) for t in played]
         rewards: dict[tuple[int, str], list[float]] = {}
-        for key, t in zip(keys, played, strict=True):
-            rewards.setdefault(key, []).append(t.reward)
-        numbers = {key: n for n, key in enumerate(rewards)}
-        outcome_N = group_advantages(
-            [t.reward for t in played], [numbers[key] for key in keys], self.baseline, self.normalize
-        )
+        for t in played:
+            rewards.setdefault((t.group, t.role), []).append(t.reward)
+        groups_N = [list(rewards).index((t.group, t.role)) for t in played]
+        outcome_N = group_advantages([t.reward for t in played], groups_N, self.baseline, self.normalize)
         samples = []
         for t, advantage in zip(played, outcome_N.tolist(), strict=True):
             at_once = rewards.get((t.group, FORCED))
@@ -139,17 +129,14 @@ class LengthPenalty(TaskReward):
     """Largest share of its reward that a success loses (alpha)."""
 
     def compare(self, group: Sequence[Trajectory]) -> list[Verdict]:
-        lengths = [t.sampled_tokens for t in group if t.success]
-        return [
-            Verdict(t.reward * (1 - self.weight * _longer(t.sampled_tokens, lengths) * t.success), t.success)
-            for t in group
-        ]
-
-
-def _longer(length: int, lengths: Sequence[int]) -> float:
-    """In (0, 1): how much longer an episode is than the successes of its group; 1/2 is their mean."""
-    deviation = pstdev(lengths) if lengths else 0.0
-    return 1 / (1 + exp(-(length - fmean(lengths)) / deviation)) if deviation >= EQUAL else 0.5
+        lengths, verdicts = [t.sampled_tokens for t in group if t.success], []
+        deviation = pstdev(lengths) if lengths else 0.0
+        for t in group:
+            z = (t.sampled_tokens - fmean(lengths)) / deviation if t.success and deviation >= EQUAL else 0.0
+            reward = t.reward * (1 - self.weight * (1 / (1 + exp(-z))) * t.success)
+            earned = sum(turn.reward for turn in t.turns)  # is added again to what a verdict gives
+            verdicts.append(Verdict(reward - earned, t.success, t.terms, t.evidence))
+        return verdicts
 
 
 TOKENS = 80

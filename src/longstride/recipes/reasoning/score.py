@@ -22,12 +22,13 @@ also follow first ones of the untrained model; here they do not.
 """
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import Attempts
+from longstride.envs.puzzles.attempts import scores
 from longstride.learner.config import LearnerConfig
 from longstride.methods import KL, Constant, Credit, Reinforce, Sample, group_advantages
 from longstride.methods.advantages import Baseline
@@ -74,13 +75,6 @@ class AttemptCredit(Credit):
         """[T] R of each attempt."""
         r = scores(trajectory)
         return [self.first * r[0], *(b + self.bonus * (b - a) for a, b in pairwise(r))] if r else []
-
-
-def scores(trajectory: Trajectory) -> list[float]:
-    """[T] score of each attempt: what had been earned by then (see `envs.puzzles.Attempts`). The verdict of the whole
-    episode is the last attempt's."""
-    earned = list(accumulate(turn.reward for turn in trajectory.turns))
-    return [*earned[:-1], trajectory.reward] if earned else []
 
 
 class KLByTurn(KL):

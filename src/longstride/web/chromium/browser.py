@@ -8,25 +8,29 @@ surrogates. Files cannot be uploaded or downloaded.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 from longstride.core.errors import EnvFailure
-from longstride.envs.sites.browser import MAX_RESPONSE, OUTSIDE, TextBrowser
+from longstride.envs.sites.browser import OUTSIDE, TextBrowser
 from longstride.envs.sites.cleaning import well_formed
 from longstride.web.chromium.axtree import MAX_NODES, Tree
-from longstride.web.chromium.failures import PageFailure, trouble
+from longstride.web.chromium.failures import PageFailure, trouble, unread
 from longstride.web.chromium.host import Host, Lease
+from longstride.web.chromium.outside import Run, aside, call, on_page
 from longstride.web.chromium.reach import Reach, site_of
-from longstride.web.chromium.tab import ARRIVE, UNREAD, Tab
+from longstride.web.chromium.tab import Tab
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
 View = Literal["elements", "axtree"]
 MAX_TABS = 8
+PATIENCE = 3
+"""Looks in a row at a page that cannot be read; then the episode fails."""
+UNREAD = "this page cannot be read"
 OPENS = 3.0
 """Seconds that the windows which a page opens have for coming."""
 
@@ -56,6 +60,7 @@ class ChromiumBrowser:
         self._tree: Tree | None = None
         self._first = "/"
         self._notices: list[str] = []
+        self._unread = 0
 
     @property
     def lease(self) -> Lease:
@@ -68,6 +73,11 @@ class ChromiumBrowser:
     def tab(self) -> Tab:
         """The one in front."""
         return self._tabs[self._at]
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the page in front does not answer, or has crashed."""
+        return self._unread > 0
 
     @property
     def url(self) -> str:
@@ -133,7 +143,7 @@ class ChromiumBrowser:
             return OUTSIDE
         if full == self.url:  # the same address again takes its place
             self._offsets.pop((self._at, self.tab.seen["entry"]), None)
-        if self.tab.unread:  # nothing could take its place in this tab
+        if self.is_unread:  # nothing could take its place in this tab
             await self._leave_unread()
         error = await self.tab.go(full)
         await self._look()
@@ -144,7 +154,7 @@ class ChromiumBrowser:
         return await self.goto(urljoin(f"{self.origin}/", self._first))
 
     async def back(self) -> str | None:
-        if self.tab.unread:
+        if self.is_unread:
             return f"{UNREAD}; it can be left by goto or home"
         if not await self.tab.traverse(-1):
             return "there is no page before this one"
@@ -153,7 +163,7 @@ class ChromiumBrowser:
     async def scroll(self, down: bool) -> str | None:
         """Moves the window over the page's lines, and the page below the mouse."""
         at = self._offset + (self.window if down else -self.window)
-        if not self.tab.unread:
+        if not self.is_unread:
             with suppress(PageFailure):
                 async with trouble("scrolling"):
                     await self.tab.page.mouse.wheel(0, 600 if down else -600)
@@ -231,61 +241,14 @@ class ChromiumBrowser:
         async with trouble("the page's program failed"):
             return well_formed(await self.tab.page.evaluate(expression))
 
-    @asynccontextmanager
-    async def aside(self, url: str = "") -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+    def aside(self, url: str = "") -> AbstractAsyncContextManager[Run]:
         """Runs an evaluator's JavaScript on the page in front or, for an address, on a page of its own. The result is
         None where it raises."""
-        from playwright.async_api import Error
-
-        async with trouble(f"{url} could not be opened"):
-            page = await self.lease.context.new_page() if url else self.tab.page
-
-        async def run(function: str, *argument: Any) -> Any:
-            with suppress(Error, TimeoutError):
-                async with asyncio.timeout(ARRIVE):
-                    return well_formed(await page.evaluate(function, *argument))
-
-        try:
-            if url:
-                async with trouble(f"{url} could not be opened"):
-                    await self._opened.get()
-                    await page.goto(url, wait_until="load", timeout=1000 * ARRIVE)
-            yield run
-        finally:
-            if url:
-                await page.close()
+        return aside(self.lease.context, self._opened, url) if url else on_page(self.tab.page)
 
     async def call(self, method: str, url: str, data: Any = None, headers: Mapping[str, str] = {}) -> tuple[int, bytes]:
-        """Status and body (its first `MAX_RESPONSE` bytes) of the response to a request from outside of any page, with
-        the visitor's cookies, at the address that the browser has for the site.
-
-        Raises:
-            EnvFailure: the site is none that may be contacted, or there was no response.
-        """
-        import httpx2
-
-        address, *_ = await self.lease.gateway.addresses(site_of(url))
-        async with trouble(f"the cookies of {url} could not be read"):
-            cookies = {c["name"]: c["value"] for c in await self.lease.context.cookies(url)}  # pyright: ignore
-        parts = urlsplit(url)
-        at_address = httpx2.URL(url).copy_with(host=address)
-        sent = dict(headers) | {"Host": parts.netloc, "Accept-Encoding": "identity"}
-        body = bytearray()
-        try:
-            async with (
-                asyncio.timeout(ARRIVE),
-                httpx2.AsyncClient(trust_env=False, timeout=None, cookies=cookies) as client,
-                client.stream(
-                    method, at_address, json=data, headers=sent, extensions={"sni_hostname": parts.hostname}
-                ) as response,
-            ):
-                async for chunk in response.aiter_raw(1 << 16):
-                    body += chunk
-                    if len(body) >= MAX_RESPONSE:
-                        break
-        except (httpx2.HTTPError, TimeoutError) as e:
-            raise EnvFailure(f"{url} could not be called: {type(e).__name__} {e}") from e
-        return response.status_code, bytes(body[:MAX_RESPONSE])
+        """See `outside.call`."""
+        return await call(self.lease, method, url, data, headers)
 
     async def fetch(self, path: str) -> tuple[int, bytes]:
         """Status and body of a GET with the visitor's cookies; the open page and the history stay as they are."""
@@ -302,7 +265,7 @@ class ChromiumBrowser:
         if self._lease is not None:
             lease, self._lease = self._lease, None
             lease.context.remove_listener("page", self._on_page)
-            await self.host.give_back(lease, in_order=not any(t.failed or t.unread for t in self._tabs))
+            await self.host.give_back(lease, in_order=not (self.is_unread or any(t.failed for t in self._tabs)))
             self._tabs = []
 
     @property
@@ -325,7 +288,7 @@ class ChromiumBrowser:
         self._at = len(self._tabs) - 1
 
     async def _leave_unread(self) -> None:
-        """Opens an empty tab in the place of the one in front, whose page does not answer."""
+        """Opens an empty tab in the place of the one in front, whose page cannot be read."""
         left, at = self._tabs.pop(self._at), self._at
         await self._add_tab()
         self._tabs.insert(at, self._tabs.pop())
@@ -338,18 +301,18 @@ class ChromiumBrowser:
         """Does an action on a page. One that the page hinders from being done costs a step, not the episode."""
         try:
             return await action
-        except PageFailure as e:
-            if self.tab.failed:
+        except PageFailure:
+            if self._unread >= PATIENCE or not self.lease.chromium.runs:
                 raise
             await self._look()
-            return UNREAD if e.cause == "no answer" else "the element could not be used"
+            return UNREAD if self.is_unread else "the page did not answer in time"
 
     async def _look(self) -> str | None:
         """Reads the page in front, which is one that was just opened in a new tab. What was refused, in words."""
-        refused = await self.tab.look(self.reach.sites)
+        refused = await self._read()
         windows, self.tab.windows = self.tab.windows, 0
-        with suppress(TimeoutError):  # a window that is blocked never comes
-            async with asyncio.timeout(OPENS):
+        with suppress(PageFailure):  # a window that is blocked never comes
+            async with trouble("the windows did not open", OPENS):
                 for _ in range(min(windows, MAX_TABS)):
                     page = await self._opened.get()
                     if len(self._tabs) >= MAX_TABS:
@@ -358,22 +321,42 @@ class ChromiumBrowser:
                     self._tabs.append(await Tab.attach(page))
                     self._at = len(self._tabs) - 1
         if windows:
-            refused = await self.tab.look(self.reach.sites) or refused
+            refused = await self._read() or refused
         self._notices, self.tab.notices = self.tab.notices, []
         self._tabs = [t for t in self._tabs if not t.page.is_closed()] or self._tabs
         self._at = min(self._at, len(self._tabs) - 1)
         self._tree = None
-        if self.view == "axtree" and not self.tab.unread and self.tab.seen["nodes"] < MAX_NODES:
+        if self.view == "axtree" and not self.is_unread and self.tab.seen["nodes"] < MAX_NODES:
             with suppress(PageFailure):
                 self._tree = await Tree.read(self.tab.cdp)
         return OUTSIDE if refused else None
+
+    async def _read(self) -> str:
+        """Has the tab in front read its page; what was refused. A page that cannot be read is shown as one line.
+
+        Raises:
+            PageFailure: the browser ended, or this was the last of `PATIENCE` looks.
+        """
+        try:
+            refused = await self.tab.look(self.reach.sites)
+        except PageFailure as e:
+            if not await self.lease.chromium.answers():
+                raise PageFailure("browser ended", f"the browser does not answer: {e}") from e
+            self._unread += 1
+            unread.add(e.cause, site_of(self.tab.page.url))
+            if self._unread >= PATIENCE:
+                raise PageFailure(e.cause, f"{e}, {PATIENCE} times in a row") from e
+            self.tab.seen |= {"lines": [UNREAD], "title": "", "url": self.tab.page.url, "status": 0, "note": ""}
+            return ""
+        self._unread = 0
+        return refused
 
     async def _call(self, name: str, *arguments: Any) -> Any:
         return await self.tab.ask(f"longstride.{name}({', '.join(map(json.dumps, arguments))})")
 
     async def _on(self, number: int, name: str, *arguments: Any) -> Any:
         """Calls a function of `look.js` on an element: where it is, or what is wrong with it."""
-        if self.tab.unread:
+        if self.is_unread:
             return UNREAD
         if self._tree is not None:
             nodes = self._tree.nodes

@@ -89,13 +89,15 @@ class ChromiumEnv(WebEnv):
         try:
             return await host().run(work)
         except EnvFailure as e:
-            cause: Cause = e.cause if isinstance(e, PageFailure) else "not opened"
+            cause: Cause = "not opened"
+            if isinstance(e, PageFailure):
+                cause = e.cause
             dropped.add(cause, self._site)
             raise PageFailure(cause, f"{self._site}: {e}") from e
 
     async def _pictured(self, seeing: Coroutine[Any, Any, Seen]) -> Seen:
         seen = await seeing
-        if self.screenshot and not self.browser.tab.unread:
+        if self.screenshot and not self.browser.is_unread:
             observation = seen if isinstance(seen, Observation) else seen.observation
             observation.image = await self.browser.screenshot()
         return seen

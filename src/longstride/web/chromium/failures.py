@@ -1,8 +1,8 @@
 """What goes wrong with pages: named by its cause and its site, and counted, so that no site can choose in silence which
 episodes leave the sample.
 
-What always holds: everything that Playwright raises, and no answer in time, becomes a `PageFailure`; `dropped` has each
-episode that ended as one, `unread` each page that was shown to the policy as one that could not be read.
+What always holds: everything that Playwright raises, and no answer in time, becomes a `PageFailure`; `dropped` counts
+the episodes that ended as one, `unread` the pages that a policy was shown as not readable.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Literal
 from longstride.core.errors import EnvFailure
 
 Cause = Literal["no answer", "tab crashed", "browser ended", "not opened", "other"]
-ANSWER = 15.0
+ANSWER = 10.0
 """Seconds that the browser or a page has for answering anything."""
 _log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class PageFailure(EnvFailure):
 
     def __init__(self, cause: Cause, message: str) -> None:
         super().__init__(message)
-        self.cause = cause
+        self.cause: Cause = cause
 
 
 class SiteCounter:

@@ -287,14 +287,14 @@
       allowed = sites;
       if (page.readyState === "loading") await Promise.race([loaded(), new Promise(d => setTimeout(d, limit))]);
       await still(limit);
-      return longstride.read(sites);
+      return longstride.read(sites, leaving);
     },
-    // The same at once, wherever the document stands.
-    read(sites) {
+    // The same at once, wherever the document stands; without its lines where it is on the way out.
+    read(sites, out) {
       allowed = sites;
       const timing = performance.getEntriesByType("navigation")[0];
       const answer = {leaving, refused, title: page.title.slice(0, MAX_LINE), url: location.href.slice(0, MAX_ADDRESS),
-        status: timing?.responseStatus || 0, entry: globalThis.navigation?.currentEntry?.key || "", lines: leaving ? [] : read(),
+        status: timing?.responseStatus || 0, entry: globalThis.navigation?.currentEntry?.key || "", lines: out ? [] : read(),
         changes, nodes, note: (page.documentElement?.getAttribute("data-note") || "").slice(0, MAX_RAW)};
       refused = "";
       return answer;

@@ -1,9 +1,8 @@
 """A tab of Chromium and the isolated world in which its documents are read.
 
 What always holds: a question is answered by the document that is open when nothing leaves it any more; waiting ends by
-events or at a deadline, never by sleeping; a page that does not stand still in time is stopped and read as it is, and
-one that does not answer even then is shown as unread, `PATIENCE` times in a row; text from the page has no lone
-surrogates; a tab that crashed raises `PageFailure`.
+events or at a deadline, never by sleeping; a page that does not stand still in time is stopped and read as it is; one
+that does not answer even then, or that crashed, raises `PageFailure`; text from the page has no lone surrogates.
 """
 
 import asyncio
@@ -13,9 +12,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from longstride.envs.sites.cleaning import clean, well_formed
-from longstride.web.chromium.failures import PageFailure, trouble, unread
+from longstride.web.chromium.failures import PageFailure, trouble
 from longstride.web.chromium.keys import strokes
-from longstride.web.chromium.reach import site_of
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Dialog, Page, Request
@@ -24,13 +22,11 @@ WORLD = "longstride"
 SCRIPT = files("longstride.web.chromium").joinpath("look.js").read_text(encoding="utf-8")
 STILL = 1000
 """Milliseconds after which a page that never stands still is read as it is."""
-LOOK = 15.0
+LOOK = 12.0
 """Seconds that a page has for standing still and being read, before it is stopped."""
 STOPPED = 3.0
 """Seconds that a page has for being read once it was stopped."""
-PATIENCE = 3
-"""Looks in a row that a page may leave unanswered; then the episode fails."""
-ARRIVE = 10.0
+ARRIVE = 8.0
 """Seconds that a document has for arriving."""
 FETCHES = 3.0
 """Seconds that what a page fetches is waited for."""
@@ -39,7 +35,6 @@ HOPS = 20
 WAITED_FOR = ("XHR", "Fetch", "Script", "Stylesheet")
 NOTICES = 10
 """Dialogs of one look that are shown."""
-UNREAD = "this page does not answer"
 
 
 class Tab:
@@ -54,8 +49,6 @@ class Tab:
         """The texts of dialogs since the last look; alerts are accepted, questions dismissed."""
         self.seen: dict[str, Any] = {"lines": [], "title": "", "url": page.url, "status": 0, "entry": "", "changes": 0}
         """What `longstride.look` answered last."""
-        self.unread = 0
-        """Looks in a row that the page left unanswered."""
         self.windows = 0
         """Windows that the page has opened since the last look."""
         self._frame = frame
@@ -96,7 +89,7 @@ class Tab:
         """Waits until the page stands still and reads it into `seen`; the site that the page was refused, or "".
 
         Raises:
-            PageFailure: the tab crashed, or the page has left too many looks unanswered.
+            PageFailure: the tab crashed, or the page does not answer.
         """
         reason, refused = f"it was stopped after {LOOK:g} s", ""
         try:
@@ -104,33 +97,22 @@ class Tab:
                 for _ in range(HOPS):
                     seen, refused = await self._look_once(f"longstride.look({json.dumps(sites)}, {STILL})", refused)
                     if seen is not None:
-                        self.seen, self.unread = seen, 0
+                        self.seen = seen
                         return refused
                 reason = "it sends its visitor on without end"
         except (TimeoutError, PageFailure):
             if self.failed:
                 raise PageFailure("tab crashed", self.failed) from None
-        seen = await self._read_stopped(f"longstride.read({json.dumps(sites)})")
-        if seen is not None:
-            self.seen, self.unread = seen, 0
-            self.seen["lines"].append(f"the page was cut here: {reason}")
-            return refused
-        self.unread += 1
-        unread.add("no answer", site_of(self.page.url))
-        if self.unread >= PATIENCE:
-            self.failed = f"{self.page.url[:200]} left {PATIENCE} looks unanswered"
-            raise PageFailure("no answer", self.failed)
-        self.seen |= {"lines": [UNREAD], "title": "", "url": self.page.url, "status": 0, "changes": 0, "note": ""}
-        return refused
+        self.seen = await self._read_stopped(f"longstride.read({json.dumps(sites)})")
+        self.seen["lines"].append(f"the page was cut here: {reason}")
+        return refused or self.seen["refused"]
 
     async def _look_once(self, expression: str, refused: str) -> tuple[dict[str, Any] | None, str]:
         """What is seen where nothing leaves the document any more, else None; and what was refused so far."""
         look = asyncio.ensure_future(self._ask(expression, again=True))
         try:
             if not (await asyncio.wait({look}, timeout=ARRIVE))[0]:  # no answer while a document is awaited
-                with suppress(PageFailure):
-                    async with trouble("the document that does not arrive could not be given up", STOPPED):
-                        await self.cdp.send("Page.stopLoading")
+                await self._try("Page.stopLoading")
             seen, world = await look
         finally:
             look.cancel()
@@ -146,18 +128,22 @@ class Tab:
             return seen, refused
         return None, refused
 
-    async def _read_stopped(self, expression: str) -> dict[str, Any] | None:
-        """What is seen after loading and scripts were stopped, or None. A stop that finds no script running stops the
-        next one, which may be ours: so there are two tries."""
-        for method in ("Page.stopLoading", "Runtime.terminateExecution"):
-            with suppress(PageFailure):
-                async with trouble(method, STOPPED):
-                    await self.cdp.send(method)
+    async def _read_stopped(self, expression: str) -> dict[str, Any]:
+        """What is seen after loading and scripts were stopped. A stop that finds no script running stops the next one,
+        which may be ours: so there are two tries."""
+        await self._try("Page.stopLoading")
+        await self._try("Runtime.terminateExecution")
         for _ in range(2):
             with suppress(TimeoutError, PageFailure):
                 async with asyncio.timeout(STOPPED):
                     return (await self._ask(expression, again=True))[0]
-        return None
+        raise PageFailure("tab crashed" if self.failed else "no answer", f"{self.page.url[:200]} cannot be read")
+
+    async def _try(self, method: str) -> None:
+        """Sends a command that may remain without an answer."""
+        with suppress(PageFailure):
+            async with trouble(method, STOPPED):
+                await self.cdp.send(method)
 
     async def ask(self, expression: str) -> Any:
         """The value of an expression in the isolated world.
@@ -201,9 +187,15 @@ class Tab:
         world, given = self._world, {}
         self._stayed.clear()
         self._forget_world()
-        async with trouble(f"{url[:200]} could not be opened"):
-            given = await self.cdp.send("Page.navigate", {"url": url})
-        error = given.get("errorText", "")
+        try:
+            async with trouble(f"{url[:200]} could not be opened", ARRIVE):
+                given = await self.cdp.send("Page.navigate", {"url": url})
+            error = given.get("errorText", "")
+        except PageFailure as e:
+            if e.cause != "no answer":
+                raise
+            await self._try("Page.stopLoading")
+            error = f"no answer within {ARRIVE:g} s"
         if error or not given.get("loaderId"):
             self._stayed.set()
         await self._wait_for_document(world)

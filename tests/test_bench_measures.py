@@ -1,4 +1,4 @@
-"""The benchmark pages store, turns and step, at sizes of seconds: what they measure, and what ends them."""
+"""The benchmarks store, turns and step, at sizes of seconds: what they measure, and what ends them."""
 
 from pathlib import Path
 
@@ -8,6 +8,8 @@ import pytest
 from longstride.bench import step, store, turns
 from longstride.core.errors import ConfigError, RunError
 from longstride.models.tiny import TinyConfig
+from longstride.recipes.agents.tti import TTIReplay
+from longstride.rollout.store import TrajectoryStore
 
 
 def quiet(_: str) -> None: ...
@@ -16,31 +18,50 @@ def quiet(_: str) -> None: ...
 def test_store_measures_both_sides_up_to_a_size_and_ours_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "SIZES", (600, 700))
     monkeypatch.setattr(store, "LARGEST_IN_MEMORY", 600)
-    rows, _ = store.measure(None, 2, quiet)
+    rows, _ = store.measure(None, 1, quiet)
     both, ours = rows[:5], rows[5:]
     assert [row.name for row in both] == [
         f"600: {name}" for name in ("append a batch", "open", "sample", "peak memory", "memory once open")
     ]
-    assert all(row.peer is not None and np.shape(row.peer) == np.shape(row.ours) == (2,) for row in both)
+    assert all(row.peer is not None and np.shape(row.peer) == np.shape(row.ours) == (1,) for row in both)
     assert [row.name for row in ours][:2] == ["700: append a batch", "700: open"]
     assert all(row.peer is None for row in ours)
     assert all(np.all(np.asarray(row.ours) > 0) for row in rows if row.unit == "ms")
 
 
-def test_store_leaves_its_file_as_it_was_and_refuses_sides_that_drew_differently(tmp_path: Path) -> None:
+def test_store_leaves_its_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "trajectories.jsonl"
     store._write(path, 300)
     before = path.read_bytes()
-    seen = {
-        name: store._in_a_process(side, path, 300, 0)
-        for name, side in (("ours", store.ByReference), ("in memory", store.InMemory))
-    }
+    assert store._in_a_process(store.ByReference, path, 300, 0)["drawn"]
     assert path.read_bytes() == before
-    arrays = {name: {key: np.asarray([value]) for key, value in told.items()} for name, told in seen.items()}
-    assert len(store._rows(arrays, 300)) == 5
-    arrays["in memory"]["drawn"] = arrays["in memory"]["drawn"] + 1
-    with pytest.raises(RunError, match="drew different"):
-        store._rows(arrays, 300)
+
+
+def test_both_sides_of_store_draw_the_same_of_what_is_in_the_file_and_appended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "REPLAY", TTIReplay(keep=300))
+    monkeypatch.setattr(store, "BATCH", 100)
+    seen = {}
+    for side in (store.ByReference, store.InMemory):
+        path = tmp_path / side.__name__ / "trajectories.jsonl"
+        path.parent.mkdir()
+        store._write(path, 150)
+        seen[side] = store._round(side, path, 150, seed=0)
+        assert [t.ordinal for t in TrajectoryStore(path)] == list(range(150 + 100 * store.APPENDS))
+    ours, theirs = seen.values()
+    assert ours["drawn"] == theirs["drawn"] and len(set(ours["drawn"])) == 300
+    assert ours.keys() == theirs.keys() and ours["peak memory"] > 0
+
+
+def test_sides_of_store_that_drew_different_trajectories_are_not_compared() -> None:
+    quantities = ("append a batch", "open", "sample", "peak memory", "memory once open")
+    side = {name: np.ones(2) for name in quantities} | {"drawn": np.ones((2, 3))}
+    rows = store._rows({"ours": side, "in memory": side}, 1000)
+    assert len(rows) == 5 and all(row.against == "in memory" for row in rows)
+    assert all(row.peer is None for row in store._rows({"ours": side}, 1000))
+    with pytest.raises(RunError, match="different ones of 1,000"):
+        store._rows({"ours": side, "in memory": side | {"drawn": np.zeros((2, 3))}}, 1000)
 
 
 @pytest.fixture
@@ -63,8 +84,8 @@ def test_turns_has_a_row_a_length_and_the_exponents() -> None:
 
 @pytest.mark.usefixtures("few_turns")
 def test_turns_ends_where_the_sides_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows_of = turns.RowPerTurn._rows
-    monkeypatch.setattr(turns.RowPerTurn, "_rows", lambda self, samples, *rest: rows_of(self, samples[:-1], *rest))
+    rows_of = turns.row_of
+    monkeypatch.setattr(turns, "row_of", lambda samples, chain, table: rows_of(samples, [0], table))
     with pytest.raises(RunError, match="the loss of merged rows is not"):
         turns.measure(None, 2, quiet)
 
@@ -96,7 +117,7 @@ def test_step_says_what_is_wrong_with_a_peer(
         step._ask_peer(python, 0, {})
 
 
-@pytest.mark.parametrize("page", [store, turns])
-def test_a_page_without_a_peer_refuses_one(page) -> None:
+@pytest.mark.parametrize("module", [store, turns])
+def test_a_benchmark_without_a_peer_refuses_one(module) -> None:
     with pytest.raises(ConfigError, match="leave --peer"):
-        page.measure("python", 2, quiet)
+        module.measure("python", 2, quiet)

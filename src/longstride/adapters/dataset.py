@@ -1,0 +1,232 @@
+"""Prompts and answers, or conversations, from a file: a task is one reply.
+
+| file | a row |
+|---|---|
+| `*.parquet` | one of the table's rows (extra `parquet`) |
+| anything else | one JSON object a line |
+
+What always holds: a file loads whole, or raises with the file, the line and what was expected there; the split of a row
+goes by the hash of its prompt, so rows with one prompt are in one split, and a row stays there when others are added. A
+conversation is shown up to where the agent speaks; what an assistant says at its end is the reference.
+"""
+
+import functools
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import model_validator
+
+from longstride.adapters.foreign import bounded, require, short
+from longstride.adapters.matching import broken, last_number
+from longstride.core.errors import TaskError
+from longstride.core.numbers import Share
+from longstride.core.seeds import derive
+from longstride.core.task import Task, split_of
+from longstride.envs.base import Observation, Step, TaskSource
+
+SPEAKERS = ("system", "user", "assistant")
+
+
+class Dataset(TaskSource):
+    """A file of prompts and answers; a reply ends the episode."""
+
+    path: Path
+    """The file."""
+    test_path: Path | None = None
+    """A file of evaluation tasks; left out, a share of the rows is held out."""
+    test_share: Share = 0.1
+    """Share of the prompts that are held out, where there is no `test_path`."""
+    prompt: str = "prompt"
+    """Column of the prompt: a text, or a conversation (a list of `{"role": ..., "content": ...}`)."""
+    answer: str = "answer"
+    """Column of the reference. A conversation that ends with the assistant needs none."""
+    match: Literal["exact", "number", "regex", "judged", "none"] = "exact"
+    """How an answer is compared with its reference: as a text, by its last number, as a pattern that the reference is,
+    by a judge (`reward.type = "judged_reward"`), or not at all, for a reward of your own, which finds the columns of
+    `keep` in `trajectory.task.meta`."""
+    mark: str = ""
+    """Words that the answer follows, such as `Answer:`; the prompt asks for them. Left out, the reply is the answer."""
+    keep: tuple[str, ...] = ()
+    """Further columns that a reward of your own reads."""
+
+    @model_validator(mode="after")
+    def _finds_files(self) -> "Dataset":
+        for path in (self.path, self.test_path):
+            if path is not None and not path.is_file():
+                raise ValueError(f"there is no file {path}; expected JSON lines, or a table *.parquet")
+        return self
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        return rng.choices(self._of("train"), k=n)
+
+    def held_out(self, n: int) -> list[Task]:
+        found = self._of("test")
+        if n > len(found):
+            raise TaskError(
+                f"{self.test_path or self.path} has {len(found)} held-out rows, and evaluation wants {n} tasks: set "
+                f"evaluation.tasks={len(found)}, or hold more out with tasks.test_share"
+            )
+        return found[:n]
+
+    def demonstrate(self, task: Task) -> list[str]:
+        """The reference, as a reply.
+
+        Raises:
+            TaskError: there is none, or it is a pattern.
+        """
+        if self.match == "regex" or not task.meta["answer"]:
+            raise TaskError(f"task {task.id!r} has no reply to imitate: its reference is {short(task.meta['answer'])}")
+        return [f"{self.mark} {task.meta['answer']}".strip()]
+
+    def env(self) -> "Reply":
+        return Reply(self.mark)
+
+    @functools.cached_property
+    def _tasks(self) -> dict[str, list[Task]]:
+        rows = [self._task(self.path, line, row) for line, row in read_rows(self.path)]
+        if self.test_path is not None:
+            held = [self._task(self.test_path, line, row) for line, row in read_rows(self.test_path)]
+        else:
+            splits = [split_of(task, self.test_share, 0) for task in rows]
+            held = [task for task, split in zip(rows, splits, strict=True) if split == "test"]
+            rows = [task for task, split in zip(rows, splits, strict=True) if split == "train"]
+        held = [task.model_copy(update={"split": "test"}) for task in held]
+        held.sort(key=lambda task: derive(0, "held-out", task.id))  # a file may have its easy rows first
+        return {"train": rows, "test": held}
+
+    def _of(self, split: Literal["train", "test"]) -> list[Task]:
+        if not self._tasks[split]:
+            wanted = "evaluate on: set tasks.test_share or tasks.test_path" if split == "test" else "train on"
+            raise TaskError(f"{self.path} has no rows to {wanted}")
+        return self._tasks[split]
+
+    def _task(self, path: Path, line: int, row: dict[str, Any]) -> Task:
+        place = f"{path}, line {line}"
+        for column in (self.prompt, *self.keep):
+            if column not in row:
+                raise TaskError(f"{place}: there is no {column!r}; the columns are {', '.join(row)}")
+        goal, said = _shown(row[self.prompt], f"{place}, {self.prompt}")
+        reference = row.get(self.answer, said)
+        if isinstance(reference, int | float) and not isinstance(reference, bool):
+            reference = str(reference)
+        if self.match != "none" and not (isinstance(reference, str) and reference.strip()):
+            raise TaskError(f"{place}: expected a text or a number as {self.answer!r}, got {short(reference)}")
+        goal = bounded(goal, len(goal))
+        if self.mark:
+            goal = f"{goal}\nEnd with {self.mark} and the answer."
+        return Task(
+            id=f"{path.stem}/{line}", source=f"dataset/{path.stem}", goal=goal, start="reply",
+            template_id=f"{derive(0, goal):016x}", evaluator=self._evaluator(reference, place),
+            meta={"answer": reference, **{column: row[column] for column in self.keep}},
+        )  # fmt: skip
+
+    def _evaluator(self, reference: Any, place: str) -> dict[str, Any]:
+        if self.match == "number" and last_number(reference) is None:
+            raise TaskError(f"{place}: expected a number in {self.answer!r}, got {short(reference)}")
+        if self.match == "regex" and (problem := broken(reference)):
+            raise TaskError(f"{place}: {self.answer!r} is no pattern ({problem}), got {short(reference)}")
+        return {
+            "exact": {"type": "answer", "reference": reference},
+            "number": {"type": "number", "reference": reference},
+            "regex": {"type": "regex", "pattern": reference},
+            "judged": {"type": "string_match", "fuzzy_match": [reference]},
+            "none": {},
+        }[self.match]
+
+
+class Reply:
+    """One episode: the prompt is the goal, and whatever is said first ends it."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        """Nothing is to be seen but the goal."""
+        return Observation("")
+
+    async def step(self, text: str) -> Step:
+        """Takes the reply, or what follows the last mark in it; without the mark there is no answer."""
+        before, mark, after = text.rpartition(self._mark) if self._mark else ("", "", text)
+        answer = after.strip()
+        if not answer or mark != self._mark:
+            error = f"the reply has no answer after {self._mark}" if self._mark else "the reply is empty"
+            return Step(Observation(""), terminated=True, error=error)
+        return Step(Observation(""), terminated=True, action=f"answer {answer}", answer=answer)
+
+    async def final_state(self) -> dict[str, Any]:
+        """`{}`: the answer alone counts."""
+        return {}
+
+    async def close(self) -> None:
+        """There is nothing to free."""
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a file, with the number of each, from 1.
+
+    Raises:
+        TaskError: the file cannot be read, or a row is not an object (its line is named).
+        MissingExtra: a Parquet file, and pyarrow is not installed.
+    """
+    if path.suffix.lower() == ".parquet":
+        yield from _read_parquet(path)
+        return
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, _row(line, f"{path}, line {number}")
+    except OSError as e:
+        raise TaskError(f"cannot read {path}: {e.strerror or e}") from e
+
+
+def _row(line: bytes, place: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as e:
+        raise TaskError(f"{place}: not a JSON object ({e.msg} at column {e.colno}); expected one object a line") from e
+    except (ValueError, RecursionError) as e:  # not UTF-8, a number of thousands of digits, nested without end
+        raise TaskError(f"{place}: cannot be read ({str(e)[:100]})") from e
+    if not isinstance(row, dict):
+        raise TaskError(f"{place}: expected a JSON object, got {short(row)}")
+    return row
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    parquet, arrow = require("pyarrow.parquet", "parquet"), require("pyarrow", "parquet")
+    try:
+        with parquet.ParquetFile(path) as file:
+            number = 0
+            for batch in file.iter_batches():
+                for number, row in enumerate(batch.to_pylist(), number + 1):  # noqa: B020
+                    yield number, row
+    except (arrow.ArrowException, OSError) as e:
+        raise TaskError(f"{path}: not a Parquet table that can be read ({' '.join(str(e).split())[:200]})") from e
+
+
+def _shown(prompt: Any, place: str) -> tuple[str, str | None]:
+    """What the agent reads, and what an assistant says at the end of a conversation."""
+    if isinstance(prompt, str) and prompt.strip():
+        return prompt, None
+    if not isinstance(prompt, list) or not prompt:
+        raise TaskError(f"{place}: expected a text or a list of messages, got {short(prompt)}")
+    said = [_message(message, f"{place}, message {k}") for k, message in enumerate(prompt, 1)]
+    last = said.pop()[1] if said[-1][0] == "assistant" else None
+    if not said or said[-1][0] != "user":
+        raise TaskError(f"{place}: expected a conversation with a user's message before the reply")
+    if sum(role != "system" for role, _ in said) == 1:
+        return "\n".join(text for _, text in said), last
+    return "\n".join(text if role == "system" else f"{role}: {text}" for role, text in said), last
+
+
+def _message(message: Any, place: str) -> tuple[str, str]:
+    role, text = (message.get("role"), message.get("content")) if isinstance(message, dict) else (None, None)
+    if role not in SPEAKERS or not isinstance(text, str):
+        raise TaskError(
+            f'{place}: expected {{"role": ..., "content": ...}} with a text, and a role of {", ".join(SPEAKERS)}; got '
+            f"{short(message)}"
+        )
+    return role, text

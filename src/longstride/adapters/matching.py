@@ -1,0 +1,68 @@
+"""Evaluators that compare an answer with a reference: numbers, and patterns.
+
+| evaluator | reward 1 when |
+|---|---|
+| `{"type": "number", "reference": "1,200"}` | the last number of the answer is the last number of the reference |
+| `{"type": "regex", "pattern": "cats?"}` | the pattern matches the answer whole, whatever its case |
+
+What always holds: numbers are compared exactly, as fractions (`0.5` is `1/2`); a pattern that takes too long does not
+match; an evaluator without a number or with a broken pattern raises and is not a reward of 0.
+"""
+
+import re
+from fractions import Fraction
+from typing import Any
+
+import regex
+
+from longstride.core.errors import TaskError
+from longstride.core.task import Task
+from longstride.rewards.evaluators import EVALUATORS
+
+SECONDS = 0.2
+"""What a pattern may take for one answer; the engine looks at the clock now and then, so some seconds may pass."""
+MAX_ANSWER = 10_000
+"""Characters of an answer that are compared: the last ones."""
+_NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,50})(?:\.\d{1,50}|/[1-9]\d{0,49})?|-?\.\d{1,50}")
+
+
+def last_number(text: str) -> Fraction | None:
+    """The last number in a text, such as `-3`, `1,200.50` or `3/4`; None where there is none."""
+    found = _NUMBER.findall(text[-MAX_ANSWER:])
+    return Fraction(found[-1].replace(",", "")) if found else None
+
+
+def broken(pattern: str) -> str:
+    """What is wrong with a pattern; empty where nothing is."""
+    try:
+        regex.compile(pattern)
+    except regex.error as e:
+        return str(e)
+    return ""
+
+
+def _number(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str, Any]) -> dict[str, Any]:
+    wanted = last_number(spec["reference"]) if isinstance(spec.get("reference"), str) else None
+    if spec.keys() != {"type", "reference"} or wanted is None:
+        raise TaskError(
+            f"task {task.id!r}: the evaluator 'number' takes `reference` (a text with a number); got {spec}"
+        )
+    evidence = {"evaluator": "number", "expected": spec["reference"], "got": answer}
+    return evidence | {"matched": answer is not None and last_number(answer) == wanted}
+
+
+def _regex(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str, Any]) -> dict[str, Any]:
+    pattern = spec.get("pattern")
+    if spec.keys() != {"type", "pattern"} or not isinstance(pattern, str) or broken(pattern):
+        raise TaskError(f"task {task.id!r}: the evaluator 'regex' takes `pattern` (a regular expression); got {spec}")
+    evidence = {"evaluator": "regex", "expected": pattern, "got": answer}
+    if answer is None:
+        return evidence | {"matched": False, "note": "no answer"}
+    try:
+        found = regex.fullmatch(pattern, answer[-MAX_ANSWER:].strip(), regex.IGNORECASE | regex.DOTALL, timeout=SECONDS)
+    except TimeoutError:
+        return evidence | {"matched": False, "note": f"the pattern took more than {SECONDS:g} s"}
+    return evidence | {"matched": found is not None}
+
+
+EVALUATORS.update(number=_number, regex=_regex)

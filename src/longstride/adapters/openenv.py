@@ -1,0 +1,241 @@
+"""Environments behind an OpenEnv server (github.com/meta-pytorch/OpenEnv), over its web socket.
+
+What always holds: an episode is one connection, and so one session of the server; the server is untrusted: what it
+sends is bounded in size and in time, and is shown and nothing else; a server that is gone, late or breaks the protocol
+is an `EnvFailure`. An action is a JSON object that fits the server's own schema (or, where that has one field, the
+field's value alone), checked before it is sent; what does not fit costs a turn.
+
+| message | data |
+|---|---|
+| `reset` | seed, and what `Openenv.reset` adds; answered by `observation` |
+| `step` | the action; answered by `observation`: `{"observation": {...}, "reward": 0.5, "done": false}` |
+| `error` | `{"message": ..., "code": ...}` in place of an answer |
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from longstride.adapters.calls import MAX_ARGUMENTS, misfit, read_object, signature
+from longstride.adapters.foreign import bounded, number, require, said, short
+from longstride.adapters.seeded import SUCCESS, SeededTasks
+from longstride.core.errors import EnvFailure
+from longstride.core.http import Address, client
+from longstride.core.numbers import Count, Positive
+from longstride.core.task import Task
+from longstride.envs.base import Observation, Step
+
+MAX_MESSAGE = 4 << 20
+"""Bytes of one message of the server."""
+REFUSED = ("VALIDATION_ERROR", "INVALID_JSON")
+"""Codes of errors that are about the action."""
+FULL = "CAPACITY_REACHED"
+"""Code of a server that has no free session."""
+AGAIN = 0.2
+"""Seconds before a full server is asked again: it ends a session a little after its connection."""
+
+
+class Openenv(SeededTasks):
+    """An environment server; the seed of its `reset` is the task."""
+
+    address: Address
+    """Where it listens, such as `http://127.0.0.1:8000`."""
+    goal: str = "Do what the environment asks for."
+    """What the agent is to do; how to act is added to it."""
+    reset: dict[str, Any] = {}
+    """What `reset` takes besides the seed, such as `{difficulty = "hard"}`."""
+    sessions: Count = 1
+    """Sessions that the server allows at once: its `max_concurrent_envs`."""
+    deadline: Positive = 30.0
+    """Seconds that the server has for one answer; below the pool's own."""
+
+    @property
+    def world(self) -> str:
+        return self.address
+
+    @property
+    def at_once(self) -> int:
+        return self.sessions
+
+    def goal_of(self, seed: int) -> str:
+        return self.goal
+
+    def env(self) -> "OpenenvEnv":
+        return OpenenvEnv(self)
+
+
+class OpenenvEnv:
+    """One episode: a connection to the server."""
+
+    def __init__(self, source: Openenv) -> None:
+        self._source = source
+        self._name = f"the server {source.address}"
+        self._socket: Any = None
+        self._schema: dict[str, Any] = {}
+        self._seen = ""
+        self._success: bool | None = None
+
+    async def reset(self, task: Task, seed: int) -> Observation:
+        """Connects and starts the episode of the task's seed; the goal is the source's, and how to act.
+
+        Raises:
+            EnvFailure: the server cannot be reached, has no free session, or does not answer as it should.
+        """
+        self._schema = await self._action_schema()
+        wanted = {**self._source.reset, "seed": task.meta.get("seed", seed % (1 << 32))}
+        try:
+            async with asyncio.timeout(self._source.deadline):
+                while (came := await self._first(wanted)) is None:
+                    await asyncio.sleep(AGAIN)
+        except TimeoutError:
+            raise EnvFailure(
+                f"{self._name} had no free session within {self._source.deadline:g} s; tasks.sessions is "
+                f"{self._source.sessions}: set it to the server's max_concurrent_envs"
+            ) from None
+        self._look(came)
+        single = f", or the value of {field} alone" if (field := self._field) else ""
+        how = f"End each turn with Action: and JSON of the form {signature(self._schema)}{single}."
+        return Observation(self._seen, goal=bounded(f"{self._source.goal}\n{how}"))
+
+    async def step(self, text: str) -> Step:
+        """Sends the action in the policy's text. Raises: EnvFailure when the server fails."""
+        action = self._parse(said(text))
+        if isinstance(action, str):
+            return Step(Observation(f"{self._seen}\nerror: {action}"), error=action)
+        came = await self._exchange("step", action)
+        if isinstance(came, str):
+            return Step(Observation(f"{self._seen}\nerror: {came}"), error=came)
+        self._look(came)
+        reward = number(came.get("reward") or 0, f"the reward of {self._name}")
+        return Step(Observation(self._seen), reward, terminated=bool(came.get("done")), action=json.dumps(action))
+
+    async def final_state(self) -> dict[str, Any]:
+        """`{"success": ...}` where an observation or its metadata said so."""
+        return {} if self._success is None else {SUCCESS: self._success}
+
+    async def close(self) -> None:
+        """Ends the session and the connection."""
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            websockets = require("websockets", "openenv")
+            with suppress(websockets.WebSocketException, OSError):
+                await socket.send(json.dumps({"type": "close"}))
+            await socket.close()
+
+    async def _first(self, wanted: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer to `reset` over a new connection; None where the server is full."""
+        websockets = require("websockets", "openenv")
+        connect = require("websockets.asyncio.client", "openenv").connect
+        url = f"ws{self._source.address.removeprefix('http')}/ws"
+        deadline = self._source.deadline
+        try:
+            self._socket = await connect(
+                url, max_size=MAX_MESSAGE, compression=None, open_timeout=deadline, close_timeout=1.0, proxy=None
+            )
+        except (OSError, TimeoutError, websockets.WebSocketException) as e:
+            raise EnvFailure(f"{self._name} cannot be reached at {url}: {str(e)[:200]}; start it first") from e
+        came = await self._exchange("reset", wanted, full=True)
+        if came == FULL:
+            await self.close()
+            return None
+        if isinstance(came, str):
+            raise EnvFailure(f"{self._name} refused reset with {short(wanted)}: {came}")
+        return came
+
+    async def _exchange(self, kind: str, data: dict[str, Any], full: bool = False) -> dict[str, Any] | str:
+        """The data of the answer to a message, or why the server refused it; `full` allows `FULL` as a reason."""
+        websockets = require("websockets", "openenv")
+        try:
+            async with asyncio.timeout(self._source.deadline):
+                with suppress(websockets.ConnectionClosed):  # a full server says so at once, and closes
+                    await self._socket.send(json.dumps({"type": kind, "data": data}))
+                message = _object(await self._socket.recv())
+        except TimeoutError:
+            raise EnvFailure(f"{self._name} did not answer {kind} within {self._source.deadline:g} s") from None
+        except websockets.ConnectionClosed as e:
+            raise EnvFailure(f"{self._name} closed the connection before it answered {kind}: {str(e)[:200]}") from e
+        came = message.get("data")
+        if (
+            message.get("type") == "observation"
+            and isinstance(came, dict)
+            and isinstance(came.get("observation"), dict)
+        ):
+            return came
+        if message.get("type") != "error" or not isinstance(came, dict):
+            raise EnvFailure(f"{self._name} answered {kind} with {short(message)}; expected an observation")
+        code, why = came.get("code"), bounded(str(came.get("message")), 300)
+        if code == FULL and full:
+            return FULL
+        if code not in REFUSED:
+            raise EnvFailure(f"{self._name} failed at {kind}: {why} ({short(code)})")
+        errors = came.get("errors")
+        return f"{why}: {short(errors, 200)}" if errors else why
+
+    async def _action_schema(self) -> dict[str, Any]:
+        """What the server takes as an action, without the field that OpenEnv adds to every action."""
+        import httpx2
+
+        url, data, deadline = f"{self._source.address}/schema", bytearray(), self._source.deadline
+        try:
+            async with (
+                asyncio.timeout(deadline),
+                client("", trust_env=False) as http,
+                http.stream("GET", url) as response,
+            ):
+                async for chunk in response.aiter_raw(1 << 16):
+                    data += chunk
+                    if len(data) > MAX_MESSAGE:
+                        raise EnvFailure(f"{url} answered with more than {MAX_MESSAGE} bytes")
+        except TimeoutError:
+            raise EnvFailure(f"{url} did not answer within {deadline:g} s") from None
+        except httpx2.TransportError as e:
+            raise EnvFailure(
+                f"{self._name} cannot be reached: {str(e)[:200] or type(e).__name__}; start it first"
+            ) from e
+        schema = _object(bytes(data)).get("action")
+        if not isinstance(schema, dict) or response.status_code != 200:
+            raise EnvFailure(f"{url} answered status {response.status_code}; expected the schemas of an OpenEnv server")
+        fields = schema.get("properties")
+        own = {name: kind for name, kind in fields.items() if name != "metadata"} if isinstance(fields, dict) else {}
+        return {**schema, "properties": own}
+
+    @property
+    def _field(self) -> str:
+        """The only field of an action; empty where it has several."""
+        fields = self._schema["properties"]
+        return next(iter(fields)) if len(fields) == 1 else ""
+
+    def _parse(self, text: str) -> dict[str, Any] | str:
+        """The action that fits the schema, or what is wrong with it."""
+        if self._field and text and not text.startswith("{"):
+            kind = self._schema["properties"][self._field]
+            is_text = isinstance(kind, Mapping) and kind.get("type", "string") == "string"
+            value = {"value": text[:MAX_ARGUMENTS]} if is_text else read_object(f'{{"value": {text}}}')
+            action = value if isinstance(value, str) else {self._field: value["value"]}
+        else:
+            action = read_object(text) if text else "no action was given"
+        if isinstance(action, str):
+            return f"{action}; use {signature(self._schema)}"
+        return misfit(action, self._schema, f"{self._name}'s actions") or action
+
+    def _look(self, came: Mapping[str, Any]) -> None:
+        """Takes an observation over."""
+        observation = came["observation"]
+        shown = {k: v for k, v in observation.items() if k != "metadata" and v not in (None, "", [], {})}
+        texts = [value if isinstance(value, str) else json.dumps(value) for value in shown.values()]
+        if len(texts) > 1:
+            texts = [f"{key}: {text}" for key, text in zip(shown, texts, strict=True)]
+        self._seen = bounded("\n".join(texts))
+        for place in (observation, observation.get("metadata"), came.get("metadata")):
+            if isinstance(place, dict) and isinstance(place.get(SUCCESS), bool):
+                self._success = place[SUCCESS]
+
+
+def _object(text: str | bytes) -> dict[str, Any]:
+    """A JSON object; empty where it is none."""
+    with suppress(ValueError, RecursionError):
+        if isinstance(found := json.loads(text), dict):
+            return found
+    return {}

@@ -1,0 +1,80 @@
+"""An OpenEnv server in the terms of its protocol: guess a number, with a clue each time; `how` names a misbehaviour."""
+
+import asyncio
+import json
+import random
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+ACTION = {
+    "additionalProperties": False,
+    "properties": {"metadata": {"type": "object"}, "guess": {"type": "integer", "minimum": 0, "maximum": 9}},
+    "required": ["guess"],
+    "type": "object",
+}
+
+
+def server(how: str = "", most: int = 2) -> Starlette:
+    """An application with at most `most` sessions at once."""
+    live: set[WebSocket] = set()
+
+    def observation(text: str, reward: float | None = None, done: bool = False, **more: Any) -> dict[str, Any]:
+        return {"type": "observation", "data": {"observation": {"clue": text, **more}, "reward": reward, "done": done}}
+
+    def error(code: str, message: str, **more: Any) -> dict[str, Any]:
+        return {"type": "error", "data": {"message": message, "code": code, **more}}
+
+    async def schema(request: Request) -> Response:
+        if how == "no schema":
+            return PlainTextResponse("not found", 404)
+        if how == "large schema":
+            return JSONResponse({"action": "x" * (5 << 20)})
+        return JSONResponse({"action": ACTION, "observation": {}, "state": {}})
+
+    async def answer(message: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+        if message["type"] == "reset":
+            assert message["data"].get("level", "low") == "low"
+            state["wanted"] = random.Random(message["data"]["seed"]).randrange(10)
+            return observation("a number", metadata={"note": 1})
+        if how == "late":
+            await asyncio.sleep(30)
+        if how == "raise":
+            return error("EXECUTION_ERROR", "division by zero")
+        if how == "refuse":
+            return error("VALIDATION_ERROR", "Invalid message", errors=[{"loc": ["guess"]}])
+        if how == "large":
+            return observation("x" * (5 << 20))
+        if how == "other":
+            return {"type": "state", "data": {}}
+        if how == "nan":
+            return observation("nan", float("nan"))
+        guess, wanted = message["data"]["guess"], state["wanted"]
+        clue = "right" if guess == wanted else "higher" if guess < wanted else "lower"
+        return observation(clue, 1 - abs(guess - wanted) / 10, guess == wanted, tries=1, success=guess == wanted)
+
+    async def session(socket: WebSocket) -> None:
+        await socket.accept()
+        if len(live) >= most:
+            await socket.send_text(json.dumps(error("CAPACITY_REACHED", "no room")))
+            await socket.close()
+            return
+        live.add(socket)
+        state: dict[str, Any] = {}
+        try:
+            while (message := json.loads(await socket.receive_text()))["type"] != "close":
+                if how == "gone" and message["type"] == "step":
+                    break
+                await socket.send_text(json.dumps(await answer(message, state)))
+            await asyncio.sleep(0.3)  # a real server ends a session some time after its connection
+            await socket.close()
+        except WebSocketDisconnect:
+            pass
+        finally:
+            live.discard(socket)
+
+    return Starlette(routes=[Route("/schema", schema), WebSocketRoute("/ws", session)])

@@ -1,0 +1,131 @@
+"""The layers of the packages: a package imports those above it, and no two of one line import each other.
+
+Imports inside functions count as well; those under `TYPE_CHECKING` do not. What stands in a wing is found by name alone
+(`longstride.wings`).
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import longstride
+
+ROOT = Path(longstride.__file__).parent
+LINES = """
+core
+stats
+envs models
+engines rewards curriculum methods
+rollout learner
+strategies
+run
+claims
+control web cluster adapters
+starts
+recipes
+report
+bench
+cli
+"""
+LINE = {package: n for n, line in enumerate(LINES.split("\n")) for package in line.split()}
+TOP = {"longstride", "longstride.wings", "longstride.__main__"}
+"""Modules of no package: what every import loads first (it knows the wings by name), and the entry of the command."""
+MODULES = {
+    ".".join(("longstride", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in ROOT.rglob("*.py")
+}
+
+
+WORKERS = {
+    ("longstride.engines.config", "longstride.engines.http"),
+    ("longstride.learner.critics", "longstride.learner.turn_critic"),
+    ("longstride.run.recipe", "longstride.run.loop"),
+    ("longstride.cluster.config", "longstride.cluster.cluster"),
+    ("longstride.control.recipe", "longstride.control.loop"),
+}
+"""Data, and the module that does its work: imported in the method that starts the work, so that the data of a run is
+read without torch."""
+
+
+@cache
+def imports(module: str, lazily: bool = True) -> frozenset[str]:
+    """The modules of Longstride that a module imports: wherever in it, or where it is loaded alone."""
+    return frozenset(_imports(ast.parse(MODULES[module].read_text(encoding="utf-8")), lazily))
+
+
+def _imports(node: ast.AST, lazily: bool) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not lazily:
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names if alias.name in MODULES)
+        elif isinstance(child, ast.ImportFrom):
+            assert not child.level, "imports of Longstride are absolute"
+            names = (f"{child.module}.{alias.name}" for alias in child.names)
+            yield from (m for name in names if (m := name if name in MODULES else child.module) in MODULES)
+        else:
+            yield from _imports(child, lazily)
+
+
+def package(module: str) -> str:
+    return module.split(".")[1]
+
+
+def test_every_package_has_its_line() -> None:
+    assert {package(module) for module in MODULES.keys() - TOP} == LINE.keys()
+
+
+@pytest.mark.parametrize("name", LINE)
+def test_a_package_imports_those_above_it_alone(name: str) -> None:
+    wrong = [
+        f"{module} imports {target}"
+        for module in sorted(MODULES.keys() - TOP)
+        if package(module) == name
+        for target in sorted(imports(module) - TOP)
+        if package(target) != name and LINE[package(target)] >= LINE[name]
+    ]
+    assert not wrong
+
+
+def test_what_every_import_loads_first_is_the_core() -> None:
+    assert imports("longstride") == {"longstride.wings"}
+    assert {package(target) for target in imports("longstride.wings")} == {"core"}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {m: {t for t in imports(m) - {m} if (m, t) not in WORKERS} for m in MODULES}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as e:
+        pytest.fail(" imports ".join(reversed(e.args[1])))
+
+
+@pytest.mark.parametrize(("data", "worker"), sorted(WORKERS))
+def test_data_imports_the_module_that_does_its_work_when_it_is_asked_to_alone(data: str, worker: str) -> None:
+    assert worker in imports(data) and worker not in imports(data, lazily=False)
+
+
+def test_a_recipe_imports_setups_and_no_other_recipe_but_that_of_the_paper_it_varies() -> None:
+    recipes = {m for m in MODULES if m.count(".") == 3 and package(m) == "recipes" and ".setups" not in m}
+    crossing = {(m, t) for m in recipes for t in imports(m) & recipes}
+    for module, target in crossing:
+        docstring = ast.get_docstring(ast.parse(MODULES[module].read_text(encoding="utf-8"))) or ""
+        assert target.rpartition(".")[2] in docstring, f"{module} imports {target} and does not say why"
+
+
+def test_a_run_of_grpo_loads_fewer_than_10000_lines_besides_environments() -> None:
+    loaded: set[str] = set()
+    waiting = ["longstride.recipes.reasoning.grpo", "longstride.run.loop", "longstride.engines.local"]
+    while waiting:
+        module = waiting.pop()
+        if module not in loaded:
+            loaded.add(module)
+            waiting += imports(module, lazily=False)
+    lines = [len(MODULES[m].read_text(encoding="utf-8").splitlines()) for m in loaded - TOP if package(m) != "envs"]
+    assert sum(lines) < 10_000

@@ -3,8 +3,8 @@ exact resume."""
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path as File
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from helpers import (
     make_trajectory,
     make_turn,
     rows_of,
-    tiny_model,
     tiny_policy,
     trajectories_of,
     weights_hash,
@@ -26,20 +25,18 @@ from pydantic import ValidationError
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import RunError
 from longstride.core.experience import Experience
-from longstride.core.trajectory import EpisodeRecord, Proposal, Trajectory, Turn
-from longstride.engines.base import Sampling
+from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.exact.tabular import EnumerableMDP
-from longstride.envs.puzzles import TwentyQuestions
+from longstride.envs.puzzles import Mastermind, TwentyQuestions
 from longstride.envs.puzzles.twenty_questions import Hidden, Question
-from longstride.learner.critics import CriticBatch
-from longstride.methods import OnPolicy, Reinforce, Sample
-from longstride.methods.base import ADVANTAGES, BEHAVIOUR
+from longstride.learner.critics import CriticBatch, CriticConfig
+from longstride.methods import Sample
+from longstride.methods.base import ADVANTAGES
 from longstride.models.load import load_policy, save_policy
 from longstride.models.tiny import TinyConfig, words_of
-from longstride.recipes.agents import archer
-from longstride.recipes.agents.archer import DoubleCritic, DoubleValue, ProposalCredit, UniformReplay
+from longstride.recipes.agents.archer import RECIPE, DoubleCritic, DoubleValue, StateReplay, TurnAdvantage
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.run.loop import train
@@ -101,25 +98,25 @@ def test_a_number_that_cannot_be_hidden_is_refused():
 # Proposals
 
 
-class Asks(UniformReplay):
-    """Draws what it may, and asks the policy what it would do in the first turn of each."""
+class Asks(StateReplay):
+    """Asks twice, and looks at what it is given."""
 
-    def draw(
-        self, kept: Sequence[EpisodeRecord], fresh: int, rng: random.Random, experience: Experience
-    ) -> list[EpisodeRecord]:
-        drawn = super().draw(kept, fresh, rng, experience)
-        prompts = [t.turns[0].prompt_ids for t in experience.read(drawn)]
-        found, again = (experience.propose(prompts, 2, seed=7) for _ in range(2))
-        assert found == again != experience.propose(prompts, 2, seed=8)
-        assert all(1 <= len(p.sampled_ids) <= 2 for p in found)
-        samples = [
-            Sample(prompt, p.sampled_ids, {ADVANTAGES: [1.0] * len(p.sampled_ids)})
-            for prompt, p in zip(prompts, found, strict=True)
+    def renew(self, drawn: Sequence[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
+        played = [t.to_json() for t in drawn]
+        found, again = experience.propose(drawn, seed=7), experience.propose(drawn, seed=7)
+        assert found == again != experience.propose(drawn, seed=8)
+        assert [t.to_json() for t in drawn] == played, "what was played is not changed"
+        pairs = [
+            (a, b) for t, other in zip(drawn, found, strict=True) for a, b in zip(t.turns, other.turns, strict=True)
         ]
-        for p, now in zip(found, experience.logprobs(samples), strict=True):
-            assert p.behaviour_logprobs == pytest.approx(now, abs=1e-5)
-        experience.memory(self)["asked"] = experience.memory(self).get("asked", 0) + len(found)
-        return drawn
+        assert all(a.prompt_ids == b.prompt_ids and b.action is None and b.reward == 0 for a, b in pairs)
+        assert {len(b.sampled_ids) for _, b in pairs} <= {1, 2, 3}  # of at most budget.turn_tokens
+        samples = [Sample(b.prompt_ids, b.sampled_ids, {ADVANTAGES: [1.0] * len(b.sampled_ids)}) for _, b in pairs]
+        for (_, b), now in zip(pairs, experience.logprobs(samples), strict=True):
+            assert b.behaviour_logprobs == pytest.approx(now, abs=1e-5)
+        memory = experience.memory(self)
+        memory["turns"] = memory.get("turns", 0) + len(pairs)
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -127,47 +124,190 @@ def model(tmp_path_factory) -> File:
     return save_model(tmp_path_factory.mktemp("model") / "model")
 
 
-def test_proposals_are_samples_of_the_policy_as_it_is_and_are_not_kept(model, tmp_path):
-    """In every iteration: the policy has moved in between."""
-    train(make_recipe(model, replay=Asks(keep=6), iterations=3), tmp_path / "asked")
-    rows = rows_of(tmp_path / "asked", "train")
-    assert len(rows) == 3 and all(row["steps"] for row in rows)
-    assert not any(turn.proposals for t in trajectories_of(tmp_path / "asked") for turn in t.turns)
+def archer(model: File, **changes):
+    """ArCHer on one page, which reads with the model that it begins with."""
+    critic = DoubleValue(encoder=str(model), steps=2, warmup=1, batch_episodes=4, episodes=6)
+    settings = {"replay": StateReplay(keep=6), "credit": TurnAdvantage(), "critic": critic, "iterations": 3}
+    return make_recipe(model, **(settings | changes))
+
+
+def test_proposals_are_what_the_policy_as_it_is_would_do_and_are_what_is_trained(model, tmp_path):
+    """In every iteration: the policy moves in between."""
+    train(archer(model, replay=Asks(keep=6)), tmp_path / "run")
+    rows = rows_of(tmp_path / "run", "train")
+    assert [row["trained_turns"] > 0 for row in rows] == [False, True, True]  # the critic learns alone at first
+    assert all(row["action_value_loss"] > 0 and row["value_loss"] > 0 for row in rows)
+
+
+def test_replay_draws_from_all_iterations():
+    kept = [make_trajectory(ordinal=k).record() for k in range(40)]
+    drawn = StateReplay(keep=10).draw(kept, 4, random.Random(0), Collected())
+    assert [r.ordinal for r in drawn] == sorted({r.ordinal for r in drawn}) and len(drawn) == 10
+    assert drawn[0].ordinal < 20 and StateReplay(keep=50).draw(kept, 4, random.Random(0), Collected()) == kept
+
+
+def test_the_advantage_of_a_turn_is_q_less_v_less_the_mean():
+    turns = [
+        make_turn(ids, estimates={"action_value": q, "value": v})
+        for ids, q, v in (([5, 6], 0.9, 0.2), ([7], 0.1, 0.3), ([], 9.0, 0.0), ([8], 0.5, 0.1))
+    ]
+    episodes = [make_trajectory(turns[:2]), make_trajectory(turns[2:], ordinal=1)]
+    found = [(s.episode, s.turn, s.advantages) for s in TurnAdvantage()(episodes)]
+    assert found == [(0, 0, pytest.approx([0.4, 0.4])), (0, 1, pytest.approx([-0.5])), (1, 1, pytest.approx([0.1]))]
+    assert TurnAdvantage()([]) == []
 
 
 # The critic
 
+STATES, DISCOUNT = 3, 0.9
 
-SHAPE = TinyConfig(width=16, layers=2, heads=2, kv_heads=1, ffn=32, context=64)
 
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory) -> str:
-    folder = tmp_path_factory.mktemp("encoder") / "encoder"
-    save_policy(tiny_policy("a b c", shape=SHAPE), folder)
-    return str(folder)
+def chain() -> tuple[EnumerableMDP, np.ndarray]:
+    """Action 0 goes on, which earns 1 from the last state; action 1 gives up for 0.3. A policy that mostly goes on."""
+    moves, rewards = np.zeros((STATES + 1, 2, STATES + 1)), np.zeros((STATES + 1, 2))
+    for s in range(STATES):
+        moves[s, 0, s + 1] = moves[s, 1, STATES] = 1
+    moves[STATES, :, STATES], rewards[STATES - 1, 0], rewards[:STATES, 1] = 1, 1.0, 0.3
+    problem = EnumerableMDP(moves, rewards, np.eye(STATES + 1)[0], np.arange(STATES + 1) == STATES, STATES, DISCOUNT)
+    return problem, np.array([[2.0, 0.0]] * STATES + [[0.0, 0.0]])
 
 
 class Proposing(Collected):
-    """Episodes, and a policy that is a table of logits by the last id of the prompt."""
+    """Episodes, and a policy that is a table: states are prompts of one token."""
 
     def __init__(self, trajectories: Sequence[Trajectory], policy_S_A: np.ndarray) -> None:
         super().__init__(trajectories)
         self.policy_S_A = policy_S_A
 
-    def propose(self, prompts: Sequence[list[int]], longest: int, seed: int) -> list[Proposal]:
+    def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
         rng = np.random.default_rng(seed)
-        chosen = [int(rng.choice(len(p), p=p)) for p in (self.policy_S_A[prompt[-1]] for prompt in prompts)]
-        return [Proposal([a], [float(np.log(self.policy_S_A[prompt[-1]][a]))]) for prompt, a in zip(prompts, chosen, strict=True)]
+
+        def chosen(turn: Turn) -> Turn:
+            return replace(turn, sampled_ids=[int(rng.choice(2, p=self.policy_S_A[turn.prompt_ids[0]]))])
+
+        return [replace(t, turns=[chosen(turn) for turn in t.turns]) for t in trajectories]
 
 
-STATES = 3
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("encoder") / "encoder"
+    save_policy(tiny_policy("a b c", shape=TinyConfig(width=16, layers=2, heads=2, kv_heads=1, ffn=32)), folder)
+    return str(folder)
 
 
-def chain() -> EnumerableMDP:
-    """Action 0 goes on, which earns 1 from the last state; action 1 gives up for 0.3. Discount 0.9."""
-    moves, rewards = np.zeros((STATES + 1, 2, STATES + 1)), np.zeros((STATES + 1, 2))
-    for s in range(STATES):
-        moves[s, 0, s + 1] = moves[s, 1, STATES] = 1
-    moves[STATES, :, STATES], rewards[STATES - 1, 0], rewards[:STATES, 1] = 1, 1.0, 0.3
-    return EnumerableMDP(moves, rewards, np.eye(STATES + 1)[0], np.arange(STATES + 1) == STATES, STATES, 0.9)
+def critic_of(encoder: str, seed: int = 0, **numbers) -> DoubleCritic:
+    critic = DoubleValue.model_validate({"encoder": encoder, "discount": DISCOUNT, **numbers}).make(None, seed)
+    assert isinstance(critic, DoubleCritic)
+    return critic
+
+
+def learn(critic: DoubleCritic, experience: Experience, trajectories: Sequence[Trajectory] = (), seed: int = 0):
+    return critic.before_update(CriticBatch(trajectories, TurnAdvantage(), experience, random.Random(seed)))
+
+
+def every_turn() -> Trajectory:
+    """Each action in each state."""
+    return make_trajectory([make_turn([a], [s]) for s in range(STATES) for a in (0, 1)])
+
+
+def test_values_are_those_of_the_policy_as_it_is_learnt_from_episodes_of_another(encoder):
+    problem, logits = chain()
+    uniform = [
+        episode_of(path, ordinal=k) for k, path in enumerate(problem.sample(0 * logits, np.random.default_rng(0), 60))
+    ]
+    critic, judged = critic_of(encoder, lr=3e-3, episodes=60, batch_episodes=60, steps=30), every_turn()
+    for k in range(10):
+        metrics = learn(critic, Proposing(uniform, problem.policy(logits)), [judged], seed=k)
+    q_H_S_A = problem.action_values(logits)
+    exact_S_A = np.array([q_H_S_A[s, s] for s in range(STATES)])  # state s is only ever come to at step s
+    q_S_A = np.array([turn.estimates["action_value"] for turn in judged.turns]).reshape(STATES, 2)
+    v_S = np.array([turn.estimates["value"] for turn in judged.turns[::2]])
+    np.testing.assert_allclose(q_S_A, exact_S_A, atol=0.08)
+    np.testing.assert_allclose(v_S, (problem.policy(logits)[:STATES] * exact_S_A).sum(1), atol=0.08)
+    assert metrics["action_value_loss"] < 0.05
+
+
+def test_targets_by_hand(encoder):
+    """Rewards of turns and of the whole at its end, the value of the next state of the same episode, its own where a
+    budget cut it, none where it ended; and Q of what is proposed."""
+    critic = critic_of(encoder)
+    long = make_trajectory([make_turn([0], [1], reward=0.5), make_turn([1], [2])], reward=1.5)
+    cut = make_trajectory([make_turn([1], [4])], stop=StopReason.TURNS)
+    proposed = [replace(t, turns=[replace(u, sampled_ids=[3]) for u in t.turns]) for t in (long, cut)]
+    turns, q_2_N, v_2_N = critic.targets(list(zip((long, cut), proposed, strict=True)))
+    assert turns == long.turns + cut.turns
+    _, value_2_N = critic.target(turns)
+    expected = torch.stack([0.5 + 0.9 * value_2_N[:, 1], torch.ones(2), 0.9 * value_2_N[:, 2]], 1)
+    torch.testing.assert_close(q_2_N, expected)
+    torch.testing.assert_close(v_2_N, critic.target([u for t in proposed for u in t.turns])[0])
+    assert not q_2_N.requires_grad and not v_2_N.requires_grad
+
+
+def test_an_estimate_is_the_smaller_of_two_and_exists_without_tokens_too(encoder):
+    critic = critic_of(encoder)
+    turns = [make_turn([3, 4], [1, 2]), make_turn([], [1, 2, 3, 4, 5]), make_turn([7], [1, 2, 3])]
+    critic.estimate([make_trajectory(turns)])
+    q_2_N, v_2_N = critic.online(turns)
+    assert [turn.estimates["action_value"] for turn in turns] == pytest.approx(q_2_N.amin(0).tolist())
+    assert [turn.estimates["value"] for turn in turns] == pytest.approx(v_2_N.amin(0).tolist())
+    one_by_one = torch.cat([critic.online([turn])[0] for turn in turns], 1)
+    torch.testing.assert_close(q_2_N, one_by_one, atol=1e-5, rtol=1e-4)
+    critic.estimate([])
+
+
+def test_targets_follow_by_tau_and_take_no_gradient(encoder):
+    critic = critic_of(encoder, steps=1, tau=0.25, episodes=4)
+    problem, logits = chain()
+    episodes = [episode_of(p, ordinal=k) for k, p in enumerate(problem.sample(logits, np.random.default_rng(0), 4))]
+    before = [p.clone() for p in critic.target.parameters()]
+    learn(critic, Proposing(episodes, problem.policy(logits)))
+    for old, target, online in zip(before, critic.target.parameters(), critic.online.parameters(), strict=True):
+        torch.testing.assert_close(target, 0.75 * old + 0.25 * online.detach(), atol=1e-6, rtol=1e-5)
+    nothing = learn(critic_of(encoder), Collected())
+    assert nothing == {"action_value_loss": 0, "value_loss": 0}
+
+
+def test_a_critic_restored_from_its_state_goes_on_as_it_would_have(encoder):
+    problem, logits = chain()
+    episodes = [episode_of(p, ordinal=k) for k, p in enumerate(problem.sample(logits, np.random.default_rng(0), 20))]
+    experience, judged = Proposing(episodes, problem.policy(logits)), [every_turn(), every_turn()]
+    one, other = critic_of(encoder, 0, steps=3), critic_of(encoder, 5, steps=3)
+    learn(one, experience)
+    kept = {name: value.clone() for name, value in one.state().items()}
+    other.load_state(kept)
+    for critic, t in zip((one, other), judged, strict=True):
+        learn(critic, experience, [t], seed=1)
+    assert [u.estimates for u in judged[0].turns] == [u.estimates for u in judged[1].turns]
+    with pytest.raises(RunError, match="another critic: online/.* here, nothing there"):
+        critic_of(encoder).load_state({})
+
+
+# The run
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(model, tmp_path):
+    recipe = archer(model)
+    train(recipe, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "resumed", Watcher(stop_after=3))
+    train(recipe, tmp_path / "resumed", resume=True)
+    assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "resumed")
+    assert weights_hash(tmp_path / "whole") == weights_hash(tmp_path / "resumed")
+
+
+@pytest.mark.parametrize("tasks", [TwentyQuestions(questions=3), Mastermind()])
+def test_the_recipe_runs_on_both_games(tasks, tmp_path):
+    recipe = RECIPE.replace(
+        tasks=tasks, iterations=1, episodes_per_iteration=8, critic={"warmup": 0, "steps": 1},
+        cloning={"episodes": 8}, evaluation={"tasks": 2, "every": 1},
+    )  # fmt: skip
+    recipe.train(tmp_path / "run")
+    (row,) = rows_of(tmp_path / "run", "train")
+    assert row["trained_turns"] == sum(t.length for t in trajectories_of(tmp_path / "run")) > 8
+
+
+@pytest.mark.parametrize(
+    ("family", "member"), [(CriticConfig, DoubleValue(tau=0.2, warmup=0)), (type(RECIPE.replay), StateReplay(keep=3))]
+)
+def test_its_components_are_built_again_from_their_data(family, member):
+    assert build(family, member.as_data()) == member

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from longstride.core.component import Component
 from longstride.core.task import Task
-from longstride.core.trajectory import EpisodeRecord, Proposal, Trajectory
+from longstride.core.trajectory import EpisodeRecord, Trajectory
 
 
 class Experience(Protocol):
@@ -39,14 +39,10 @@ class Experience(Protocol):
         stored and counts nowhere; a failed one has no turn."""
         ...
 
-    def propose(self, prompts: Sequence[list[int]], longest: int, seed: int) -> list[Proposal]:
-        """What the policy as it is now samples after each prompt, under the sampling of training and without any
-        environment: other actions in stored turns. All processes must ask for it.
-
-        Args:
-            prompts: none is empty; such as those of stored turns.
-            longest: tokens of a proposal, at most; it has none where a prompt fills the model's context.
-            seed: of the draw.
+    def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
+        """The same episodes with another action in every turn that the policy sampled: one that the policy as it is now
+        samples after the same prompt, as in training. No environment takes it, so the new turns have no action and no
+        reward; what the episodes ended with is what was played. All processes must ask for it; `seed` is of the draw.
         """
         ...
 

@@ -23,17 +23,6 @@ INFEASIBLE = "n/a"
 
 
 @dataclass(slots=True)
-class Proposal:
-    """What the policy as it is in an update samples in the place of a turn. No environment takes it."""
-
-    sampled_ids: list[int]
-    behaviour_logprobs: list[float]
-    """As those of a `Turn`."""
-    estimates: dict[str, float] = field(default_factory=dict)
-    """What a critic says of it, by name."""
-
-
-@dataclass(slots=True)
 class Turn:
     """One step of an episode: a prompt, what was sampled, what it did."""
 
@@ -66,9 +55,6 @@ class Turn:
     estimates: dict[str, float] = field(default_factory=dict, compare=False)
     """What a critic says of the turn, by name (`value`: what is still to be earned before it); made for an update, and
     not kept."""
-    proposals: list[Proposal] = field(default_factory=list, compare=False)
-    """Other actions at the same prompt, of which a critic has asked the policy (`Experience.propose`); made for an
-    update, and not kept."""
 
     @property
     def given_ids(self) -> list[int]:

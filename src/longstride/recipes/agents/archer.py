@@ -1,58 +1,51 @@
 """ArCHer: hierarchical multi-turn RL. Zhou et al., 2024, "ArCHer: Training Language Model Agents via Hierarchical
 Multi-Turn RL", arXiv 2402.19446.
 
-Two levels. Over turns a critic learns off-policy, by temporal differences on the episodes of all iterations; within a
-turn the policy learns token by token, and the critic's advantage is its reward. So an episode teaches for as long as it
-is stored, and a turn is credited with what it did itself.
+Two levels. Over turns a critic learns off-policy, from the episodes of all iterations; within a turn the policy learns
+token by token, with the critic's advantage as reward. So an episode teaches for as long as it is stored, and a turn is
+credited with what it did itself.
 
 | place | choice | paper and release (Twenty Questions; GPT-2, RoBERTa) | here |
 |---|---|---|---|
 | plan | tasks uniform | 128 episodes an iteration, 20 questions | 128, 5 questions |
 | score | `TaskReward` | -1 for each question that is not the right guess | 1 for the right guess |
-| critic | `DoubleValue` | two Q, two V, one encoder of their own; discount 0.95, tau 0.1 | the same |
-| critic | steps | 50 of 256 turns, 2e-5, clip 1; 20 iterations alone | 20 of 128, 5e-4, clip 1; 2 alone |
-| credit | `UniformReplay`, `ProposalCredit` | stored turns, in each a new action; no baseline of tokens | the same |
-| update | `Reinforce` | 3 steps of 256 turns, 1e-6, clip 1 | 5 of 256, 1e-3 |
+| critic | `DoubleValue` | two Q, two V, an encoder of their own; discount 0.95, tau 0.1 | the same |
+| critic | steps | 50 of 256 turns, 2e-5, clip 1; 20 iterations alone | 20 of about 150, 5e-4, clip 1; 2 alone |
+| credit | `StateReplay`, `TurnAdvantage` | stored turns, in each a new action; no baseline of tokens | the same |
+| update | `Reinforce` | 3 steps of 256 turns, 1e-6, clip 1 | 5 of 128, 1e-3 |
 
-Deviations: the policy proposes actions once an iteration, not for every step; turns are drawn by episodes; an episode
-that a budget truncated goes on from its last state, where the release ends it; what the critic reads of an action is
-its encoder's state after prompt and action, not of the action alone.
+Deviations: actions are proposed once an iteration, not for every step; turns are drawn by episodes; a truncated episode
+goes on from its last state; Q reads prompt and action together; the mean advantage of an update is taken off.
 """
 
-import copy
 import random
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import ClassVar
-
-import torch
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, ClassVar
 
 from longstride.claims.claim import Claim
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count, CountOrZero, Positive, Share
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
 from longstride.envs.puzzles import ModularChain, TwentyQuestions
-from longstride.learner.batching import shuffled, steps_of
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import Critic, CriticBatch, CriticConfig, HiddenStates
-from longstride.learner.networks import Encoder, TrainedNetworks
 from longstride.methods import Credit, GroupRelative, OnPolicy, Reinforce, Replay, Sample
-from longstride.methods.base import ADVANTAGES, BEHAVIOUR, turn_rewards
-from longstride.models.mlp import Trunk, polyak
+from longstride.methods.base import turn_rewards
 from longstride.recipes.setups import puzzles
 from longstride.run.imitation import Cloning
 from longstride.stats import Ordering
 
-ESTIMATES = frozenset({"value", "action_value"})
-"""V of the state before a turn, and Q of its action there."""
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-class UniformReplay(Replay):
-    """Episodes of all iterations, each as likely as any other."""
+class StateReplay(Replay):
+    """Stored turns of all iterations, each with a new action of the policy as it is now. States are off-policy and
+    actions on-policy, so nothing is weighed anew; what such an action is worth only a critic can say."""
 
     keep: Count = 128
-    """Episodes of one update."""
+    """Episodes of one update, all as likely."""
 
     def wants(self, episode: EpisodeRecord) -> bool:
         return True
@@ -62,80 +55,34 @@ class UniformReplay(Replay):
     ) -> list[EpisodeRecord]:
         return [kept[k] for k in sorted(rng.sample(range(len(kept)), min(self.keep, len(kept))))]
 
-
-class ProposalCredit(Credit):
-    """The tokens of an action that the policy proposes in a stored turn have its advantage, Q of the action less V of
-    the state. States are off-policy, actions are on-policy: there is nothing to correct.
-
-    V follows Q with a delay, so that advantages of one policy have a mean; it is taken off, for it would make all that
-    was proposed less (or more) likely than what was not.
-    """
-
-    @property
-    def estimates(self) -> frozenset[str]:
-        return ESTIMATES
-
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        found = [(t, n, turn, a) for t in trajectories for n, turn in enumerate(t.turns) for a in turn.proposals]
-        advantages = [a.estimates["action_value"] - turn.estimates["value"] for _, _, turn, a in found]
-        mean = fmean(advantages) if advantages else 0.0
-        samples = []
-        for (t, number, turn, action), advantage in zip(found, advantages, strict=True):
-            advantages_T = [advantage - mean] * len(action.sampled_ids)
-            streams = {ADVANTAGES: advantages_T, BEHAVIOUR: action.behaviour_logprobs}
-            samples.append(Sample(turn.prompt_ids, action.sampled_ids, streams, t.ordinal, t.group, number))
-        return samples
+    def renew(self, drawn: Sequence[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
+        return experience.propose(drawn, rng.getrandbits(62))
 
 
 class DoubleValue(CriticConfig):
     """Q of a turn's action and V of the state before it, learnt from the episodes of all iterations."""
 
-    estimates: ClassVar[frozenset[str]] = ESTIMATES
+    estimates: ClassVar[frozenset[str]] = frozenset({"action_value", "value"})
     encoder: str = "base-puzzles"
     """The model that reads prompts and actions, trained too: as `Recipe.model`, and of its tokenizer."""
-    width: Count = 96
-    """Units of the two hidden layers behind it."""
     discount: Share = 0.95
     """Weight of what is one turn later."""
     tau: Share = 0.1
     """Part of the way that targets move to the networks after each step."""
     lr: Positive = 5e-4
     """Learning rate of Adam."""
-    clip: Positive = 1.0
-    """Largest norm of the gradient of a step."""
     episodes: Count = 128
     """Stored episodes that are drawn in an iteration, at most."""
-    epochs: Count = 4
-    """Passes over their turns."""
+    steps: Count = 20
+    """Optimiser steps of an iteration."""
     batch_episodes: Count = 32
-    """Episodes of a step, about."""
-    proposals: Count = 1
-    """Actions that the policy proposes in a turn."""
+    """Episodes of a step."""
     warmup: CountOrZero = 2
     """Iterations at the start of a run in which the critic alone learns."""
 
     def make(self, policy: HiddenStates, seed: int) -> Critic:
         """See `DoubleCritic`; it reads nothing of the policy."""
         return DoubleCritic(self, seed)
-
-
-class ValueNetworks(nn.Module):
-    """Two Q and two V on one encoder."""
-
-    def __init__(self, config: DoubleValue, seed: int) -> None:
-        super().__init__()
-        self.encoder = Encoder(config.encoder)
-        trunk, generator = Trunk(width=config.width, depth=2), torch.Generator().manual_seed(seed)
-        self.q = trunk.make(2 * self.encoder.width, 1, generator, members=2, last=1e-2)
-        self.v = trunk.make(self.encoder.width, 1, generator, members=2, last=1e-2)
-
-    def forward(self, actions: Sequence[tuple[list[int], list[int]]]) -> tuple[Tensor, Tensor]:
-        """[2, N] values of Q and of V for N actions, each a prompt and the ids after it, at least one."""
-        # read are the hidden states before the first of them and behind the last, which is before one more
-        ends = [[1.0, *[0.0] * (len(ids) - 1), 1.0] for _, ids in actions]
-        samples = [Sample(prompt, [*ids, 0], {ADVANTAGES: e}) for (prompt, ids), e in zip(actions, ends, strict=True)]
-        ends_N_2_D = self.encoder.features(samples).unflatten(0, (-1, 2))
-        return self.q(ends_N_2_D.flatten(1))[..., 0], self.v(ends_N_2_D[:, 0])[..., 0]
 
 
 class DoubleCritic:
@@ -147,101 +94,83 @@ class DoubleCritic:
     """
 
     def __init__(self, config: DoubleValue, seed: int) -> None:
-        self.config = config
-        self.online = ValueNetworks(config, seed)
-        self.target = copy.deepcopy(self.online).requires_grad_(False)
-        self._trained = TrainedNetworks({"online": self.online, "target": self.target}, config.lr, config.clip)
+        from longstride.learner.networks import ActionValues, TrainedNetworks
 
-    @torch.no_grad()
+        self.config = config
+        self.online = ActionValues(config.encoder, seed)
+        self.target = ActionValues(config.encoder, seed).requires_grad_(False)
+        self._trained = TrainedNetworks({"online": self.online, "target": self.target}, config.lr, clip=1.0)
+
     def estimate(self, trajectories: Sequence[Trajectory]) -> None:
-        taken = [(turn, action) for t in trajectories for turn in t.turns for action in (turn, *turn.proposals)]
-        if taken:
-            values = self.online([(turn.prompt_ids, action.sampled_ids or [0]) for turn, action in taken])
-            for (_, action), q, v in zip(taken, *(value_2_N.amin(0).tolist() for value_2_N in values), strict=True):
-                action.estimates |= {"action_value": q, "value": v}
+        self.online.estimate([turn for t in trajectories for turn in t.turns])
 
     def before_update(self, batch: CriticBatch) -> dict[str, float]:
-        """Learns from all that is stored, and then estimates what the policy proposes where it is trained."""
-        c, experience = self.config, batch.experience
-        records = [record for record in experience.records if not record.stop.failed]
-        stored = experience.read(batch.rng.sample(records, min(c.episodes, len(records))))
-        drawn = [[t] for t in stored if any(turn.sampled_ids for turn in t.turns)]
-        self._propose(stored, batch)
-        parts = [part for _ in range(c.epochs) for part in steps_of(shuffled(drawn, batch.rng), c.batch_episodes)]
-        losses = torch.zeros(2)
-        for part in parts:
-            turns, *targets = self.targets(part)
-            values = self.online([(turn.prompt_ids, turn.sampled_ids) for turn in turns])
-            errors = torch.stack([(x - y).square().mean(1).sum() for x, y in zip(values, targets, strict=True)])
-            self._trained.step(errors.sum())
+        """Learns from what is stored, and then estimates what is trained."""
+        from longstride.models.mlp import polyak
+
+        c, rng, losses = self.config, batch.rng, [0.0, 0.0]
+        records = [record for record in batch.experience.records if record.length and not record.stop.failed]
+        stored = batch.experience.read(rng.sample(records, min(c.episodes, len(records))))
+        pairs = list(zip(stored, batch.experience.propose(stored, rng.getrandbits(62)), strict=True))
+        for _ in range(c.steps if pairs else 0):
+            turns, *targets = self.targets(rng.sample(pairs, min(c.batch_episodes, len(pairs))))
+            errors = [(x - y).square().mean(1).sum() for x, y in zip(self.online(turns), targets, strict=True)]
+            self._trained.step(errors[0] + errors[1])
             polyak(self.target, self.online, c.tau)
-            losses += errors.detach() / len(parts)
-        self._propose(batch.trajectories, batch)
+            losses = [total + error.item() / c.steps for total, error in zip(losses, errors, strict=True)]
         self.estimate(batch.trajectories)
-        adv = torch.tensor([a.estimates["action_value"] - u.estimates["value"] for t in batch.trajectories for u in t.turns for a in u.proposals])
-        return dict(zip(("action_value_loss", "value_loss"), losses.tolist(), strict=True)) | {"adv_mean": adv.mean().item(), "adv_std": adv.std().item()}
+        return {"action_value_loss": losses[0], "value_loss": losses[1]}
 
     def after_update(self, batch: CriticBatch) -> dict[str, float]:
         return {}
 
-    @torch.no_grad()
-    def targets(self, episodes: Sequence[Trajectory]) -> tuple[list[Turn], Tensor, Tensor]:
-        """The N turns that the policy took in these episodes, and [2, N] that Q and V should be there."""
-        turns: list[Turn] = []
-        rewards, discounts, following = [], [], []
-        for t in episodes:
-            taken = [(turn, reward) for turn, reward in zip(t.turns, turn_rewards(t), strict=True) if turn.sampled_ids]
-            turns += [turn for turn, _ in taken]
-            rewards += [reward for _, reward in taken]
-            last = len(turns) - 1
-            following += [*range(len(following) + 1, last + 1), last]
-            discounts += [self.config.discount] * (len(taken) - 1) + [self.config.discount * t.stop.truncated]
-        actions = [(turn.prompt_ids, turn.sampled_ids) for turn in turns]
-        proposed = [(turn.prompt_ids, action.sampled_ids) for turn in turns for action in turn.proposals]
-        q_2_A, v_2_A = self.target(actions + proposed)
-        next_2_N = v_2_A[:, following]
-        q_target_2_N = torch.tensor(rewards) + torch.tensor(discounts) * next_2_N
-        return turns, q_target_2_N, q_2_A[:, len(turns) :].unflatten(1, (len(turns), -1)).mean(2)
+    def targets(self, episodes: Sequence[tuple[Trajectory, Trajectory]]) -> "tuple[list[Turn], Tensor, Tensor]":
+        """The N turns that were played, and what Q and V should be there, [2, N] each."""
+        turns = [turn for played, _ in episodes for turn in played.turns]
+        rewards_N, discounts_N, next_N = [], [], []
+        for t, _ in episodes:
+            rewards_N += turn_rewards(t)
+            discounts_N += [self.config.discount] * (t.length - 1) + [self.config.discount * t.stop.truncated]
+            next_N += [*range(len(next_N) + 1, len(next_N) + t.length), len(next_N) + t.length - 1]
+        q_2_N, _ = self.target([turn for _, proposed in episodes for turn in proposed.turns])
+        _, v_2_N = self.target(turns)
+        return turns, v_2_N.new_tensor(rewards_N) + v_2_N.new_tensor(discounts_N) * v_2_N[:, next_N], q_2_N
 
-    def _propose(self, trajectories: Sequence[Trajectory], batch: CriticBatch) -> None:
-        """Asks the policy for actions in each of its turns."""
-        turns, n = [turn for t in trajectories for turn in t.turns if turn.sampled_ids], self.config.proposals
-        longest = max((t.budget.turn_tokens for t in trajectories), default=1)
-        prompts = [turn.prompt_ids for turn in turns for _ in range(n)]
-        actions = batch.experience.propose(prompts, longest, batch.rng.getrandbits(62))
-        for k, turn in enumerate(turns):
-            turn.proposals = actions[k * n : (k + 1) * n]
-
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> "dict[str, Tensor]":
         return self._trained.state()
 
-    def load_state(self, tensors: Mapping[str, Tensor]) -> None:
+    def load_state(self, tensors: "Mapping[str, Tensor]") -> None:
         self._trained.load_state(tensors)
 
 
-QUESTIONS = 5
-"""As many as are needed for sixteen numbers at most."""
-LIMITS = {"turns": QUESTIONS + 1, "turn_tokens": 8}
+class TurnAdvantage(Credit):
+    """All tokens of a turn have the advantage of its action, Q less V, less the mean over turns: V follows Q with a
+    delay, and its error would make all that was sampled more likely, or less."""
 
+    @property
+    def estimates(self) -> frozenset[str]:
+        return DoubleValue.estimates
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        turns = [(t, turn) for t in trajectories for turn in t.turns if turn.sampled_ids]
+        found = [turn.estimates["action_value"] - turn.estimates["value"] for _, turn in turns]
+        mean = fmean(found or [0.0])
+        return [Sample.of(t, u, [a - mean] * len(u.sampled_ids)) for (t, u), a in zip(turns, found, strict=True)]
+
+
+LIMITS = {"turns": 6, "turn_tokens": 8}
+"""Five questions, as many as sixteen numbers need, and a turn that is none."""
 RECIPE = puzzles.recipe(
-    "archer",
-    credit=ProposalCredit(),
-    loss=Reinforce(),
-    critic=DoubleValue(),
-    replay=UniformReplay(),
-    tasks=TwentyQuestions(questions=QUESTIONS),
+    "archer", credit=TurnAdvantage(), loss=Reinforce(), critic=DoubleValue(), replay=StateReplay(),
+    tasks=TwentyQuestions(questions=5), budget=LIMITS, test_budget=LIMITS,
     cloning=Cloning(episodes=300, learner=LearnerConfig(lr=1e-3, epochs=4, batch_samples=64)),
-    budget=LIMITS,
-    test_budget=LIMITS,
-    iterations=20,
-    episodes_per_iteration=128,
-    group_size=1,
-    learner={"lr": 1e-3, "epochs": 1},
+    iterations=20, episodes_per_iteration=128, group_size=1, learner={"lr": 1e-3, "epochs": 1},
     evaluation={"every": 5, "tasks": 300},
-)
+)  # fmt: skip
 REINFORCE = RECIPE.replace(credit=GroupRelative(baseline="batch", normalize="none"), critic=None, replay=OnPolicy())
 """The return of the episode as the advantage of all its tokens, less the mean return of the iteration."""
-ONE_TURN = {"tasks": ModularChain(), "cloning": None, "budget": {"turns": 1, "turn_tokens": 48}}
+_once = {"turns": 1, "turn_tokens": puzzles.TOKENS}
+ONE_TURN = {"tasks": ModularChain(), "cloning": None, "budget": _once, "test_budget": _once}
 
 CLAIM = Claim(
     name="archer",
@@ -256,6 +185,6 @@ CLAIM = Claim(
         "one_turn_reinforce": REINFORCE.replace(**ONE_TURN),
     },
     expected=Ordering(relations=("archer > reinforce by 0.05", "archer > on_policy_states")),
-    # with one turn Q is the reward and V its mean: there is nothing to assign credit between
+    # with one turn there is nothing to assign credit between
     control=Ordering(relations=("one_turn_archer > one_turn_reinforce by 0.05",)),
 )

@@ -30,7 +30,7 @@ from longstride.core.experience import Experience
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.exact.tabular import EnumerableMDP
 from longstride.envs.puzzles import Mastermind, TwentyQuestions
-from longstride.envs.puzzles.twenty_questions import Hidden, Question
+from longstride.envs.puzzles.twenty_questions import Hidden
 from longstride.learner.critics import CriticBatch, CriticConfig
 from longstride.methods import Sample
 from longstride.methods.base import ADVANTAGES
@@ -79,7 +79,7 @@ def test_the_solver_finds_every_number_and_halves():
     for secret in range(1, 13):
         puzzle = Hidden(secret=secret, size=12, questions=5)
         assert play(puzzle, *puzzle.demonstration()).success
-    assert Question("from", 8) in [Question("from", int(step[5:])) for step in NINE.steps() if step.startswith("from")]
+    assert NINE.steps()[0] == "from 7"
 
 
 def test_the_shipped_model_knows_every_word_of_a_game():
@@ -101,7 +101,7 @@ def test_a_number_that_cannot_be_hidden_is_refused():
 class Asks(StateReplay):
     """Asks twice, and looks at what it is given."""
 
-    def renew(self, drawn: Sequence[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
+    def renew(self, drawn: list[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
         played = [t.to_json() for t in drawn]
         found, again = experience.propose(drawn, seed=7), experience.propose(drawn, seed=7)
         assert found == again != experience.propose(drawn, seed=8)
@@ -196,9 +196,7 @@ def encoder(tmp_path_factory) -> str:
 
 
 def critic_of(encoder: str, seed: int = 0, **numbers) -> DoubleCritic:
-    critic = DoubleValue.model_validate({"encoder": encoder, "discount": DISCOUNT, **numbers}).make(None, seed)
-    assert isinstance(critic, DoubleCritic)
-    return critic
+    return DoubleCritic(DoubleValue.model_validate({"encoder": encoder, "discount": DISCOUNT, **numbers}), seed)
 
 
 def learn(critic: DoubleCritic, experience: Experience, trajectories: Sequence[Trajectory] = (), seed: int = 0):

@@ -127,7 +127,7 @@ class Replay(Component):
             experience: what was collected, this iteration included, and the models as they are now.
         """
 
-    def renew(self, drawn: Sequence[Trajectory], rng: random.Random, experience: Experience) -> Sequence[Trajectory]:
+    def renew(self, drawn: list[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
         """The drawn episodes as they are trained on: as they were played, unless a method asks the policy as it is now
         what it would do in their turns (`Experience.propose`). Every process of several is asked.
 

@@ -55,7 +55,7 @@ class StateReplay(Replay):
     ) -> list[EpisodeRecord]:
         return [kept[k] for k in sorted(rng.sample(range(len(kept)), min(self.keep, len(kept))))]
 
-    def renew(self, drawn: Sequence[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
+    def renew(self, drawn: list[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
         return experience.propose(drawn, rng.getrandbits(62))
 
 

@@ -52,7 +52,7 @@ def play(puzzle: Hidden, *texts: str, turns: int = 0) -> Trajectory:
     return Pool(player, TwentyQuestions().env, TaskReward()).run([plan])[0]
 
 
-NINE = Hidden(secret=9, size=12, questions=5)
+NINE = Hidden(secret=9, low=1, high=12, questions=5)
 
 
 def test_the_oracle_answers_each_kind_of_question():
@@ -74,10 +74,10 @@ def test_the_game_ends_with_its_last_question_and_only_questions_count():
 
 
 def test_the_solver_finds_every_number_and_halves():
-    lengths = [len(Hidden(secret=k, size=16, questions=5).steps()) for k in range(1, 17)]
+    lengths = [len(Hidden(secret=k, low=4, high=19, questions=5).steps()) for k in range(4, 20)]
     assert max(lengths) == 5 and sum(lengths) / 16 < 4.6
-    for secret in range(1, 13):
-        puzzle = Hidden(secret=secret, size=12, questions=5)
+    for secret in range(3, 15):
+        puzzle = Hidden(secret=secret, low=3, high=14, questions=5)
         assert play(puzzle, *puzzle.demonstration()).success
     assert NINE.steps()[0] == "from 7"
 
@@ -90,9 +90,20 @@ def test_the_shipped_model_knows_every_word_of_a_game():
         assert task.optimal == len(source.demonstrate(task)) <= 5
 
 
+def test_ranges_are_held_out_and_every_number_of_them_is_hidden():
+    source = TwentyQuestions(sizes=(4, 4, 4))
+    games = [
+        [Hidden.of(task) for task in tasks] for tasks in (source.sample(random.Random(0), 400), source.held_out(400))
+    ]
+    trained, tested = ({(game.low, game.high) for game in of} for of in games)
+    assert trained and tested and not trained & tested
+    for low, high in trained | tested:
+        assert {g.secret for of in games for g in of if (g.low, g.high) == (low, high)} == set(range(low, high + 1))
+
+
 def test_a_number_that_cannot_be_hidden_is_refused():
-    with pytest.raises(ValidationError, match="one of the numbers from 1 to 4, got 5"):
-        Hidden(secret=5, size=4, questions=5)
+    with pytest.raises(ValidationError, match="one of the numbers from 2 to 4, got 5"):
+        Hidden(secret=5, low=2, high=4, questions=5)
 
 
 # Proposals

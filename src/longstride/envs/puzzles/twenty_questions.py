@@ -1,6 +1,6 @@
 """Twenty questions: find a hidden number by questions that an oracle answers `yes` or `no`.
 
-The goal `want 1 from 1 - 12 ; 20 * check` hides one of twelve numbers and allows twenty questions, one a turn:
+The goal `want 1 from 3 - 14 ; 20 * check` hides one of twelve numbers and allows twenty questions, one a turn:
 
 | turn | asks whether the hidden number |
 |---|---|
@@ -10,8 +10,9 @@ The goal `want 1 from 1 - 12 ; 20 * check` hides one of twelve numbers and allow
 
 What always holds: the oracle is a rule, so equal questions have equal answers; an observation is the answer to the
 newest question only, so what was learned before must be kept in the context; the game ends with the right guess or with
-the last question. A turn that is none of these questions is explained and does not count as one; a budget counts it.
-All words of a game without mistakes are in the vocabulary of `base-puzzles`.
+the last question; what is held out are ranges, so that in training and in tests every number of a range is as likely
+as any other. A turn that is none of these questions is explained and does not count as one; a budget counts it. All
+words of a game without mistakes are in the vocabulary of `base-puzzles`.
 
 It stands for the game in LMRL-Gym (Abdulhai et al., arXiv 2311.18232) and ArCHer (arXiv 2402.19446), where one of 158
 words is hidden and a language model is the oracle. The scripted solver asks the question that leaves the fewest numbers
@@ -31,7 +32,8 @@ from longstride.envs.text import MARK
 
 Number = Annotated[int, Field(ge=1, le=99)]
 """One token in every vocabulary."""
-Size = Annotated[int, Field(ge=2, le=99)]
+Size = Annotated[int, Field(ge=2, le=90)]
+Start = Annotated[int, Field(ge=1, le=10)]
 Questions = Annotated[int, Field(ge=1, le=20)]
 _QUESTION = re.compile(r"(from |mod |)([1-9][0-9]?)")
 
@@ -70,25 +72,26 @@ def best_question(left: Sequence[int]) -> Question:
 
 
 class Hidden(Puzzle):
-    """One of the numbers from 1 to `size`."""
+    """One of the numbers from `low` to `high`."""
 
     secret: Number
-    size: Size
+    low: Number
+    high: Number
     questions: Questions
 
     @model_validator(mode="after")
     def _fits(self) -> "Hidden":
-        if self.secret > self.size:
-            raise ValueError(f"the secret must be one of the numbers from 1 to {self.size}, got {self.secret}")
+        if not self.low <= self.secret <= self.high:
+            raise ValueError(f"the secret must be one of the numbers from {self.low} to {self.high}, got {self.secret}")
         return self
 
     @property
     def goal(self) -> str:
-        return f"want 1 from 1 - {self.size} ; {self.questions} * check"
+        return f"want 1 from {self.low} - {self.high} ; {self.questions} * check"
 
     @property
     def key(self) -> str:
-        return f"{self.secret} of {self.size}"
+        return f"{self.low} - {self.high}"
 
     def start(self) -> Game:
         return Asking(self)
@@ -96,7 +99,7 @@ class Hidden(Puzzle):
     def steps(self) -> list[str]:
         """The solver's questions; they may be more than the game allows."""
         asked: list[Question] = []
-        left = list(range(1, self.size + 1))
+        left = list(range(self.low, self.high + 1))
         while Question("", self.secret) not in asked:
             question = best_question(left)
             asked.append(question)
@@ -142,10 +145,13 @@ class TwentyQuestions(PuzzleSource):
     kind: ClassVar[type[Puzzle]] = Hidden
     sizes: tuple[Size, Size, Size] = (6, 10, 16)
     """Most numbers of which one is hidden, in easy, medium and hard tasks; the fewest are half as many and one."""
+    starts: Start = 4
+    """The smallest of them is a number from 1 to this one."""
     questions: Questions = 20
     """Questions of a game."""
 
     def make(self, rng: random.Random, difficulty: Difficulty) -> Hidden:
         most = at(self.sizes, difficulty)
-        size = rng.randint(most // 2 + 1, most)
-        return Hidden(secret=rng.randint(1, size), size=size, questions=self.questions)
+        low, size = rng.randint(1, self.starts), rng.randint(most // 2 + 1, most)
+        high = low + size - 1
+        return Hidden(secret=rng.randint(low, high), low=low, high=high, questions=self.questions)

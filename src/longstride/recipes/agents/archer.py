@@ -7,12 +7,12 @@ credited with what it did itself.
 
 | place | choice | paper and release (Twenty Questions; GPT-2, RoBERTa) | here |
 |---|---|---|---|
-| plan | tasks uniform | 128 episodes an iteration, 20 questions | 128, 5 questions |
+| plan | tasks uniform | 128 episodes an iteration, 20 questions | 256, 4 questions |
 | score | `TaskReward` | -1 for each question that is not the right guess | 1 for the right guess |
 | critic | `DoubleValue` | two Q, two V, an encoder of their own; discount 0.95, tau 0.1 | the same |
-| critic | steps | 50 of 256 turns, 2e-5, clip 1; 20 iterations alone | 20 of about 150, 5e-4, clip 1; 2 alone |
+| critic | steps | 50 of 256 turns, 2e-5, clip 1; 20 iterations alone | 40 of about 95, 5e-4, clip 1; 2 alone |
 | credit | `StateReplay`, `TurnAdvantage` | stored turns, in each a new action; no baseline of tokens | the same |
-| update | `Reinforce` | 3 steps of 256 turns, 1e-6, clip 1 | 5 of 128, 1e-3 |
+| update | `Reinforce` | 3 steps of 256 turns, 1e-6, clip 1 | 4 of about 145, 1e-4 |
 
 Deviations: actions are proposed once an iteration, not for every step; turns are drawn by episodes; a truncated episode
 goes on from its last state; Q reads prompt and action together; the mean advantage of an update is taken off.
@@ -44,7 +44,7 @@ class StateReplay(Replay):
     """Stored turns of all iterations, each with a new action of the policy as it is now. States are off-policy and
     actions on-policy, so nothing is weighed anew; what such an action is worth only a critic can say."""
 
-    keep: Count = 128
+    keep: Count = 192
     """Episodes of one update, all as likely."""
 
     def wants(self, episode: EpisodeRecord) -> bool:
@@ -71,9 +71,9 @@ class DoubleValue(CriticConfig):
     """Part of the way that targets move to the networks after each step."""
     lr: Positive = 5e-4
     """Learning rate of Adam."""
-    episodes: Count = 128
+    episodes: Count = 384
     """Stored episodes that are drawn in an iteration, at most."""
-    steps: Count = 20
+    steps: Count = 40
     """Optimiser steps of an iteration."""
     batch_episodes: Count = 32
     """Episodes of a step."""
@@ -158,14 +158,14 @@ class TurnAdvantage(Credit):
         return [Sample.of(t, u, [a - mean] * len(u.sampled_ids)) for (t, u), a in zip(turns, found, strict=True)]
 
 
-LIMITS = {"turns": 6, "turn_tokens": 8}
-"""Five questions, as many as sixteen numbers need, and a turn that is none."""
+LIMITS = {"turns": 5, "turn_tokens": 8}
+"""Four questions, as many as eight numbers need, and a turn that is none."""
 RECIPE = puzzles.recipe(
     "archer", credit=TurnAdvantage(), loss=Reinforce(), critic=DoubleValue(), replay=StateReplay(),
-    tasks=TwentyQuestions(questions=5), budget=LIMITS, test_budget=LIMITS,
-    cloning=Cloning(episodes=300, learner=LearnerConfig(lr=1e-3, epochs=4, batch_samples=64)),
-    iterations=20, episodes_per_iteration=128, group_size=1, learner={"lr": 1e-3, "epochs": 1},
-    evaluation={"every": 5, "tasks": 300},
+    tasks=TwentyQuestions(sizes=(4, 6, 8), questions=4), budget=LIMITS, test_budget=LIMITS,
+    cloning=Cloning(episodes=1500, learner=LearnerConfig(lr=1e-3, epochs=3, batch_samples=64)),
+    iterations=16, episodes_per_iteration=256, group_size=1,
+    learner={"lr": 1e-4, "epochs": 1, "batch_samples": 150}, evaluation={"every": 4, "tasks": 300},
 )  # fmt: skip
 REINFORCE = RECIPE.replace(credit=GroupRelative(baseline="batch", normalize="none"), critic=None, replay=OnPolicy())
 """The return of the episode as the advantage of all its tokens, less the mean return of the iteration."""

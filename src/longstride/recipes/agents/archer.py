@@ -16,6 +16,8 @@ credited with what it did itself.
 
 Deviations: actions are proposed once an iteration, not for every step; turns are drawn by episodes; a truncated episode
 goes on from its last state; Q reads prompt and action together; the mean advantage of an update is taken off.
+Not there yet: seed 0 went from 0.65 to 0.71 of held-out games, fresh seed 3 from 0.66 to 0.55 in 8 iterations, where
+`REINFORCE` came to 0.69, and to 0.78 in 16. The critic learns more slowly than the policy leaves what it knows.
 """
 
 import random
@@ -178,13 +180,10 @@ CLAIM = Claim(
     statement="After as many episodes of a game of several turns, ArCHer solves more of it than REINFORCE.",
     recipe=RECIPE,
     arms={
-        "archer": RECIPE,
-        "reinforce": REINFORCE,
-        "on_policy_states": RECIPE.replace(replay=OnPolicy()),
-        "one_turn_archer": RECIPE.replace(**ONE_TURN),
-        "one_turn_reinforce": REINFORCE.replace(**ONE_TURN),
+        "archer": RECIPE, "reinforce": REINFORCE, "on_policy_states": RECIPE.replace(replay=OnPolicy()),
+        "one_turn_archer": RECIPE.replace(**ONE_TURN), "one_turn_reinforce": REINFORCE.replace(**ONE_TURN),
     },
     expected=Ordering(relations=("archer > reinforce by 0.05", "archer > on_policy_states")),
     # with one turn there is nothing to assign credit between
     control=Ordering(relations=("one_turn_archer > one_turn_reinforce by 0.05",)),
-)
+)  # fmt: skip

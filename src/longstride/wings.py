@@ -20,6 +20,7 @@ LOCATIONS |= {
         "miniwob": "longstride.web.miniwob",
         "openenv": "longstride.adapters.openenv",
         "textarena": "longstride.adapters.textarena",
+        "verifiers": "longstride.adapters.verifiers",
         "web_benchmark": "longstride.web.benchmarks.source",
     },
     "reward": {

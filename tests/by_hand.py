@@ -41,17 +41,16 @@ def step_loss(model: nn.Module, samples: Sequence[Sample], loss: Loss) -> tuple[
     shares, denominator = loss.aggregation(samples)
     coefficients = loss.coefficients(samples)
     logp, entropy, numbers, streams = [], [], [], {name: [] for name in (*samples[0].streams, *coefficients)}
-    for n, (s, share) in enumerate(zip(samples, shares, strict=True)):
-        weighted = {name: [of[n]] * len(s.sampled_ids) for name, of in coefficients.items()} | {
-            ADVANTAGES: s.advantages
-        }
-        trained = torch.tensor([any(values) for values in zip(*weighted.values(), strict=True)])
+    for n, s in enumerate(samples):
+        weights = {name: [of[n]] * len(s.sampled_ids) for name, of in coefficients.items()}
+        weights[ADVANTAGES] = s.advantages
+        trained = torch.tensor([any(of_token) for of_token in zip(*weights.values(), strict=True)])
         logp_T_V = distributions(model, s)
         logp.append(logprobs(model, s)[trained])
         entropy.append(-(logp_T_V.exp() * logp_T_V).sum(-1)[trained])
         numbers += [n] * int(trained.sum())
-        weighted = {name: [share * x for x in values] for name, values in weighted.items()}
-        for name, values in (s.streams | weighted).items():
+        shared = {name: [shares[n] * weight for weight in of] for name, of in weights.items()}
+        for name, values in (s.streams | shared).items():
             streams[name].append(torch.tensor(values)[trained])
     joined = {name: torch.cat(parts) for name, parts in streams.items()}
     terms = loss(torch.cat(logp), Batch(joined, torch.tensor(numbers), torch.cat(entropy)))

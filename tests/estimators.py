@@ -105,10 +105,9 @@ class Table(nn.Module):
         """It has none."""
 
 
-def table_learner(logits: np.ndarray, loss: Loss | None = None, reference: Any = None, **numbers: Any) -> Learner:
-    """A learner of a table; `reference` is the logits of another one."""
-    reference = None if reference is None else Table(reference)
-    return Learner(Table(logits), LearnerConfig(dtype="float32", **numbers), loss, reference)
+def table_learner(logits: np.ndarray, loss: Loss, **numbers: Any) -> Learner:
+    """A learner of a table."""
+    return Learner(Table(logits), LearnerConfig(dtype="float32", **numbers), loss)
 
 
 def ascent_of(logits: np.ndarray, samples: Sequence[Sample], loss: Loss, **numbers: Any) -> np.ndarray:

@@ -364,3 +364,50 @@ async def test_a_hostile_page_is_read_within_bounds() -> None:
     )
     seen = await walk(env_of(page), "click [7]")
     assert "cut here" in seen[0] or "scroll down" in seen[0]
+
+
+async def test_half_a_character_never_leaves_a_page() -> None:
+    page = """<body><select aria-label=s></select><script>document.title = document.documentElement.dataset.note = '\\ud800';
+        document.body.append('\\ud83d', Object.assign(document.createElement('button'), {title: '\\udfff'}));
+        document.querySelector('select').add(new Option('\\udbff')); alert('\\udc00')</script>"""
+    views: list[Any] = ["elements", "axtree"]
+    for view in views:
+        env = ChromiumEnv(app_of({"/": page}), "http://app.test", view=view)
+        try:
+            seen = await env.reset(START, 0)
+            browser = env.browser
+            assert "\ufffd" in seen.text.partition("alert: \ufffd")[0] and seen.text.endswith("alert: \ufffd")
+            assert (await env.step("Action: select [1] x")).observation.text.encode()
+            assert (browser.title, browser.note) == ("\ufffd", "\ufffd")
+            assert await host().run(browser.evaluate("['\\ud800']")) == ["\ufffd"]
+            async with browser.aside() as run:
+                assert await host().run(run("() => ({a: '\\udfff'})")) == {"a": "\ufffd"}  # type: ignore[arg-type]
+        finally:
+            await env.close()
+
+
+async def test_fields_that_are_named_like_members_hide_nothing() -> None:
+    page = """<form id=f onclick="this.after('pressed')"><p>x<input name=tagName><input name=getAttribute></p>
+        <input name=childNodes><input name=hidden><input name=getClientRects></form><form aria-hidden=true>
+        <input name=getAttribute>unseen</form><img name=body><img name=documentElement><img name=title>"""
+    seen = await walk(env_of(page), "fill [2] word", "click [5]")
+    fields = ["textbox tagName [1]", "textbox getAttribute [2]", "textbox childNodes [3]", "textbox hidden [4]"]
+    assert seen[0] == "x {} {}\n{} {} textbox getClientRects [5]".format(*fields)
+    assert "textbox getAttribute [2] = word" in seen[1]
+    assert "pressed" in seen[2]
+
+
+async def test_a_page_without_end_is_cut_and_says_so() -> None:
+    nodes = "<script>for (let i = 0; i < 60000; i++) document.body.append(document.createElement('br'), 'x')</script>"
+    for view, script in (
+        ("elements", nodes),
+        ("axtree", nodes),
+        ("elements", "<script>document.body.append('x'.repeat(2e6))</script>"),
+    ):
+        env = ChromiumEnv(app_of({"/": f"<body>{script}"}), "http://app.test", window=10**9, view=view)  # type: ignore[arg-type]
+        (seen,) = await walk(env)
+        assert seen.split("\n")[-1] in (
+            "the page was cut here: more than 50000 nodes",
+            "the page was cut here: more than 1000000 characters",
+            "the page was cut here: not read within 2 s",
+        )

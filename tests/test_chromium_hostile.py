@@ -192,6 +192,20 @@ async def test_a_browser_that_does_not_answer_is_replaced(monkeypatch: pytest.Mo
     assert host().launches == launches + 1
 
 
+async def test_a_driver_that_ends_is_replaced_with_its_browser() -> None:
+    async with asyncio.timeout(SECONDS):
+        env, launches = env_of("<p>here</p>"), host().launches
+        await env.reset(START, 0)
+        chromium = host().chromium
+        assert chromium is not None
+        os.kill(chromium.driver, signal.SIGKILL)
+        with pytest.raises(PageFailure, match="app.test:80: the browser does not answer"):
+            await env.step("Action: wait")
+        await env.close()
+        assert await next_episode_runs()
+    assert host().launches == launches + 1
+
+
 async def test_a_browser_that_does_not_close_a_context_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(lease: Lease) -> bool:
         await lease.gateway.close()

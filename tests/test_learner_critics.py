@@ -240,18 +240,18 @@ class NoveltyCredit(Credit):
 def test_any_credit_may_read_any_critic_and_a_run_resumes_with_it(tmp_path):
     changes: dict[str, Any] = {"credit": NoveltyCredit(), "critic": Novelty(warmup=1), "replay": OnPolicy()}
     recipe = make_recipe(save_model(tmp_path / "model"), iterations=3, **changes)
-    train(recipe, tmp_path / "whole")
+    train(recipe, tmp_path / "uninterrupted")
     with pytest.raises(KeyboardInterrupt):
-        train(recipe, tmp_path / "cut", Watcher(stop_after=2))
-    train(recipe, tmp_path / "cut", resume=True)
-    rows = rows_of(tmp_path / "whole", "train")
-    assert rows == rows_of(tmp_path / "cut", "train")
-    assert weights_hash(tmp_path / "whole") == weights_hash(tmp_path / "cut")
+        train(recipe, tmp_path / "resumed", Watcher(stop_after=2))
+    train(recipe, tmp_path / "resumed", resume=True)
+    rows = rows_of(tmp_path / "uninterrupted", "train")
+    assert rows == rows_of(tmp_path / "resumed", "train")
+    assert weights_hash(tmp_path / "uninterrupted") == weights_hash(tmp_path / "resumed")
     turns = [row["summary"]["env_steps"] for row in rows]
     assert [row["seen"] for row in rows] == np.cumsum(turns).tolist()
     assert rows[0]["novelty_before"] == turns[0] and rows[1]["novelty_before"] < turns[1]
     assert rows[0]["steps"] == 0 and all(row["steps"] for row in rows[1:])  # the critic alone learns at first
-    one, other = (map(content, trajectories_of(tmp_path / run)) for run in ("whole", "cut"))
+    one, other = (map(content, trajectories_of(tmp_path / run)) for run in ("uninterrupted", "resumed"))
     assert list(one) == list(other)
 
 

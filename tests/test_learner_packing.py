@@ -223,8 +223,8 @@ def test_siblings_that_share_are_one_unit_unless_they_are_too_many():
     size = min(len(one), len(other))
     mixed = [s for pair in zip(one, other, strict=False) for s in pair]
     assert size >= 3
-    whole = numbered_units(mixed, 10_000, most=100)
-    assert whole == [list(range(0, 2 * size, 2)), list(range(1, 2 * size, 2))]
+    together = numbered_units(mixed, 10_000, most=100)
+    assert together == [list(range(0, 2 * size, 2)), list(range(1, 2 * size, 2))]
     assert max(map(len, numbered_units(mixed, 10_000, most=2))) == 2
     alone = numbered_units(mixed, 0, most=100)
     assert sorted(n for unit in alone for n in unit) == list(range(2 * size)) and len(alone) > 2

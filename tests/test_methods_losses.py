@@ -30,7 +30,7 @@ from longstride.methods import (
     Start,
 )
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE
-from longstride.methods.losses import ENTROPY_COEFFICIENT, KL_COEFFICIENT
+from longstride.methods.losses import ENTROPY_COEFFICIENT, KL_COEFFICIENT, LossTerms, PolicyDrift
 
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
@@ -157,7 +157,7 @@ ESTIMATORS = ("k1", "k2", "k3", "k3+")
 
 
 def estimate(name: str, logp: Tensor, reference: Tensor, sequences: Sequence[int] = (), level: str = "token") -> Tensor:
-    """The estimates of tokens, each of a sequence of its own unless told otherwise."""
+    """The estimates of tokens, each of a sequence of its own unless `sequences` says otherwise."""
     tokens = Batch({REFERENCE: reference}, torch.tensor(sequences or range(len(logp))))
     return KL.model_validate({"estimator": name, "level": level})(logp, tokens)[0]
 
@@ -243,6 +243,17 @@ def test_the_kl_term_and_the_entropy_bonus_are_added_to_every_loss_by_streams_of
     torch.testing.assert_close(held.metrics["kl"], torch.full((3,), np.exp(-0.5) - 0.5))
     torch.testing.assert_close(held.metrics["entropy"], tokens.entropy_P)
     assert not plain.metrics
+
+
+def test_metrics_of_micro_batches_become_means_over_the_tokens_of_a_step():
+    drift, ratios = PolicyDrift(), torch.tensor([0.5, 1.0, 4.0])
+    for part, clipped in ((slice(0, 1), [True]), (slice(1, 3), [False, False])):
+        log_ratio = ratios[part].log()
+        drift.add(LossTerms(torch.zeros(len(clipped)), log_ratio, torch.tensor(clipped), {"kl": 2 * ratios[part]}))
+    expected = (ratios - 1 - ratios.log()).mean().item()
+    assert drift.metrics() == pytest.approx(
+        {"kl": 11 / 3, "clip_fraction": 1 / 3, "approx_kl": expected, "ratio_max": 4.0}
+    )
 
 
 def test_the_coefficients_of_a_sample_are_those_of_the_kl_term_in_its_turn_and_of_the_entropy_bonus():

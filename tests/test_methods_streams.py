@@ -1,4 +1,4 @@
-"""Streams: numbers of a credit reach a loss by their name alone, through the learner and through a whole run."""
+"""Streams: numbers of a credit reach a loss by their name alone, through the learner and through a run."""
 
 import random
 from collections.abc import Sequence

@@ -157,9 +157,9 @@ def test_a_recipe_of_each_family_runs_and_goes_on_exactly_where_it_was_stopped(f
     name, changes = REPRESENTATIVES[family]
     recipe = recipes.load(name).replace(**changes)
     assert LISTED[name].family == family and recipe.iterations == 2
-    recipe.train(tmp_path / "whole")
+    recipe.train(tmp_path / "uninterrupted")
     with pytest.raises(KeyboardInterrupt):
-        recipe.train(tmp_path / "cut", StopsAfterFirst())
-    recipe.train(tmp_path / "cut", resume=True)
-    assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "cut")
-    assert weights_hash(tmp_path / "whole") == weights_hash(tmp_path / "cut")
+        recipe.train(tmp_path / "resumed", StopsAfterFirst())
+    recipe.train(tmp_path / "resumed", resume=True)
+    assert rows_of(tmp_path / "uninterrupted") == rows_of(tmp_path / "resumed")
+    assert weights_hash(tmp_path / "uninterrupted") == weights_hash(tmp_path / "resumed")

@@ -2,7 +2,10 @@
 
 import json
 import multiprocessing
+import os
 import random
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,7 +34,9 @@ from longstride.run.imitation import Cloning, Imitation, StoredSuccesses
 from longstride.run.loop import train
 from longstride.run.recipe import Companion, ObjectivePhase, Recipe
 
-KILLS = 6
+KILLS = 8
+TOUCHES = {"open", "os.mkdir", "os.remove", "os.rename", "os.truncate", "shutil.rmtree"}
+"""Audit events of Python whose first argument is a file or folder."""
 
 
 @pytest.fixture(scope="module")
@@ -150,52 +155,57 @@ def test_memory_is_in_the_checkpoint_and_decides_what_is_played(model, tmp_path)
 def workers():
     """Makes processes in which everything is imported already."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["one_page", "longstride.run.loop"])
+    context.set_forkserver_preload(["one_page", "longstride.run.session", "longstride.run.loop"])
     return context
 
 
-def work(recipe: Recipe, folder: Path) -> None:
+def work(recipe: Recipe, folder: Path, moment: int) -> None:
+    """Trains, and dies when files of the folder are touched for the `moment`-th time; says how often they are."""
+    touched = 0
+
+    def touch(event: str, args: tuple[Any, ...]) -> None:
+        nonlocal touched
+        if event in TOUCHES and str(args[0]).startswith(str(folder)):
+            touched += 1
+            if touched == moment:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(touch)
     torch.set_num_threads(1)
     train(recipe, folder, resume=True)
+    folder.with_suffix(".touched").write_text(str(touched))
 
 
-def run_in(workers: Any, recipe: Recipe, folder: Path, killed_after: float | None = None) -> float:
-    """Seconds that the process took."""
-    process = workers.Process(target=work, args=(recipe, folder))
-    began = time.monotonic()
+def run_in(workers: Any, recipe: Recipe, folder: Path, moment: int = 0) -> int:
+    """Runs it in a process that dies at a moment; returns how often files were touched, 0 where it died."""
+    process = workers.Process(target=work, args=(recipe, folder, moment))
     process.start()
-    process.join(killed_after)
-    if process.is_alive():
-        process.kill()
     process.join()
-    assert process.exitcode == (0 if killed_after is None or process.exitcode == 0 else -9)
-    return time.monotonic() - began
+    assert process.exitcode == (-signal.SIGKILL if moment else 0)
+    return 0 if moment else int(folder.with_suffix(".touched").read_text())
 
 
 def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(workers, model, tmp_path):
     recipe = small(model)
-    run_in(workers, recipe, tmp_path / "first")  # its imports and caches would make the next one's time too long
-    whole = tmp_path / "whole"
-    seconds, rng = run_in(workers, recipe, whole), random.Random(0)
-    reached = set()
+    moments = run_in(workers, recipe, tmp_path / "whole")
+    reached = []
     for k in range(KILLS):
         folder = tmp_path / f"killed-{k}"
-        run_in(workers, recipe, folder, killed_after=seconds * (k + rng.random()) / KILLS)
+        run_in(workers, recipe, folder, 1 + moments * k // KILLS)
         checkpoint = latest_checkpoint(folder)
-        reached.add(-1 if checkpoint is None else checkpoint.numbers["iteration"])
+        reached.append(-1 if checkpoint is None else checkpoint.numbers["iteration"])
         train(recipe, folder, resume=True)
-        assert same(folder, whole)
-    assert len(reached) > 1, "every kill came at the same place: the moments are not spread"
+        assert same(folder, tmp_path / "whole")
+    assert reached == sorted(reached) and {-1, 0, 1, 2} <= set(reached)
 
 
 def test_killed_while_it_rolls_out_ahead_no_episode_is_lost_or_trained_twice(workers, model, tmp_path):
     recipe = small(model, pool=PoolConfig(staleness=1))
-    seconds, rng = run_in(workers, recipe, tmp_path / "whole"), random.Random(1)
+    moments = run_in(workers, recipe, tmp_path / "whole")
     whole = trajectories_of(tmp_path / "whole")
     for k in range(3):
         folder = tmp_path / f"killed-{k}"
-        for _ in range(2):
-            run_in(workers, recipe, folder, killed_after=seconds * (0.2 + 0.7 * rng.random()))
+        run_in(workers, recipe, folder, moments * (k + 2) // 6)
         train(recipe, folder, resume=True)
         stored = trajectories_of(folder)
         assert [t.ordinal for t in stored] == list(range(18))

@@ -48,33 +48,33 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("experience")
     changes: dict[str, Any] = {"curriculum": Likeliest(), "replay": FirstTurns(), "iterations": 3, "credit": GAE()}
     recipe = make_recipe(save_model(folder / "model"), **changes)
-    train(recipe, folder / "whole")
+    train(recipe, folder / "uninterrupted")
     with pytest.raises(KeyboardInterrupt):
-        train(recipe, folder / "cut", Watcher(stop_after=3))
-    train(recipe, folder / "cut", resume=True)
+        train(recipe, folder / "resumed", Watcher(stop_after=3))
+    train(recipe, folder / "resumed", resume=True)
     return folder
 
 
 def test_an_opening_is_what_the_policy_reads_first(run):
-    checkpoint = latest_checkpoint(run / "whole")
+    checkpoint = latest_checkpoint(run / "uninterrupted")
     assert checkpoint is not None
     found = checkpoint.numbers["memory"]["likeliest"]
-    assert {tuple(t.turns[0].prompt_ids) for t in trajectories_of(run / "whole")} == {tuple(found["prompt"])}
+    assert {tuple(t.turns[0].prompt_ids) for t in trajectories_of(run / "uninterrupted")} == {tuple(found["prompt"])}
     assert found["likeliest"] < 0
 
 
 def test_a_curriculum_keeps_what_it_learnt_over_a_resume(run):
-    for name in ("whole", "cut"):
+    for name in ("uninterrupted", "resumed"):
         checkpoint = latest_checkpoint(run / name)
         assert checkpoint is not None
         found = checkpoint.numbers["memory"]["likeliest"]
         assert (found["seen"], found["records"]) == (3 * 20, 20)  # openings are no episodes
-    assert rows_of(run / "whole", "train") == rows_of(run / "cut", "train")
-    assert weights_hash(run / "whole") == weights_hash(run / "cut")
+    assert rows_of(run / "uninterrupted", "train") == rows_of(run / "resumed", "train")
+    assert weights_hash(run / "uninterrupted") == weights_hash(run / "resumed")
 
 
 def test_a_replay_may_choose_among_the_samples_that_credit_made(run):
-    episodes, rows = trajectories_of(run / "whole"), rows_of(run / "whole", "train")
+    episodes, rows = trajectories_of(run / "uninterrupted"), rows_of(run / "uninterrupted", "train")
     firsts = [[bool(t.turns[0].sampled_ids) for t in episodes if t.iteration == i] for i in (1, 2, 3)]
     assert [row["trained_turns"] for row in rows] == [sum(of) for of in firsts]
     assert sum(t.length for t in episodes) > sum(map(sum, firsts))

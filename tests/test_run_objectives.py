@@ -41,13 +41,13 @@ def model(tmp_path_factory):
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_a_run_that_was_stopped_gives_the_numbers_of_one_that_was_not(tmp_path, model, name):
     recipe = make_recipe(model, **(GROUPED | OBJECTIVES[name]))
-    train(recipe, tmp_path / "whole")
+    train(recipe, tmp_path / "uninterrupted")
     with pytest.raises(KeyboardInterrupt):
-        train(recipe, tmp_path / "cut", Watcher(stop_after=3))
-    train(recipe, tmp_path / "cut", resume=True)
-    rows = rows_of(tmp_path / "whole", "train")
-    assert rows == rows_of(tmp_path / "cut", "train")
-    assert weights_hash(tmp_path / "whole") == weights_hash(tmp_path / "cut")
+        train(recipe, tmp_path / "resumed", Watcher(stop_after=3))
+    train(recipe, tmp_path / "resumed", resume=True)
+    rows = rows_of(tmp_path / "uninterrupted", "train")
+    assert rows == rows_of(tmp_path / "resumed", "train")
+    assert weights_hash(tmp_path / "uninterrupted") == weights_hash(tmp_path / "resumed")
     assert rows[-1]["steps"] and rows[-1].get("kl", 1) > 0 and rows[-1].get("entropy", 1) > 0
 
 

@@ -102,11 +102,11 @@ def test_a_second_attempt_repeats_the_first_answer_or_is_thought_out_afresh():
         if demo not in afresh:
             assert demo.texts[1] == demo.texts[0][demo.texts[0].index("Action:") :]
     assert len({verdict(d, 0) == "solved" or verdict(d, 1) == "solved" for d in afresh}) == 2
-    page = asyncio.run(_second_page(demos[0]))
-    assert page == demos[0].observations[1]
+    observation = asyncio.run(_second_observation(demos[0]))
+    assert observation == demos[0].observations[1]
 
 
-async def _second_page(demo: Demonstration) -> str:
+async def _second_observation(demo: Demonstration) -> str:
     env = Attempts().env()
     await env.reset(demo.task, 0)
     return (await env.step(demo.texts[0])).observation.text
@@ -115,8 +115,8 @@ async def _second_page(demo: Demonstration) -> str:
 def test_a_trace_goes_on_from_its_summary():
     kinds, held = Counter(), Counter()
     for demo in some(PuzzleTraces(summarised=1, second=0, slips=0), 150):
-        (page,), (text,) = demo.observations, demo.texts
-        kind, _, rest = page.partition(" ")
+        (summary,), (text,) = demo.observations, demo.texts
+        kind, _, rest = summary.partition(" ")
         kinds[kind] += 1
         if kind == "now":
             chain, (value, *left) = Chain.of(demo.task), rest.split(" ; ")

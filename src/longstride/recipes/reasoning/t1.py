@@ -96,7 +96,7 @@ class AnchoredReinforce(Reinforce):
 
 RECIPE = puzzles.recipe(
     "t1",
-    iterations=30,
+    iterations=20,
     episodes_per_iteration=1024,
     group_size=64,
     sampling=Sampling(temperature=1.2),
@@ -112,14 +112,14 @@ ARM = RECIPE.replace(
     episodes_per_iteration=256,
     group_size=32,
     loss={"kl": {"coefficient": 0.5}},
-    evaluation={"every": 40, "tasks": 400},
+    evaluation={"every": 40, "tasks": 300},
 )
 _fixed = {"loss": {"kl": {"anchor": Start()}}}
 _short = {"iterations": 8}
 
 CLAIM = Claim(
     name="t1",
-    paper="arXiv 2501.11651, section 3.2",
+    paper="arXiv 2501.11651, abstract",
     statement="In a long run a policy that is held to a moving average of itself ends above one that is held to its start, "
     "by the same coefficient.",
     recipe=ARM,
@@ -132,5 +132,5 @@ CLAIM = Claim(
     expected=Ordering(relations=("moving > fixed",)),
     # after a few iterations both anchors are still nearly the start
     control=Ordering(relations=("short_moving > short_fixed by 0.03",)),
-    seeds=(0, 1, 2, 3, 4),
+    seeds=(10, 11, 12, 13, 14),
 )

@@ -21,6 +21,7 @@ from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.envs.sites.actions import INFEASIBLE, WebAction, parse
+from longstride.envs.sites.cleaning import well_formed
 from longstride.envs.sites.env import Window
 from longstride.web.browsergym.grammar import to_browsergym
 from longstride.web.browsergym.thread import PlaywrightThread, require
@@ -115,7 +116,7 @@ class BrowserGymEnv:
         self._look(seen)
         self._first = seen["url"]
         observation = self._observe()
-        observation.goal = seen["goal"]
+        observation.goal = well_formed(seen["goal"])
         return observation
 
     async def step(self, text: str) -> Step:
@@ -134,7 +135,7 @@ class BrowserGymEnv:
         found = await self._thread.call(lambda: self._env.step(code), self.deadline, f"step {action.verb}")
         seen, reward, terminated, truncated, info = found
         self._look(seen, self._at if action.verb == "scroll" else 0)
-        error = (seen["last_action_error"].splitlines() or [""])[0][:300]
+        error = well_formed((seen["last_action_error"].splitlines() or [""])[0][:300])
         answer = None
         if action.verb == "scroll" and not error:
             error = self._scroll(down=action.text == "down")
@@ -142,7 +143,7 @@ class BrowserGymEnv:
             answer, terminated = (action.text if action.verb == "answer" else INFEASIBLE), True
         return Step(
             self._observe(error), float(reward), bool(terminated), bool(truncated), str(action), error or None, answer,
-            {"task_info": info.get("task_info")},
+            {"task_info": well_formed(info.get("task_info"))},
         )  # fmt: skip
 
     async def final_state(self) -> dict[str, Any]:

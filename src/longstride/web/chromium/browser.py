@@ -340,8 +340,8 @@ class ChromiumBrowser:
         try:
             refused = await self.tab.look(self.reach.sites)
         except PageFailure as e:
-            if not self.lease.chromium.runs:
-                raise PageFailure("browser ended", str(e)) from e
+            if not await self.lease.chromium.answers():
+                raise PageFailure("browser ended", f"the browser does not answer: {e}") from e
             self._unread += 1
             unread.add(e.cause, site_of(self.tab.page.url))
             if self._unread >= PATIENCE:

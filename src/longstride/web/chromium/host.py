@@ -9,6 +9,7 @@ to it: the episodes that used it fail, and the next one finds a browser that run
 
 import asyncio
 import atexit
+import logging
 import threading
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FLAGS", "Host", "Lease", "find_chromium", "host"]
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 VIEWPORT: "ViewportSize" = {"width": 1280, "height": 720}
 IDLE = 8
@@ -90,6 +92,8 @@ class Host:
         with self._guard:
             if self._thread is None:
                 self._loop, self._starting = asyncio.new_event_loop(), asyncio.Lock()
+                # what Playwright raises for calls that nobody waits for any more
+                self._loop.set_exception_handler(lambda _, context: _log.debug("%s", context))
                 self._thread = threading.Thread(target=self._loop.run_forever, name="chromium", daemon=True)
                 self._thread.start()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))

@@ -28,7 +28,7 @@ STARTING = 30.0
 """Seconds that the browser has for starting."""
 CLOSING = 5.0
 """Seconds that a context, the browser or Playwright has for closing."""
-PROBE = 3.0
+PROBE = 5.0
 """Seconds in which a browser that works gives its version."""
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 DISABLED = """AimEnabled AvoidCorsURLLoaderRestartOnRedirect AvoidUnnecessaryBeforeUnloadCheckSync
@@ -75,14 +75,19 @@ def find_chromium() -> str:
 class Chromium:
     """A browser that runs. Made by `launch`."""
 
-    def __init__(self, playwright: "Playwright", browser: "Browser", gateway: Gateway, folder: str) -> None:
-        self.browser, self.gateway = browser, gateway
-        """The gateway is the proxy of what Chromium asks for by itself; it refuses all of it."""
+    browser: "Browser"
+    driver = 0
+    """Process id of Playwright's driver, on Linux."""
+
+    def __init__(self, playwright: "Playwright", gateway: Gateway, folder: str) -> None:
+        self.gateway = gateway
+        """The proxy of what Chromium asks for by itself; it refuses all of it."""
         self.ended = False
         self._playwright, self._folders = playwright, [folder]
         self._session: CDPSession | None = None
-        self._processes: list[int] = []
-        """Of the browser and of Playwright."""
+        self._began: dict[int, str] = {}
+        """When each process began, by its id: an id may be that of another process later."""
+        self._process = 0
 
     @classmethod
     async def launch(cls) -> "Chromium":
@@ -97,10 +102,10 @@ class Chromium:
 
         gateway, folder = Gateway(Reach()), tempfile.mkdtemp(prefix="longstride-chromium-")
         await gateway.open()
-        playwright = await async_playwright().start()
+        chromium = cls(await async_playwright().start(), gateway, folder)
         try:
             async with trouble("Chromium could not be started", STARTING):
-                browser = await playwright.chromium.launch(
+                chromium.browser = await chromium._playwright.chromium.launch(
                     executable_path=path,
                     args=FLAGS + CLOSED,
                     ignore_default_args=UNPROTECTED,
@@ -109,22 +114,21 @@ class Chromium:
                     env={**os.environ, "TMPDIR": folder},
                     timeout=1000 * STARTING,
                 )
-                chromium = cls(playwright, browser, gateway, folder)
-                await chromium._look_at_processes()
+                await chromium._find_processes()
         except BaseException:
-            await gateway.close()
-            await playwright.stop()
-            shutil.rmtree(folder, ignore_errors=True)
+            await chromium.end(at_once=True)
             raise
         return chromium
 
-    async def _look_at_processes(self) -> None:
+    async def _find_processes(self) -> None:
         self._session = await self.browser.new_browser_cdp_session()
         found = (await self._session.send("SystemInfo.getProcessInfo"))["processInfo"]
-        process = next(p["id"] for p in found if p["type"] == "browser")
-        self._processes = [process]
-        with suppress(OSError):  # Linux alone tells parents like this
-            self._processes.append(int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1]))
+        self._process = next(p["id"] for p in found if p["type"] == "browser")
+        parent, began = _parent_and_beginning(self._process)
+        self._began[self._process] = began
+        if parent not in (0, 1, os.getpid()):
+            self.driver = parent
+            self._began[parent] = _parent_and_beginning(parent)[1]
         command = (await self._session.send("SystemInfo.getInfo"))["commandLine"]
         self._folders += re.findall(r"--user-data-dir=(\S*playwright\S*)", command)
 
@@ -149,28 +153,35 @@ class Chromium:
         if self.ended:
             return
         self.ended = True
-        from playwright.async_api import Error
-
         if at_once:
-            self._kill(self._processes[0])
-        with suppress(TimeoutError, Error):
-            async with asyncio.timeout(CLOSING):
-                await self.browser.close()
-        self._kill(self._processes[0])
+            self._kill(self._process)
         try:
-            async with asyncio.timeout(CLOSING):
-                await self._playwright.stop()
-        except (TimeoutError, Error):
-            for process in self._processes[1:]:
-                self._kill(process)
-        await self.gateway.close()
-        for folder in self._folders:
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(Exception):  # one that is gone raises whatever it likes
+                async with asyncio.timeout(CLOSING):
+                    await self.browser.close()
+            self._kill(self._process)
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING):
+                    await self._playwright.stop()
+        finally:
+            self._kill(self.driver)
+            await self.gateway.close()
+            for folder in self._folders:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _kill(self, process: int) -> None:
-        """Kills a process, and its group where it leads one: nothing there is asked."""
+        """Kills one of the processes, with its group where it leads one, if it is there."""
         with suppress(ProcessLookupError):
-            if os.getpgid(process) == process:
-                os.killpg(process, signal.SIGKILL)
-            else:
-                os.kill(process, signal.SIGKILL)
+            if process and _parent_and_beginning(process)[1] == self._began[process]:
+                if os.getpgid(process) == process:
+                    os.killpg(process, signal.SIGKILL)
+                else:
+                    os.kill(process, signal.SIGKILL)
+
+
+def _parent_and_beginning(process: int) -> tuple[int, str]:
+    """The id of a process's parent, and when it began, from Linux's /proc; zero and nothing elsewhere."""
+    with suppress(OSError):
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[1]), fields[19]
+    return 0, ""

@@ -49,20 +49,20 @@ class Mute(World):
         return Scores(0.0, {})
 
 
-def source(world: World, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Verifiers:
+def source(world: type[World], monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Verifiers:
     monkeypatch.setattr(verifiers, "require", lambda *_: None)
-    monkeypatch.setattr(verifiers, "_open", lambda *_: world)
+    monkeypatch.setattr(verifiers, "_open", lambda *_: world())
     found = build(TaskSource, {"type": "verifiers", "id": "letters", "test_share": 0.3, **fields})
     assert isinstance(found, Verifiers)
     return found
 
 
 def test_prompts_are_goals_with_a_split_by_their_hash(monkeypatch) -> None:
-    letters = source(Letters(), monkeypatch)
+    letters = source(Letters, monkeypatch)
     held = {t.goal for t in letters.held_out(10)}
     seen = {t.goal for t in letters.sample(random.Random(0), 200)}
     assert held and seen and not held & seen and held | seen == set(Letters.prompts)
-    own = source(Letters(), monkeypatch, test_args={"split": "test"})
+    own = source(Letters, monkeypatch, test_args={"split": "test"})
     assert len(own.held_out(10)) == 10 and {t.split for t in own.held_out(10)} == {"test"}
 
 
@@ -71,7 +71,7 @@ def task_of(letters: Verifiers, letter: str = "") -> Task:
 
 
 def test_the_library_asks_and_the_policy_replies(monkeypatch) -> None:
-    letters = source(Letters(), monkeypatch)
+    letters = source(Letters, monkeypatch)
     task = task_of(letters)
     letter = task.goal[-1]
     first, (wrong, right), state = play(letters.env(), task, ["zzz", f"x{letter}"])
@@ -81,7 +81,7 @@ def test_the_library_asks_and_the_policy_replies(monkeypatch) -> None:
 
 
 def test_an_episode_that_a_limit_cut_is_scored_as_it_stands(monkeypatch) -> None:
-    letters = source(Letters(), monkeypatch)
+    letters = source(Letters, monkeypatch)
     task = task_of(letters)
     _, _, state = play(letters.env(), task, ["zzz"])
     assert state == {"reward": 0.25, "terms": {"length": 0.0, "words": 1}}
@@ -99,16 +99,16 @@ def test_an_episode_that_a_limit_cut_is_scored_as_it_stands(monkeypatch) -> None
     ],
 )
 def test_what_the_library_raises_fails_the_episode(monkeypatch, says: list[str], message: str) -> None:
-    letters = source(Letters(), monkeypatch)
+    letters = source(Letters, monkeypatch)
     with pytest.raises(EnvFailure, match=message):
         play(letters.env(), task_of(letters), says)
-    mute = source(Mute(), monkeypatch, test_share=0)
+    mute = source(Mute, monkeypatch, test_share=0)
     with pytest.raises(EnvFailure, match="ended before it asked anything"):
         play(mute.env(), mute.sample(random.Random(0), 1)[0], [])
 
 
 def test_an_episode_that_is_given_up_leaves_no_loop_behind(monkeypatch) -> None:
-    letters = source(Letters(), monkeypatch)
+    letters = source(Letters, monkeypatch)
 
     async def give_up() -> set[str]:
         env = VerifiersEnv(letters)
@@ -125,7 +125,7 @@ def test_an_episode_that_is_given_up_leaves_no_loop_behind(monkeypatch) -> None:
 
 def test_one_iteration_trains(tmp_path, monkeypatch) -> None:
     model = few_words(tmp_path / "model", "abc defg hij")
-    row = run(small(source(Letters(), monkeypatch), model, EnvironmentReward(), evaluation={"tasks": 2}), tmp_path)
+    row = run(small(source(Letters, monkeypatch), model, EnvironmentReward(), evaluation={"tasks": 2}), tmp_path)
     assert row["summary"]["failed"] == 0 and row["trained_tokens"] > 0
     assert row["summary"]["terms"].keys() == {"length", "words"}
 
@@ -159,9 +159,10 @@ def modules(monkeypatch) -> Path:
 @tasksets
 class TestTasksets:
     def test_a_task_is_its_prompt_and_scores_itself(self, modules) -> None:
-        words = Verifiers(id="sums-taskset", test_share=0.3, rows=20)
-        task = next(t for t in words.sample(random.Random(0), 50) if t.goal.endswith("2 + 3"))
-        assert task.goal == "Reply with a number.\n2 + 3" and len(words._tasks["train"]) + len(words._tasks["test"]) == 20
+        words = Verifiers(id="sums-taskset", test_share=0, rows=20)
+        task = next(t for t in words.sample(random.Random(0), 50) if t.goal.endswith("1 + 4"))
+        assert task.goal == "Reply with a number.\n1 + 4"
+        assert len(words.worlds[False].prompts) == 20
         first, (step,), state = play(words.env(), task, ["5"])
         assert first.goal == task.goal and step.terminated
         assert state == {"reward": 1.5, "terms": {"right": 1.0, "brief": 0.5}}
@@ -228,6 +229,6 @@ class TestRubrics:
 
     def test_one_iteration_trains(self, modules, tmp_path) -> None:
         model = few_words(tmp_path / "model", "2 4 8")
-        row = run(small(Verifiers(id="doubles_rubric", test_share=0), model, EnvironmentReward(), iterations=1,
-                        evaluation={"tasks": 0 + 1}), tmp_path)  # fmt: skip
+        tasks = Verifiers(id="doubles_rubric", test_share=0.5)
+        row = run(small(tasks, model, EnvironmentReward(), evaluation={"tasks": 1}), tmp_path)
         assert row["summary"]["failed"] == 0 and row["trained_tokens"] > 0

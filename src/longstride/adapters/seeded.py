@@ -50,9 +50,11 @@ class SeededTasks(TaskSource):
 
 
 class EnvironmentReward(Reward):
-    """The reward is the environment's own, turn by turn and for the whole episode. Whether the task was done is what the
-    environment says (Gymnasium's `info["success"]`, a game that was won); where it says nothing, whether it gave
-    enough."""
+    """The reward is the environment's own, turn by turn and for the whole episode.
+
+    Whether the task was done is what the environment says (Gymnasium's `info["success"]`, a game that was won); where
+    it says nothing, whether it gave enough.
+    """
 
     success_above: float = 0.0
     """What an episode has to earn more than, to count as a success, where the environment does not say."""

@@ -1,9 +1,9 @@
 """Environments of the verifiers library (github.com/PrimeIntellect-ai/verifiers), single-turn and multi-turn.
 
-Both of its interfaces are played: tasksets (`verifiers.v1`, all there is from 0.4 on), whose tasks score themselves, and
-environments with a rubric (`vf.load_environment`, up to 0.3). There the library calls the model; here the environment
-is called. So the library's own loop runs as a coroutine, and whenever it wants a reply it waits for the policy's next
-turn.
+Both of its interfaces are played: tasksets (`verifiers.v1`, all there is from 0.4 on), whose tasks score themselves,
+and environments with a rubric (`vf.load_environment`, up to 0.3). There the library calls the model; here the
+environment is called. So the library's own loop runs as a coroutine, and whenever it wants a reply it waits for the
+policy's next turn.
 
 What always holds: the reward is the library's own (the sum of its weighted rewards), given for the whole episode, with
 its parts as terms; an episode that a limit cut is told that nothing more will be said, and is scored as it stands; what
@@ -302,7 +302,7 @@ class Interaction:
         response = self._vf.Response(id=MODEL, created=0, model=MODEL, message=said, finish_reason="stop")
         _module("graph").prepare_turn(self.trace, self._messages).commit(response)
         self._messages = [*self._messages, said]
-        return self._vf.Segment(messages=[said], root_reply=reply)
+        return self._vf.Segment(messages=[said])
 
     async def _stopped(self) -> bool:
         """Whether one of the task's own conditions ends the conversation."""
@@ -394,7 +394,8 @@ def _policy(ask: Ask) -> Any:
             while (reply := await ask(said)) is not None and offered and MARK in reply:
                 call = parse(reply, offered)
                 if isinstance(call, Call):
-                    calls = [types.ToolCall(id=f"call_{self.seen}", name=call.tool, arguments=json.dumps(call.arguments))]
+                    arguments = json.dumps(call.arguments)
+                    calls = [types.ToolCall(id=f"call_{self.seen}", name=call.tool, arguments=arguments)]
                     break
                 said = f"error: {call}"
             if reply is None:

@@ -29,6 +29,7 @@ from longstride.envs.sites import KINDS, application
 from longstride.envs.sites.demonstrator import Demonstrator
 from longstride.envs.sites.env import WebEnv
 from longstride.envs.sites.tasks import EmbeddedWeb
+from longstride.web.chromium import tab
 from longstride.web.chromium.env import ChromiumEnv
 from longstride.web.chromium.host import host
 from longstride.web.chromium.reach import Reach
@@ -108,7 +109,8 @@ async def test_an_observation_says_what_only_a_real_browser_knows() -> None:
     assert seen[2] == "button done [1]\nwritten\nbutton more [2]\ninside"
 
 
-async def test_an_observation_waits_for_what_an_action_set_off() -> None:
+async def test_an_observation_waits_for_what_an_action_set_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tab, "FETCHES", 30.0)  # the machine may be busy
     page = """<button onclick="fetch('/late').then(r => r.text()).then(t => document.body.append(t))">get</button>
         <button onclick="let n = 0, f = () => { this.style.width = n++ + 'px'; n < 9 ? requestAnimationFrame(f) : this.after('grown') }; f()">grow</button>
         <button onclick="setTimeout(() => location.href = '/late', 0)">go</button>"""

@@ -1,6 +1,6 @@
 """Many episodes in Chromium, with a tab and then the whole browser crashing on the way: nothing is left behind.
 
-LONGSTRIDE_SOAK=500 makes it the long form (2 to 4 minutes); by default it is 120 episodes."""
+LONGSTRIDE_SOAK=500 makes it the long form (2 to 4 minutes); by default it is 32 episodes."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from longstride.bench.processes import memory, tree
 from longstride.core.errors import EnvFailure
 from longstride.web.chromium.host import host
 
-EPISODES = int(os.environ.get("LONGSTRIDE_SOAK", 120))
+EPISODES = int(os.environ.get("LONGSTRIDE_SOAK", 32))
 PAGE = "<h1>t</h1><input aria-label=a><button onclick=\"document.body.append('x'.repeat(99999))\">b</button>"
 
 

@@ -132,7 +132,7 @@ def test_every_claim_that_is_listed_loads() -> None:
 @pytest.mark.parametrize("load", [recipes.load, recipes.load_claim])
 def test_an_unknown_recipe_or_claim_is_refused_with_the_nearest_name(load: Any) -> None:
     with pytest.raises(ConfigError, match="did you mean 'tti'"):
-        load("tt1")
+        load("ttii")
 
 
 # train
@@ -170,7 +170,7 @@ def test_overrides_may_stand_before_and_behind_options(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("argv", "part"),
     [
-        (["tt1"], "did you mean 'tti'"),
+        (["ttii"], "did you mean 'tti'"),
         (["none.toml"], "cannot read none.toml"),
         ([], "which recipe?"),
         (["iterations=3"], "stands where a recipe belongs"),
@@ -306,7 +306,7 @@ def test_eval_prints_a_line_for_each_row_and_names_failures(capsys: pytest.Captu
 
 
 def test_a_claim_needs_a_known_name_or_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "did you mean 'tti'" in refused(capsys, "claim", "tt1")
+    assert "did you mean 'tti'" in refused(capsys, "claim", "ttii")
     assert "or --all" in refused(capsys, "claim")
     assert "or --all" in refused(capsys, "claim", "tti", "--all")
 

@@ -23,10 +23,16 @@ EXTRAS = {
     "reasoning-gym": ("reasoning-gym",),
     "judge-test": ("transformers",),
     "browsergym": ("browsergym-core", "browsergym-miniwob"),
+    "gymnasium": ("gymnasium",),
+    "textarena": ("textarena",),
+    "verifiers": ("verifiers",),
+    "openenv": ("websockets", "jsonschema"),
+    "mcp": ("jsonschema",),
+    "parquet": ("pyarrow",),
     "lora": ("peft",),
     "ray": ("ray",),
     "minari": ("minari", "h5py"),
-    "dev": ("pytest", "pytest-asyncio", "hypothesis", "ruff", "pyright"),
+    "dev": ("mcp", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""
 

@@ -112,6 +112,7 @@ class Chromium:
                     chromium_sandbox=not (hasattr(os, "geteuid") and os.geteuid() == 0),
                     proxy={"server": gateway.address, "bypass": "<-loopback>"},
                     env={**os.environ, "TMPDIR": folder},
+                    artifacts_dir=folder,
                     timeout=1000 * STARTING,
                 )
                 await chromium._find_processes()

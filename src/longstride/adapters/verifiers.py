@@ -24,15 +24,15 @@ from importlib.util import find_spec
 from inspect import Parameter, signature
 from typing import Any, Literal, NamedTuple
 
-from longstride.adapters.calls import Call, Tool, described, parse
-from longstride.adapters.foreign import bounded, guarded, number, raised, require, short
+from longstride.adapters.foreign import bounded, guarded, number, raised
 from longstride.adapters.seeded import REWARD, TERMS
-from longstride.core.errors import ConfigError, EnvFailure
+from longstride.core.errors import ConfigError, EnvFailure, require, short
 from longstride.core.numbers import Count, Share
 from longstride.core.seeds import derive
 from longstride.core.task import Task, split_of
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.envs.text import MARK
+from longstride.envs.tools import Call, Manual, Tool, parse
 
 Ask = Callable[[str], Awaitable[str | None]]
 """What was said since the last reply, to the next one; None where nothing more will be said."""
@@ -388,7 +388,7 @@ def _policy(ask: Ask) -> Any:
             offered = {tool.name: Tool(tool.name, tool.parameters, tool.description) for tool in tools or ()}
             said = _text(prompt[self.seen :])
             if offered and not self.seen:
-                said += f"\n{described([*offered.values()], f'{next(iter(offered))} {{...}}')}"
+                said += f"\n{Manual(tuple(offered.values()))}"
             self.seen = len(prompt) + 1  # the reply comes next
             calls = None
             while (reply := await ask(said)) is not None and offered and MARK in reply:

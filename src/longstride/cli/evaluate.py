@@ -136,8 +136,8 @@ def _rows(
     from longstride.run.evaluation import evaluate_baselines, evaluate_policy, load_run
 
     path = Path(target)
-    agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target)
-    start = load_policy(recipe.model) if target != recipe.model else None
+    agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target, recipe.chat)
+    start = load_policy(recipe.model, recipe.chat) if target != recipe.model else None
     results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
     if start is not None:
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))

@@ -5,6 +5,10 @@ What always holds: a `LongstrideError` is a user's mistake or a known trouble of
 turned into one: it keeps its traceback.
 """
 
+import importlib
+from types import ModuleType
+from typing import Any
+
 
 class LongstrideError(Exception):
     """Base of all errors that are shown to a person as one message."""
@@ -41,3 +45,21 @@ class JudgeFailure(LongstrideError):
 
 class EngineFailure(LongstrideError):
     """Infrastructure trouble inside an engine (a server that does not answer, a full cache)."""
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """A module of an optional package.
+
+    Raises:
+        MissingExtra: it is not installed; the message names the extra that brings it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        raise MissingExtra(f"{module} is needed here ({e}); install it: pip install 'longstride[{extra}]'") from e
+
+
+def short(value: Any, limit: int = 80) -> str:
+    """A value in one line, for a message."""
+    line = " ".join(repr(value).split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."

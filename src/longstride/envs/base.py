@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 from longstride.core.component import Component
 from longstride.core.numbers import Weight
 from longstride.core.task import Task
+from longstride.envs.tools import Manual, Tool
 
 HELD_ANSWER = "held_answer"
 """Key of `Step.info`: an answer that counts if the episode is cut before another one."""
@@ -31,6 +32,10 @@ class Observation:
     """Whose turn is next, in a world with several speakers; empty where there is one."""
     image: bytes | None = None
     """A PNG of the screen, where the environment was asked for one."""
+    manual: Manual | None = None
+    """In the first observation: what the world says of itself and of what can be done in it."""
+    tools: tuple[Tool, ...] = ()
+    """In the first observation: what the agent acts with, where it calls tools (`envs.acting`)."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 # make train   sets up, then trains a web agent with TTI
 # make test    sets up, then linters, types and tests
 # make claim   sets up, then checks the claim of TTI (hours)
+# make docs    sets up, then writes the documentation to site/
 # make setup   only sets up: .venv with pinned packages and the CPU build of torch; uv is used where it is there
 #
 # PYTHON=python3.12 names the interpreter. TORCH_BUILD=cu130 takes another build of torch, TORCH_INDEX=... another index for it.
@@ -12,7 +13,7 @@ TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup train test claim
+.PHONY: setup train test claim docs
 setup: $(READY)
 
 train: setup
@@ -21,9 +22,12 @@ train: setup
 claim: setup
 	$(BIN)/longstride claim tti
 
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
 test: setup
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests docs/generate.py
+	$(BIN)/ruff format --check src tests docs/generate.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -n 2 --dist loadfile
 

@@ -82,7 +82,7 @@ def test_every_command_takes_a_recipe_with_types_of_a_users_module(
 @pytest.mark.parametrize(
     ("kind", "part"),
     [
-        ("no_such_module:MyTasks", "cannot be imported (No module named 'no_such_module')"),
+        ("no_such_module:MyTasks", "cannot be imported as module:Class: No module named 'no_such_module'"),
         ("my_types:NoTasks", "has no attribute 'NoTasks'"),
         ("my_types:MyReward", "my_types:MyReward is no task_source; expected a subclass of TaskSource"),
         ("my_types:", "cannot be imported"),

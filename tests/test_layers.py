@@ -28,6 +28,7 @@ control web cluster adapters
 starts
 recipes
 report
+api
 bench
 cli
 """

@@ -27,6 +27,8 @@ LOCATIONS |= {
         "environment_reward": "longstride.adapters.seeded",
         "judged_reward": "longstride.web.judging.judged",
     },
+    "strategy": {"anytime": "longstride.strategies.anytime"},
+    "loss": {"dpo": "longstride.methods.preferences", "ipo": "longstride.methods.preferences"},
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {
         "number": "longstride.adapters.matching",

@@ -7,7 +7,7 @@ from typing import Any
 
 from longstride.cli.common import print_json, program
 from longstride.core.errors import ConfigError
-from longstride.recipes import catalogue, load_claim
+from longstride.recipes import catalogue
 
 FOLDER = Path("claims")
 
@@ -15,7 +15,9 @@ FOLDER = Path("claims")
 def add(commands: Any) -> None:
     """Adds the command."""
     parser = commands.add_parser("claim", help="check a paper's claim", description=__doc__, allow_abbrev=False)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a claim from `longstride list`")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a claim from `longstride list`, a file with a CLAIM, or module:CLAIM"
+    )
     parser.add_argument("--all", action="store_true", help="every claim")
     parser.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1 for each arm (default: the claim's own)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time (default: 1)")
@@ -30,7 +32,10 @@ def run(args: argparse.Namespace) -> int:
     if args.jobs < 1:
         raise ConfigError(f"--jobs is the number of runs at a time, at least 1; got {args.jobs}")
     names = [n for n, listed in catalogue().items() if listed.claim] if args.all else [args.name]
-    claims = [load_claim(name) for name in names]
+
+    from longstride.recipes.naming import find_claim
+
+    claims = [find_claim(name) for name in names]
 
     from rich.console import Console
 

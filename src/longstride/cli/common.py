@@ -22,21 +22,16 @@ def print_json(value: Any) -> None:
 
 
 def experiment_from(target: str) -> "Experiment":
-    """What a word on the command line means that is to be run: a name from `longstride list`, or a TOML file.
+    """What a word on the command line means that is to be run (`recipes.naming`).
 
     Raises:
-        ConfigError: there is none of that name, or the file is not a recipe.
+        ConfigError: there is none of that name, or what is there is no recipe.
     """
-    from longstride import recipes
-    from longstride.run.experiment import load_experiment
+    from longstride.recipes.naming import find_experiment
 
-    if target in recipes.catalogue():
-        return recipes.load(target)
-    if target.endswith(".toml") or Path(target).is_file():
-        return load_experiment(Path(target))
     if "=" in target:
         raise ConfigError(f"{target!r} stands where a recipe belongs; expected `train RECIPE key=value ...`")
-    return recipes.load(target)
+    return find_experiment(target)
 
 
 def run_recipe(run: Path) -> "Recipe":

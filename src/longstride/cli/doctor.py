@@ -32,7 +32,13 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "lora": ("peft",),
     "ray": ("ray",),
+    "pandas": ("pandas",),
+    "tensorboard": ("tensorboard",),
+    "wandb": ("wandb",),
+    "trackio": ("trackio",),
+    "mlflow": ("mlflow",),
     "minari": ("minari", "h5py"),
+    "docs": ("mkdocs-material", "mkdocstrings-python"),
     "dev": ("mcp", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""

@@ -101,7 +101,8 @@ def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
 
 
 def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
-    from longstride.strategies import Anytime, CheckAgain, Direct
+    from longstride.strategies import CheckAgain, Direct
+    from longstride.strategies.anytime import Anytime
 
     match args.strategy:
         case "check-again":

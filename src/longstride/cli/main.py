@@ -1,18 +1,42 @@
 """`longstride`: reads the command line, runs one command, and turns errors into one message.
 
 What always holds: a user's mistake or a known trouble ends with `error: ...` on stderr and exit code 2, never with a
-traceback; a bug keeps its traceback; Ctrl-C ends with 130. Nothing heavy is imported before a command runs.
+traceback, and so does an error in a file of the user's own, with its line; a bug keeps its traceback; Ctrl-C ends with
+130. Nothing heavy is imported before a command runs.
 """
 
 import argparse
 import errno
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from longstride import __version__
-from longstride.cli import bench, claim, doctor, evaluate, listing, make_base, replay, serve, train, view
-from longstride.core.errors import LongstrideError
+from longstride.cli import (
+    bench,
+    claim,
+    compare,
+    completion,
+    doctor,
+    evaluate,
+    export,
+    listing,
+    make_base,
+    replay,
+    serve,
+    train,
+    view,
+)
+from longstride.core.errors import LongstrideError, LongstrideWarning
+from longstride.core.modules import own_frames
+
+COMMANDS = (
+    listing, train, evaluate, claim, view, compare, replay, export, serve, bench, doctor, make_base, completion,
+)  # fmt: skip
+"""In the order in which `--help` shows them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     else:
         args.overrides += rest
     try:
-        return args.run(args)
+        with _warnings_as_lines():
+            return args.run(args)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `longstride list | head`
@@ -45,10 +70,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         if e.errno != errno.ENOSPC:
             raise
         return _fail(e, f"the disk is full: {e.filename or 'a file'} could not be written; make room and try again")
+    except Exception as e:
+        if not (frames := own_frames(e)):
+            raise
+        *calls, place = [f"{f.filename}, line {f.lineno}, in {f.name}" for f in frames]
+        return _fail(e, f"{place}: {type(e).__name__}: {e}", *(f"  called by {call}" for call in reversed(calls)))
 
 
-def _fail(error: Exception, message: str) -> int:
-    print(f"error: {message}", *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Within it each of our warnings is one line `warning: ...` on stderr; those of libraries stay as they are."""
+    show, shown = warnings.showwarning, set()
+
+    def line(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, LongstrideWarning):
+            show(message, category, *place, **more)
+        elif str(message) not in shown:
+            shown.add(str(message))
+            print(f"warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", LongstrideWarning)
+        warnings.showwarning = line
+        yield
+
+
+def _fail(error: Exception, message: str, *more: str) -> int:
+    print(f"error: {message}", *more, *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
     return 2
 
 
@@ -60,6 +108,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"longstride {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for command in (listing, train, evaluate, claim, view, replay, serve, bench, doctor, make_base):
+    for command in COMMANDS:
         command.add(commands)
     return parser

@@ -24,7 +24,12 @@ def add(commands: Any) -> None:
         epilog="example: longstride train tti iterations=5 budget.turns=24",
         allow_abbrev=False,
     )
-    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="a name from `longstride list`, or a TOML file")
+    parser.add_argument(
+        "recipe",
+        nargs="?",
+        metavar="RECIPE",
+        help="a name from `longstride list`, a file (.py, .toml), or module:RECIPE",
+    )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a field of the recipe")
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/RECIPE-N)")
     parser.add_argument("--resume", type=Path, metavar="DIR", help="go on with the run in DIR, with its own recipe")
@@ -33,6 +38,10 @@ def add(commands: Any) -> None:
         metavar="ray|FILE",
         help="spread the run over a Ray cluster: `ray` for one on this machine, or a TOML file of ClusterConfig",
     )
+    parser.add_argument(
+        "--track", action="append", default=[], metavar="TRACKER",
+        help="pass the numbers on to tensorboard, wandb, trackio or mlflow too; may be given more than once",
+    )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="print the resolved recipe as TOML and stop")
     parser.add_argument("--seed", type=int, metavar="N", help="short for seed=N")
     parser.set_defaults(run=run)
@@ -50,13 +59,14 @@ def run(args: argparse.Namespace) -> int:
 
     from longstride.report.html import write_report
     from longstride.report.live import Live
+    from longstride.report.trackers import Tracked
     from longstride.run.recipe import Recipe
 
     placement = _placement(args.cluster)
     print(f"run folder: {folder}", flush=True)
     try:
-        with Live(recipe.name, recipe.iterations) as live:
-            recipe.train(folder, live, resume=args.resume is not None, placement=placement)
+        with Live(recipe.name, recipe.iterations) as live, Tracked(args.track, recipe, folder, live) as listener:
+            recipe.train(folder, listener, resume=args.resume is not None, placement=placement)
         report = write_report(folder)
     except KeyboardInterrupt:
         print(
@@ -69,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
             e.add_note(
                 f"{folder} keeps all finished iterations; with room on the disk go on with:\n  {resume_command(folder)}"
             )
+        elif (folder / "metrics.jsonl").exists():
+            e.add_note(f"report: {write_report(folder)}")
         raise
     print(f"report: {report}")
     if isinstance(recipe, Recipe):
@@ -90,7 +102,7 @@ def _experiment(args: argparse.Namespace) -> "Experiment":
         base = load_run_experiment(args.resume)
     elif args.recipe is None:
         raise ConfigError(
-            "which recipe? Give a name from `longstride list` or a TOML file, such as `longstride train tti`"
+            "which recipe? Give a name from `longstride list`, a file or module:RECIPE, such as `longstride train tti`"
         )
     else:
         base = experiment_from(args.recipe)

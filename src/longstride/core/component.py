@@ -9,23 +9,26 @@ stands in a recipe file or in a user's own module: reading it imports that modul
 imported by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
 """
 
-import difflib
 import importlib
 import re
+import sys
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from inspect import isabstract
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from types import UnionType
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, unknown
 from longstride.core.locations import LOCATIONS
 
 C = TypeVar("C", bound="Component")
 T = TypeVar("T")
 OWN, RECIPES = "longstride.", "longstride.recipes."
+SCRIPTS = ("__main__", "__mp_main__")
+"""What Python calls the file that a process was started with, and its copy in a process that `multiprocessing` made."""
 
 
 class Component(BaseModel):
@@ -46,8 +49,9 @@ class Component(BaseModel):
     @classmethod
     def reference(cls) -> str:
         """What `type` says in a TOML file (see the module's docstring)."""
-        brought = cls.__module__.startswith(OWN) and not cls.__module__.startswith(RECIPES)
-        return cls.type_name() if brought else f"{cls.__module__}:{cls.__qualname__}"
+        module = module_name(cls)
+        brought = module.startswith(OWN) and not module.startswith(RECIPES)
+        return cls.type_name() if brought else f"{module}:{cls.__qualname__}"
 
     @classmethod
     def members(cls) -> dict[str, "type[Component]"]:
@@ -83,15 +87,30 @@ class Component(BaseModel):
     def _replaced(self, changes: Mapping[str, Any], where: str) -> Self:
         cls, values = type(self), {name: getattr(self, name) for name in type(self).model_fields}
         for name, value in changes.items():
-            place = f"{where}.{name}"
-            if name not in values:
-                raise ConfigError(f"{place}: {unknown('key', name, values)}")
+            place = _join(where, name)
+            _check_key(cls, name, place)
             old = values[name]
             if isinstance(value, Mapping) and isinstance(old, Component):
                 values[name] = old._replaced(value, place) if "type" not in value else _retyped(old, value, place)
             else:
                 values[name] = _build_field(cls.model_fields[name].annotation, value, place)
         return typing.cast(Self, _validated(cls, values, where))
+
+
+def module_name(cls: type) -> str:
+    """The name under which the module of a class is imported: that of its file where it is the running script, which
+    from now on can be imported under this name and is not run again for it. A notebook has no other name."""
+    if cls.__module__ not in SCRIPTS:
+        return cls.__module__
+    script = sys.modules[cls.__module__]
+    if script.__spec__ is not None:
+        name = script.__spec__.name
+    elif script.__file__ is not None:
+        name = Path(script.__file__).stem
+    else:
+        return cls.__module__
+    sys.modules.setdefault(name, script)
+    return name
 
 
 def _retyped(old: Component, data: Mapping[str, Any], where: str) -> Component:
@@ -113,14 +132,6 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, PurePath) else value
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """`unknown WHAT 'nmae'; did you mean 'name'? Known: ...`: the sentence for every mistyped name."""
-    known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown {what} {name!r}; {hint}Known: {', '.join(known)}"
-
-
 def build(cls: type[C], data: Mapping[str, Any], where: str = "") -> C:
     """Builds a component of class `cls`, or of the member of its family that `data["type"]` names, from plain data.
 
@@ -136,18 +147,29 @@ def build(cls: type[C], data: Mapping[str, Any], where: str = "") -> C:
     member = member_of(cls, data.pop("type", None), where)
     values = {}
     for key, value in data.items():
-        place = f"{where}.{key}" if where else key
-        if key not in member.model_fields:
-            raise ConfigError(f"{place}: {unknown('key', key, member.model_fields)}")
+        place = _join(where, key)
+        _check_key(member, key, place)
         values[key] = _build_field(member.model_fields[key].annotation, value, place)
-    return typing.cast(C, _validated(member, values, where or member.type_name()))
+    return typing.cast(C, _validated(member, values, where))
+
+
+def _join(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
+def _check_key(cls: type[Component], key: str, place: str) -> None:
+    """Refuses a key that a component has not."""
+    if key not in cls.model_fields:
+        from longstride.core.hints import unknown_key
+
+        raise ConfigError(f"{place}: {unknown_key(cls, key, place.removesuffix(key), component_in)}")
 
 
 def _validated(cls: type[Component], values: Mapping[str, Any], where: str) -> Component:
     try:
         return cls(**values)
     except ValidationError as e:
-        raise ConfigError("\n".join(_explain(err, where) for err in e.errors())) from None
+        raise ConfigError("\n".join(dict.fromkeys(_explain(err, cls, where) for err in e.errors()))) from None
 
 
 def find(registry: Mapping[str, T], kind: str, name: str) -> T | None:
@@ -184,15 +206,15 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
 
 def _imported(family: type[C], name: str, place: str) -> type[C]:
     """The class that `module:Class` names."""
+    from longstride.core.modules import import_module
+
     module, _, qualified = name.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = import_module(module)
         for part in qualified.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as e:
-        raise ConfigError(
-            f"{place}: type {name!r} cannot be imported ({e}); expected module:Class, with the module on Python's path"
-        ) from e
+    except (ConfigError, AttributeError) as e:
+        raise ConfigError(f"{place}: type {name!r} cannot be imported as module:Class: {e}") from e
     if not (isinstance(found, type) and issubclass(found, family)):
         raise ConfigError(f"{place}: {name} is no {family.type_name()}; expected a subclass of {family.__name__}")
     return found
@@ -201,7 +223,7 @@ def _imported(family: type[C], name: str, place: str) -> type[C]:
 def _build_field(annotation: Any, value: Any, place: str) -> Any:
     """A field's value, with components built where data stands for them; a field that is a table has one for each
     key."""
-    part = _component_in(annotation)
+    part = component_in(annotation)
     if part is None:
         return value
     if typing.get_origin(annotation) in (dict, Mapping) and isinstance(value, Mapping):
@@ -217,19 +239,30 @@ def _build_inside(part: type[Component], value: Any, place: str) -> Any:
     return value
 
 
-def _component_in(annotation: Any) -> type[Component] | None:
+def component_in(annotation: Any) -> type[Component] | None:
     """The component class inside an annotation such as `X`, `X | None` or `tuple[X, ...]`."""
     if isinstance(annotation, type) and issubclass(annotation, Component):
         return annotation
-    return next((c for a in typing.get_args(annotation) if (c := _component_in(a))), None)
+    return next((c for a in typing.get_args(annotation) if (c := component_in(a))), None)
 
 
-def _explain(err: Any, where: str) -> str:
-    place = ".".join([where, *map(str, err["loc"])])
+def _explain(err: Any, cls: type[Component], where: str) -> str:
     message = err["msg"].removeprefix("Value error, ")
-    # a rule about several fields has the whole object as its input, which says nothing to a reader
-    complete = err["type"] == "missing" or not err["loc"]
-    return f"{place}: {message}" if complete else f"{place}: {message} (got {_brief(err['input'])})"
+    if not err["loc"]:  # a rule about several fields has the whole object as its input, which says nothing to a reader
+        return f"{where or cls.type_name()}: {message}"
+    name, value = err["loc"][0], err["input"]
+    annotation = cls.model_fields[name].annotation if name in cls.model_fields else None
+    inside = err["loc"][1:]
+    if typing.get_origin(annotation) in (typing.Union, UnionType):
+        inside = ()  # the rest names the alternative that did not fit, not a place
+    place, part = _join(where, ".".join(map(str, (name, *inside)))), component_in(annotation)
+    if err["type"] == "missing":
+        return f"{place}: {message}"
+    if err["type"] == "model_type" and part is not None:
+        from longstride.core.hints import setting
+
+        return f"{place}: expected a table, for {part.__name__} (got {_brief(value)}){setting(part, place, value)}"
+    return f"{place}: {message} (got {_brief(value)})"
 
 
 def _brief(value: Any) -> str:

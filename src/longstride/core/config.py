@@ -4,7 +4,7 @@ What always holds: reading what `dump_toml` made of a component gives an equal o
 the text itself is broken, the line; an unknown key is refused with the nearest one. Building is `core.component.build`.
 
 An override is `key=value`: the key is dotted; the value is read as TOML (`3e-4`, `[1, 2]`, `{type = "fixed"}`) and as
-plain text where it is none (`horizon.type=fixed`). A list or table replaces the old one whole. A new `type` keeps the
+plain text where it is none (`loss.type=ppo`). A list or table replaces the old one whole. A new `type` keeps the
 fields that the old and the new type share and drops the others. Without a value (`learner.lora=`) a field gets its
 default.
 """

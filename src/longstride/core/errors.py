@@ -5,7 +5,9 @@ What always holds: a `LongstrideError` is a user's mistake or a known trouble of
 turned into one: it keeps its traceback.
 """
 
+import difflib
 import importlib
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -34,6 +36,11 @@ class MissingExtra(LongstrideError):
     """An optional package is needed and not installed; the message names the command that installs it."""
 
 
+class OwnCodeError(LongstrideError):
+    """A part of the user's own that does not keep to its interface: it returned what it must not. What such a part
+    raises is passed on as it is."""
+
+
 class EnvFailure(LongstrideError):
     """Infrastructure trouble inside an environment. It makes a trajectory *failed*: never a reward, never a sample."""
 
@@ -45,6 +52,25 @@ class JudgeFailure(LongstrideError):
 
 class EngineFailure(LongstrideError):
     """Infrastructure trouble inside an engine (a server that does not answer, a full cache)."""
+
+
+class LongstrideWarning(UserWarning):
+    """Something that is probably not meant and does not stop a run; the command line prints it as one line."""
+
+
+def unknown(what: str, name: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> str:
+    """`unknown WHAT 'nmae'; did you mean 'name'? Known: ...`: the sentence for every mistyped name.
+
+    Args:
+        what: kind of thing that is named.
+        name: what came.
+        known: names that would do.
+        elsewhere: names of another place that may be meant.
+    """
+    known = sorted(known)
+    near = [*elsewhere, *difflib.get_close_matches(name, known, n=1, cutoff=0.5)][:3]
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return f"unknown {what} {name!r}; {hint}Known: {', '.join(known)}"
 
 
 def require(module: str, extra: str) -> ModuleType:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from longstride.core.component import Component
+from longstride.core.errors import TaskError
 from longstride.core.numbers import Weight
 from longstride.core.task import Task
 from longstride.envs.tools import Manual, Tool
@@ -105,12 +106,21 @@ class TaskSource(Component):
     """Family: where tasks come from, and the world they are done in."""
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:
-        """`n` training tasks, drawn with replacement."""
-        raise TypeError(f"{type(self).__name__} has no training tasks")
+        """`n` training tasks, drawn with replacement.
+
+        Raises:
+            TaskError: there are none.
+        """
+        raise TaskError(f"{type(self).__name__} has no training tasks: it lacks `sample`")
 
     def held_out(self, n: int) -> list[Task]:
-        """The first `n` of a fixed stream of evaluation tasks, disjoint from training in template, site and names."""
-        raise TypeError(f"{type(self).__name__} has no held-out tasks")
+        """The first `n` of a fixed stream of evaluation tasks, disjoint from training in template, site and names:
+        all of them where there are fewer.
+
+        Raises:
+            TaskError: there are none.
+        """
+        raise TaskError(f"{type(self).__name__} has no held-out tasks: it lacks `held_out`")
 
     @property
     def at_once(self) -> int:

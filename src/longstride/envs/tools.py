@@ -17,8 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from longstride.core.component import unknown
-from longstride.core.errors import EnvFailure, require, short
+from longstride.core.errors import EnvFailure, require, short, unknown
 from longstride.envs.text import MARK, said
 
 MAX_ARGUMENTS = 20_000

@@ -8,6 +8,7 @@ and checkpoints take. Neither peft nor torch is imported before an adapter is ma
 import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -17,6 +18,10 @@ from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+TUNER, NAME = "_longstride_tuner", "default"
+"""Where an adapted model keeps the object that put the adapters in, and what peft calls them."""
 
 
 class LoRA(Component):
@@ -40,7 +45,8 @@ def adapt(model: "nn.Module", lora: LoRA) -> None:
         ConfigError: peft is not installed, or the targets are no layers of the model.
     """
     try:
-        from peft import LoraConfig, inject_adapter_in_model
+        from peft import LoraConfig
+        from peft.tuners.lora import LoraModel
     except ImportError as e:
         raise ConfigError("learner.lora needs peft: pip install 'longstride[lora]'") from e
     import torch
@@ -50,22 +56,30 @@ def adapt(model: "nn.Module", lora: LoRA) -> None:
     with torch.random.fork_rng():  # peft draws from the global generator
         torch.manual_seed(lora.seed)
         try:
-            inject_adapter_in_model(config, model)
+            # among what belongs to the model and is no part of it: no parameter gets a second name, and copies have it
+            model.__dict__[TUNER] = LoraModel(model, config, NAME)
         except ValueError as e:
             raise ConfigError(f"learner.lora.targets {lora.targets!r} do not fit the model: {e}") from e
 
 
 def merged(model: "nn.Module") -> "nn.Module":
     """A copy of an adapted model in which W + (alpha / rank) B A stands in the place of W, without adapters."""
-    from peft.tuners.tuners_utils import BaseTunerLayer
-
     plain = copy.deepcopy(model)
-    for path, module in list(plain.named_modules()):
-        if isinstance(module, BaseTunerLayer):
-            module.merge()
-            parent, _, name = path.rpartition(".")
-            setattr(plain.get_submodule(parent), name, module.get_base_layer())
-    return plain.requires_grad_(True)
+    return plain.__dict__.pop(TUNER).merge_and_unload().requires_grad_(True)
+
+
+def save_adapters(model: "nn.Module", folder: Path, base: str) -> None:
+    """Saves the adapters alone, as `peft.PeftModel.from_pretrained` loads them onto the model called `base`."""
+    from peft.utils import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    config = copy.deepcopy(model.__dict__[TUNER].peft_config[NAME])
+    config.base_model_name_or_path, config.inference_mode, config.task_type = base, True, "CAUSAL_LM"
+    config.save_pretrained(folder)
+    found = get_peft_model_state_dict(model, model.state_dict(), NAME)
+    tensors = {f"base_model.model.{name}": tensor.detach().contiguous() for name, tensor in found.items()}
+    save_file(tensors, folder / "adapter_model.safetensors", {"format": "pt"})
 
 
 @contextmanager

@@ -7,6 +7,7 @@ a system prompt, a goal, a page or a tool never becomes a special token, whateve
 """
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,9 +17,11 @@ from jinja2 import TemplateError
 from pydantic import AfterValidator
 
 from longstride.core.component import Component
-from longstride.core.errors import ModelError
+from longstride.core.errors import LongstrideWarning, ModelError
 from longstride.models.thoughts import THINK, THOUGHT_END
 
+NAMED_WORDS = 20
+"""Words that the vocabulary lacks and that are named, about."""
 CACHED_PIECES = 4096
 """Encoded observations kept: many episodes see the same page."""
 CACHED_TOOLS = 64
@@ -82,6 +85,7 @@ class ChatFormat:
             )
         self._tokenizer, self._config, self._tools = tokenizer, config or ChatConfig(), list(tools)
         self._names = [tool["function"]["name"] for tool in tools]
+        self._unknown_words: set[str] = set()
         special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
         self._refuse_markup(special)
         before, system, first, later, newest, after_agent = self._cut()
@@ -141,7 +145,10 @@ class ChatFormat:
 
     def encode(self, text: str) -> list[int]:
         """The ids of plain text: nothing in it becomes a special token."""
-        return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
+        ids = self._plain(text)
+        if self._tokenizer.unk_token_id in ids:
+            self._warn_of_unknown_words(text)
+        return ids
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of a turn's ids, without special tokens; a thought that the template began has its tag."""
@@ -169,6 +176,9 @@ class ChatFormat:
     def _encode_observation(self, text: str, first: bool, past: bool) -> tuple[int, ...]:
         opening = self._openings[first, past]
         return (*(() if first else self._next), *self.encode("\n" + text if first else text), *opening)
+
+    def _plain(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
 
     def _markup(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=False)
@@ -256,8 +266,26 @@ class ChatFormat:
                         f"the tool {tool['function']['name']!r} spells the special token {token!r}; leave the tool out"
                     )
 
+    def _warn_of_unknown_words(self, text: str) -> None:
+        """Warns of each word once that the vocabulary lacks: the policy sees no difference between such words."""
+        unknown = self._tokenizer.unk_token_id
+        split = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True)
+        places = [span for i, span in zip(split["input_ids"], split["offset_mapping"], strict=True) if i == unknown]
+        words = dict.fromkeys(text[begin:end] for begin, end in places)
+        new = [word for word in words if word not in self._unknown_words]
+        if not new or len(self._unknown_words) >= NAMED_WORDS:
+            return
+        self._unknown_words.update(new)
+        named = ", ".join(map(repr, new[:NAMED_WORDS])) + " and others" * (len(new) > NAMED_WORDS)
+        warnings.warn(
+            f"the model's vocabulary lacks {named}: the policy sees them all as {self._tokenizer.unk_token}; use words "
+            "that it knows, or another model",
+            LongstrideWarning,
+            stacklevel=2,
+        )
+
     def _refuse_injection(self, used: set[int]) -> None:
         for i in used:
             text = self._tokenizer.convert_ids_to_tokens(i)
-            if i in self.encode(text):
+            if i in self._plain(text):
                 raise ModelError(f"the tokenizer turns plain text {text!r} into a special token; use its fast version")

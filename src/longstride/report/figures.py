@@ -5,8 +5,9 @@ text (escaping is the page's work). A figure is a dict: `kind` "lines" (`axes`, 
 axis), `y`, `lo`, `hi`, and horizontal `rules`) or "bars" (`categories`, `series` of `values`).
 """
 
+import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from longstride.report.rows import (
@@ -60,14 +61,8 @@ def _measured(record: Record) -> list[Figure | None]:
 
 def _learning(record: Record) -> Figure | None:
     """Held-out and training success against what was spent, over the policies that need no training."""
-    reads: list[tuple[str, Read]] = [
-        ("environment steps", _get("total_env_steps")), ("episodes", _get("total_episodes")),
-        ("minutes", lambda r: None if (s := number(r, "seconds")) is None else s / 60), ("iteration", _iteration),
-    ]  # fmt: skip
     held_out, train = record.learning, record.train
-    rows = (*held_out, *train)
-    axes = [(name, read) for name, read in reads if any(read(r) for r in rows)]  # an axis of zeros shows nothing
-    axes = axes or [(name, read) for name, read in reads if any(read(r) is not None for r in rows)]
+    axes = _axes((*held_out, *train))
     rules = [{"name": "warm start", "y": y} for r in record.curve("warm_start")[-1:] if (y := _success(r)) is not None]
     for policy in BASELINES:
         rules += [{"name": policy.replace("_", " "), "y": y} for r in record.curve(policy)[-1:]
@@ -81,6 +76,33 @@ def _learning(record: Record) -> Figure | None:
         "Success", "Held-out tasks with their 95% interval, training episodes as they came, and what policies without "
         "training reach.", "success", series, axes=[name for name, _ in axes], rules=rules, share=True, wide=True,
     )  # fmt: skip
+
+
+def _axes(rows: Sequence[Row]) -> list[tuple[str, Read]]:
+    """What success may be seen against: of what was spent, whatever these rows have."""
+    reads: list[tuple[str, Read]] = [
+        ("environment steps", _get("total_env_steps")), ("episodes", _get("total_episodes")),
+        ("minutes", lambda r: None if (s := number(r, "seconds")) is None else s / 60), ("iteration", _iteration),
+    ]  # fmt: skip
+    axes = [(name, read) for name, read in reads if any(read(r) for r in rows)]  # an axis of zeros shows nothing
+    return axes or [(name, read) for name, read in reads if any(read(r) is not None for r in rows)]
+
+
+def comparison(records: Mapping[str, Record]) -> list[Figure]:
+    """Held-out success and length of several runs, by name, against what was spent."""
+    axes = _axes([row for record in records.values() for row in (*record.learning, *record.train)])
+    along, out = [read for _, read in axes], []
+    for title, key, caption, band in (
+        ("Success", "success", "Held-out tasks, with their 95% interval.", interval),
+        ("Length", "length", "Mean environment steps on held-out tasks.", None),
+    ):
+        series = [
+            _series(name, record.learning, along, _measure(key), hue, mark=mark, band=band)
+            for (name, record), (hue, mark) in zip(records.items(), itertools.cycle(HUES), strict=False)
+        ]
+        names = [name for name, _ in axes]
+        out.append(_lines(title, caption, key, series, axes=names, share=key == "success", wide=True))
+    return [figure for figure in out if figure]
 
 
 def _lengths(record: Record) -> Figure | None:

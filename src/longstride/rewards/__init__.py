@@ -1,6 +1,6 @@
 """Rewards: evaluators with evidence. No torch."""
 
 from longstride.rewards.evaluators import Verdict, judge
-from longstride.rewards.task_reward import Reward, TaskReward, judged, unjudged
+from longstride.rewards.task_reward import EvaluatorFirst, Reward, TaskReward, judged, unjudged
 
-__all__ = ["Reward", "TaskReward", "Verdict", "judge", "judged", "unjudged"]
+__all__ = ["EvaluatorFirst", "Reward", "TaskReward", "Verdict", "judge", "judged", "unjudged"]

@@ -74,6 +74,22 @@ class TaskReward(Reward):
         return Verdict(reward, reward > 0, evidence=verdict.evidence | {"true_reward": verdict.reward})
 
 
+class EvaluatorFirst(Reward):
+    """The task's own evaluator, exact, and another reward for tasks without one."""
+
+    otherwise: Reward
+    """Scores what no evaluator judges."""
+
+    def needs_state(self, trajectory: Trajectory) -> bool:
+        return self._for(trajectory).needs_state(trajectory)
+
+    def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict | Awaitable[Verdict]:
+        return self._for(trajectory)(trajectory, state, seed)
+
+    def _for(self, trajectory: Trajectory) -> Reward:
+        return TaskReward() if trajectory.task.evaluator else self.otherwise
+
+
 def judged(trajectory: Trajectory) -> bool:
     """Whether there is something to judge: an evaluator, and an end that the task or an answer brought about."""
     return bool(trajectory.task.evaluator) and (trajectory.stop.terminated or trajectory.answer is not None)

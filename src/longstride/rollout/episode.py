@@ -24,7 +24,6 @@ and by an `EnvFailure`, `EngineFailure`, `JudgeFailure` or a turn past its deadl
 import itertools
 import logging
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -37,6 +36,7 @@ from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.tools import Tool
 from longstride.models.thoughts import spoken
 from longstride.rewards import Reward, Verdict
+from longstride.rollout.interface import ask, ask_reward
 
 _log = logging.getLogger(__name__)
 _serials = itertools.count()
@@ -159,7 +159,7 @@ class Episode:
         """Resets the environment, and plays again what the plan takes over from an earlier episode."""
         self._began = time.monotonic()
         try:
-            first = await self.env.reset(self.plan.task, self.plan.seed)
+            first = await ask(Observation, self.env.reset, self.plan.task, self.plan.seed)
             goal = first.goal or self.goal
             manual = str(first.manual) if first.manual is not None and first.manual.needed else ""
             if not goal.endswith(manual):  # it does where the task is that of an earlier episode
@@ -185,7 +185,7 @@ class Episode:
                 await self._end(StopReason.MARK, None, reward)
                 return
             began = time.monotonic()
-            step = await self.env.step(spoken(generation.text))
+            step = await ask(Step, self.env.step, spoken(generation.text))
             if self.ended:  # the pool has given it up meanwhile
                 return
             self._record(generation, step, time.monotonic() - began)
@@ -251,10 +251,8 @@ class Episode:
     async def _end(self, stop: StopReason, answer: str | None, reward: Reward) -> None:
         trajectory, plan = self.trajectory, self.plan
         trajectory.stop, trajectory.answer = stop, self._held_answer if stop.truncated else answer
-        state = await self.env.final_state() if reward.needs_state(trajectory) else {}
-        verdict = reward(trajectory, state, derive(plan.seed, "reward", plan.ordinal))
-        if isinstance(verdict, Awaitable):
-            verdict = await verdict
+        state = await ask(dict, self.env.final_state) if reward.needs_state(trajectory) else {}
+        verdict = await ask_reward(reward, trajectory, state, derive(plan.seed, "reward", plan.ordinal))
         if self.ended:
             return
         set_verdict(trajectory, verdict)

@@ -101,7 +101,7 @@ def evaluate_player(
     """Plays each task `evaluation.samples` times under the recipe's test budget; `strategy` wraps the environments, and
     says what is played besides. The first sample of a task does not depend on how many there are.
 
-    What counts is the recipe's `evaluation.reward`, whatever is trained on.
+    What counts is `Recipe.test_reward`.
     """
     strategy = strategy or Direct()
     budgets = {d: strategy.budget(recipe.test_budget.at(1, d)) for d in DIFFICULTIES}
@@ -112,7 +112,7 @@ def evaluate_player(
     ]
     actions = "text" if isinstance(player, ScriptedPlayer) else recipe.actions
     make_env = lambda: acting(strategy.wrap(recipe.tasks.env()), actions)  # noqa: E731
-    pool = Pool(player, make_env, recipe.evaluation.reward, recipe.tasks.at_once, recipe.pool)
+    pool = Pool(player, make_env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
     episodes = _play(
         strategy.run(plans, player),
         lambda stage: parallel.unscatter(pool.run(parallel.scatter(stage), progress)),

@@ -1,8 +1,9 @@
 """Experiments: whatever `longstride train` runs in a run folder, and how one is read from TOML or from such a folder.
 No torch.
 
-What always holds: reading a file imports the module of the type that it names and no other; a file without `type` is a
-`recipe`, as all were that were written before there were several.
+What always holds: reading a file imports the modules of the types that it names and no others; a file without `type` is
+a `recipe`, as all were that were written before there were several; the modules of the user's own that a run was made
+with are found again where they were, or the message says which is missing, and a warning which has changed.
 """
 
 import json
@@ -10,6 +11,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longstride import __version__
 from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
 from longstride.core.errors import RunError
@@ -81,15 +83,26 @@ def load_run_experiment(folder: Path) -> Experiment:
     """The experiment of a run folder.
 
     Raises:
-        RunError: not a run folder, or one of another format.
+        RunError: not a run folder, one of another format, or a module of the user's own is gone.
         ConfigError: its file was damaged, or names what cannot be imported any more.
     """
-    check_run_folder(folder)
+    if modules := check_run_folder(folder).get("modules"):
+        from longstride.core.modules import find_again
+
+        find_again(modules, folder)
     return load_experiment(folder / RUN_FILE)
 
 
-def check_run_folder(folder: Path) -> None:
-    """Refuses what is no run folder, and one that this version cannot read.
+def format_of(experiment: Experiment) -> dict[str, Any]:
+    """What `format.json` says of a run that begins now."""
+    from longstride.core.modules import own_modules
+
+    modules = own_modules(experiment.as_data())
+    return {"format": FORMAT, "longstride": __version__} | ({"modules": modules} if modules else {})
+
+
+def check_run_folder(folder: Path) -> dict[str, Any]:
+    """What `format.json` of a run folder says; refuses what is no run folder, and one that this version cannot read.
 
     Raises:
         RunError: it has no experiment, or is older or newer; the message says what to do.
@@ -100,7 +113,8 @@ def check_run_folder(folder: Path) -> None:
         )
     path = folder / FORMAT_FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["format"] if path.exists() else 1
+        said = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"format": 1}
+        found = said["format"]
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunError(f'{path} cannot be read: {e}; expected {{"format": {FORMAT}}}') from e
     if found != FORMAT:
@@ -108,3 +122,4 @@ def check_run_folder(folder: Path) -> None:
             f"{folder} has run format {found}, and this version reads format {FORMAT}; train it anew, or open it with "
             "the version that wrote it"
         )
+    return said

@@ -8,15 +8,15 @@ processes train, the first one writes, and the others read the checkpoint that t
 
 import errno
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
-from longstride import __version__
 from longstride.core.config import dump_toml
 from longstride.core.errors import LongstrideError, RunError
 from longstride.core.trajectory import EpisodeRecord, Trajectory
@@ -24,12 +24,14 @@ from longstride.learner import parallel
 from longstride.rollout.store import TrajectoryStore
 from longstride.run.checkpoint import latest_checkpoint, save_checkpoint, write_atomically
 from longstride.run.evaluation import Result
-from longstride.run.experiment import FORMAT, FORMAT_FILE, RUN_FILE, Experiment, load_run_experiment
+from longstride.run.experiment import FORMAT_FILE, RUN_FILE, Experiment, format_of, load_run_experiment
 from longstride.run.imitation import TRAJECTORIES
 from longstride.run.recipe import Recipe
 
 SHOWN = 40
 """Evaluation episodes that are kept in `episodes/`, the same tasks before and after."""
+OURS = (FORMAT_FILE, RUN_FILE, "metrics.jsonl", TRAJECTORIES, "trajectories.index", "episodes", "checkpoints")
+"""What a run writes before its first row."""
 N = TypeVar("N", int, float)
 
 
@@ -150,6 +152,20 @@ class RunFiles:
             numbers = numbers | {"iteration": self.iteration, "rows": self.rows, "seconds": self.seconds}
             save_checkpoint(self.folder, self.iteration, write, tensors, numbers, pending)
         self.saved = f"iteration {self.iteration}"
+
+    @contextmanager
+    def undone_before_the_start(self) -> Iterator[None]:
+        """Takes the folder's files away again where a run fails before it has measured anything: nobody needs a run
+        that could not begin. An interrupt leaves them."""
+        try:
+            yield
+        except Exception:
+            if self.leads and self.rows == 0:
+                for path in map(self.folder.joinpath, OURS):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+                with suppress(OSError):  # somebody else's files are in it
+                    self.folder.rmdir()
+            raise
 
     @contextmanager
     def explains_full_disk(self) -> Iterator[None]:
@@ -273,5 +289,5 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as e:
         raise RunError(f"{folder} cannot be a run folder: {e.filename} is a file; choose another folder") from e
-    write_atomically(folder / FORMAT_FILE, json.dumps({"format": FORMAT, "longstride": __version__}) + "\n")
+    write_atomically(folder / FORMAT_FILE, json.dumps(format_of(experiment)) + "\n")
     write_atomically(path, dump_toml(experiment))

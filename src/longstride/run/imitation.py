@@ -72,7 +72,7 @@ class SolverDemonstrations(Demonstrations):
             turns = texts[episode.plan.ordinal]
             return turns[min(episode.turns, len(turns) - 1)]
 
-        pool = Pool(ScriptedPlayer(solve), source.env, recipe.evaluation.reward, source.at_once)
+        pool = Pool(ScriptedPlayer(solve), source.env, recipe.test_reward, source.at_once)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
 
 

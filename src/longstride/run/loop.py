@@ -10,8 +10,10 @@ from longstride.core.trajectory import Trajectory
 from longstride.learner import parallel
 from longstride.rewards import Reward
 from longstride.rollout.episode import set_verdict
+from longstride.rollout.interface import checked_verdict
 from longstride.rollout.planning import by_group
 from longstride.run.folder import Listener, RunFolder, Silent
+from longstride.run.patience import Patience
 from longstride.run.placement import Placement, ThisProcess
 from longstride.run.recipe import Recipe
 from longstride.run.session import Session
@@ -39,11 +41,12 @@ def train(
     """
     with parallel.joined(), (placement or ThisProcess()).place(recipe) as placed:
         run = RunFolder(recipe, folder, listener or Silent(), resume)
-        with run.explains_full_disk(), Session(recipe, run, placed) as session:
+        with run.undone_before_the_start(), run.explains_full_disk(), Session(recipe, run, placed) as session:
             _loop(recipe, session)
 
 
 def _loop(recipe: Recipe, session: Session) -> None:
+    patience = Patience(recipe)
     if session.run.checkpoint is None:
         session.evaluate()
         session.save()
@@ -55,9 +58,11 @@ def _loop(recipe: Recipe, session: Session) -> None:
         samples, metrics = session.assign_credit(now, chosen)
         metrics |= session.update(now, samples, chosen)
         session.report(trajectories, metrics)
+        patience.trained(i, trajectories, chosen, metrics)
         if i % recipe.evaluation.every == 0 or i == recipe.iterations:
             session.evaluate()
         session.save()
+        patience.check()
 
 
 def score(reward: Reward, trajectories: list[Trajectory]) -> None:
@@ -65,4 +70,4 @@ def score(reward: Reward, trajectories: list[Trajectory]) -> None:
     ended."""
     for group in by_group(trajectories):
         for trajectory, verdict in zip(group, reward.compare(group) or (), strict=False):
-            set_verdict(trajectory, verdict)
+            set_verdict(trajectory, checked_verdict(verdict, reward))

@@ -22,7 +22,7 @@ from longstride.learner.critics import CriticConfig
 from longstride.methods import Credit, Loss, Reinforce, Replay
 from longstride.methods.losses import RatioLoss
 from longstride.models.chat import ChatConfig
-from longstride.rewards import Reward, TaskReward
+from longstride.rewards import EvaluatorFirst, Reward
 from longstride.rollout.context import ContextPolicy
 from longstride.rollout.planning import Groups, Sampler
 from longstride.rollout.scheduler import PoolConfig
@@ -47,8 +47,8 @@ class Evaluation(Component):
     """Iterations between evaluations; the start and the last iteration are always evaluated."""
     sampling: Sampling | None = None
     """How tokens are drawn; as in training if left out."""
-    reward: Reward = TaskReward()
-    """What counts as success: the tasks' own evaluators, unless they need a judge."""
+    reward: Reward | None = None
+    """What counts as success; left out, the tasks' own evaluators, and the recipe's reward for tasks without one."""
     strategies: tuple[Strategy, ...] = (Direct(),)
     """Test-time strategies, each a row of its own."""
     measures: tuple[Measure, ...] = ()
@@ -149,6 +149,8 @@ class Recipe(Experiment):
     """Other objectives later on, by iteration."""
     evaluation: Evaluation = Evaluation()
     """What is measured."""
+    patience: Count = 5
+    """Iterations in a row in which every episode failed or nothing was trained, after which the run is given up."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -193,6 +195,11 @@ class Recipe(Experiment):
         """Whether what an iteration plays depends on what was played before."""
         return self.sampler.adaptive or self.curriculum.adaptive
 
+    @property
+    def test_reward(self) -> Reward:
+        """How an evaluation episode is scored."""
+        return self.evaluation.reward or EvaluatorFirst(otherwise=self.reward)
+
     def env(self) -> Env:
         """A new environment for one task, as the policy acts in it."""
         return acting(self.tasks.env(), self.actions)
@@ -217,5 +224,4 @@ class Recipe(Experiment):
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()
-        del data["iterations"]
-        return data
+        return {key: value for key, value in data.items() if key not in ("iterations", "patience")}

@@ -36,7 +36,9 @@ from longstride.run.evaluation import companion_players, evaluate_baselines, eva
 from longstride.run.experiment import check_run_folder
 from longstride.run.folder import RunFolder
 from longstride.run.imitation import TRAJECTORIES
+from longstride.run.patience import warn_of_failures
 from longstride.run.placement import Placed
+from longstride.run.preflight import preflight
 from longstride.run.recipe import Recipe
 
 CRITIC = "critic/"
@@ -63,6 +65,7 @@ class Session:
         self.policy = load_policy(
             str(checkpoint.folder) if checkpoint and recipe.learner.lora is None else start, recipe.chat
         )
+        preflight(recipe, self.policy)
         if checkpoint is None and recipe.cloning:
             self._clone()
         needs_reference = recipe.learner.lora is None and any(REFERENCE in loss.needs for loss in recipe.losses)
@@ -195,6 +198,7 @@ class Session:
         with self.pool.paused():
             for k, strategy in enumerate(recipe.evaluation.strategies):
                 result = evaluate_player(self.tested, recipe, tasks, strategy, run.progress("eval"))
+                warn_of_failures(f"evaluation after iteration {run.iteration}", result.trajectories)
                 run.evaluated("agent" if run.iteration else "warm_start", strategy.name, result)
                 if k == 0:
                     run.show("after" if run.iteration else "before", result.trajectories)

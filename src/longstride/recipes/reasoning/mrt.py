@@ -43,7 +43,8 @@ from longstride.rewards import TaskReward, Verdict
 from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answer_plan, cuts
 from longstride.rollout.planning import Groups, Planner, Sampler, Stages
 from longstride.stats import Ordering
-from longstride.strategies import Anytime, Direct
+from longstride.strategies import Direct
+from longstride.strategies.anytime import Anytime
 
 TRACE, GO_ON, FORCED = "trace", "go_on", "forced"
 """What an episode was made for: `Trajectory.role`. A state is a task and what was thought about it so far; some of its

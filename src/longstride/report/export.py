@@ -1,0 +1,139 @@
+"""A run's policy for other people's tools: a Hugging Face folder with its weights, or adapters alone, and a model card.
+
+What always holds: what is exported is what `eval` evaluates; a folder appears whole or not at all; the card says what
+was measured, on what, and how to load it.
+"""
+
+import shutil
+from pathlib import Path
+
+from longstride import __version__
+from longstride.core.errors import ConfigError, RunError
+from longstride.models.adapters import adapt, save_adapters
+from longstride.models.load import SHIPPED, load_policy
+from longstride.report.html import verdict
+from longstride.report.rows import Record, interval, measure, read_record
+from longstride.run.checkpoint import PENDING, Checkpoint, latest_checkpoint
+from longstride.run.experiment import load_run_experiment
+from longstride.run.recipe import Recipe
+
+OURS = ("trainer.safetensors", "trainer.json", PENDING)
+"""Files of a checkpoint that only resuming needs."""
+ADAPTER = "adapter/"
+"""What the names of the learner's tensors begin with that are adapters."""
+
+
+def export(run: Path, target: Path, adapter: bool = False) -> Path:
+    """Writes the policy of a run's last checkpoint to a new folder.
+
+    Args:
+        run: the run folder.
+        target: must not exist, or be empty.
+        adapter: the LoRA adapters alone, for peft, in place of merged weights.
+
+    Raises:
+        RunError: not a run folder of a language agent, nothing finished in it yet, or the target holds something.
+        ConfigError: adapters are asked for and cannot stand alone.
+    """
+    recipe, checkpoint = load_run_experiment(run), latest_checkpoint(run)
+    if not isinstance(recipe, Recipe):
+        raise RunError(f"{run} is a run of a {recipe.type_name()}, which has no language model to export")
+    if checkpoint is None:
+        raise RunError(f"{run} has no checkpoint yet; let the run finish an iteration")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise RunError(f"{target} is not empty; choose another place with --out")
+    target = target.absolute()
+    part = target.with_name(f".{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    if adapter:
+        _save_adapters(recipe, checkpoint, part)
+    else:
+        shutil.copytree(checkpoint.folder, part, ignore=shutil.ignore_patterns(*OURS))
+    (part / "README.md").write_text(model_card(recipe, read_record(run), target.name, adapter), encoding="utf-8")
+    if target.exists():
+        target.rmdir()
+    part.rename(target)
+    return target
+
+
+def _save_adapters(recipe: Recipe, checkpoint: Checkpoint, folder: Path) -> None:
+    """Saves the adapters of a checkpoint, with the tokenizer."""
+    lora = recipe.learner.lora
+    if lora is None:
+        raise ConfigError("the run trained all weights, not adapters (learner.lora); leave out --adapter")
+    if recipe.cloning is not None:
+        raise ConfigError(
+            "the adapters stand on the model after cloning, which nobody else has: leave out --adapter, and the merged "
+            "weights are exported"
+        )
+    policy = load_policy(recipe.model, recipe.chat)
+    adapt(policy.model, lora)
+    known = dict(policy.model.named_parameters())
+    for name, tensor in checkpoint.tensors().items():
+        if name.startswith(ADAPTER):
+            known[name.removeprefix(ADAPTER)].detach().copy_(tensor)
+    save_adapters(policy.model, folder, str(SHIPPED.get(recipe.model, recipe.model)))
+    policy.tokenizer.save_pretrained(folder)
+
+
+def model_card(recipe: Recipe, record: Record, name: str, adapter: bool) -> str:
+    """The text of `README.md`: front matter for the hub, what was measured, how to load it, the recipe."""
+    measured = ""
+    for label, row in zip(("before training", "after training"), record.ends, strict=True):
+        value, ends = measure(row, "success"), interval(row or {})
+        if value is not None:
+            measured += f"| {label} | {value:.3f} | {f'{ends[0]:.3f} to {ends[1]:.3f}' if ends else ''} |\n"
+    on_the_hub = recipe.model not in SHIPPED and not Path(recipe.model).exists()
+    stands = f"The adapters stand on `{recipe.model}`"
+    if not on_the_hub:
+        place = "Longstride brings" if recipe.model in SHIPPED else "is a folder"
+        stands += f", which {place}: elsewhere,\nset `base_model_name_or_path` in adapter_config.json to where it is"
+    said = verdict(record)
+    return CARD.format(
+        library="peft" if adapter else "transformers",
+        imports=PEFT_IMPORTS if adapter else "from transformers import AutoModelForCausalLM, AutoTokenizer",
+        stands=f"{stands}.\n\n" if adapter else "",
+        kind="AutoPeftModelForCausalLM" if adapter else "AutoModelForCausalLM",
+        base=f"base_model: {recipe.model}\n" if on_the_hub else "",
+        name=name, recipe=recipe.name, version=__version__, verdict=said[:1].upper() + said[1:],
+        tasks=recipe.tasks.type_name(), horizon=recipe.test_budget.limits("turns", 1)["hard"], measured=measured,
+        toml=record.recipe_text.replace("```", "` ` `"),
+    )  # fmt: skip
+
+
+PEFT_IMPORTS = "from peft import AutoPeftModelForCausalLM\nfrom transformers import AutoTokenizer"
+CARD = """---
+library_name: {library}
+pipeline_tag: text-generation
+{base}tags:
+- longstride
+- reinforcement-learning
+---
+
+# {name}
+
+A policy trained by the recipe `{recipe}` of Longstride {version}. {verdict}.
+
+| held-out tasks (`{tasks}`, turns: at most {horizon}) | success | 95 % interval |
+|---|---|---|
+{measured}
+## How to load it
+
+```python
+{imports}
+
+model = {kind}.from_pretrained("{name}")
+tokenizer = AutoTokenizer.from_pretrained("{name}")
+```
+
+{stands}It was trained on prompts of one form: the task's goal and the first observation in the first user message,
+each later observation in a user message of its own, and what the model said between them, by the chat template in this
+folder.
+
+<details><summary>Recipe</summary>
+
+```toml
+{toml}```
+
+</details>
+"""

@@ -1,0 +1,77 @@
+"""Iterations that lead nowhere: every episode failed, or nothing was trained. Each is said at once, with its first
+cause, and a run that has too many of them in a row is given up.
+
+What always holds: nothing here changes a number of the run; where nothing is to be trained (`learner.epochs=0`, a
+critic that learns alone, demonstrations beside) only failures count.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from longstride.core.errors import LongstrideWarning, RunError
+from longstride.core.trajectory import Trajectory
+from longstride.run.recipe import Recipe
+
+
+class Patience:
+    """Watches the iterations of a run, `recipe.patience` of which may lead nowhere in a row."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._causes: list[str] = []
+        """Why the newest iterations led nowhere."""
+
+    def trained(
+        self, iteration: int, trajectories: Sequence[Trajectory], chosen: Sequence[Trajectory], metrics: dict[str, Any]
+    ) -> None:
+        """Judges an iteration by what was played, what of all episodes was chosen, and the metrics of the update, and
+        warns where it led nowhere."""
+        cause = warn_of_failures(f"iteration {iteration}", trajectories)
+        if not cause and self._was_to_train(iteration) and not metrics.get("trained_tokens"):
+            cause = _warn(f"iteration {iteration}: nothing was trained: {_why(trajectories, chosen)}")
+        self._causes = [*self._causes, cause] if cause else []
+
+    def check(self) -> None:
+        """Gives the run up where too many iterations in a row have led nowhere.
+
+        Raises:
+            RunError: they have.
+        """
+        if len(self._causes) >= self._recipe.patience:
+            raise RunError(
+                f"{len(self._causes)} iterations in a row led nowhere; {self._causes[0]}. All of them are kept: mend "
+                f"the cause and resume the run, or resume it with a larger patience than {self._recipe.patience}"
+            )
+
+    def _was_to_train(self, iteration: int) -> bool:
+        r = self._recipe
+        alone = r.critic is not None and iteration <= r.critic.warmup
+        return r.learner.epochs > 0 and not alone and r.imitation is None
+
+
+def warn_of_failures(what: str, trajectories: Sequence[Trajectory]) -> str:
+    """Warns where every one of some episodes failed, and returns the warning; `what` names them."""
+    if not trajectories or not all(t.stop.failed for t in trajectories):
+        return ""
+    first = trajectories[0].evidence
+    cause = f"{first.get('failure')} (task {first.get('task')}, turn {first.get('turn')})"
+    return _warn(f"{what}: all {len(trajectories)} episodes failed; the first: {cause}")
+
+
+def _why(trajectories: Sequence[Trajectory], chosen: Sequence[Trajectory]) -> str:
+    """Why an update had no tokens, as far as it can be seen."""
+    played = [t for t in trajectories if not t.stop.failed]
+    rewards = {t.reward for t in played}
+    solved = sum(t.success for t in played)
+    seen = f"{solved} of {len(played)} episodes were successes" + (
+        f", and every reward is {rewards.pop():g}" if len(rewards) == 1 else ""
+    )
+    if not chosen:
+        return f"replay chose no episode; {seen}"
+    return f"credit gives no token of {len(chosen)} episodes a weight; {seen}"
+
+
+def _warn(message: str) -> str:
+    warnings.warn(message, LongstrideWarning, stacklevel=3)
+    return message

@@ -1,0 +1,154 @@
+"""Environments and rewards of a user's own that do not keep to their interface: one message that names the class."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guides import own_modules
+
+import longstride as ls
+from longstride.cli.main import main
+from longstride.rollout import Plan, Pool, ScriptedPlayer
+
+TASK = ls.Task(id="t", source="own", goal="g", start="")
+
+
+class World:
+    """Ends the task at once, with one point."""
+
+    async def reset(self, task: ls.Task, seed: int) -> Any:
+        return ls.Observation("start")
+
+    async def step(self, text: str) -> Any:
+        return ls.Step(ls.Observation("end"), reward=1.0, terminated=True, action=text)
+
+    async def final_state(self) -> Any:
+        return {}
+
+    async def close(self) -> None:
+        pass
+
+
+def play(env: Any, reward: ls.Reward | None = None) -> ls.Trajectory:
+    with Pool(ScriptedPlayer(lambda episode: "go"), lambda: env, reward or ls.TaskReward()) as pool:
+        pool.submit([Plan(TASK, 0, 0, ls.Budget())])
+        return pool.collect([0])[0]
+
+
+def world(**methods: Any) -> World:
+    return type("Mine", (World,), methods)()
+
+
+def returns(value: Any) -> Any:
+    async def method(*args: Any) -> Any:
+        return value
+
+    return method
+
+
+class Fixed(ls.Reward):
+    verdict: Any
+
+    def __call__(self, trajectory: ls.Trajectory, state: dict[str, Any], seed: int) -> Any:
+        return self.verdict
+
+
+def test_a_world_that_keeps_to_the_interface_is_played() -> None:
+    assert play(World()).success
+
+
+def plain_step(self: World, text: str) -> ls.Step:
+    return ls.Step(ls.Observation("end"))
+
+
+plain_step.__name__ = "step"
+
+
+@pytest.mark.parametrize(
+    ("env", "says"),
+    [
+        (world(reset=returns("start")), r"Mine.method returned 'start' \(str\); expected an Observation"),
+        (world(reset=returns(ls.Observation(3))), r"the observation's text is 3 \(int\); expected a str"),  # pyright: ignore[reportArgumentType]
+        (world(step=returns(None)), r"Mine.method returned None \(NoneType\); expected a Step"),
+        (world(step=returns(("end", 0.0, True, False, {}))), r"\(tuple\); expected a Step"),
+        (world(step=plain_step), "Mine.step is no coroutine: write `async def step`"),
+        (
+            world(step=returns(ls.Step(ls.Observation("x"), reward=math.nan))),
+            r"the reward is nan \(float\); expected a",
+        ),
+        (world(step=returns(ls.Step("x"))), "the step's observation is 'x'"),  # pyright: ignore[reportArgumentType]
+        (world(final_state=returns(None)), "expected a dict"),
+    ],
+)
+def test_what_an_environment_returns_is_checked(env: World, says: str) -> None:
+    with pytest.raises(ls.OwnCodeError, match=says):
+        play(env, Fixed(verdict=ls.Verdict(1.0, True)))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "says"),
+    [
+        (None, r"Fixed returned None \(NoneType\); expected a Verdict"),
+        (0.5, r"Fixed returned 0.5 \(float\); expected a Verdict"),
+        (ls.Verdict(math.inf, True), r"Fixed: the reward is inf \(float\); expected a finite number"),
+        (ls.Verdict("1", True), r"the reward is '1' \(str\)"),  # pyright: ignore[reportArgumentType]
+    ],
+)
+def test_what_a_reward_returns_is_checked(verdict: Any, says: str) -> None:
+    with pytest.raises(ls.OwnCodeError, match=says):
+        play(World(), Fixed(verdict=verdict))
+
+
+FILE = """
+import longstride as ls
+
+
+class Broken:
+    def __init__(self):
+        {constructor}
+
+    async def reset(self, task, seed):
+        return ls.Observation(self.first())
+
+    def first(self):
+        return {first}
+
+    async def step(self, text):
+        return ls.Step(ls.Observation("end"), terminated=True)
+
+    async def close(self):
+        pass
+
+
+class Source(ls.TaskSource):
+    def sample(self, rng, n):
+        return self.held_out(n)
+
+    def held_out(self, n):
+        return [ls.Task(id=str(k), source="own", goal="click", start="") for k in range(n)]
+
+    def env(self):
+        return Broken()
+
+
+RECIPE = ls.load_recipe("tti").replace(
+    tasks=Source(), iterations=1, episodes_per_iteration=2, evaluation={{"tasks": 2, "baselines": False}}
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("constructor", "first", "line", "kind"),
+    [("pass", "{}['word']", 13, "first: KeyError: 'word'"), ("self.x = 1 / 0", "''", 7, "__init__: ZeroDivisionError")],
+)
+def test_an_error_in_an_own_file_is_one_message_with_the_line_and_leaves_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], constructor: str, first: str, line: int, kind: str
+) -> None:
+    path = tmp_path / f"broken_{line}.py"
+    path.write_text(FILE.format(constructor=constructor, first=first))
+    with own_modules(tmp_path):
+        assert main(["train", str(path), "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {path}, line {line}, in {kind}") and "Traceback" not in said
+    assert not (tmp_path / "run").exists()

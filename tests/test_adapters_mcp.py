@@ -167,7 +167,7 @@ def test_the_example_answers_with_a_server_of_the_official_package() -> None:
 
 
 def test_one_iteration_trains(tmp_path) -> None:
-    model = few_words(tmp_path / "model", "answer 2 3")
+    model = few_words(tmp_path / "model", "answer 2 3 4")
     (tmp_path / "any.jsonl").write_text(json.dumps({"prompt": "p", "answer": ".+"}) + "\n")
     tasks = {"path": str(tmp_path / "any.jsonl"), "test_path": str(tmp_path / "any.jsonl"), "match": "regex"}
     budget = {"turns": 8, "turn_tokens": 3}

@@ -1,4 +1,5 @@
-"""Where to find what the core does not import: the members of families that stand in a wing of the package.
+"""Where to find what the core does not import: the members of families that stand in a wing of the package, and some
+that few recipes use.
 
 What always holds: a name here is found without importing its module, and the module registers it when it is imported
 (a test compares this table with what the modules hold).

@@ -60,6 +60,7 @@ class Gymnasium(SeededTasks):
         return self.id
 
     def goal_of(self, seed: int) -> str:
+        assert self.acting  # what cannot be played is refused before the first episode
         return self.goal or f"Play {self.id}."
 
     @functools.cached_property

@@ -1,5 +1,7 @@
-"""Strategies: what is done with a policy at test time, and the trivial policies beside it. No torch. `anytime` is imported where it
-is used."""
+"""Strategies: what is done with a policy at test time, and the trivial policies beside it. No torch.
+
+`anytime` is found by its name alone (`longstride.wings`).
+"""
 
 from longstride.strategies.base import Direct, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.baselines import BASELINES

@@ -38,15 +38,14 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Leads links to files outside of this folder to their pages."""
-
-    folder = posixpath.dirname(page.file.src_uri)
+    """Leads links between the files of the repository to their pages."""
+    uri = page.file.src_uri
+    file = next((path for path, at in ELSEWHERE.items() if at == uri), f"docs/{uri}")
 
     def led(found: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join("docs", folder, found[1]))
-        if target not in ELSEWHERE:
-            return found[0]
-        return f"]({posixpath.relpath(ELSEWHERE[target], folder or '.')}{found[2] or ''})"
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(file), found[1]))
+        target = ELSEWHERE.get(target, target.removeprefix("docs/"))
+        return f"]({posixpath.relpath(target, posixpath.dirname(uri) or '.')}{found[2] or ''})"
 
     return _LINK.sub(led, markdown)
 

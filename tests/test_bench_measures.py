@@ -1,11 +1,11 @@
-"""The benchmarks store, turns and step, at sizes of seconds: what they measure, and what ends them."""
+"""The benchmarks store, train, turns and step, at sizes of seconds: what they measure, and what ends them."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from longstride.bench import step, store, turns
+from longstride.bench import step, store, train, turns
 from longstride.core.errors import ConfigError, RunError
 from longstride.models.tiny import TinyConfig
 from longstride.recipes.agents.tti import TTIReplay
@@ -121,3 +121,20 @@ def test_step_says_what_is_wrong_with_a_peer(
 def test_a_benchmark_without_a_peer_refuses_one(module) -> None:
     with pytest.raises(ConfigError, match="leave --peer"):
         module.measure("python", 2, quiet)
+
+
+def test_train_plays_the_same_tasks_on_both_sides_and_says_how_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "EPISODES", 6)
+    monkeypatch.setattr(train, "RECIPE", train.RECIPE.replace(engine={"processes": 2}, test_budget={"turns": 2}))
+    rows, versions = train.measure(None, 2, quiet)
+    found = {row.name: row for row in rows}
+    speed = found["episodes played"]
+    assert np.shape(speed.ours) == np.shape(speed.peer) == (2,) and np.all(np.asarray(speed.ours) > 0)
+    tokens = found["sampled tokens of a round, plain over ours"]
+    assert np.asarray(tokens.ours) == pytest.approx(np.asarray(tokens.peer), rel=0.2)
+    assert np.all(np.asarray(found["the environment's share of playing"].ours) > 0)
+    assert "processes" in versions["settings"]
+    with pytest.raises(ConfigError, match="leave --peer python out"):
+        train.measure("python", 2, quiet)
+    one, other = train.plans_of(train.RECIPE, 0), train.plans_of(train.RECIPE, 1)
+    assert [p.task for p in one] != [p.task for p in other] and one == train.plans_of(train.RECIPE, 0)

@@ -131,6 +131,19 @@ class TestEnding:
             ("at 0", "/0", "go north", True),
         ]
 
+    def test_an_error_line_is_no_change(self):
+        class Explained(Line):
+            async def step(self, text):
+                step = await super().step(text)
+                if step.action is None:
+                    step.error = "say where to go"
+                    step.observation.text += f"\nerror: {step.error}"
+                return step
+
+        t = play(script("nonsense", "nonsense", "go north"), plan(turns=3), env=Explained)[0]
+        assert [x.changed for x in t.turns] == [False, False, True]
+        assert t.turns[1].observation.endswith("\nerror: say where to go")
+
 
 class TestScoring:
     @pytest.mark.parametrize(

@@ -3,13 +3,15 @@
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
+from estimators import ascent_of
 from helpers import Collected, make_task, make_trajectory, make_turn
 
 from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.trajectory import EpisodeRecord, Turn
-from longstride.methods import Replay, Sample
+from longstride.methods import Constant, Reinforce, Replay, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
 from longstride.recipes.agents.tti import FilteredBC, TTIReplay
 
@@ -26,9 +28,28 @@ def drawn(replay: TTIReplay, kept: list[EpisodeRecord], rng: random.Random) -> l
     return replay.draw(kept, 0, rng, Collected())
 
 
-def test_each_turn_of_a_success_is_a_sample_whose_tokens_weigh_one_together():
+def test_all_tokens_weigh_the_same_and_together_as_much_as_there_are_turns():
+    samples = FilteredBC()([make_trajectory([acted([5, 6, 7, 8]), acted([9]), acted([4])], reward=1.0)])
+    assert [s.advantages for s in samples] == [[0.5] * 4, [0.5], [0.5]]
+    assert FilteredBC()([]) == []
+
+
+@pytest.mark.parametrize(("weight", "moves"), [("equal", False), ("by_length", True)])
+def test_a_policy_that_clones_itself_keeps_the_odds_of_a_long_and_a_short_action_only_with_equal_weights(weight, moves):
+    """Ids 0 and 1 begin a long and a short action, with odds of 1 to 3; what follows them is certain."""
+    logits = np.full((5, 5), -30.0)
+    logits[[0, 1, 2, 3], [2, 4, 3, 4]] = 30.0
+    logits[4, :2] = np.log([0.25, 0.75])  # id 4 ends an action, and stands before the first id of the next
+    turns = [make_turn([0, 2, 3, 4], [4], action="long")]
+    turns += [make_turn([1, 4], [4], action="short") for _ in range(3)]
+    samples = FilteredBC(weight=weight)([make_trajectory(turns, reward=1.0)])
+    ascent = ascent_of(logits, samples, Reinforce(aggregation=Constant()))[4]
+    assert ascent[1] - ascent[0] > 0.01 if moves else abs(ascent[1] - ascent[0]) < 1e-6
+
+
+def test_as_released_the_tokens_of_a_turn_weigh_one_together():
     one = make_trajectory([acted([5, 6, 7, 8]), acted([9])], reward=1.0)
-    samples = FilteredBC()([one, make_trajectory([acted([4, 4])], reward=1.0)])
+    samples = FilteredBC(weight="by_length")([one, make_trajectory([acted([4, 4])], reward=1.0)])
     assert [s.advantages for s in samples] == [[0.25] * 4, [1.0], [0.5, 0.5]]
     assert samples[0] == Sample([1, 2, 3], [5, 6, 7, 8], {ADVANTAGES: [0.25] * 4, BEHAVIOUR: [-1.0] * 4})
     assert [s.turn for s in samples] == [0, 1, 0]

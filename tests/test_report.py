@@ -116,6 +116,39 @@ def test_report_tells_the_run_in_one_sentence_of_numbers(run: Path) -> None:
     assert sentence.replace("->", "&rarr;") in write_report(run).read_text()
 
 
+def test_support_and_other_tasks_are_shown_where_they_say_more(run: Path) -> None:
+    assert "supported" not in write_report(run).read_text()
+    rows = [evaluation(0, "warm_start", 0.27), evaluation(15, "agent", 0.58)]
+    for row, supported in zip(rows, (0.19, 0.52), strict=True):
+        row["summary"] |= {"supported": supported, "idle": 0.16}
+    beside = {**evaluation(15, "agent", 0.44), "kind": "beside", "tasks": "new_templates"}
+    (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [*rows, beside]))
+    page, record = write_report(run).read_text(), read_record(run)
+    assert "<dt>supported</dt><dd><small>0.19 &rarr;</small> 0.52</dd>" in page and "<dt>idle turns</dt>" in page
+    assert "new templates" in page and "0.440" in page
+    success = next(f for f in figures(record) if f["title"] == "Success")
+    assert "held-out, supported by pages seen" in [s["name"] for s in success["series"]]
+    assert record.ends[1] == rows[1]
+
+
+def test_success_by_test_horizon_is_read_off_one_evaluation(run: Path) -> None:
+    before, after = evaluation(0, "warm_start", 0.25), evaluation(15, "agent", 0.75)
+    before["measures"] = {"success": [1.0, 0.0, 0.0, 0.0], "length": [3.0, 1.0, 12.0, 12.0]}
+    after["measures"] = {"success": [1.0, 1.0, 1.0, None], "length": [3.0, 12.0, 5.0, None]}
+
+    def shown() -> dict[str, list[float]]:
+        (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [before, after]))
+        made = [f for f in figures(read_record(run)) if f["title"] == "Success by test horizon"]
+        return {s["name"]: [p["y"] for p in s["points"]] for f in made for s in f["series"]}
+
+    assert shown() == {
+        "before training": [0.0] * 2 + [0.25] * 10,
+        "after": pytest.approx([0.0] * 2 + [1 / 3] * 2 + [2 / 3] * 7 + [1.0]),
+    }
+    after["measures"]["success"][0] = 0.5  # the mean of two samples says nothing of one episode
+    assert list(shown()) == ["before training"]
+
+
 def test_report_draws_every_figure_that_the_rows_allow(run: Path) -> None:
     made = {f["title"]: f for f in data_of(write_report(run))["figures"]}
     assert list(made) == [

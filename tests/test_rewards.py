@@ -153,6 +153,32 @@ def test_label_noise_flips_at_its_rate_and_evidence_keeps_the_truth(said: str, t
     assert flipped == pytest.approx(0.3 if truth else 0.1, abs=0.03)
 
 
+def visited(*urls: str, answer: str = "red") -> Trajectory:
+    turns = [make_turn(url=url) for url in urls]
+    pages = ("/shop/1/i/2", "/shop/1/i/3")
+    return make_trajectory(turns, task=RED.model_copy(update={"pages": pages}), answer=answer, stop=StopReason.ANSWERED)
+
+
+def test_with_evidence_a_right_answer_earns_nothing_where_a_page_that_it_rests_on_was_not_seen():
+    seen = visited("http://x/shop/1/i/3?a=1", "http://x/shop/1/i/2#top")
+    guessed = visited("http://x/shop/1/", "http://x/shop/1/i/2")
+    verdict = TaskReward(evidence=True)(guessed, {}, 0)
+    assert (verdict.reward, verdict.success, verdict.terms) == (0.0, False, {"right": 1.0, "supported": 0.0})
+    assert verdict.evidence["unseen"] == ["/shop/1/i/3"]
+    assert TaskReward()(guessed, {}, 0).success
+    verdict = TaskReward(evidence=True)(seen, {}, 0)
+    assert (verdict.reward, verdict.success, verdict.terms) == (1.0, True, {"right": 1.0, "supported": 1.0})
+    wrong = visited("http://x/shop/1/i/3", "http://x/shop/1/i/2", answer="blue")
+    assert TaskReward(evidence=True)(wrong, {}, 0).terms == {"right": 0.0, "supported": 1.0}
+
+
+def test_a_success_is_supported_where_all_pages_were_seen_or_none_are_named():
+    guessed, seen = visited("http://x/shop/1/"), visited("http://x/shop/1/i/3", "http://x/shop/1/i/2")
+    guessed.success = seen.success = True
+    assert (guessed.supported, seen.supported, make_trajectory(reward=1.0).supported) == (False, True, True)
+    assert not make_trajectory().supported
+
+
 def test_label_noise_is_a_function_of_the_seed():
     reward = TaskReward(false_positive=0.5)
     assert [reward(ended(RED, "blue"), {}, s) for s in range(20)] == [

@@ -207,6 +207,16 @@ def test_evaluation_is_every_so_many_iterations_and_at_the_end(model_folder, tmp
     assert [r["iteration"] for r in rows_of(tmp_path / "run") if r["kind"] == "eval"] == [0, 2, 3]
 
 
+def test_other_tasks_are_evaluated_beside_at_the_start_and_at_the_end(model_folder, tmp_path):
+    evaluation = Evaluation(tasks=4, baselines=False, beside={"others": OnePageTasks(broken=True)})
+    train(make_recipe(model_folder, iterations=2, evaluation=evaluation), tmp_path / "run")
+    rows = [r for r in rows_of(tmp_path / "run") if r["kind"] == "beside"]
+    assert [(r["iteration"], r["tasks"], r["policy"]) for r in rows] == [
+        (0, "others", "warm_start"), (2, "others", "agent"),
+    ]  # fmt: skip
+    assert [(r["summary"]["episodes"], r["summary"]["failed"]) for r in rows] == [(3, 1), (3, 1)]
+
+
 def test_a_run_whose_model_was_mistyped_can_be_started_again_in_its_folder(model_folder, tmp_path):
     with pytest.raises(ModelError):
         train(make_recipe(tmp_path / "nothing"), tmp_path / "run")

@@ -38,6 +38,14 @@ def test_demonstrations_are_a_function_of_their_number_and_use_training_material
     assert any(d.task.source == "web/sheet" for d in islice(Sites().demonstrations(0), 100))
 
 
+def test_demonstrators_wander_as_much_as_they_are_told_to():
+    def turns(**ways: float) -> float:
+        return sum(len(d.texts) for d in islice(Sites(slips=0, patient=1, **ways).demonstrations(0), 40))
+
+    straight = turns()
+    assert turns(detours=0.5) > 1.1 * straight and turns(loops=0.8) > 1.1 * straight
+
+
 def test_the_turns_of_a_demonstration_are_one_row_and_begin_at_their_newest_page():
     demonstration = shown()
     chat = word_chat(demonstration.task.goal, *demonstration.observations, *demonstration.texts)
@@ -85,6 +93,19 @@ def test_the_same_settings_make_the_same_model(tmp_path, monkeypatch):
     assert load_policy(str(tmp_path / "one")).chat.close == one.chat.close
 
 
+def test_a_model_that_is_trained_on_keeps_its_words_and_network_and_recites_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(warmstart, "ROUND", 20)
+    first = make_base(tmp_path / "first", SMALL)
+    seen: list[dict[str, float]] = []
+    further = SMALL.replace(start=str(tmp_path / "first"), model=TinyConfig(width=32), tokens=1500)
+    second = make_base(tmp_path / "second", further, seen.append)
+    assert second.tokenizer.get_vocab() == first.tokenizer.get_vocab()
+    assert [r["share"] for r in seen] == [1]
+    sizes = [sum(p.numel() for p in made.model.parameters()) for made in (first, second)]
+    assert sizes[0] == sizes[1]
+    assert not all(a.equal(b) for a, b in zip(first.model.parameters(), second.model.parameters(), strict=True))
+
+
 # The shipped one
 
 
@@ -109,6 +130,17 @@ def test_the_shipped_base_recognises_a_page_that_answers_the_goal(played: Result
     fits, others = (sum(answers[k]) / len(answers[k]) for k in (True, False))
     assert len(answers[True]) > 20 and fits > 0.9
     assert others < 0.75
+
+
+def test_the_shipped_start_that_wanders_does_so_and_finds_a_fact_reliably():
+    source = EmbeddedWeb(new_templates=False)
+    wanders, impatient = (
+        evaluate_policy(load_policy(name), RECIPE, source.held_out(90)).summary for name in ("base-wander", "base")
+    )
+    assert wanders["idle"] > 0.05 and wanders["length"] > 1.2 * impatient["length"]
+    assert wanders["supported"] < wanders["success"] < 0.5
+    facts = source.replace(families=("find",)).held_out(60)
+    assert evaluate_policy(load_policy("base-wander"), RECIPE, facts).summary["supported"] >= 0.9
 
 
 def searches(trajectories: list[Trajectory]) -> list[tuple[bool, str]]:

@@ -4,6 +4,7 @@ show."""
 import random
 from collections import Counter
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,12 +24,16 @@ from longstride.starts.demonstrators import run_now
 EVERYWHERE = EmbeddedWeb(sites=tuple(KINDS))
 
 
-async def play(task: Task, agent: Demonstrator, limit: int = 60) -> tuple[float, int, str | None]:
+async def play(
+    task: Task, agent: Demonstrator, limit: int = 60, urls: list[str] | None = None
+) -> tuple[float, int, str | None]:
     env = EVERYWHERE.env()
-    page, steps, answer = (await env.reset(task, 0)).text, 0, None
+    seen, steps, answer = await env.reset(task, 0), 0, None
     while answer is None and steps < limit:
-        step = await env.step(agent.say(page))
-        page, answer, steps = step.observation.text, step.answer, steps + 1
+        if urls is not None:
+            urls.append(seen.url)
+        step = await env.step(agent.say(seen.text))
+        seen, answer, steps = step.observation, step.answer, steps + 1
     state = await env.final_state()
     await env.close()
     return judge(task, answer, state).reward, steps, answer
@@ -41,8 +46,10 @@ def test_the_patient_solver_solves_every_template_in_exactly_the_optimal_length(
         for difficulty in template.difficulties:
             made = (template.make(site + HELD_OUT * template.held_out, site, difficulty) for site in range(12))
             for task in [t for t in made if t][:3]:
-                reward, steps, answer = run_now(play(task, Demonstrator(task, random.Random(0))))
+                urls: list[str] = []
+                reward, steps, answer = run_now(play(task, Demonstrator(task, random.Random(0)), urls=urls))
                 assert (reward, steps) == (1.0, task.optimal), (task.id, task.goal, answer)
+                assert task.pages and {urlsplit(url).path for url in urls} >= set(task.pages), task.id
                 seen += 1
     assert seen >= len(templates(kind))
 
@@ -58,6 +65,47 @@ def test_a_solver_that_slips_still_ends_and_mostly_succeeds() -> None:
     tasks = EmbeddedWeb().sample(random.Random(2), 200)
     played = [run_now(play(t, Demonstrator(t, random.Random(i), slips=0.2))) for i, t in enumerate(tasks)]
     assert sum(r for r, _, _ in played) / 200 > 0.7
+
+
+@pytest.mark.parametrize("way", ["detours", "loops"])
+def test_a_solver_that_wanders_finds_its_way_back_and_succeeds_in_more_steps(way: str) -> None:
+    tasks = EmbeddedWeb().sample(random.Random(3), 100)
+    played = [run_now(play(t, Demonstrator(t, random.Random(i), **{way: 0.3}))) for i, t in enumerate(tasks)]
+    assert sum(r for r, _, _ in played) / 100 > 0.9
+    assert sum(s for _, s, _ in played) > 1.2 * sum(t.optimal or 0 for t in tasks)
+
+
+def test_a_solver_that_recalls_says_which_item_is_done_before_it_looks_for_the_next() -> None:
+    template = next(t for t in templates("shop") if dict(t.params) == {"verb": "put", "items": 3})
+    task = template.make(0, 0, "medium")
+    assert task is not None
+    said: list[str] = []
+
+    class Noting(Demonstrator):
+        def say(self, text: str) -> str:
+            said.append(super().say(text))
+            return said[-1]
+
+    assert run_now(play(task, Noting(task, random.Random(0), recalls=True)))[:2] == (1.0, task.optimal)
+    a, b, c = task.meta["items"]
+    recalled = [text.split(" Action")[0] for text in said if " next " in text]
+    assert list(dict.fromkeys(recalled)) == [f"Thought: done {a} next {b}", f"Thought: done {b} next {c}"]
+
+
+def test_new_tasks_of_training_templates_are_on_sites_and_of_names_that_training_never_sees() -> None:
+    source = EmbeddedWeb(new_templates=False)
+    tasks = source.held_out(300)
+    known = {t.id for kind in source.sites for t in templates(kind) if not t.held_out}
+    assert {t.template_id for t in tasks} <= known
+    assert all(_site(t)[1] >= HELD_OUT and t.split == "test" for t in tasks)
+    assert tasks != EmbeddedWeb().held_out(300) and source.sample(random.Random(0), 9) == EmbeddedWeb().sample(
+        random.Random(0), 9
+    )
+
+
+def test_tasks_act_on_no_more_items_than_they_may() -> None:
+    tasks = EmbeddedWeb(most_acted=3).sample(random.Random(4), 600)
+    assert {len(t.meta["items"]) for t in tasks if t.meta["family"] == "act"} == {1, 2, 3}
 
 
 def test_training_and_evaluation_share_no_template_site_or_name() -> None:

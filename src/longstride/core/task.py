@@ -43,6 +43,9 @@ class Task(BaseModel):
     """The template it was made from: splits never cut through a template."""
     evaluator: dict[str, Any] = Field(default_factory=dict)
     """`{"type": ..., ...}`: see `longstride.rewards`."""
+    pages: tuple[str, ...] = ()
+    """Paths of the addresses that the answer rests on: without having seen them all, who is right has guessed. Empty
+    where that is not known."""
     horizon: int | None = Field(default=None, ge=1)
     """A limit of the task's own, below whatever the schedule says."""
     optimal: int | None = Field(default=None, ge=1)

@@ -9,6 +9,7 @@ the rest).
 import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import RunError
@@ -42,7 +43,7 @@ class Turn:
     """Why the action had no effect; part of the next observation."""
     url: str = ""
     changed: bool = True
-    """Whether the next observation differs from this one."""
+    """Whether the next observation differs from this one, apart from an error line at their ends."""
     reward: float = 0.0
     seconds: float = 0.0
     finish: Finish = "stop"
@@ -113,6 +114,17 @@ class Trajectory:
     @property
     def sampled_tokens(self) -> int:
         return sum(len(t.sampled_ids) for t in self.turns)
+
+    @property
+    def unseen(self) -> list[str]:
+        """The pages that its answer rests on and that it never saw."""
+        seen = {urlsplit(turn.url).path for turn in self.turns}
+        return [page for page in self.task.pages if page not in seen]
+
+    @property
+    def supported(self) -> bool:
+        """Whether the task was done, and all that this rests on was seen."""
+        return self.success and not self.unseen
 
     @property
     def infeasible(self) -> bool:

@@ -40,6 +40,9 @@ class Request:
     """Sequences of sampled ids that end the completion, beside the end tokens that the engine knows. A text may be
     written in several ways as ids: which of them end a turn is for the chat format to say."""
 
+    ordinal: int = 0
+    """Of the episode: several processes share requests out by it."""
+
     def stopped(self, sampled: Sequence[int]) -> bool:
         """Whether the sampled ids end with one of the stop sequences."""
         return any(tuple(sampled[-len(s) :]) == s for s in self.stop)

@@ -4,23 +4,35 @@ What always holds: an engine that `make` returns samples from the policy's weigh
 and its log-probabilities are those of each way of sampling that was named.
 """
 
+import os
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 
 from pydantic import Field
 
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.http import Address
+from longstride.core.numbers import Count
 from longstride.engines.base import Engine, Request, Sampling
 
 if TYPE_CHECKING:
     from longstride.models.load import Policy
 
 
+SMALL = 100_000_000
+"""Parameters up to which a model on a CPU is worth several processes: their one copy of it is in shared memory, of
+which containers often have little."""
+
+
 class EngineConfig(Component):
     """Family: where tokens come from."""
+
+    def settled(self) -> Self:
+        """A copy in which what depends on this machine is decided: what a run keeps and goes on with."""
+        return self
 
     @abstractmethod
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
@@ -46,14 +58,28 @@ class Local(EngineConfig):
     cache_gigabytes: Annotated[float, Field(gt=0)] = 4.0
     """Memory for keys and values, in 2^30 bytes, at most."""
 
+    processes: Count | Literal["auto"] = 1
+    """Processes of one thread each that sample side by side: nearly twice as fast as two threads of one process for a
+    small model on a CPU (`SMALL`); any other stays in this process. Each has its share of `cache_gigabytes`. `auto` is
+    one for each core, 8 at most; `run.toml` has the number, which the last bits of a run depend on."""
+
+    def settled(self) -> Self:
+        return self.replace(processes=min(len(_cores()), 8)) if self.processes == "auto" else self
+
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         from longstride.engines.local import LocalEngine
+        from longstride.engines.processes import ProcessEngine
 
-        size = int(self.cache_gigabytes * (1 << 30))
-        chat, context = policy.chat, policy.max_context
-        return LocalEngine(
-            policy.model, chat.end_ids, context, version, dtype=self.dtype, cache_bytes=size, shared=shared
-        )
+        parameters = list(policy.model.parameters())
+        small = all(p.device.type == "cpu" for p in parameters) and sum(p.numel() for p in parameters) <= SMALL
+        processes = cast(int, self.settled().processes) if small else 1
+        make = partial(
+            LocalEngine, end_ids=policy.chat.end_ids, max_context=policy.max_context, version=version,
+            dtype=self.dtype, cache_bytes=int(self.cache_gigabytes * (1 << 30) / processes),
+        )  # fmt: skip
+        if processes == 1:
+            return make(policy.model, shared=shared)
+        return ProcessEngine(policy.model, make, processes, version)
 
 
 class HTTP(EngineConfig):
@@ -96,3 +122,9 @@ class HTTP(EngineConfig):
         except EngineFailure as e:
             raise ConfigError(f"engine: no prompt of {engine.max_context - 1} tokens (set engine.context?): {e}") from e
         return engine
+
+
+def _cores() -> Collection[int]:
+    """The cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # where the system knows it
+    return affinity(0) if affinity else range(os.cpu_count() or 1)

@@ -19,7 +19,10 @@ from transformers.utils import logging
 from longstride.core.errors import ModelError
 from longstride.models.chat import ChatConfig, ChatFormat
 
-SHIPPED = {name: Path(__file__).parent / name for name in ("base", "base-keep-last", "base-miniwob", "base-puzzles")}
+SHIPPED = {
+    name: Path(__file__).parent / name
+    for name in ("base", "base-keep-last", "base-miniwob", "base-puzzles", "base-wander")
+}
 BASE = SHIPPED["base"]
 """Folders of the shipped models (see README.md there), in half precision, which halves the package."""
 _TROUBLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)

@@ -39,8 +39,8 @@ Read = Callable[[Row], float | None]
 def figures(record: Record) -> list[Figure]:
     """All figures of a run, in the order in which they tell its story."""
     made = (
-        _learning(record), _lengths(record), _tokens(record), _difficulty(record), _tasks(record),
-        _strategies(record), _roles(record), _trouble(record),
+        _learning(record), _test_horizons(record), _lengths(record), _tokens(record), _difficulty(record),
+        _tasks(record), _strategies(record), _roles(record), _trouble(record),
         _shares(record, "actions", "Actions", "Share of all turns by verb, on the held-out tasks.", "share of turns"),
         _shares(record, "stops", "Why episodes stopped", "Share of the held-out episodes.", "share of episodes"),
         _checks(record), _loss(record), _values(record), *_measured(record),
@@ -71,11 +71,44 @@ def _learning(record: Record) -> Figure | None:
     series = [
         _series("training", train, along, _success, "orange", dash="5 4"),
         _series("held-out", held_out, along, _success, "blue", mark="circle", band=interval),
+        _series("held-out, supported by pages seen", held_out, along, _measure("supported"), "green", mark="square"),
     ]
     return _lines(
         "Success", "Held-out tasks with their 95% interval, training episodes as they came, and what policies without "
         "training reach.", "success", series, axes=[name for name, _ in axes], rules=rules, share=True, wide=True,
     )  # fmt: skip
+
+
+def _test_horizons(record: Record) -> Figure | None:
+    """Success within h turns, for every h up to the test horizon. A policy does not know its horizon, so an episode
+    under a shorter one is the beginning of the same episode: one evaluation has them all."""
+    first, last = record.ends
+    series = []
+    for name, row, hue, mark in (("before training", first, "orange", "square"), ("after", last, "blue", "circle")):
+        longest, found = max(horizons(row or {}).values(), default=0), _solved_lengths(row or {})
+        if found is None or not 1 < longest <= MOST_POINTS:
+            continue
+        solved, tasks = found
+        points = [{"h": h, "share": sum(n <= h for n in solved) / tasks} for h in range(1, int(longest) + 1)]
+        series.append(_series(name, points, [_get("h")], _get("share"), hue, mark=mark))
+    return _lines(
+        "Success by test horizon", "Share of the held-out tasks that are done within so many turns.", "success", series,
+        axes=["turns"], share=True,
+    )  # fmt: skip
+
+
+def _solved_lengths(row: Row) -> tuple[list[float], int] | None:
+    """Lengths of the episodes that did their task, and how many episodes did not fail; None where a row does not say
+    that of single episodes."""
+    measures = row.get("measures")
+    successes, lengths = (measures.get(k) if isinstance(measures, dict) else None for k in ("success", "length"))
+    if not isinstance(successes, list) or not isinstance(lengths, list) or len(successes) != len(lengths):
+        return None
+    pairs = [(number({"x": s}, "x"), number({"x": n}, "x")) for s, n in zip(successes, lengths, strict=True)]
+    played = [(s, n) for s, n in pairs if s is not None and n is not None]
+    if not played or any(s not in (0, 1) for s, _ in played):  # means of several samples
+        return None
+    return [n for s, n in played if s], len(played)
 
 
 def _axes(rows: Sequence[Row]) -> list[tuple[str, Read]]:

@@ -36,7 +36,7 @@ from longstride.stats import paired_difference
 
 STATIC = Path(__file__).parent / "static"
 RECIPE_CHARACTERS, TABLE_ROWS = 100_000, 300
-WORDS = ("policy", "strategy")
+WORDS = ("policy", "strategy", "tasks")
 """Columns of the table that hold words."""
 
 
@@ -102,7 +102,8 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
     return string.Template(_static("report.html")).substitute(
         title=escape(record.name), verdict=escape(verdict(record)).replace("-&gt;", "&rarr;"),
         certainty=_certainty(record), tiles=_tiles(record), notes="".join(f"<li>{escape(n)}</li>" for n in notes),
-        table=_table(record.evals), recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
+        table=_table([*record.evals, *record.beside]),
+        recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
         hidden="" if record.has_trajectories else " hidden",
         style=style, script=script, style_hash=hash_of(style), script_hash=hash_of(script),
         data=embed({"figures": figures(record), "episodes": episodes}),
@@ -146,8 +147,9 @@ def _tiles(record: Record) -> str:
     first, last = record.ends
     cells = []
     for label, key, digits in (
-        ("success", "success", 2), ("mean length", "length", 1), ("length of successes", "length_success", 1),
-        ("time-outs", "timeouts", 2), ("invalid actions", "invalid", 2),
+        ("success", "success", 2), ("supported", "supported", 2), ("mean length", "length", 1),
+        ("length of successes", "length_success", 1), ("time-outs", "timeouts", 2), ("idle turns", "idle", 2),
+        ("invalid actions", "invalid", 2),
     ):  # fmt: skip
         a, b = measure(first, key), measure(last, key)
         if b is not None:
@@ -157,7 +159,7 @@ def _tiles(record: Record) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    """Every evaluation, newest last; a column that no row fills is left out."""
+    """Every evaluation, newest last, then those on other tasks; a column that no row fills is left out."""
     rows = [r for r in rows if "summary" in r]
     if not rows:
         return "<p>None yet.</p>"
@@ -190,6 +192,7 @@ def _cells(row: Row) -> dict[str, str]:
         "episodes": shown(0, "summary", "episodes"),
         "failed": shown(0, "summary", "failed"),
         "success": shown(3, "summary", "success"),
+        "supported": "" if measure(row, "supported") is None else shown(3, "summary", "supported"),
         "95% interval": f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
         "length": shown(1, "summary", "length"),
         "time-outs": shown(2, "summary", "timeouts"),

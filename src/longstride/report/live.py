@@ -107,10 +107,14 @@ class Live:
         parts = [f"{self._name} {_show(number(row, 'iteration'), 0)}/{self._iterations}", str(row.get("kind", "row"))]
         if row.get("kind") == "eval":
             parts.append(f"{row.get('policy', 'agent')} {row.get('strategy', 'direct')}")
+        elif row.get("kind") == "beside":
+            parts.append(f"{row.get('tasks')} {row.get('policy')}")
         if "horizon" in row:
             parts.append(f"horizon {horizon_text(row)}")
-        for label, key, digits in (("success", "success", 2), ("length", "length", 1), ("timeouts", "timeouts", 2),
-                                   ("invalid", "invalid", 2)):  # fmt: skip
+        for label, key, digits in (
+            ("success", "success", 2), ("supported", "supported", 2), ("length", "length", 1),
+            ("timeouts", "timeouts", 2), ("invalid", "invalid", 2),
+        ):  # fmt: skip
             if (value := measure(row, key)) is not None:
                 parts.append(f"{label} {value:.{digits}f}")
                 if key == "success" and (ends := interval(row)):

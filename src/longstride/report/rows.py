@@ -34,10 +34,12 @@ def number(row: Any, *path: str) -> float | None:
 
 
 def measure(row: Any, key: str) -> float | None:
-    """A measure of the row's summary; None where it is a mean of nothing, which a summary gives as 0."""
-    if number(row, "summary", "episodes") == 0 or key == "length_success" and number(row, "summary", "success") == 0:
+    """A measure of the row's summary; None where it is a mean of nothing, which a summary gives as 0, and where
+    `supported` says no more than `success`."""
+    success, value = number(row, "summary", "success"), number(row, "summary", key)
+    if number(row, "summary", "episodes") == 0 or key == "length_success" and success == 0:
         return None
-    return number(row, "summary", key)
+    return None if key == "supported" and value == success else value
 
 
 def numbers(row: Any, *path: str) -> dict[str, float]:
@@ -122,6 +124,11 @@ class Record:
     def evals(self) -> list[dict[str, Any]]:
         """Evaluation rows as they came."""
         return [r for r in self.rows if r.get("kind") == "eval"]
+
+    @property
+    def beside(self) -> list[dict[str, Any]]:
+        """Evaluations on other tasks than the run's own, as they came."""
+        return [r for r in self.rows if r.get("kind") == "beside"]
 
     @property
     def strategy(self) -> object:

@@ -36,7 +36,7 @@ class Verdict:
     """The parts of a reward that has several, by name; they are logged."""
     evidence: dict[str, Any] = field(default_factory=dict)
     """`evaluator`, `matched`, and `expected` and `got` (or, for `all`, the `parts`); where it helps a `note` in
-    words."""
+    words; `unseen` pages, where an answer needs evidence."""
 
 
 def judge(task: Task, answer: str | None, state: dict[str, Any]) -> Verdict:

@@ -54,6 +54,10 @@ class TaskReward(Reward):
     environment gives the reward: it is done where that is positive.
     """
 
+    evidence: bool = False
+    """Whether an answer must rest on what was seen (TTI's judge refuses answers that no screenshot shows): the reward
+    is the product of two terms, `right` (the evaluator's) and `supported` (every one of the task's `pages` was seen).
+    Without it lucky guesses are rewarded."""
     false_positive: Share = 0.0
     """Share of failures that are rewarded."""
     false_negative: Share = 0.0
@@ -66,12 +70,21 @@ class TaskReward(Reward):
         if not judged(trajectory):
             return unjudged(trajectory)
         verdict = judge(trajectory.task, trajectory.answer, state)
+        if self.evidence:
+            verdict = _with_evidence(verdict, trajectory.unseen)
         if not (self.false_positive or self.false_negative):
             return verdict
         rate = self.false_negative if verdict.reward else self.false_positive
         flipped = stream(seed, "label_noise").random() < rate
         reward = 1.0 - verdict.reward if flipped else verdict.reward
-        return Verdict(reward, reward > 0, evidence=verdict.evidence | {"true_reward": verdict.reward})
+        return Verdict(reward, reward > 0, verdict.terms, verdict.evidence | {"true_reward": verdict.reward})
+
+
+def _with_evidence(verdict: Verdict, unseen: list[str]) -> Verdict:
+    """The verdict of an answer that earns nothing where a page that it rests on was not seen."""
+    reward = 0.0 if unseen else verdict.reward
+    terms = {"right": verdict.reward, "supported": float(not unseen)}
+    return Verdict(reward, reward > 0, terms, verdict.evidence | ({"unseen": unseen} if unseen else {}))
 
 
 class EvaluatorFirst(Reward):

@@ -220,13 +220,13 @@ class Episode:
         self._url, self.speaker = observation.url, observation.speaker
 
     def _record(self, generation: Generation, step: Step, seconds: float) -> None:
-        seen = self.observations[-1]
+        seen, before = self.observations[-1], self.trajectory.turns[-1].error if self.turns else None
         turn = Turn(
             generation.prompt_ids, generation.sampled_ids,
             [round(x, LOGPROB_DIGITS) for x in generation.behaviour_logprobs], generation.versions, observation=seen,
             text=generation.text, action=step.action, error=step.error, url=self._url,
-            changed=step.observation.text != seen, reward=step.reward, seconds=seconds, finish=generation.finish,
-            given=generation.given, speaker=self.speaker,
+            changed=_page(step.observation.text, step.error) != _page(seen, before), reward=step.reward,
+            seconds=seconds, finish=generation.finish, given=generation.given, speaker=self.speaker,
         )  # fmt: skip
         self.trajectory.turns.append(turn)
         played_again = self.turns <= len(self.plan.history)
@@ -261,6 +261,11 @@ class Episode:
     def _finish(self) -> None:
         self.trajectory.seconds = time.monotonic() - self._began
         self.ended = True
+
+
+def _page(text: str, error: str | None) -> str:
+    """An observation without the line that explains why the action before it had no effect."""
+    return text.removesuffix(f"\nerror: {error}") if error else text
 
 
 def set_verdict(trajectory: Trajectory, verdict: Verdict) -> None:

@@ -65,12 +65,13 @@ class LanguagePlayer:
         """By ticket of the engine."""
 
     def ask(self, episode: Episode) -> None:
-        chat = self.chat.offering(episode.functions)
+        plan, chat, most = episode.plan, self.chat.offering(episode.functions), episode.max_new
         prompt = self.context.render(chat, episode.goal, episode.observations, episode.turn_ids) + episode.opening
-        marks, most = episode.plan.marks, episode.max_new
+        stop = plan.marks
         if (limit := episode.max_thought) is not None:
-            marks, most = (*marks, (chat.thought_end,)), min(limit, most)
-        self._submit(_Asked(episode, Request(prompt, most, episode.turn_seed, episode.session, self.sampling, marks)))
+            stop, most = (*stop, (chat.thought_end,)), min(limit, most)
+        request = Request(prompt, most, episode.turn_seed, episode.session, self.sampling, stop, plan.ordinal)
+        self._submit(_Asked(episode, request))
 
     def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
         done: list[tuple[Episode, Generation | EngineFailure]] = []

@@ -14,6 +14,7 @@ from longstride.core.trajectory import Trajectory
 
 MEASURES: dict[str, Callable[[Trajectory], float]] = {
     "success": lambda t: float(t.success),
+    "supported": lambda t: float(t.supported),
     "reward": lambda t: t.reward,
     "length": lambda t: float(t.length),
     "sampled_tokens": lambda t: float(t.sampled_tokens),
@@ -40,15 +41,17 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
 
     Returns:
         `episodes` (not failed), `failed`, `env_steps` and `sampled_tokens` (sums), `success` (share that did the task),
-        `reward` (mean), `length` and `length_success` (mean environment steps of all and of successes), `timeouts`
-        (share that a limit cut), `cut` and `invalid` (share of turns whose generation a limit cut, and of those without
-        a parsed action), `actions` {verb: count}, `stops` {reason: count}, `by_difficulty`, `by_source` and, where a
-        sampler gave them several roles, `by_role` {name: {`episodes`, `success`, `length`}}; where rewards have several
-        terms, `terms` {name: mean over the episodes that have it}.
+        `supported` (share that did it and saw all that their answer rests on), `reward` (mean), `length` and
+        `length_success` (mean environment steps of all and of successes), `timeouts` (share that a limit cut), `cut`,
+        `idle` and `invalid` (share of turns whose generation a limit cut, of those that changed nothing, the last of
+        each episode left out, and of those without a parsed action), `actions` {verb: count}, `stops` {reason: count},
+        `by_difficulty`, `by_source` and, where a sampler gave them several roles, `by_role` {name: {`episodes`,
+        `success`, `length`}}; where rewards have several terms, `terms` {name: mean over the episodes that have it}.
     """
     given = list(trajectories)
     played = [t for t in given if not t.stop.failed]
     steps = sum(t.length for t in played)
+    acted = [turn for t in played for turn in t.turns[:-1]]  # the last turn mostly answers, which moves nothing
     verbs = Counter(turn.verb for t in played for turn in t.turns)
     by_difficulty: dict[str, list[Trajectory]] = {"easy": [], "medium": [], "hard": []}
     by_source: dict[str, list[Trajectory]] = defaultdict(list)
@@ -65,11 +68,13 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         "failed": len(given) - len(played),
         "env_steps": steps,
         "success": _mean([t.success for t in played]),
+        "supported": _mean([t.supported for t in played]),
         "reward": _mean([t.reward for t in played]),
         "length": _mean([t.length for t in played]),
         "length_success": _mean([t.length for t in played if t.success]),
         "timeouts": _mean([t.stop.truncated for t in played]),
         "cut": _mean([turn.finish == "length" for t in played for turn in t.turns]),
+        "idle": _mean([not turn.changed for turn in acted]),
         "invalid": verbs["invalid"] / steps if steps else 0.0,
         "sampled_tokens": sum(t.sampled_tokens for t in played),
         "actions": dict(sorted(verbs.items())),

@@ -241,10 +241,11 @@ class RunFolder(RunFiles):
             if self.recipe.replay.admits(record):
                 self.kept.append(record)
 
-    def evaluated(self, policy: str, strategy: str, result: Result) -> None:
-        """Writes an evaluation row."""
+    def evaluated(self, policy: str, strategy: str, result: Result, beside: str = "") -> None:
+        """Writes an evaluation row; `beside` names the tasks where they are not the recipe's own."""
         self.row(
-            "eval",
+            "beside" if beside else "eval",
+            **({"tasks": beside} if beside else {}),
             policy=policy,
             strategy=strategy,
             horizon=self.recipe.test_budget.limits("turns", 1),

@@ -43,6 +43,8 @@ class Evaluation(Component):
     """Held-out tasks."""
     samples: Count = 1
     """Episodes of each of them: several tell how often one of k solves it."""
+    beside: dict[str, TaskSource] = {}
+    """Other held-out tasks, by name, on which the start and the last policy are evaluated too."""
     every: Count = 1
     """Iterations between evaluations; the start and the last iteration are always evaluated."""
     sampling: Sampling | None = None
@@ -210,6 +212,10 @@ class Recipe(Experiment):
         chosen = {name: choice for phase in begun for name in ("credit", "loss") if (choice := getattr(phase, name))}
         return self.model_copy(update=chosen)
 
+    def settled(self) -> Self:
+        """A copy in which what depends on this machine is decided: `run.toml` keeps it, and resuming goes by it."""
+        return self.replace(engine=self.engine.settled())
+
     def train(
         self,
         folder: Path,
@@ -220,7 +226,7 @@ class Recipe(Experiment):
         """See `run.loop.train`."""
         from longstride.run.loop import train
 
-        train(self, folder, listener, resume, placement)
+        train(self.settled(), folder, listener, resume, placement)
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

@@ -96,6 +96,7 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._open.__exit__(kind, error, tb)
+        self.engine.close()
 
     # what components may read: `core.experience.Experience`
 
@@ -205,6 +206,11 @@ class Session:
             if run.iteration == 0 and recipe.evaluation.baselines:
                 for baseline, result in evaluate_baselines(recipe, tasks, run.progress("eval")).items():
                     run.evaluated(baseline, "direct", result)
+            if run.iteration in (0, recipe.iterations):
+                for name, source in recipe.evaluation.beside.items():
+                    there, tasks = recipe.model_copy(update={"tasks": source}), source.held_out(recipe.evaluation.tasks)
+                    result = evaluate_player(self.tested, there, tasks, progress=run.progress("eval"))
+                    run.evaluated("agent" if run.iteration else "warm_start", "direct", result, beside=name)
 
     def save(self) -> None:
         """Makes a checkpoint of all processes' state."""

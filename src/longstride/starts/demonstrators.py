@@ -1,6 +1,6 @@
 """Demonstrators: scripted agents that a warm start imitates, and where they act.
 
-They are impatient, not incapable: giving up too early is their only systematic fault. What always holds: demonstration
+They are not incapable: giving up too early and wandering are their only faults. What always holds: demonstration
 n is a function of the settings, the seed and n; demonstrations use training templates, sites, seeds and names only.
 """
 
@@ -107,6 +107,13 @@ class Sites(Demonstrators):
 
     slips: Share = 0.15
     """Largest probability of an arbitrary action; each episode draws its own below it."""
+    detours: Share = 0.0
+    """Largest probability of a detour: another page is opened and left again; each episode draws its own below it."""
+    loops: Share = 0.0
+    """Largest probability of a loop: an item's page is left and opened again; each episode draws its own below it."""
+    recalls: bool = False
+    """Whether it says, between two items to act on, which one is done and which is next: a small model loses its place
+    in the goal otherwise."""
     sheet: Share = 0.1
     """Share of episodes on the fully observed control site."""
     checked: Share = 0.15
@@ -122,7 +129,9 @@ class Sites(Demonstrators):
             source = sheet if rng.random() < self.sheet else web
             task = source.sample(rng, 1)[0]
             patience = self.draw_patience(rng)
-            agent = Demonstrator(task, rng, patience, self.slips * rng.random())
+            slips = self.slips * rng.random()
+            wanders = [most * rng.random() if most else 0.0 for most in (self.detours, self.loops)]
+            agent = Demonstrator(task, rng, patience, slips, *wanders, recalls=self.recalls)
             env = CheckAgain(paragraph=CHECK, checks=2 if rng.random() < self.checked else 1).wrap(source.env())
             yield run_now(self.demonstrate(task, env, lambda _, a=agent: a, derive(seed, "demo-env", n)))
             n += 1

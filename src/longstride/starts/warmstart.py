@@ -23,7 +23,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods.base import ADVANTAGES, Sample, demonstration
 from longstride.models.chat import ChatFormat
-from longstride.models.load import Policy, save_policy
+from longstride.models.load import Policy, load_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.rollout.context import ContextPolicy, FullHistory
 from longstride.starts.demonstrators import Demonstration, Demonstrators, Sites
@@ -41,8 +41,10 @@ class WarmStart(Component):
 
     seed: int = 0
     """Seed of weights and demonstrations."""
+    start: str = ""
+    """A model that is trained on, with its own words and network and without recitals; empty makes a new one."""
     model: TinyConfig = TinyConfig()
-    """The network."""
+    """The new network."""
     tokens: Count = 11_000_000
     """Padded training tokens of demonstrations. A context that is rebuilt counts with its last prompt alone, and
     computes more."""
@@ -55,7 +57,7 @@ class WarmStart(Component):
     page_weight: Weight = 0.5
     """Weight of the language-model loss on observations, beside 1 for the response to each."""
     step_tokens: Annotated[int, Field(ge=256)] = 3072
-    """Padded tokens of one optimiser step."""
+    """Padded tokens of one optimiser step, and of one forward pass where the learner asks for no fewer."""
     learner: LearnerConfig = LearnerConfig(lr=5e-3, warmup_steps=100, betas=(0.9, 0.98), min_lr_ratio=0.02)
     """The optimiser; `decay_steps` is set from `tokens`, and the rate stays at its peak while the model recites."""
     context: ContextPolicy = FullHistory()
@@ -105,11 +107,11 @@ def make_base(
             `tokens_per_second`, `seconds`.
     """
     config = config or WarmStart()
-    tokenizer = build_tokenizer(vocabulary(config))
-    model = build_model(config.model, len(tokenizer), derive(config.seed, "weights"))
-    chat = ChatFormat(tokenizer)
-    policy = Policy("base", model, tokenizer, chat, config.model.context)
-    learner = Learner(model, config.learner.replace(micro_tokens=config.step_tokens))
+    policy = load_policy(config.start) if config.start else _new(config)
+    tokenizer, chat = policy.tokenizer, policy.chat
+    learner = Learner(
+        policy.model, config.learner.replace(micro_tokens=min(config.learner.micro_tokens, config.step_tokens))
+    )
     rng, start, seen, losses = stream(config.seed, "order"), time.monotonic(), 0, []
     steps = -(-config.tokens // config.step_tokens)
 
@@ -128,7 +130,8 @@ def make_base(
 
     special = set(tokenizer.all_special_ids)
     words = [i for i in range(len(tokenizer)) if i not in special]
-    while len(losses) < config.recitals and (len(losses) < 20 or sum(losses[-20:]) > 20 * RECITES):
+    recitals = 0 if config.start else config.recitals
+    while len(losses) < recitals and (len(losses) < 20 or sum(losses[-20:]) > 20 * RECITES):
         train(_recital(words, chat, rng))
         report(0.0)
     learner.config = learner.config.replace(decay_steps=len(losses) + steps)
@@ -137,6 +140,13 @@ def make_base(
         report(number / steps)
     save_policy(policy, folder, half=True)
     return policy
+
+
+def _new(config: WarmStart) -> Policy:
+    """A policy that knows nothing yet."""
+    tokenizer = build_tokenizer(vocabulary(config))
+    model = build_model(config.model, len(tokenizer), derive(config.seed, "weights"))
+    return Policy("base", model, tokenizer, ChatFormat(tokenizer), config.model.context)
 
 
 def _recital(words: Sequence[int], chat: ChatFormat, rng: random.Random) -> list[list[Sample]]:

@@ -5,8 +5,9 @@ in a few words: on a page that may matter it restates what it sees beside what i
 words carry what it must remember (the best item so far), because older pages are not kept in the context.
 
 What always holds: with `patience` 1 and `slips` 0 it solves every task of every template in exactly `task.optimal`
-steps. It has two faults: it gives up too early (where it should look further it answers instead, with probability
-1 - patience), and it slips (takes an arbitrary but valid action). After a request to check again it continues.
+steps. It has faults of two kinds. It gives up too early: where it should look further it answers instead, with
+probability 1 - patience. And it wanders: it slips (takes an arbitrary but valid action), makes detours (opens another
+page and comes back) and loops (leaves an item's page and opens it again). After a request to check again it continues.
 """
 
 import random
@@ -57,13 +58,26 @@ class Demonstrator:
         rng: the stream of its choices.
         patience: probability of going on at each point where it could give up.
         slips: probability of an arbitrary action instead of the right one.
+        detours: probability of opening another page and coming back, instead of the right action.
+        loops: probability of leaving an item's page and opening it again, instead of the right action.
+        recalls: whether it says, between two items to act on, which one is done and which is next.
     """
 
-    def __init__(self, task: Task, rng: random.Random, patience: float = 1.0, slips: float = 0.0) -> None:
+    def __init__(
+        self,
+        task: Task,
+        rng: random.Random,
+        patience: float = 1.0,
+        slips: float = 0.0,
+        detours: float = 0.0,
+        loops: float = 0.0,
+        recalls: bool = False,
+    ) -> None:
         self.plan: dict[str, Any] = dict(task.meta)
         self.kind = KINDS[task.source.partition("/")[2]]
         self.sheet = not self.kind.verb and self.kind.title == "sheet"
-        self.rng, self.patience, self.slips = rng, patience, slips
+        self.rng, self.patience = rng, patience
+        self.slips, self.detours, self.loops, self.recalls = slips, detours, loops, recalls
         self.visited: list[str] = []
         self.best: tuple[str, int] | None = None
         self.reference = ""
@@ -73,6 +87,8 @@ class Demonstrator:
         self.hesitated = False
         """Whether it could have given up at the last page."""
         self._asked_again = False
+        self._way_back: list[Callable[[SeenPage], str]] = []
+        """The actions that end a detour or a loop."""
         self._moves: dict[str, Callable[[SeenPage], tuple[str, str]]] = {
             "find": self._find, "search": self._search, "compare": self._compare, "survey": self._survey, "hop":
             self._hop, "act": self._act,
@@ -82,18 +98,31 @@ class Demonstrator:
         """The response to a page: `Thought: ... Action: ...` (the thought is left out where there is none)."""
         self.hesitated, self._asked_again = False, text.endswith(CHECK)
         page = SeenPage(text.removesuffix(CHECK).rstrip())
+        if self._way_back:
+            return f"Action: {self._way_back.pop()(page)}"
         move = self._sheet if self.sheet else self._moves[self.plan["family"]]
         before = (self.done, self.ordered)
         thought, action = move(page)
-        if self.slips and self.rng.random() < self.slips and not action.startswith("answer"):
+        if not action.startswith("answer") and (instead := self._wander(page)):
             self.done, self.ordered = before
-            action = self._slip(page)
+            action = instead
         return f"Thought: {thought} Action: {action}" if thought else f"Action: {action}"
 
-    def _slip(self, page: SeenPage) -> str:
+    def _wander(self, page: SeenPage) -> str:
+        """What it does instead of the right action; empty where it does not wander."""
+        if self.slips and self.rng.random() < self.slips:
+            return self.rng.choice([*self._links(page), "back", "home"])
+        if self.detours and self.rng.random() < self.detours and (links := self._links(page)):
+            self._way_back.append(lambda _: "back")
+            return self.rng.choice(links)
+        if self.loops and self.rng.random() < self.loops and self._is_item(page):
+            self._way_back.append(lambda there: self._seek(there, page.title))
+            return "back"
+        return ""
+
+    def _links(self, page: SeenPage) -> list[str]:
         links = [(name.strip(), n) for name, n in _LINK.findall(page.text) if not name.startswith(_FIELDS)]
-        choice = [f"click {name} [{n}]" for name, n in links] + ["back", "home"]
-        return self.rng.choice(choice)
+        return [f"click {name} [{n}]" for name, n in links]
 
     def _gives_up(self) -> bool:
         self.hesitated = True
@@ -244,7 +273,8 @@ class Demonstrator:
         if page.title == "login":
             return "", self._type(page, "name", self.plan["user"])
         if not self._is_item(page):
-            return "", self._seek(page, wanted)
+            recalled = f"done {items[self.done - 1]} next {wanted}" if self.recalls and self.done else ""
+            return recalled, self._seek(page, wanted)
         thought, same = self._match(page, wanted)
         if not same:
             return thought, self._seek(page, wanted)

@@ -27,9 +27,16 @@ class Draft:
     evaluator: dict[str, Any]
     plan: dict[str, Any]
     """What the demonstrator needs to know (it becomes `task.meta`)."""
+    pages: list[str]
+    """What of the site's pages the answer rests on, by their paths below the site's root."""
 
 
 Family = Callable[[World, dict[str, Any], random.Random, Difficulty], Draft | None]
+
+
+def _pages(world: World, items: Sequence[Item]) -> list[str]:
+    """The items' pages; on a sheet the one page shows all."""
+    return [""] if world.kind == "sheet" else [f"i/{item.id}" for item in items]
 
 
 def _answer(reference: str) -> dict[str, Any]:
@@ -41,7 +48,7 @@ def find(world: World, p: dict[str, Any], rng: random.Random, difficulty: Diffic
     item, a = rng.choice(world.items), p["attribute"]
     plan = {"family": "find", "items": [item.name], "attribute": a}
     optimal = 1 if world.kind == "sheet" else 3
-    return Draft(f"what is the {a} of {item.name}", 1, optimal, _answer(item.values[a]), plan)
+    return Draft(f"what is the {a} of {item.name}", 1, optimal, _answer(item.values[a]), plan, _pages(world, [item]))
 
 
 def search(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficulty) -> Draft | None:
@@ -67,7 +74,7 @@ def search(world: World, p: dict[str, Any], rng: random.Random, difficulty: Diff
         goal = f"put {count} of the {categories[0]} with {a} {item.values[a]} in the cart"
         evaluator = _cart([(item.name, count)])
         steps += 1
-    return Draft(goal, facts, steps, evaluator, plan)
+    return Draft(goal, facts, steps, evaluator, plan, _pages(world, [item]))
 
 
 def _walk(world: World, categories: Sequence[str], target: Item) -> int:
@@ -95,7 +102,8 @@ def compare(world: World, p: dict[str, Any], rng: random.Random, difficulty: Dif
     plan = {"family": "compare", "items": names, "attribute": a, "way": way}
     sheet = world.kind == "sheet"
     facts, optimal = (1, 1) if sheet else (len(names), 2 * len(names) + 1)
-    return Draft(f"which has the {way} {a} : {' or '.join(names)}", facts, optimal, _answer(best.name), plan)
+    goal = f"which has the {way} {a} : {' or '.join(names)}"
+    return Draft(goal, facts, optimal, _answer(best.name), plan, _pages(world, items))
 
 
 def _best(items: Sequence[Item], attribute: str, way: str) -> Item:
@@ -112,7 +120,7 @@ def survey(world: World, p: dict[str, Any], rng: random.Random, difficulty: Diff
     best = (min if way == "lowest" else max)(items, key=lambda i: int(i.values[a]))
     plan = {"family": "survey", "categories": [category], "attribute": a, "way": way}
     goal = f"which of the {category} has the {way} {a}"
-    return Draft(goal, len(items), 2 * len(items) + 2, _answer(best.name), plan)
+    return Draft(goal, len(items), 2 * len(items) + 2, _answer(best.name), plan, _pages(world, items))
 
 
 def hop(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficulty) -> Draft:
@@ -124,7 +132,8 @@ def hop(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficu
     value = world.places[about["city"]] if a == "country" else about[a]
     plan = {"family": "hop", "items": [item.name], "attribute": a, "hops": hops}
     goal = f"what is the {a} of the {relation} of {item.name}"
-    return Draft(goal, 1 + len(hops), 3 + len(hops), _answer(value), plan)
+    pages = [*_pages(world, [item]), f"r/{item.reference}", *([f"l/{about['city']}"] if a == "country" else [])]
+    return Draft(goal, 1 + len(hops), 3 + len(hops), _answer(value), plan, pages)
 
 
 def act(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficulty) -> Draft:
@@ -152,7 +161,7 @@ def act(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficu
         evaluator = _cart(pairs) if verb == "put" else _ordered(pairs)
         plan |= {"texts": [str(c) for c in counts]}
         facts, optimal = facts + (verb == "order"), optimal + (verb == "order")
-    return Draft(goal, facts, optimal, evaluator, plan)
+    return Draft(goal, facts, optimal, evaluator, plan, _pages(world, items))
 
 
 def _cart(pairs: Sequence[tuple[str, int]]) -> dict[str, Any]:

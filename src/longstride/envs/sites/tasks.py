@@ -1,7 +1,8 @@
 """Tasks on the embedded sites: templates, their split, and the source that recipes draw from.
 
-What always holds: training and evaluation share no template, no site seed and no name, while every word of an
-evaluation task occurs in training; a source draws from the random stream that it is given and from nothing else.
+What always holds: training and evaluation share no site seed and no name, and no template unless that is asked for,
+while every word of an evaluation task occurs in training; a source draws from the random stream that it is given and
+from nothing else.
 """
 
 import functools
@@ -15,6 +16,7 @@ from pydantic import Field, field_validator
 
 from longstride.core.component import find, unknown
 from longstride.core.errors import TaskError
+from longstride.core.numbers import Count
 from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Difficulty, Task, difficulty_of, read_tasks
 from longstride.envs.base import Mix, TaskSource
@@ -50,10 +52,12 @@ class Template:
         draft = FAMILIES[self.family](world, dict(self.params), rng, difficulty)
         if draft is None or difficulty_of(draft.facts) != difficulty:
             return None
+        start = f"/{self.kind}/{site}/"
         return Task(
-            id=f"{self.id}/{site}/{seed}", source=f"web/{self.kind}", split="test" if self.held_out else "train",
-            goal=draft.goal, start=f"/{self.kind}/{site}/", difficulty=difficulty, facts=draft.facts,
+            id=f"{self.id}/{site}/{seed}", source=f"web/{self.kind}", split="test" if site >= HELD_OUT else "train",
+            goal=draft.goal, start=start, difficulty=difficulty, facts=draft.facts,
             template_id=self.id, evaluator=draft.evaluator, optimal=draft.optimal, meta=draft.plan,
+            pages=tuple(start + page for page in draft.pages),
         )  # fmt: skip
 
 
@@ -115,6 +119,11 @@ class EmbeddedWeb(TaskSource):
     """Different training sites of each kind."""
     window: Window = 60
     """Lines of a page that are seen at once."""
+    most_acted: Count = max(ACTED)
+    """Most items that a task of the family `act` names."""
+    new_templates: bool = True
+    """Whether held-out tasks are of templates that training has none of; if not, they are new tasks of the training
+    templates. Their sites and names are new either way."""
     browser: Literal["text", "chromium"] = "text"
     """What the pages are seen with: the text browser, in process, or a real one, with the same text."""
 
@@ -134,7 +143,8 @@ class EmbeddedWeb(TaskSource):
         return [self._draw(rng, d, held_out=False) for d in wanted]
 
     def held_out(self, n: int) -> list[Task]:
-        rng = stream(0, "held-out", *self.sites, *self.families)
+        name = "held-out" if self.new_templates else "held-out-sites"
+        rng = stream(0, name, *self.sites, *self.families)
         return [self._draw(rng, DIFFICULTIES[i % 3], held_out=True) for i in range(n)]
 
     @property
@@ -150,9 +160,10 @@ class EmbeddedWeb(TaskSource):
         """A task of the difficulty, or of the nearest easier one where these sites have none."""
         while True:
             kind = rng.choice(self.sites)
-            choice = self._fitting(kind, difficulty, held_out)
+            new = held_out and self.new_templates
+            choice = self._fitting(kind, difficulty, new)
             if not choice:
-                difficulty = self._nearest(difficulty, held_out)
+                difficulty = self._nearest(difficulty, new)
                 continue
             family = rng.choice(sorted({t.family for t in choice}))  # families alike, however many templates they have
             template = rng.choice([t for t in choice if t.family == family])
@@ -161,17 +172,20 @@ class EmbeddedWeb(TaskSource):
             if task is not None:
                 return task
 
-    def _fitting(self, kind: str, difficulty: Difficulty, held_out: bool) -> list[Template]:
+    def _fitting(self, kind: str, difficulty: Difficulty, new: bool) -> list[Template]:
         return [
             t
             for t in templates(kind)
-            if t.held_out == held_out and t.family in self.families and difficulty in t.difficulties
+            if t.held_out == new
+            and t.family in self.families
+            and difficulty in t.difficulties
+            and (t.family != "act" or dict(t.params)["items"] <= self.most_acted)
         ]
 
-    def _nearest(self, difficulty: Difficulty, held_out: bool) -> Difficulty:
-        if any(self._fitting(k, difficulty, held_out) for k in self.sites):
+    def _nearest(self, difficulty: Difficulty, new: bool) -> Difficulty:
+        if any(self._fitting(k, difficulty, new) for k in self.sites):
             return difficulty
-        there: list[Difficulty] = [d for d in DIFFICULTIES if any(self._fitting(k, d, held_out) for k in self.sites)]
+        there: list[Difficulty] = [d for d in DIFFICULTIES if any(self._fitting(k, d, new) for k in self.sites)]
         if not there:
             raise TaskError(f"no tasks of the families {', '.join(self.families)} on the sites {', '.join(self.sites)}")
         below: list[Difficulty] = [d for d in there if DIFFICULTIES.index(d) < DIFFICULTIES.index(difficulty)]

@@ -21,7 +21,7 @@ from longstride.recipes.agents import tti
 from longstride.recipes.setups.sites import LONG
 from longstride.stats import Ordering
 
-RECIPE = tti.RECIPE.replace(name="tti_map")
+RECIPE = tti.RELEASED.replace(name="tti_map")
 EARLY = 4
 
 ARM = RECIPE.replace(

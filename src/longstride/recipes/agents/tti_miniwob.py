@@ -19,7 +19,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.recipes.agents import tti
 from longstride.web.miniwob import Miniwob
 
-RECIPE = tti.RECIPE.replace(
+RECIPE = tti.RELEASED.replace(
     name="tti_miniwob",
     iterations=16,
     model="base-miniwob",

@@ -1,5 +1,6 @@
 """Real models talk properly: system prompts, tools, thoughts and templates of published families."""
 
+import random
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Engine, Request, Sampling
 from longstride.envs.acting import acting
 from longstride.envs.base import Observation, Step
+from longstride.envs.puzzles import Countdown
 from longstride.envs.sites.actions import MANUAL, parse
 from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.envs.tools import Call, Tool, arguments, parse_calls
@@ -34,6 +36,7 @@ from longstride.rollout import FullHistory
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import LanguagePlayer
 from longstride.run.evaluation import language_player
+from longstride.run.imitation import Cloning, SolverDemonstrations
 
 TOOLS = [tool.function for tool in MANUAL.tools]
 THOUGHT = "<think>\nhm\n</think>\n\n"
@@ -359,6 +362,17 @@ def test_one_iteration_trains_on_calls_of_tools(tmp_path: Path, limits: dict[str
         assert len(cut) > len(turns) / 2 and all(len(turn.given_ids) == 2 + 3 for turn in cut)
     else:
         assert row["summary"]["actions"].keys() >= {"left", "right", "up", "down"} and row["trained_tokens"] > 0
+
+
+def test_a_solver_does_not_demonstrate_calls_of_tools() -> None:
+    recipe = small(Countdown(), "base-puzzles", TaskReward(), actions="tool_calls", cloning=Cloning(episodes=4))
+    chat = load_policy("base-puzzles").chat
+    with pytest.raises(ConfigError, match="no calls of tools: set actions=explained"):
+        SolverDemonstrations().samples(recipe, chat, 4, random.Random(0))
+    told = SolverDemonstrations().samples(recipe.replace(actions="explained"), chat, 4, random.Random(0))
+    plain = SolverDemonstrations().samples(recipe.replace(actions="text"), chat, 4, random.Random(0))
+    assert [s.sampled_ids for s in told] == [s.sampled_ids for s in plain]
+    assert all(len(a.prompt_ids) > len(b.prompt_ids) for a, b in zip(told, plain, strict=True))
 
 
 def test_a_budget_of_thoughts_needs_a_model_that_thinks() -> None:

@@ -98,6 +98,11 @@ class Collected:
     def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
         raise AssertionError("nothing asks for openings here")
 
+    def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
+        if trajectories:
+            raise AssertionError("nothing asks for proposals here")
+        return []
+
 
 def make_planner(
     source: TaskSource,

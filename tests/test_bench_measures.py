@@ -129,7 +129,8 @@ def test_train_plays_the_same_tasks_on_both_sides_and_says_how_fast(monkeypatch:
     rows, versions = train.measure(None, 2, quiet)
     found = {row.name: row for row in rows}
     speed = found["episodes played"]
-    assert np.shape(speed.ours) == np.shape(speed.peer) == (2,) and np.all(np.asarray(speed.ours) > 0)
+    assert speed.peer is not None and np.shape(speed.ours) == np.shape(speed.peer) == (2,)
+    assert np.all(np.asarray(speed.ours) > 0)
     tokens = found["sampled tokens of a round, plain over ours"]
     assert np.asarray(tokens.ours) == pytest.approx(np.asarray(tokens.peer), rel=0.2)
     assert np.all(np.asarray(found["the environment's share of playing"].ours) > 0)

@@ -1,18 +1,9 @@
-"""Recipes of control: plain data, and arms of claims that differ in what their claim is about."""
+"""Recipes of control: arms of claims differ in what their claim is about."""
 
-from pathlib import Path
-
-import pytest
-
-from longstride import recipes
 from longstride.claims.claim import Claim
 from longstride.control import SAC, BestOfN, ControlRecipe, PointMaze, TDCritic
-from longstride.core.config import dump_toml
 from longstride.curriculum import Fixed
 from longstride.recipes.control import cal_ql, cql, sharsa, wsrl
-from longstride.run.experiment import load_experiment
-
-CLAIMS: dict[str, Claim] = {module.CLAIM.name: module.CLAIM for module in (cal_ql, cql, sharsa, wsrl)}
 
 
 def arm(claim: Claim, name: str) -> ControlRecipe:
@@ -25,13 +16,6 @@ def critic_of(recipe: ControlRecipe) -> TDCritic:
     critic = recipe.agent.levels[0].critic
     assert isinstance(critic, TDCritic)
     return critic
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_a_recipe_and_the_arms_of_its_claim_are_read_again_from_toml(name: str, tmp_path: Path) -> None:
-    for experiment in (recipes.load(name), *CLAIMS[name].arms.values()):
-        (tmp_path / "recipe.toml").write_text(dump_toml(experiment), encoding="utf-8")
-        assert load_experiment(tmp_path / "recipe.toml") == experiment
 
 
 def test_arms_of_cql_differ_in_conservatism_and_in_the_noise_of_the_data() -> None:

@@ -106,7 +106,7 @@ def test_the_expected_gradient_is_that_of_each_attempts_own_score(credit, n: int
 
 def test_the_kl_coefficient_goes_by_the_turn_and_the_last_one_stays():
     turns = [Sample([0], [1], {ADVANTAGES: [0.0]}, turn=k) for k in (0, 1, 2, 9)]
-    held = RECIPE.loss.replace(kl=KLByTurn(by_turn=(0.5, 0.1, 0.0)))
+    held = RECIPE.loss.replace(kl=KLByTurn(coefficient=0.5, by_turn=(1.0, 0.2, 0.0)))
     assert held.coefficients(turns) == {KL_COEFFICIENT: [0.5, 0.1, 0, 0]}
 
 
@@ -137,7 +137,10 @@ def test_a_run_plays_two_attempts_and_is_held_to_where_it_started(tmp_path):
 
 @pytest.mark.parametrize(
     ("family", "member"),
-    [(Credit, AttemptCredit(first=0.0, bonus=3.0, baseline="mean")), (KL, KLByTurn(by_turn=(0.1, 0.0)))],
+    [
+        (Credit, AttemptCredit(first=0.0, bonus=3.0, baseline="mean")),
+        (KL, KLByTurn(coefficient=0.1, by_turn=(1.0, 0.0))),
+    ],
 )
 def test_its_components_are_built_again_from_their_data(family, member):
     assert build(family, member.as_data()) == member

@@ -4,6 +4,7 @@ show."""
 import random
 from collections import Counter
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -70,7 +71,8 @@ def test_a_solver_that_slips_still_ends_and_mostly_succeeds() -> None:
 @pytest.mark.parametrize("way", ["detours", "loops"])
 def test_a_solver_that_wanders_finds_its_way_back_and_succeeds_in_more_steps(way: str) -> None:
     tasks = EmbeddedWeb().sample(random.Random(3), 100)
-    played = [run_now(play(t, Demonstrator(t, random.Random(i), **{way: 0.3}))) for i, t in enumerate(tasks)]
+    ways: Any = {way: 0.3}
+    played = [run_now(play(t, Demonstrator(t, random.Random(i), **ways))) for i, t in enumerate(tasks)]
     assert sum(r for r, _, _ in played) / 100 > 0.9
     assert sum(s for _, s, _ in played) > 1.2 * sum(t.optimal or 0 for t in tasks)
 

@@ -39,6 +39,13 @@ class Experience(Protocol):
         stored and counts nowhere; a failed one has no turn."""
         ...
 
+    def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
+        """The same episodes with another action in every turn that the policy sampled: one that the policy as it is now
+        samples after the same prompt, as in training. No environment takes it, so the new turns have no action and no
+        reward; what the episodes ended with is what was played. All processes must ask for it; `seed` is of the draw.
+        """
+        ...
+
     @property
     def critic(self) -> Any:
         """The `learner.critics.Critic` at work, or None."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.learner.batching import shuffled, steps_of
 from longstride.learner.critics import CriticBatch, HiddenStates, TurnValue
+from longstride.learner.networks import TrainedNetworks
 from longstride.methods.base import ADVANTAGES, Sample, demonstration
 from longstride.models.heads import BCE, Head, HLGauss, Scalar
 from longstride.models.mlp import Trunk
@@ -36,8 +36,7 @@ class TurnCritic:
         size = policy.features([demonstration([0], [0])]).shape[1]
         trunk, generator = Trunk(width=config.width, depth=config.depth), torch.Generator().manual_seed(seed)
         self._net = trunk.make(size, self._head.outputs, generator, last=1e-2)
-        self._parameters = dict(self._net.named_parameters())
-        self._optimiser = torch.optim.Adam(self._parameters.values(), config.lr, fused=True)
+        self._trained = TrainedNetworks({"value": self._net}, config.lr)
 
     @torch.no_grad()
     def estimate(self, trajectories: Sequence[Trajectory]) -> None:
@@ -81,32 +80,17 @@ class TurnCritic:
             total = 0.0
             for part in steps_of([[n] for n in shuffled(range(len(known)), rng)], self.config.batch_turns):
                 loss_B = self._head.loss(self._raw(feature_ND[part]), target_N[part])
-                self._optimiser.zero_grad()
-                loss_B.mean().backward()
-                self._optimiser.step()
+                self._trained.step(loss_B.mean())
                 total += loss_B.sum().item()
         spread = target_N.var(correction=0).item() if known else 0.0
         unexplained = error_N.var(correction=0).item() / spread if spread else 1.0
         return {"value_loss": total / max(len(known), 1), "value_explained": 1 - unexplained}
 
     def state(self) -> dict[str, Tensor]:
-        moments = {
-            f"{key}/{name}": value
-            for name, p in self._parameters.items()
-            for key, value in self._optimiser.state.get(p, {}).items()
-        }
-        return moments | {f"weight/{name}": p.detach() for name, p in self._parameters.items()}
+        return self._trained.state()
 
     def load_state(self, tensors: Mapping[str, Tensor]) -> None:
-        try:
-            self._net.load_state_dict({name: tensors[f"weight/{name}"] for name in self._parameters})
-        except (KeyError, RuntimeError) as e:
-            raise RunError(f"the checkpoint is of another critic: {e}") from e
-        self._optimiser.state.clear()
-        for name, p in self._parameters.items():
-            for key in ("step", "exp_avg", "exp_avg_sq"):
-                if (value := tensors.get(f"{key}/{name}")) is not None:
-                    self._optimiser.state[p][key] = value.clone()
+        self._trained.load_state(tensors)
 
     def _features(self, turns: Sequence[Turn]) -> Tensor:
         """Hidden state at the last token of each prompt."""

@@ -127,6 +127,17 @@ class Replay(Component):
             experience: what was collected, this iteration included, and the models as they are now.
         """
 
+    def renew(self, drawn: list[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
+        """The drawn episodes as they are trained on: as they were played, unless a method asks the policy as it is now
+        what it would do in their turns (`Experience.propose`). Every process of several is asked.
+
+        Args:
+            drawn: what `draw` chose; not changed.
+            rng: the stream of the draw, after it.
+            experience: as in `draw`.
+        """
+        return drawn
+
     def select(self, samples: Sequence[Sample], experience: Experience) -> Sequence[Sample]:
         """Which of the samples that credit made of these episodes are trained on: all of them, unless a method looks at
         single turns. Every process of several is asked, with the same samples.

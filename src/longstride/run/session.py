@@ -19,7 +19,8 @@ from longstride.core.component import Component
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
-from longstride.core.trajectory import EpisodeRecord, Trajectory
+from longstride.core.trajectory import LOGPROB_DIGITS, EpisodeRecord, Trajectory
+from longstride.engines.base import Request
 from longstride.learner import parallel
 from longstride.learner.critics import CriticBatch
 from longstride.learner.learner import Learner
@@ -126,6 +127,25 @@ class Session:
         pool = Pool(ScriptedPlayer(pause), r.env, r.reward, r.tasks.at_once, r.pool)
         return parallel.unscatter(pool.run(parallel.scatter(plans)))
 
+    def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
+        found = [
+            replace(t, turns=[replace(turn, action=None, error=None, reward=0.0, estimates={}) for turn in t.turns])
+            for t in trajectories
+        ]
+        again = [(turn, t.budget.turn_tokens) for t in found for turn in t.turns if turn.sampled_ids]
+        requests = [
+            Request(turn.prompt_ids, max(1, limit - turn.given), derive(seed, k), sampling=self.recipe.sampling)
+            for k, (turn, limit) in enumerate(again)
+        ]
+        mine, before = parallel.scatter(requests), self.engine.tokens_out
+        completions = parallel.unscatter(self.pool.run_on_sampler_thread(lambda: self.engine.generate(mine)))
+        self._tokens_before += self.engine.tokens_out - before  # tokens a second are those of episodes
+        for (turn, _), c in zip(again, completions, strict=True):
+            turn.sampled_ids, turn.versions, turn.finish = c.ids, c.versions, c.finish
+            turn.behaviour_logprobs = [round(x, LOGPROB_DIGITS) for x in c.logprobs]
+            turn.text = self.policy.chat.decode(turn.ids)
+        return found
+
     # the five places of the loop
 
     def rollouts(self) -> Iterator[tuple[int, list[Trajectory]]]:
@@ -146,7 +166,8 @@ class Session:
         """Stores what was played, and draws what is trained on."""
         fresh = self.run.collect(iteration, trajectories)
         rng = stream(self.recipe.seed, "replay", iteration)
-        return self.run.read(self.recipe.replay.draw(self.run.kept, fresh, rng, self))
+        drawn = self.run.read(self.recipe.replay.draw(self.run.kept, fresh, rng, self))
+        return self.recipe.replay.renew(drawn, rng, self)
 
     def assign_credit(self, now: Recipe, chosen: list[Trajectory]) -> tuple[list[Sample], dict[str, float]]:
         """The samples of the update, after the critic has estimated what credit reads; no samples while the critic

@@ -1,8 +1,8 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
-`Countdown`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind` and `ReasoningGym` are task sources, `Puzzles` mixes
-several; under `Attempts` they are attempted again, under `Iterated` thought about in rounds; `tabular` holds decision
-problems small enough to be enumerated, against which estimators are tested. No torch.
+`Countdown`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions` and `ReasoningGym` are task
+sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under `Iterated` thought about in rounds.
+No torch.
 """
 
 from longstride.envs.puzzles.attempts import Attempts
@@ -15,8 +15,9 @@ from longstride.envs.puzzles.modular import ModularChain
 from longstride.envs.puzzles.paths import LayeredPath
 from longstride.envs.puzzles.reasoning_gym import ReasoningGym
 from longstride.envs.puzzles.sudoku import Sudoku
+from longstride.envs.puzzles.twenty_questions import TwentyQuestions
 
 __all__ = [
     "Attempts", "Countdown", "Game", "Iterated", "LayeredPath", "Mastermind", "ModularChain", "Puzzle", "PuzzleEnv",
-    "PuzzleSource", "Puzzles", "ReasoningGym", "Sudoku",
+    "PuzzleSource", "Puzzles", "ReasoningGym", "Sudoku", "TwentyQuestions",
 ]  # fmt: skip

@@ -82,10 +82,11 @@ class KLByTurn(KL):
     one free."""
 
     by_turn: tuple[Weight, ...]
-    """In place of `coefficient`, that of the first turn of an episode, of the second and so on; the last one stays."""
+    """What `coefficient` is multiplied by in the first turn of an episode, in the second and so on; the last one
+    stays."""
 
     def at(self, turn: int) -> float:
-        return self.by_turn[min(turn, len(self.by_turn) - 1)]
+        return self.coefficient * self.by_turn[min(turn, len(self.by_turn) - 1)]
 
 
 class Gain(Measure):
@@ -113,7 +114,7 @@ RECIPE = puzzles.recipe(
     budget={"turns": 2},
     test_budget={"turns": 2},
     credit=AttemptCredit(first=0.0),
-    loss=Reinforce(aggregation=_PER_EPISODE, kl=KLByTurn(by_turn=(0.02, 0.0))),
+    loss=Reinforce(aggregation=_PER_EPISODE, kl=KLByTurn(coefficient=0.02, by_turn=(1.0, 0.0))),
     learner=LearnerConfig(lr=3e-4, warmup_steps=5, batch_samples=128),
     objectives=_second_stage(after=20, bonus=BONUS),
     evaluation={"every": 5, "measures": (Gain(),)},

@@ -103,10 +103,10 @@ class ChatFormat:
                           for one, text in ((True, first), (False, later)) for past in (True, False)}  # fmt: skip
         opened = (i for ids in self._openings.values() for i in ids)
         self._refuse_injection({*self._head, *opened, *closing, *self.end_ids} & special)
-        tags = [tokenizer.get_vocab().get(tag) for tag in (THINK, THOUGHT_END)]
-        self._thought_begin, self.thought_end = (
-            tags if None not in tags and not special.intersection(tags) else (None, None)
-        )
+        begin, end = (tokenizer.get_vocab().get(tag) for tag in (THINK, THOUGHT_END))
+        if begin is None or end is None or {begin, end} & special:
+            begin, end = -1, None
+        self._thought_begin, self.thought_end = begin, end
         self._thinks_at_once = THINK in newest and THOUGHT_END not in newest.rpartition(THINK)[2]
         self.thought_close = self._markup(f"{THOUGHT_END}\n\n")
         if self._config.thinking == "strip" and self.thought_end is None:

@@ -68,7 +68,7 @@ class LanguagePlayer:
         plan, chat, most = episode.plan, self.chat.offering(episode.functions), episode.max_new
         prompt = self.context.render(chat, episode.goal, episode.observations, episode.turn_ids) + episode.opening
         stop = plan.marks
-        if (limit := episode.max_thought) is not None:
+        if (limit := episode.max_thought) is not None and chat.thought_end is not None:
             stop, most = (*stop, (chat.thought_end,)), min(limit, most)
         request = Request(prompt, most, episode.turn_seed, episode.session, self.sampling, stop, plan.ordinal)
         self._submit(_Asked(episode, request))

@@ -1,7 +1,6 @@
 """The base model: made the same way twice, from training material only; the shipped one is impatient, not incapable."""
 
 from itertools import islice
-from typing import Any
 
 import pytest
 from helpers import make_task, word_chat
@@ -40,8 +39,8 @@ def test_demonstrations_are_a_function_of_their_number_and_use_training_material
 
 
 def test_demonstrators_wander_as_much_as_they_are_told_to():
-    def turns(**ways: Any) -> float:
-        return sum(len(d.texts) for d in islice(Sites(slips=0, patient=1, **ways).demonstrations(0), 40))
+    def turns(sites: Sites) -> int:
+        return sum(len(d.texts) for d in islice(sites.demonstrations(0), 40))
 
     straight = Sites(slips=0, patient=1)
     plain = 1.1 * turns(straight)

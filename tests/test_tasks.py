@@ -4,7 +4,6 @@ show."""
 import random
 from collections import Counter
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -71,8 +70,8 @@ def test_a_solver_that_slips_still_ends_and_mostly_succeeds() -> None:
 @pytest.mark.parametrize(("detours", "loops"), [(0.3, 0.0), (0.0, 0.3)])
 def test_a_solver_that_wanders_finds_its_way_back_and_succeeds_in_more_steps(detours: float, loops: float) -> None:
     tasks = EmbeddedWeb().sample(random.Random(3), 100)
-    ways: Any = {way: 0.3}
-    played = [run_now(play(t, Demonstrator(t, random.Random(i), **ways))) for i, t in enumerate(tasks)]
+    agents = [Demonstrator(t, random.Random(i), detours=detours, loops=loops) for i, t in enumerate(tasks)]
+    played = [run_now(play(t, agent)) for t, agent in zip(tasks, agents, strict=True)]
     assert sum(r for r, _, _ in played) / 100 > 0.9
     assert sum(s for _, s, _ in played) > 1.2 * sum(t.optimal or 0 for t in tasks)
 

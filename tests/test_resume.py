@@ -347,6 +347,9 @@ class TestDemonstrations:
 
     def test_tasks_without_a_solver_are_refused(self, model, tmp_path):
         class Unsolved(TaskSource):
+            def held_out(self, n: int) -> list[Task]:
+                return OnePageTasks().held_out(n)
+
             def env(self) -> OnePage:
                 return OnePage()
 

@@ -200,3 +200,10 @@ def test_a_source_with_a_path_can_be_written_and_read_as_toml(tmp_path: Path) ->
     recipe = RECIPE.model_copy(update={"tasks": TaskFile(path=tmp_path / "tasks.jsonl")})
     (tmp_path / "recipe.toml").write_text(dump_toml(recipe))
     assert load_toml(Recipe, tmp_path / "recipe.toml") == recipe
+
+
+def test_held_out_templates_stand_beside_new_tasks_of_training_templates() -> None:
+    source = EmbeddedWeb(new_templates=False, most_acted=1)
+    beside = {name: other.as_data() for name, other in source.beside.items()}
+    assert beside == {"new_templates": EmbeddedWeb().as_data()}
+    assert EmbeddedWeb().beside == {}

@@ -15,20 +15,20 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 _NAMED = re.compile(r"# ([\w/]+\.\w+)\n")
 
 
-def follow(guide: str, home: Path) -> None:
+def follow(guide: str, home: Path, *overrides: str) -> None:
     """Follows a guide: a block that opens with `# NAME.EXT` is written to that file, other Python is run, and so are
-    the commands `longstride ...` of a console block."""
+    the commands `longstride ...` of a console block, with further overrides."""
     names: dict[str, object] = {"__name__": "guide"}
     for kind, text in _BLOCK.findall((DOCS / "guides" / guide).read_text(encoding="utf-8")):
         if named := _NAMED.match(text):
-            content = text.partition("\n")[2] if kind == "json" else text  # which knows no comments
+            content = text.partition("\n")[2] if kind in ("json", "jinja") else text  # no comments there
             (home / named[1]).write_text(content, encoding="utf-8")
         elif kind == "python":
             exec(compile(text, guide, "exec"), names)
         elif kind == "console":
             for line in text.replace("\\\n", " ").splitlines():
                 program, *args = shlex.split(line, comments=True)
-                assert program == "longstride" and main(args) == 0, line
+                assert program == "longstride" and main([*args, *overrides]) == 0, line
 
 
 @contextmanager

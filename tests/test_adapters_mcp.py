@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from adapter_runs import few_words, play, run, small
 
-from longstride.adapters.calls import MAX_ARGUMENTS, Tool, misfit, parse, read_object
 from longstride.adapters.mcp import MCP
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EnvFailure
 from longstride.envs.base import TaskSource
+from longstride.envs.tools import MAX_ARGUMENTS, Tool, misfit, parse, read_object
 from longstride.rewards import judge
 
 pytest.importorskip("jsonschema", reason="needs pip install 'longstride[mcp]'")
@@ -42,8 +42,8 @@ def test_the_goal_names_the_tools_and_an_answer_ends_the_episode(tmp_path) -> No
     task = tools.sample(random.Random(0), 1)[0]
     wanted = task.meta["answer"]
     first, (sum_, end), state = play(tools.env(), task, ['Action: add {"a": 1, "b": 2}', f"Action: answer {wanted}"])
-    assert 'add {"a": integer, "b": integer}: Adds two numbers.' in first.goal
-    assert 'shelf {"row": "top"|"low"?, "word": string?}' in first.goal and "answer words" in first.goal
+    assert 'add {"a": integer, "b": integer}: Adds two numbers.' in str(first.manual)
+    assert 'shelf {"row": "top"|"low"?, "word": string?}' in str(first.manual) and "answer TEXT" in str(first.manual)
     assert (sum_.observation.text, sum_.action, sum_.error) == ("3", 'add {"a": 1, "b": 2}', None)
     assert end.answer == wanted and end.terminated and state == {"seen": ["3"], "text": "3"}
     assert judge(task, end.answer, state).success
@@ -90,7 +90,7 @@ def test_what_a_tool_says_is_shown_whatever_it_is(tmp_path) -> None:
 
 def test_only_the_tools_that_are_named_may_be_used(tmp_path) -> None:
     first, (step,), _ = played(tmp_path, "env", tools=["add"])
-    assert "shelf" not in first.goal and "unknown tool 'env'" in (step.error or "")
+    assert "shelf" not in str(first.manual) and "unknown tool 'env'" in (step.error or "")
     with pytest.raises(EnvFailure, match="has the tools add, shelf, env; expected 'sub' among them"):
         played(tmp_path, tools=["sub"])
 
@@ -161,13 +161,13 @@ def test_the_example_answers_with_a_server_of_the_official_package() -> None:
     task = next(t for t in RECIPE.tasks.sample(random.Random(0), 50) if "418" in t.goal)
     says = ['Action: shelf {"row": "low"}', 'Action: pages {"book": "Dracula"}', "Action: answer Dracula"]
     first, steps, state = play(RECIPE.tasks.env(), task, says)
-    assert 'pages {"book": string}: How many pages a book has.' in first.goal
+    assert 'pages {"book": string}: How many pages a book has.' in str(first.manual)
     assert [s.observation.text for s in steps] == ["Ulysses, Dracula, Faust", "418", ""]
     assert judge(task, steps[-1].answer, state).success
 
 
 def test_one_iteration_trains(tmp_path) -> None:
-    model = few_words(tmp_path / "model", "answer 2 3")
+    model = few_words(tmp_path / "model", "answer 2 3 4")
     (tmp_path / "any.jsonl").write_text(json.dumps({"prompt": "p", "answer": ".+"}) + "\n")
     tasks = {"path": str(tmp_path / "any.jsonl"), "test_path": str(tmp_path / "any.jsonl"), "match": "regex"}
     budget = {"turns": 8, "turn_tokens": 3}

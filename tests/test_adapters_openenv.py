@@ -39,8 +39,8 @@ def test_an_action_is_json_or_the_value_of_its_only_field() -> None:
         says = [f'Action: {{"guess": {(wanted + 1) % 10}}}', f"Action: {wanted}"]
         first, (wrong, right), state = played(source, *says)
     assert first.text == "a number"
-    assert first.goal == (
-        'Guess.\nEnd each turn with Action: and JSON of the form {"guess": integer}, or the value of guess alone.'
+    assert str(first.manual) == (
+        'End each turn with Action: and JSON of the form {"guess": integer}, or the value of guess alone.'
     )
     assert wrong.observation.text.splitlines()[1:] == ["tries: 1", "success: false"] and 0 < wrong.reward < 1
     assert right.action == f'{{"guess": {wanted}}}' and right.reward == 1 and right.terminated
@@ -143,7 +143,7 @@ def test_the_example_runs_with_a_server_of_the_official_package(tmp_path) -> Non
         first, steps, _ = played(
             Openenv(address=address), "Action: 11", 'Action: {"guess": "x"}', *(f"{k}" for k in range(10))
         )
-    assert first.text == "I think of a number from 0 to 9." and '{"guess": integer}' in first.goal
+    assert first.text == "I think of a number from 0 to 9." and '{"guess": integer}' in str(first.manual)
     assert steps[0].observation.text == "lower" and steps[1].error
     assert any(step.terminated and step.reward == 1 for step in steps)
     assert row["summary"]["failed"] == 0 and row["summary"]["episodes"] == 16

@@ -16,9 +16,9 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods import DPO, IPO, KL, Loss, Sample, pair
+from longstride.methods import KL, Loss, Sample
 from longstride.methods.base import ADVANTAGES, REFERENCE
-from longstride.methods.preferences import PREFERRED, PairLoss
+from longstride.methods.preferences import DPO, IPO, PREFERRED, PairLoss, pair
 
 WRITTEN_OUT: list[tuple[PairLoss, Callable[[Tensor], Tensor]]] = [
     (DPO(beta=0.3), lambda h: -F.logsigmoid(0.3 * h)),

@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerFast
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, ModelError
 from longstride.envs.sites.actions import parse
-from longstride.models.chat import ChatFormat
+from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.load import Policy, load_policy, make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 
@@ -97,7 +97,7 @@ def test_heads_that_cannot_be_grouped_are_refused() -> None:
 @pytest.mark.parametrize("system", ["", "be brief"])
 def test_pieces_join_to_what_the_template_renders(system: str) -> None:
     tokenizer = chatml()
-    chat = ChatFormat(tokenizer, system)
+    chat = ChatFormat(tokenizer, ChatConfig(system=system))
     ids = [*chat.head("find it"), *chat.observation("home [1]", first=True), *tokenizer.encode("click"), *chat.close]
     ids += [*chat.observation("lamps"), *tokenizer.encode("back"), *chat.close, *chat.observation("home")]
     texts = [system, "find it\nhome [1]", "click", "lamps", "back", "home"]
@@ -108,13 +108,16 @@ def test_pieces_join_to_what_the_template_renders(system: str) -> None:
 
 def test_a_system_text_stands_before_the_goal_where_the_template_has_no_system_role() -> None:
     tokenizer = build_tokenizer(WORDS)
-    assert tokenizer.decode(ChatFormat(tokenizer, "home").head("want red")) == "<user> home want red"
+    assert tokenizer.decode(ChatFormat(tokenizer, ChatConfig(system="home")).head("want red")) == "<user> home want red"
 
 
 def test_a_template_that_raises_on_a_system_role_gets_it_before_the_goal() -> None:
     refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + CHATML
     tokenizer = chatml(refusing)
-    assert tokenizer.decode(ChatFormat(tokenizer, "be brief").head("go")) == "<|im_start|>user\nbe brief\ngo"
+    assert (
+        tokenizer.decode(ChatFormat(tokenizer, ChatConfig(system="be brief")).head("go"))
+        == "<|im_start|>user\nbe brief\ngo"
+    )
 
 
 def test_an_opening_that_only_the_newest_turn_has_is_kept() -> None:

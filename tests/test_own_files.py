@@ -178,7 +178,7 @@ def test_a_script_that_trains_has_the_name_of_its_file(tmp_path: Path) -> None:
         "    from pathlib import Path\n"
         "    from longstride import load_run, train\n"
         "    train(RECIPE, Path(__file__).with_name('run'))\n"
-        "    assert load_run(Path(__file__).with_name('run')).recipe == RECIPE\n"
+        "    assert isinstance(load_run(Path(__file__).with_name('run')).recipe.reward, Half)\n"
     )
     path = write(tmp_path, "script_e.py", script)
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=120)

@@ -58,10 +58,10 @@ RECIPE = ls.load_recipe("tti").replace(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"budget": {"turns": 500}}, r"budget.turns goes up to 500, and base sees 1280 tokens.*at most 4\d\d"),
+        ({"budget": {"turns": 500}}, r"budget.turns goes up to 500, and base-wander sees 1280 tokens.*at most 4\d\d"),
         ({"budget": {"turns": ls.Multiplicative(start=400, limit=900)}}, "budget.turns goes up to 900"),
         ({"test_budget": {"turns": 900}}, "test_budget.turns goes up to 900"),
-        ({"budget": {"turn_tokens": 1280}}, r"budget.turn_tokens is 1280, and base sees 1280.*at most 12\d\d"),
+        ({"budget": {"turn_tokens": 1280}}, r"budget.turn_tokens is 1280, and base-wander sees 1280.*at most 12\d\d"),
         ({"evaluation": {"tasks": 4}}, "evaluation.tasks is 4, and the task set has 3.*set evaluation.tasks=3"),
         ({"tasks": {"held": 0}}, "evaluation.tasks is 3, and the task set has 0 held-out tasks; add some"),
     ],

@@ -76,8 +76,11 @@ class TestContext:
             def head(self, goal):
                 return self.goal
 
-            def observation(self, text, first=False):
+            def observation(self, text, first=False, past=False):
                 return self.page
+
+            def spoken(self, ids):
+                return ids if ids[-1] in self.end_ids else [*ids, *self.close]
 
         chat, sampled = Pieces(), [list(ids("red")), [*ids("blue"), END]]
         before = [list(turn) for turn in sampled]

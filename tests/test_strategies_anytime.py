@@ -17,8 +17,8 @@ from longstride.recipes.reasoning import mrt
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
 from longstride.rollout.branching import cuts
 from longstride.run.evaluation import Result, evaluate_policy
-from longstride.strategies import Anytime, Direct, EvalEpisode, EvalPlan, Strategy
-from longstride.strategies.anytime import regret
+from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.anytime import Anytime, regret
 
 THOUGHT = "Thought: 3 + 4 = 7 ; 7 * 2 = 3 Action: answer 3"
 PLACES = ["", "Thought: 3 + 4 = 7", "Thought: 3 + 4 = 7 ; 7 * 2 = 3"]

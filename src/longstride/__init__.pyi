@@ -42,13 +42,13 @@ from longstride.envs.base import Env as Env
 from longstride.envs.base import Observation as Observation
 from longstride.envs.base import Step as Step
 from longstride.envs.base import TaskSource as TaskSource
+from longstride.envs.tools import Manual as Manual
+from longstride.envs.tools import Tool as Tool
 from longstride.learner.config import LearnerConfig as LearnerConfig
 from longstride.learner.critics import CriticConfig as CriticConfig
 from longstride.methods import CISPO as CISPO
-from longstride.methods import DPO as DPO
 from longstride.methods import GAE as GAE
 from longstride.methods import GSPO as GSPO
-from longstride.methods import IPO as IPO
 from longstride.methods import KL as KL
 from longstride.methods import PPO as PPO
 from longstride.methods import Aggregation as Aggregation
@@ -63,7 +63,10 @@ from longstride.methods import Reinforce as Reinforce
 from longstride.methods import Replay as Replay
 from longstride.methods import Sample as Sample
 from longstride.methods import StepRelative as StepRelative
+from longstride.methods.preferences import DPO as DPO
+from longstride.methods.preferences import IPO as IPO
 from longstride.models.adapters import LoRA as LoRA
+from longstride.models.chat import ChatConfig as ChatConfig
 from longstride.models.load import Policy as Policy
 from longstride.models.load import load_policy as load_policy
 from longstride.models.load import save_policy as save_policy
@@ -85,10 +88,10 @@ from longstride.run.folder import Silent as Silent
 from longstride.run.recipe import Evaluation as Evaluation
 from longstride.run.recipe import Recipe as Recipe
 from longstride.stats import Ordering as Ordering
-from longstride.strategies import Anytime as Anytime
 from longstride.strategies import CheckAgain as CheckAgain
 from longstride.strategies import Direct as Direct
 from longstride.strategies import Strategy as Strategy
+from longstride.strategies.anytime import Anytime as Anytime
 
 __version__: str
 __all__: list[str]

@@ -273,5 +273,5 @@ def evaluate(
         raise ConfigError(f"{found.name} is a {found.type_name()}; expected a recipe for language agents")
     policy = target.policy if isinstance(target, Run) else target
     if not isinstance(policy, Policy):
-        policy = load_policy(str(policy))
+        policy = load_policy(str(policy), found.chat)
     return evaluate_policy(policy, found, held_out, strategy, progress)

@@ -1,4 +1,5 @@
-"""Where to find what the core does not import: the members of families that stand in a wing of the package.
+"""Where to find what the core does not import: the members of families that stand in a wing of the package, and some
+that few recipes use.
 
 What always holds: a name here is found without importing its module, and the module registers it when it is imported
 (a test compares this table with what the modules hold).
@@ -20,12 +21,15 @@ LOCATIONS |= {
         "miniwob": "longstride.web.miniwob",
         "openenv": "longstride.adapters.openenv",
         "textarena": "longstride.adapters.textarena",
+        "verifiers": "longstride.adapters.verifiers",
         "web_benchmark": "longstride.web.benchmarks.source",
     },
     "reward": {
         "environment_reward": "longstride.adapters.seeded",
         "judged_reward": "longstride.web.judging.judged",
     },
+    "strategy": {"anytime": "longstride.strategies.anytime"},
+    "loss": {"dpo": "longstride.methods.preferences", "ipo": "longstride.methods.preferences"},
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {
         "number": "longstride.adapters.matching",

@@ -5,34 +5,19 @@ raised it and where; a value of the wrong type is named with what was expected; 
 can hold.
 """
 
-import importlib
 import math
 import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from longstride.core.errors import EnvFailure, LongstrideError, MissingExtra
-from longstride.envs.text import MARK
+from longstride.core.errors import EnvFailure, LongstrideError, short
 
 MAX_TEXT = 20_000
 """Characters of an observation that are kept: some 5,000 tokens."""
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-
-
-def require(module: str, extra: str) -> ModuleType:
-    """A module of an optional package.
-
-    Raises:
-        MissingExtra: it is not installed; the message names the extra that brings it.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as e:
-        raise MissingExtra(f"{module} is needed here ({e}); install it: pip install 'longstride[{extra}]'") from e
 
 
 @contextmanager
@@ -74,14 +59,3 @@ def bounded(text: str, limit: int = MAX_TEXT) -> str:
     at its end."""
     plain = _TERMINAL.sub("", text).encode(errors="replace").decode()
     return plain if len(plain) <= limit else f"{plain[:limit]}\n({len(plain) - limit} characters left out)"
-
-
-def said(text: str) -> str:
-    """What a policy's text does: the words after its last `Action:`, or all of it where there is none."""
-    return text.rpartition(MARK)[2].strip()
-
-
-def short(value: Any, limit: int = 80) -> str:
-    """A value in one line, for a message."""
-    line = " ".join(repr(value).split())
-    return line if len(line) <= limit else line[: limit - 3] + "..."

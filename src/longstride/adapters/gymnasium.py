@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from longstride.adapters.foreign import bounded, guarded, number, require, said, short
+from longstride.adapters.foreign import bounded, guarded, number
 from longstride.adapters.seeded import SUCCESS, SeededTasks
-from longstride.core.errors import ConfigError, EnvFailure
+from longstride.core.errors import ConfigError, EnvFailure, require, short
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
+from longstride.envs.text import MARK, said
+from longstride.envs.tools import Manual, Tool, arguments
 
 MAX_NUMBERS = 1024
 """Numbers of an observation that are shown; an image has more."""
@@ -51,14 +53,15 @@ class Gymnasium(SeededTasks):
     """Names of its discrete actions, in their order; left out: those that are known (`NAMES`, or an enumeration
     `actions` of the environment), or numbers."""
     goal: str = ""
-    """What the agent is to do; how to act is added to it. Left out: `Play ID.`"""
+    """What the agent is to do. Left out: `Play ID.`"""
 
     @property
     def world(self) -> str:
         return self.id
 
     def goal_of(self, seed: int) -> str:
-        return f"{self.goal or f'Play {self.id}.'}\n{self.acting.described}"
+        assert self.acting  # what cannot be played is refused before the first episode
+        return self.goal or f"Play {self.id}."
 
     @functools.cached_property
     def acting(self) -> "Acting":
@@ -115,13 +118,17 @@ class Acting:
             )
         return Acting(space, names)
 
-    @property
-    def described(self) -> str:
-        """One sentence for the agent."""
+    @functools.cached_property
+    def manual(self) -> Manual:
+        """What the agent reads of it."""
         if self._names:
-            return f"End each turn with Action: and one of {', '.join(self._names)}."
-        longest = self._space.max_length
-        return f"End each turn with Action: and a text of {self._space.min_length} to {longest} characters."
+            words = f"End each turn with {MARK} and one of {', '.join(self._names)}."
+            tool = Tool("act", arguments(action=[*self._names]), "makes a move", "{action}")
+        else:
+            least, most = self._space.min_length, self._space.max_length
+            words = f"End each turn with {MARK} and a text of {least} to {most} characters."
+            tool = Tool("say", arguments(text="string"), f"says a text of {least} to {most} characters", "{text}")
+        return Manual((tool,), words=words)
 
     def parse(self, text: str) -> tuple[str, Any] | str:
         """The action's name and value, or one sentence that says what is wrong."""
@@ -132,7 +139,7 @@ class Acting:
                 return f"unknown action {short(name, 30)}; use one of {', '.join(self._names)}"
             return name, int(self._space.start) + self._names[name]
         if not self._space.contains(wanted):
-            return f"{short(wanted, 30)} is no text that can be said here; {self.described}"
+            return f"{short(wanted, 30)} is no text that can be said here; {self.manual}"
         return wanted, wanted
 
 
@@ -170,7 +177,7 @@ class GymnasiumEnv:
         """Starts the episode of the task's seed. Raises: EnvFailure as `open`."""
         self._acting = self._source.acting
         self.open(task.meta.get("seed", seed % (1 << 32)))
-        return Observation(self._seen)
+        return Observation(self._seen, manual=self._acting.manual)
 
     async def step(self, text: str) -> Step:
         """Does what the policy's text says. Raises: EnvFailure when the environment raises, or does not return what it

@@ -21,13 +21,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 import longstride
-from longstride.adapters.calls import Tool, described, parse
 from longstride.adapters.dataset import Dataset
-from longstride.adapters.foreign import bounded, said, short
-from longstride.core.errors import EnvFailure
+from longstride.adapters.foreign import bounded
+from longstride.core.errors import EnvFailure, short
 from longstride.core.numbers import Count, Positive
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
+from longstride.envs.text import said
+from longstride.envs.tools import Manual, Tool, arguments, parse
 
 VERSION = "2025-06-18"
 MAX_MESSAGE = 4 << 20
@@ -35,7 +36,7 @@ MAX_MESSAGE = 4 << 20
 MAX_TOOLS = 200
 CLOSING = 1.0
 """Seconds that a server has for ending by itself."""
-ANSWER = Tool("answer", {"type": "object"}, "ends the task with an answer in words")
+ANSWER = Tool("answer", arguments(text="string"), "ends the task with an answer in words", "answer {text}")
 
 
 def _program(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ class MCPEnv:
         self._seen: list[str] = []
 
     async def reset(self, task: Task, seed: int) -> Observation:
-        """Starts the server; the goal is the task's, and the tools. Raises: EnvFailure when that fails."""
+        """Starts the server; what can be done are its tools. Raises: EnvFailure when that fails."""
         await self._server.start()
         offered = {tool.name: tool for tool in await self._server.tools()}
         for name in self._source.tools or offered:
@@ -92,9 +93,7 @@ class MCPEnv:
                     f"(`{ANSWER.name}` is what ends an episode)"
                 )
             self._tools[name] = offered[name]
-        example = next(iter(self._tools), ANSWER.name)
-        how = described([*self._tools.values()], f'{example} {{"name": "value"}}')
-        return Observation("", goal=bounded(f"{task.goal}\n{how}\n{ANSWER.name} words: {ANSWER.description}"))
+        return Observation("", manual=Manual((*self._tools.values(), ANSWER)))
 
     async def step(self, text: str) -> Step:
         """Calls the tool in the policy's text, or ends with its answer. Raises: EnvFailure when the server fails."""

@@ -18,14 +18,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from longstride.adapters.calls import MAX_ARGUMENTS, misfit, read_object, signature
-from longstride.adapters.foreign import bounded, number, require, said, short
+from longstride.adapters.foreign import bounded, number
 from longstride.adapters.seeded import SUCCESS, SeededTasks
-from longstride.core.errors import EnvFailure
-from longstride.core.http import Address, client
+from longstride.core.address import Address
+from longstride.core.errors import EnvFailure, require, short
+from longstride.core.http import client
 from longstride.core.numbers import Count, Positive
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
+from longstride.envs.text import said
+from longstride.envs.tools import ALL, MAX_ARGUMENTS, Manual, Tool, misfit, read_object, signature
 
 MAX_MESSAGE = 4 << 20
 """Bytes of one message of the server."""
@@ -78,7 +80,7 @@ class OpenenvEnv:
         self._success: bool | None = None
 
     async def reset(self, task: Task, seed: int) -> Observation:
-        """Connects and starts the episode of the task's seed; the goal is the source's, and how to act.
+        """Connects and starts the episode of the task's seed; what can be done is what its schema says.
 
         Raises:
             EnvFailure: the server cannot be reached, has no free session, or does not answer as it should.
@@ -97,7 +99,8 @@ class OpenenvEnv:
         self._look(came)
         single = f", or the value of {field} alone" if (field := self._field) else ""
         how = f"End each turn with Action: and JSON of the form {signature(self._schema)}{single}."
-        return Observation(self._seen, goal=bounded(f"{self._source.goal}\n{how}"))
+        tool = Tool("act", self._schema, "does an action", ALL)
+        return Observation(self._seen, manual=Manual((tool,), words=bounded(how)))
 
     async def step(self, text: str) -> Step:
         """Sends the action in the policy's text. Raises: EnvFailure when the server fails."""

@@ -18,6 +18,8 @@ SEEDS = 1 << 30
 """Training seeds are below, evaluation seeds from here on; all of them fit into 32 bits."""
 SUCCESS = "success"
 """Key of the final state: what the environment says of success, where it says something."""
+REWARD, TERMS = "reward", "terms"
+"""Keys of the final state: what the environment gives the whole episode, and the parts of it by name."""
 
 
 class SeededTasks(TaskSource):
@@ -48,16 +50,20 @@ class SeededTasks(TaskSource):
 
 
 class EnvironmentReward(Reward):
-    """The reward is what the environment gave turn by turn. Whether the task was done is what the environment says
-    (Gymnasium's `info["success"]`, a game that was won); where it says nothing, whether it gave enough."""
+    """The reward is the environment's own, turn by turn and for the whole episode.
+
+    Whether the task was done is what the environment says (Gymnasium's `info["success"]`, a game that was won); where
+    it says nothing, whether it gave enough.
+    """
 
     success_above: float = 0.0
     """What an episode has to earn more than, to count as a success, where the environment does not say."""
 
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
-        earned = sum(turn.reward for turn in trajectory.turns)
+        given = float(state.get(REWARD, 0))
+        earned = given + sum(turn.reward for turn in trajectory.turns)
         claim = state.get(SUCCESS)
         success = earned > self.success_above if claim is None else bool(claim)
         expected = f"more than {self.success_above:g}" if claim is None else "success"
         evidence = {"evaluator": self.type_name(), "matched": success, "expected": expected, "got": earned}
-        return Verdict(0.0, success, evidence=evidence)
+        return Verdict(given, success, state.get(TERMS, {}), evidence)

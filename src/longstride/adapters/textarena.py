@@ -17,13 +17,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from longstride.adapters.foreign import bounded, guarded, number, require, said, short
+from longstride.adapters.foreign import bounded, guarded, number
 from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError, EnvFailure
+from longstride.core.errors import ConfigError, EnvFailure, require, short
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
+from longstride.envs.text import said
 
 OPPONENT = "opponent"
 """The speaker whose turn it is when the other player moves: the name of a companion."""

@@ -251,7 +251,8 @@ def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
     recipe, agent = load_run(run)
-    policies = {"warm_start": load_policy(str(run / "checkpoints" / "000000")), "agent": agent}
+    start = load_policy(str(run / "checkpoints" / "000000"), recipe.chat)
+    policies = {"warm_start": start, "agent": agent}
     result: dict[str, list[dict[str, float]]] = {}
     for name, policy in policies.items():
         result[name] = []

@@ -28,6 +28,7 @@ EXTRAS = {
     "verifiers": ("verifiers",),
     "openenv": ("websockets", "jsonschema"),
     "mcp": ("jsonschema",),
+    "tools": ("jsonschema",),
     "parquet": ("pyarrow",),
     "lora": ("peft",),
     "ray": ("ray",),

@@ -101,7 +101,8 @@ def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
 
 
 def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
-    from longstride.strategies import Anytime, CheckAgain, Direct
+    from longstride.strategies import CheckAgain, Direct
+    from longstride.strategies.anytime import Anytime
 
     match args.strategy:
         case "check-again":
@@ -136,8 +137,8 @@ def _rows(
     from longstride.run.evaluation import evaluate_baselines, evaluate_policy, load_run
 
     path = Path(target)
-    agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target)
-    start = load_policy(recipe.model) if target != recipe.model else None
+    agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target, recipe.chat)
+    start = load_policy(recipe.model, recipe.chat) if target != recipe.model else None
     results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
     if start is not None:
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))

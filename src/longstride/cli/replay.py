@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     if not 0 <= args.episode < len(store):
         raise RunError(f"{args.folder} has the episodes 0 to {len(store) - 1}, not {args.episode}")
     stored = store[args.episode]
-    again, differences = replay(stored, recipe.tasks.env, recipe.reward)
+    again, differences = replay(stored, recipe.env, recipe.reward)
     if args.json:
         found = [d._asdict() for d in differences]
         print_json({"ordinal": stored.ordinal, "task": stored.task.id, "reward": again.reward, "differences": found})

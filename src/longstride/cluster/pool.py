@@ -47,9 +47,9 @@ class Worker:
 
     def __init__(self, recipe: Recipe, tokenizer: Any, replicas: Sequence[Any], store: str, slots: int) -> None:
         engine = RemoteEngine(replicas, store, version=0)
-        player = LanguagePlayer(engine, ChatFormat(tokenizer), recipe.context, recipe.sampling)
+        player = LanguagePlayer(engine, ChatFormat(tokenizer, recipe.chat), recipe.context, recipe.sampling)
         config = recipe.pool.model_copy(update={"lockstep": False})
-        self._pool = Pool(player, recipe.tasks.env, recipe.reward, slots, config)
+        self._pool = Pool(player, recipe.env, recipe.reward, slots, config)
         self._pool.__enter__()
 
     def play(self, plan: Plan) -> Trajectory:

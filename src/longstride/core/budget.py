@@ -54,6 +54,9 @@ class Budget(Component):
     """Sampled tokens over the whole episode, what it began with included."""
     turn_tokens: Count = 64
     """Sampled tokens in one turn, what it began with included; a turn that is cut is parsed as it stands."""
+    thought_tokens: Limit = None
+    """Sampled tokens of a turn up to `</think>`, for a reasoning model. A thought that is cut is ended for the policy,
+    which goes on; it is read and not trained."""
     tool_calls: Limit = None
     """Actions other than an answer."""
     seconds: Positive | None = None

@@ -6,7 +6,10 @@ turned into one: it keeps its traceback.
 """
 
 import difflib
+import importlib
 from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
 
 
 class LongstrideError(Exception):
@@ -68,3 +71,21 @@ def unknown(what: str, name: str, known: Iterable[str], elsewhere: Iterable[str]
     near = [*elsewhere, *difflib.get_close_matches(name, known, n=1, cutoff=0.5)][:3]
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return f"unknown {what} {name!r}; {hint}Known: {', '.join(known)}"
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """A module of an optional package.
+
+    Raises:
+        MissingExtra: it is not installed; the message names the extra that brings it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        raise MissingExtra(f"{module} is needed here ({e}); install it: pip install 'longstride[{extra}]'") from e
+
+
+def short(value: Any, limit: int = 80) -> str:
+    """A value in one line, for a message."""
+    line = " ".join(repr(value).split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."

@@ -1,4 +1,4 @@
-"""What the clients of model servers share: addresses, keys, certificates, one request, and when it is sent again.
+"""What the clients of model servers share: keys, certificates, one request, and when it is sent again.
 
 What always holds: a request is sent again only where there was no answer, or one of status 429 or 5xx; an answer is
 read up to a number of bytes and no further; redirects, which could carry a key elsewhere, are not followed.
@@ -15,10 +15,7 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-from urllib.parse import urlsplit
-
-from pydantic import AfterValidator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from longstride.core.errors import ConfigError
 
@@ -29,25 +26,6 @@ FIRST_WAIT = 1.0
 """Seconds before a request is sent again for the first time; each further wait is twice as long."""
 LONGEST_WAIT = 20.0
 """Seconds that a wait takes at most, whatever a server asks for."""
-
-_HOST = re.compile(r"[0-9a-f.]*:[0-9a-f:.]*|[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
-
-
-def _address(url: str) -> str:
-    parts = urlsplit(url)
-    if (
-        parts.scheme not in ("http", "https")
-        or not _HOST.fullmatch(parts.hostname or "")
-        or not re.fullmatch(r"[!-~]+", url)
-        or re.search("[@?#]", url)
-    ):
-        raise ValueError("expected an address such as http://127.0.0.1:8000/v1, without a user, a query or a fragment")
-    _ = parts.port  # raises where it is no port
-    return url.rstrip("/")
-
-
-Address = Annotated[str, AfterValidator(_address)]
-"""Where a server's interface begins, without a slash at its end."""
 
 
 def key_in(variable: str | None, where: str) -> str:

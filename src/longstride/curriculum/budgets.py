@@ -19,6 +19,8 @@ class BudgetSchedule(Component):
     """Sampled tokens of the episode."""
     turn_tokens: Schedule | Count = Budget().turn_tokens
     """Sampled tokens of a turn."""
+    thought_tokens: Schedule | Count | None = None
+    """Sampled tokens of a turn up to `</think>`: a thought that is cut is ended for the policy, and not trained."""
     tool_calls: Schedule | Count | None = None
     """Actions other than an answer."""
     seconds: Positive | None = None

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 
 from pydantic import Field
 
+from longstride.core.address import Address
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EngineFailure
-from longstride.core.http import Address
 from longstride.core.numbers import Count
 from longstride.engines.base import Engine, Request, Sampling
 

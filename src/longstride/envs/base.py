@@ -15,6 +15,7 @@ from longstride.core.component import Component
 from longstride.core.errors import TaskError
 from longstride.core.numbers import Weight
 from longstride.core.task import Task
+from longstride.envs.tools import Manual, Tool
 
 HELD_ANSWER = "held_answer"
 """Key of `Step.info`: an answer that counts if the episode is cut before another one."""
@@ -32,6 +33,10 @@ class Observation:
     """Whose turn is next, in a world with several speakers; empty where there is one."""
     image: bytes | None = None
     """A PNG of the screen, where the environment was asked for one."""
+    manual: Manual | None = None
+    """In the first observation: what the world says of itself and of what can be done in it."""
+    tools: tuple[Tool, ...] = ()
+    """In the first observation: what the agent acts with, where it calls tools (`envs.acting`)."""
 
 
 @dataclass(slots=True)

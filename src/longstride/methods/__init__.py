@@ -1,6 +1,7 @@
 """Methods: which tokens are trained with which weight, and what the loss makes of it. No torch.
 
-A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe.
+A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe. Losses of pairs
+are in `preferences`.
 """
 
 from longstride.methods.advantages import GAE, GroupCredit, GroupRelative, StepRelative, group_advantages
@@ -19,10 +20,9 @@ from longstride.methods.losses import (
     Reinforce,
     Start,
 )
-from longstride.methods.preferences import DPO, IPO, pair
 
 __all__ = [
-    "CISPO", "DPO", "GAE", "GSPO", "IPO", "KL", "PPO", "Aggregation", "Anchor", "Constant", "Credit", "GroupCredit",
+    "CISPO", "GAE", "GSPO", "KL", "PPO", "Aggregation", "Anchor", "Constant", "Credit", "GroupCredit",
     "GroupRelative", "ImportanceCorrection", "Latest", "Loss", "Mean", "MovingAverage", "OnPolicy", "Reinforce",
-    "Replay", "Sample", "Start", "StepRelative", "demonstration", "group_advantages", "pair",
+    "Replay", "Sample", "Start", "StepRelative", "demonstration", "group_advantages",
 ]  # fmt: skip

@@ -2,23 +2,54 @@
 
 What always holds: a prompt is `head(goal)`, `observation(text, first=True)`, sampled ids, `observation(text)`, sampled
 ids, and so on; it spells what the template would render, but nothing the policy sampled is decoded and encoded again;
-a conversation only grows at its end; text of a goal or a page never becomes a special token, whatever it spells.
+a conversation only grows at its end, but where thoughts are stripped, which cuts sampled ids and encodes none; text of
+a system prompt, a goal, a page or a tool never becomes a special token, whatever it spells.
 """
 
+import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from jinja2 import TemplateError
+from pydantic import AfterValidator
 
+from longstride.core.component import Component
 from longstride.core.errors import LongstrideWarning, ModelError
+from longstride.models.thoughts import THINK, THOUGHT_END
 
 NAMED_WORDS = 20
 """Words that the vocabulary lacks and that are named, about."""
 CACHED_PIECES = 4096
 """Encoded observations kept: many episodes see the same page."""
-_MARKS = [f"sentinel{name}sentinel" for name in ("System", "UserA", "AgentA", "UserB", "AgentB", "UserC")]
+CACHED_TOOLS = 64
+"""Formats kept, for the sets of tools that environments offer."""
+_MARKS = [f"sentinel{n}sentinel" for n in ("System", *(f"{who}{k}" for k in "ABC" for who in ("User", "Agent")), "End")]
+
+
+def _read(template: str) -> str:
+    if not template or "{" in template:
+        return template
+    try:
+        return Path(template).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ValueError(f"{template[:200]!r} is neither a Jinja template nor a file that holds one ({e})") from e
+
+
+class ChatConfig(Component):
+    """How a recipe talks to its model."""
+
+    system: str = ""
+    """System prompt; a template without a system role gets it in front of the goal."""
+    template: Annotated[str, AfterValidator(_read)] = ""
+    """Chat template in place of the model's own: Jinja, or a file that holds it (the recipe keeps the text, and every
+    checkpoint has it in its tokenizer)."""
+    thinking: Literal["keep", "strip", "off"] = "keep"
+    """What becomes of a reasoning model's thoughts in the prompts of later turns: they stay, so that a prompt only
+    grows, or they are cut out, as many templates do. `off` tells the template that the model shall not think
+    (`enable_thinking`). `budget.thought_tokens` limits them."""
 
 
 class ChatFormat:
@@ -26,29 +57,39 @@ class ChatFormat:
 
     Args:
         tokenizer: a Hugging Face tokenizer with a chat template.
-        system: system text; a template without a system role gets it in front of the goal.
+        config: system prompt and what becomes of thoughts; its template is the tokenizer's by now (`make_policy`).
+        tools: functions that the template presents to the agent (`envs.tools.Tool.function`); observations are then
+            their answers, where it has a role for these.
 
     Raises:
         ModelError: there is no template, it does not only append, it does not end the agent's turn with a special
-            token, or the tokenizer cannot keep special tokens out of plain text.
+            token, it does not present the tools, or the tokenizer cannot keep special tokens out of plain text.
     """
 
     end_ids: frozenset[int]
     """Ids that end the agent's turn."""
     close: list[int]
     """The ids that close an agent's turn that was cut short."""
+    thought_end: int | None
+    """The id of `</think>`; None where the model has no such token."""
+    thought_close: list[int]
+    """The ids that end a thought that was cut short."""
 
-    def __init__(self, tokenizer: Any, system: str = "") -> None:
+    def __init__(
+        self, tokenizer: Any, config: ChatConfig | None = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         if not getattr(tokenizer, "chat_template", None):
             raise ModelError(
                 "the tokenizer has no chat template, so there is no telling where the agent speaks; take an "
-                "instruction-tuned model, or set tokenizer.chat_template and save the tokenizer into the model's folder"
+                "instruction-tuned model, or set chat.template"
             )
-        self._tokenizer = tokenizer
+        self._tokenizer, self._config, self._tools = tokenizer, config or ChatConfig(), list(tools)
+        self._names = [tool["function"]["name"] for tool in tools]
         self._unknown_words: set[str] = set()
-        before_goal, after_user, after_agent = self._cut(system)
-        closing = self._markup(after_agent.lstrip())
         special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
+        self._refuse_markup(special)
+        before, system, first, later, newest, after_agent = self._cut()
+        closing = self._markup(after_agent.lstrip())
         if not closing or closing[0] not in special:
             raise ModelError(
                 f"the chat template puts {after_agent[:40]!r} behind the agent's turn; expected was a special token "
@@ -56,20 +97,51 @@ class ChatFormat:
             )
         self.close = closing[:1]
         self.end_ids = frozenset([*self.close, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])])
-        self._head, self._agent, self._next = self._markup(before_goal), self._markup(after_user), closing[1:]
-        self._refuse_injection({*self._head, *self._agent, *closing, *self.end_ids} & special)
+        self._head = [*self._markup(before), *system]
+        self._next = closing[1:]
+        self._openings = {(one, past): self._markup(text if past else text + newest)
+                          for one, text in ((True, first), (False, later)) for past in (True, False)}  # fmt: skip
+        opened = (i for ids in self._openings.values() for i in ids)
+        self._refuse_injection({*self._head, *opened, *closing, *self.end_ids} & special)
+        begin, end = (tokenizer.get_vocab().get(tag) for tag in (THINK, THOUGHT_END))
+        if begin is None or end is None or {begin, end} & special:
+            begin, end = -1, None
+        self._thought_begin, self.thought_end = begin, end
+        self._thinks_at_once = THINK in newest and THOUGHT_END not in newest.rpartition(THINK)[2]
+        self.thought_close = self._markup(f"{THOUGHT_END}\n\n")
+        if self._config.thinking == "strip" and self.thought_end is None:
+            raise ModelError(
+                f"chat.thinking=strip needs a model with the tokens {THINK} and {THOUGHT_END}; set it to keep"
+            )
         self._observation = lru_cache(CACHED_PIECES)(self._encode_observation)
+        self._offering = lru_cache(CACHED_TOOLS)(self._with_tools)
+
+    def offering(self, tools: Sequence[Mapping[str, Any]]) -> "ChatFormat":
+        """The format whose template presents these tools; this one where there are none.
+
+        Raises:
+            ModelError: it cannot.
+        """
+        return self._offering(json.dumps(tools)) if tools else self
 
     def head(self, goal: str) -> list[int]:
         """All that stands before the first observation."""
         return [*self._head, *self.encode(goal)]
 
-    def observation(self, text: str, first: bool = False) -> list[int]:
+    def observation(self, text: str, first: bool = False, past: bool = False) -> list[int]:
         """An observation with what stands before and after it, up to the place where the agent speaks.
 
-        The first one stands in the goal's message, on a new line; each other one is a message of its own.
+        The first one stands in the goal's message, on a new line; each other one is a message of its own. `past`: the
+        agent has spoken after it in an earlier turn.
         """
-        return list(self._observation(text, first))
+        return list(self._observation(text, first, past and self._config.thinking == "strip"))
+
+    def spoken(self, ids: list[int]) -> list[int]:
+        """The ids of an earlier turn as they stand in later prompts, with an end: all of them, or those after its
+        thought."""
+        if self._config.thinking == "strip":
+            ids = self._without_thought(ids)
+        return ids if ids and ids[-1] in self.end_ids else [*ids, *self.close]
 
     def encode(self, text: str) -> list[int]:
         """The ids of plain text: nothing in it becomes a special token."""
@@ -79,11 +151,31 @@ class ChatFormat:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of sampled ids, without special tokens."""
-        return self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
+        """The text of a turn's ids, without special tokens; a thought that the template began has its tag."""
+        text = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
+        return THINK + text if self._thinks_at_once else text
 
-    def _encode_observation(self, text: str, first: bool) -> tuple[int, ...]:
-        return (*(() if first else self._next), *self.encode("\n" + text if first else text), *self._agent)
+    def is_thinking(self, ids: Sequence[int]) -> bool:
+        """Whether a turn of these ids is in the middle of a thought."""
+        if self._thinks_at_once or self._thought_begin in ids:
+            return self.thought_end not in ids
+        return False
+
+    def _without_thought(self, ids: list[int]) -> list[int]:
+        if self.is_thinking(ids):
+            return [] if self._thinks_at_once else ids[: ids.index(self._thought_begin)]
+        if self.thought_end in ids:
+            ids = ids[len(ids) - ids[::-1].index(self.thought_end) :]
+            while ids and not self._tokenizer.decode(ids[:1]).strip():
+                ids = ids[1:]
+        return ids
+
+    def _with_tools(self, tools: str) -> "ChatFormat":
+        return ChatFormat(self._tokenizer, self._config, json.loads(tools))
+
+    def _encode_observation(self, text: str, first: bool, past: bool) -> tuple[int, ...]:
+        opening = self._openings[first, past]
+        return (*(() if first else self._next), *self.encode("\n" + text if first else text), *opening)
 
     def _plain(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)
@@ -91,39 +183,88 @@ class ChatFormat:
     def _markup(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=False)
 
-    def _cut(self, system: str) -> tuple[str, str, str]:
-        """The constant texts before the goal, between user and agent, and between agent and user."""
-        rendered = self._render(_MARKS) if system else None
-        if rendered is not None and _MARKS[0] in rendered:
-            before = rendered.partition(_MARKS[1])[0].replace(_MARKS[0], system)
-        else:
-            rendered = self._render(["", *_MARKS[1:]])
-            if rendered is None:
-                raise ModelError("the chat template refuses a plain conversation of user and assistant turns")
-            before = rendered.partition(_MARKS[1])[0] + (system + "\n" if system else "")
-        pieces, rest = [], rendered
-        for mark in _MARKS[1:]:
+    def _cut(self) -> tuple[str, list[int], str, str, str, str]:
+        """The constant parts: text before the system prompt, ids from there to the goal, texts between the user and the
+        agent (after the goal; after a later observation; what only the newest turn has besides), text between agent and
+        user.
+
+        Raises:
+            ModelError: no way to render a conversation can be cut; it says what is wrong with the plainest.
+        """
+        roles = ("tool", "user") if self._tools else ("user",)
+        ways = [
+            (role, as_system) for role in roles for as_system in ([True, False] if self._config.system else [False])
+        ]
+        for role, as_system in ways:
+            try:
+                return self._cut_as(role, as_system)
+            except ModelError:
+                if (role, as_system) == ways[-1]:
+                    raise
+        raise AssertionError("there is always a way")
+
+    def _cut_as(self, role: str, as_system: bool) -> tuple[str, list[int], str, str, str, str]:
+        """As `_cut`, with observations in a role, and the system prompt as one or in front of the goal."""
+        pieces, rest = [], self._render(role, as_system)
+        if not all(name in rest for name in self._names):
+            raise ModelError("the chat template presents no tools; set actions=explained, or chat.template")
+        for mark in _MARKS if as_system else _MARKS[1:]:
             piece, found, rest = rest.partition(mark)
             if not found:
-                raise ModelError("the chat template leaves out or reorders turns of a plain conversation")
+                raise ModelError(
+                    "the chat template leaves out or reorders turns of a plain conversation; set chat.template"
+                )
             pieces.append(piece)
-        _, agent_a, user_b, agent_b, user_c = pieces
+        system, before = self.encode(self._config.system), pieces.pop(0)
+        if as_system:
+            system += self._markup(pieces.pop(0))
+        elif system:
+            system += self.encode("\n")
+        first, user_b, later, user_c, agent_c, user_d = pieces
+        if later.rstrip() == rest:  # the space before the agent's words is its own (Mistral)
+            first, later, agent_c = first.rstrip(), later.rstrip(), agent_c.rstrip()
         # a template may open the newest turn further than older ones (`<think>`): what was sampled stood behind that
-        if agent_a != agent_b or user_b != user_c or not rest.startswith(agent_a):
+        if later != agent_c or len({user_b, user_c, user_d}) > 1 or not rest.startswith(later):
             raise ModelError(
                 "the chat template does not only append: what it puts around a turn changes with the turn's place "
-                f"({agent_a!r}, {agent_b!r}, {rest!r} before the agent speaks; {user_b!r}, {user_c!r} after); "
-                "use a simpler one"
+                f"({later!r}, {agent_c!r}, {rest!r} before it speaks; {user_b!r}, {user_c!r}, {user_d!r} after): "
+                "set chat.template"
             )
-        return before, rest, user_b
+        return before, system, first, later, rest[len(later) :], user_b
 
-    def _render(self, texts: Sequence[str]) -> str | None:
-        roles = ["system", "user", "assistant", "user", "assistant", "user"]
-        messages = [{"role": r, "content": t} for r, t in zip(roles, texts, strict=True) if t]
+    def _render(self, role: str, as_system: bool) -> str:
+        system, goal, *turns = _MARKS
+        messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if as_system else []
+        messages.append({"role": "user", "content": goal})
+        answered = {"name": self._names[0], "tool_call_id": "call00000"} if role == "tool" else {}
+        for k, text in enumerate(turns):
+            messages.append(
+                {"role": role, "content": text, **answered} if k % 2 else {"role": "assistant", "content": text}
+            )
+        options: dict[str, Any] = {"tools": self._tools} if self._tools else {}
+        if self._config.thinking == "off":
+            options["enable_thinking"] = False
         try:
-            return self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except (TemplateError, TypeError, ValueError):  # how templates say no is up to them
-            return None
+            return self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
+        except (
+            TemplateError,
+            TypeError,
+            ValueError,
+            KeyError,
+            AttributeError,
+        ) as e:  # how templates say no is up to them
+            said = " ".join(str(e).split())[:100]
+            raise ModelError(f"the chat template refuses a plain conversation ({said}); set chat.template") from e
+
+    def _refuse_markup(self, special: set[int]) -> None:
+        """The template writes what tools say of themselves, so that must not spell special tokens."""
+        for tool in self._tools:
+            text = json.dumps(tool, ensure_ascii=False)
+            for token in self._tokenizer.convert_ids_to_tokens(sorted(special)):
+                if token in text:
+                    raise ModelError(
+                        f"the tool {tool['function']['name']!r} spells the special token {token!r}; leave the tool out"
+                    )
 
     def _warn_of_unknown_words(self, text: str) -> None:
         """Warns of each word once that the vocabulary lacks: the policy sees no difference between such words."""

@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from longstride.core.errors import ModelError
-from longstride.models.chat import ChatFormat
+from longstride.models.chat import ChatConfig, ChatFormat
 
 SHIPPED = {
     name: Path(__file__).parent / name
@@ -43,12 +43,12 @@ class Policy:
     """Tokens of prompt and answer together."""
 
 
-def load_policy(name: str, system: str = "") -> Policy:
+def load_policy(name: str, chat: ChatConfig | None = None) -> Policy:
     """Loads a policy in float32, in evaluation mode.
 
     Args:
         name: `base` or another of `SHIPPED`, a folder, or a name on the Hugging Face hub.
-        system: system text of the chat format.
+        chat: how it is talked to; the defaults if left out.
 
     Raises:
         ModelError: what is missing or damaged and what to do about it.
@@ -74,11 +74,11 @@ def load_policy(name: str, system: str = "") -> Policy:
             f"{name!r} has no tokenizer that can be loaded ({_brief(e)}); put tokenizer.json and tokenizer_config.json "
             "of the model into its folder"
         ) from e
-    return make_policy(name, model, tokenizer, system)
+    return make_policy(name, model, tokenizer, chat)
 
 
-def make_policy(name: str, model: Any, tokenizer: Any, system: str = "") -> Policy:
-    """A policy of a model and a tokenizer in memory.
+def make_policy(name: str, model: Any, tokenizer: Any, chat: ChatConfig | None = None) -> Policy:
+    """A policy of a model and a tokenizer in memory; the tokenizer takes the template of `chat` over.
 
     Raises:
         ModelError: they do not fit each other, the context is unknown, or the chat template cannot be used.
@@ -93,7 +93,9 @@ def make_policy(name: str, model: Any, tokenizer: Any, system: str = "") -> Poli
             f"{name!r}: the tokenizer has {len(tokenizer)} tokens, the model {rows} embeddings; use the tokenizer that "
             "belongs to the model"
         )
-    return Policy(name, model.eval(), tokenizer, ChatFormat(tokenizer, system), context)
+    if chat is not None and chat.template:
+        tokenizer.chat_template = chat.template
+    return Policy(name, model.eval(), tokenizer, ChatFormat(tokenizer, chat), context)
 
 
 def save_policy(policy: Policy, folder: Path, half: bool = False) -> None:

@@ -66,7 +66,7 @@ def _save_adapters(recipe: Recipe, checkpoint: Checkpoint, folder: Path) -> None
             "the adapters stand on the model after cloning, which nobody else has: leave out --adapter, and the merged "
             "weights are exported"
         )
-    policy = load_policy(recipe.model)
+    policy = load_policy(recipe.model, recipe.chat)
     adapt(policy.model, lora)
     known = dict(policy.model.named_parameters())
     for name, tensor in checkpoint.tensors().items():

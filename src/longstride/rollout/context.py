@@ -2,8 +2,8 @@
 
 What always holds: a prompt is the chat format's own pieces and the sampled ids, put one behind the other; nothing is
 decoded or encoded again here (an observation's ids come from the chat format's cache), so a prompt costs one pass
-over its length. Under a `Transcript` every sampled id stands in every later prompt; under `FullHistory` a prompt
-continues the one before it and what was sampled.
+over its length. Unless the chat format strips thoughts, under a `Transcript` every sampled id stands in every later
+prompt, and under `FullHistory` a prompt continues the one before it and what was sampled.
 """
 
 from abc import abstractmethod
@@ -30,8 +30,7 @@ class ContextPolicy(Component):
             chat: makes ids of the goal and of observations.
             goal: the task's goal.
             observations: texts seen so far, oldest first: one more than `sampled`.
-            sampled: ids sampled in each past turn. A turn without an end token (cut by its length) is closed with
-                `chat.close`.
+            sampled: ids sampled in each past turn; `chat.spoken` says how they stand in a prompt.
         """
 
 
@@ -56,13 +55,10 @@ class Transcript(ContextPolicy):
         self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
     ) -> list[int]:
         shown = self.seen(observations)
-        prompt = chat.head(goal) + chat.observation(shown[0], first=True)
-        for ids, text in zip(sampled, shown[1:], strict=True):
-            prompt += ids
-            if not ids or ids[-1] not in chat.end_ids:
-                prompt += chat.close
-            prompt += chat.observation(text)
-        return prompt
+        prompt = [*chat.head(goal)]
+        for k, (text, ids) in enumerate(zip(shown[:-1], sampled, strict=True)):
+            prompt += chat.observation(text, first=k == 0, past=True) + chat.spoken(ids)
+        return prompt + chat.observation(shown[-1], first=not sampled)
 
 
 class FullHistory(Transcript):

@@ -25,7 +25,7 @@ import itertools
 import logging
 import time
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import EnvFailure, JudgeFailure
@@ -33,6 +33,8 @@ from longstride.core.seeds import derive
 from longstride.core.task import Task
 from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
+from longstride.envs.tools import Tool
+from longstride.models.thoughts import spoken
 from longstride.rewards import Reward, Verdict
 from longstride.rollout.interface import ask, ask_reward
 
@@ -81,6 +83,8 @@ class Generation:
     text: str
     finish: Finish = "stop"
     given: int = 0
+    thought: int = 0
+    """How many of the given ids the policy sampled: a thought that its budget cut."""
 
 
 class Episode:
@@ -97,6 +101,8 @@ class Episode:
         self.observations: list[str] = []
         self.speaker = ""
         """Whose turn is next."""
+        self.tools: tuple[Tool, ...] = ()
+        """What is acted with, where tools are called."""
         self.ended = False
         self.trajectory = Trajectory(
             plan.task, plan.ordinal, plan.seed, budget, group=plan.group, iteration=plan.iteration, role=plan.role,
@@ -111,6 +117,11 @@ class Episode:
     @property
     def goal(self) -> str:
         return self.trajectory.task.goal
+
+    @property
+    def functions(self) -> list[dict[str, Any]]:
+        """The tools, as a chat template presents them."""
+        return [tool.function for tool in self.tools]
 
     @property
     def turns(self) -> int:
@@ -133,6 +144,11 @@ class Episode:
         return derive(self.plan.seed, "turn", self.plan.ordinal, self.turns)
 
     @property
+    def max_thought(self) -> int | None:
+        """Tokens of thought that may be sampled in a turn; None where it has no limit of its own."""
+        return self.trajectory.budget.thought_tokens
+
+    @property
     def max_new(self) -> int:
         """Tokens that may be sampled in the turn that comes next, at least 1; what it begins with is part of it."""
         budget = self.trajectory.budget
@@ -144,8 +160,13 @@ class Episode:
         self._began = time.monotonic()
         try:
             first = await ask(Observation, self.env.reset, self.plan.task, self.plan.seed)
-            if first.goal:
-                self.trajectory.task = self.plan.task.model_copy(update={"goal": first.goal})
+            goal = first.goal or self.goal
+            manual = str(first.manual) if first.manual is not None and first.manual.needed else ""
+            if not goal.endswith(manual):  # it does where the task is that of an earlier episode
+                goal = f"{goal}\n{manual}"
+            if goal != self.goal:
+                self.trajectory.task = self.plan.task.model_copy(update={"goal": goal})
+            self.tools = first.tools
             self._see(first)
         except EnvFailure as e:
             self.fail(e)
@@ -164,7 +185,7 @@ class Episode:
                 await self._end(StopReason.MARK, None, reward)
                 return
             began = time.monotonic()
-            step = await ask(Step, self.env.step, generation.text)
+            step = await ask(Step, self.env.step, spoken(generation.text))
             if self.ended:  # the pool has given it up meanwhile
                 return
             self._record(generation, step, time.monotonic() - began)
@@ -209,7 +230,7 @@ class Episode:
         )  # fmt: skip
         self.trajectory.turns.append(turn)
         played_again = self.turns <= len(self.plan.history)
-        self._tokens += len(generation.sampled_ids) + (generation.given if played_again else 0)
+        self._tokens += len(generation.sampled_ids) + (generation.given if played_again else generation.thought)
         self._tool_calls += turn.verb != "answer"
         self._held_answer = step.info.get(HELD_ANSWER, self._held_answer)
         self._see(step.observation)

@@ -5,10 +5,12 @@ finished; nothing is asked of a player by two threads at a time.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from longstride.core.errors import EngineFailure
-from longstride.engines.base import Engine, Request, Sampling
+from longstride.core.seeds import derive
+from longstride.engines.base import Completion, Engine, Request, Sampling
 from longstride.rollout.context import ContextPolicy
 from longstride.rollout.episode import Episode, Generation
 
@@ -33,6 +35,17 @@ class Player(Protocol):
         ...
 
 
+class _Asked(NamedTuple):
+    """A request for a turn, or for what follows its thought."""
+
+    episode: Episode
+    request: Request
+    thought: Completion | None = None
+    """What was sampled of the turn before."""
+    closed: int = 0
+    """How many ids ended a thought that its budget cut."""
+
+
 class LanguagePlayer:
     """A language model: a context policy makes the prompt, an engine continues it.
 
@@ -48,33 +61,67 @@ class LanguagePlayer:
         self.chat = chat
         self.context = context
         self.sampling = sampling
-        self._asked: dict[int, tuple[Episode, Request]] = {}
-        """Episode and request of each ticket of the engine."""
+        self._asked: dict[int, _Asked] = {}
+        """By ticket of the engine."""
 
     def ask(self, episode: Episode) -> None:
-        prompt = self.context.render(self.chat, episode.goal, episode.observations, episode.turn_ids) + episode.opening
-        plan, sampling = episode.plan, self.sampling
-        request = Request(
-            prompt, episode.max_new, episode.turn_seed, episode.session, sampling, plan.marks, plan.ordinal
-        )
-        self._asked[self.engine.submit(request)] = episode, request
+        plan, chat, most = episode.plan, self.chat.offering(episode.functions), episode.max_new
+        prompt = self.context.render(chat, episode.goal, episode.observations, episode.turn_ids) + episode.opening
+        stop = plan.marks
+        if (limit := episode.max_thought) is not None and chat.thought_end is not None:
+            stop, most = (*stop, (chat.thought_end,)), min(limit, most)
+        request = Request(prompt, most, episode.turn_seed, episode.session, self.sampling, stop, plan.ordinal)
+        self._submit(_Asked(episode, request))
 
     def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
         done: list[tuple[Episode, Generation | EngineFailure]] = []
         for ticket, outcome in self.engine.poll():
-            episode, request = self._asked.pop(ticket)
-            if not isinstance(outcome, EngineFailure):
-                opening = episode.opening
-                text = self.chat.decode(opening + outcome.ids)
-                finish = "mark" if outcome.finish == "stop" and request.stopped(outcome.ids) else outcome.finish
-                outcome = Generation(
-                    request.prompt, outcome.ids, outcome.logprobs, outcome.versions, text, finish, len(opening)
-                )
-            done.append((episode, outcome))
+            asked = self._asked.pop(ticket)
+            if isinstance(outcome, EngineFailure):
+                done.append((asked.episode, outcome))
+            elif (further := self._after_thought(asked, outcome)) is not None:
+                self._submit(further)
+            else:
+                done.append((asked.episode, self._generation(asked, outcome)))
         return done
 
+    def _submit(self, asked: "_Asked") -> None:
+        self._asked[self.engine.submit(asked.request)] = asked
+
+    def _after_thought(self, asked: "_Asked", came: Completion) -> "_Asked | None":
+        """What is asked for after a thought that has ended or was cut by its budget; None where the turn is over."""
+        episode, request, ids = asked.episode, asked.request, came.ids
+        ended = ids[-1:] == [self.chat.thought_end]
+        if episode.max_thought is None or asked.thought or not (ended or came.finish == "length"):
+            return None
+        cut = self.chat.thought_close if self.chat.is_thinking(episode.opening + ids) else []
+        rest = episode.max_new - len(ids) - len(cut)
+        further = replace(
+            request, prompt=request.prompt + ids + cut, max_new=rest, seed=derive(request.seed, "speech"),
+            stop=episode.plan.marks,
+        )  # fmt: skip
+        return _Asked(episode, further, came, len(cut)) if rest > 0 else None
+
+    def _generation(self, asked: "_Asked", came: Completion) -> Generation:
+        episode, prompt, before = asked.episode, asked.request.prompt, asked.thought
+        given, cut = len(episode.opening), 0
+        if before and asked.closed:  # ids that were not sampled follow the thought, so it cannot be trained
+            given, cut = given + len(before.ids) + asked.closed, len(before.ids)
+        elif before:
+            prompt = prompt[: -len(before.ids)]
+            came = Completion(
+                before.ids + came.ids, before.logprobs + came.logprobs, before.versions + came.versions, came.finish
+            )
+        finish = came.finish
+        if finish == "stop" and replace(asked.request, stop=episode.plan.marks).stopped(came.ids):
+            finish = "mark"
+        elif finish == "stop" and came.ids[-1] == self.chat.thought_end:  # no token is left for speech
+            finish = "length"
+        text = self.chat.decode(prompt[len(prompt) - given :] + came.ids)
+        return Generation(prompt, came.ids, came.logprobs, came.versions, text, finish, given, cut)
+
     def release(self, episode: Episode) -> None:
-        for ticket in [t for t, (asked, _) in self._asked.items() if asked is episode]:
+        for ticket in [t for t, asked in self._asked.items() if asked.episode is episode]:
             del self._asked[ticket]
             self.engine.cancel(ticket)
         self.engine.release(episode.session)

@@ -10,12 +10,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from longstride.core.errors import ModelError, RunError
+from longstride.core.errors import ConfigError, ModelError, RunError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Engine
 from longstride.engines.config import Local
+from longstride.envs.acting import acting
 from longstride.learner import parallel
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
@@ -109,7 +110,8 @@ def evaluate_player(
         for n in range(recipe.evaluation.samples)
         for k, t in enumerate(tasks)
     ]
-    make_env = lambda: strategy.wrap(recipe.tasks.env())  # noqa: E731
+    actions = "text" if isinstance(player, ScriptedPlayer) else recipe.actions
+    make_env = lambda: acting(strategy.wrap(recipe.tasks.env()), actions)  # noqa: E731
     pool = Pool(player, make_env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
     episodes = _play(
         strategy.run(plans, player),
@@ -172,6 +174,12 @@ def language_player(
 ) -> Player:
     """The policy as a player, beside the companions of its recipe. Engine and companions are its own unless they are
     given; `testing` says which sampling is meant."""
+    budgets = (recipe.budget, recipe.test_budget)
+    if policy.chat.thought_end is None and any(budget.thought_tokens is not None for budget in budgets):
+        raise ConfigError(
+            f"budget.thought_tokens limits what a reasoning model thinks, and {policy.name} has no tokens <think> and "
+            "</think>; leave it out"
+        )
     sampling = (recipe.evaluation.sampling if testing else None) or recipe.sampling
     engine = engine or recipe.engine.make(policy, 0, [sampling])
     player = LanguagePlayer(engine, policy.chat, recipe.context, sampling)
@@ -188,7 +196,7 @@ def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
     players: dict[str, Player] = {}
     config = recipe.engine if isinstance(recipe.engine, Local) else Local()
     for name, companion in recipe.companions.items():
-        other = load_policy(companion.model)
+        other = load_policy(companion.model, companion.chat)
         if other.tokenizer.get_vocab() != policy.tokenizer.get_vocab():
             raise ModelError(
                 f"companions.{name}: {companion.model!r} has another vocabulary than {recipe.model!r}, and each reads "
@@ -210,4 +218,4 @@ def load_run(path: Path) -> tuple[Recipe, Policy]:
         raise RunError(f"{path} is a run of a {recipe.type_name()}, which has no language model; expected a recipe")
     if checkpoint is None:
         raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
-    return recipe, load_policy(str(checkpoint.folder))
+    return recipe, load_policy(str(checkpoint.folder), recipe.chat)

@@ -61,6 +61,11 @@ class SolverDemonstrations(Demonstrations):
                 f"demonstrations of a solver need tasks that know their solutions; {source.type_name()} has no "
                 "`demonstrate`: take modular_chain or countdown, or demonstrations={type='stored_successes', run=...}"
             )
+        if recipe.actions == "tool_calls":
+            raise ConfigError(
+                "a solver demonstrates in the environment's own words, which are no calls of tools: set "
+                "actions=explained, or demonstrations={type='stored_successes', run=...}"
+            )
         tasks = source.sample(rng, episodes)
         texts = [source.demonstrate(task) for task in tasks]
         seed = rng.getrandbits(62)
@@ -72,7 +77,7 @@ class SolverDemonstrations(Demonstrations):
             turns = texts[episode.plan.ordinal]
             return turns[min(episode.turns, len(turns) - 1)]
 
-        pool = Pool(ScriptedPlayer(solve), source.env, recipe.test_reward, source.at_once)
+        pool = Pool(ScriptedPlayer(solve), recipe.env, recipe.test_reward, source.at_once)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
 
 

@@ -70,4 +70,4 @@ class _ThisProcess:
 
     def pool(self, player: Player) -> Pool:
         r = self.recipe
-        return Pool(player, r.tasks.env, r.reward, r.tasks.at_once, r.pool)
+        return Pool(player, r.env, r.reward, r.tasks.at_once, r.pool)

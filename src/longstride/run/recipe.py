@@ -15,11 +15,13 @@ from longstride.core.numbers import Count
 from longstride.curriculum import BudgetSchedule, TaskCurriculum, Uniform
 from longstride.engines.base import Sampling
 from longstride.engines.config import EngineConfig, Local
-from longstride.envs.base import TaskSource
+from longstride.envs.acting import Actions, acting
+from longstride.envs.base import Env, TaskSource
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig
 from longstride.methods import Credit, Loss, Reinforce, Replay
 from longstride.methods.losses import RatioLoss
+from longstride.models.chat import ChatConfig
 from longstride.rewards import EvaluatorFirst, Reward
 from longstride.rollout.context import ContextPolicy
 from longstride.rollout.planning import Groups, Sampler
@@ -83,6 +85,8 @@ class Companion(Component):
     """As `Recipe.model`."""
     context: ContextPolicy
     """How a history becomes its prompt."""
+    chat: ChatConfig = ChatConfig()
+    """How it is talked to; it acts as the policy does."""
     sampling: Sampling = Sampling()
     """How its tokens are drawn."""
 
@@ -110,6 +114,11 @@ class Recipe(Experiment):
     """What an evaluation episode may take; asked for iteration 1 always, so that it does not move during a run."""
     sampler: Sampler = Groups()
     """Which episodes of these tasks are played, in stages."""
+    chat: ChatConfig = ChatConfig()
+    """How the model is talked to: system prompt, chat template, thoughts."""
+    actions: Actions = "text"
+    """How it acts: in words that it knows (`text`), in words that are explained after the goal (`explained`), or by
+    calls of tools, which its chat template presents (`tool_calls`)."""
     context: ContextPolicy
     """How a history becomes a prompt."""
     companions: dict[str, Companion] = {}
@@ -192,6 +201,10 @@ class Recipe(Experiment):
     def test_reward(self) -> Reward:
         """How an evaluation episode is scored."""
         return self.evaluation.reward or EvaluatorFirst(otherwise=self.reward)
+
+    def env(self) -> Env:
+        """A new environment for one task, as the policy acts in it."""
+        return acting(self.tasks.env(), self.actions)
 
     def at(self, iteration: int) -> Self:
         """The recipe as it stands in an iteration: with the choices of the objectives that have begun."""

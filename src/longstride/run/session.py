@@ -63,7 +63,9 @@ class Session:
         if checkpoint and recipe.cloning:
             start = str(run.folder / "checkpoints" / "000000")
         # adapters are kept apart from the weights that they adapt
-        self.policy = load_policy(str(checkpoint.folder) if checkpoint and recipe.learner.lora is None else start)
+        self.policy = load_policy(
+            str(checkpoint.folder) if checkpoint and recipe.learner.lora is None else start, recipe.chat
+        )
         preflight(recipe, self.policy)
         if checkpoint is None and recipe.cloning:
             self._clone()
@@ -117,10 +119,12 @@ class Session:
         plans = [Plan(task, k, derive(r.seed, "opening", k), Budget()) for k, task in enumerate(tasks)]
 
         def pause(episode: Episode) -> Generation:
-            prompt = r.context.render(self.policy.chat, episode.goal, episode.observations, [])
+            prompt = r.context.render(
+                self.policy.chat.offering(episode.functions), episode.goal, episode.observations, []
+            )
             return Generation(prompt, [], [], [], "", "mark")
 
-        pool = Pool(ScriptedPlayer(pause), r.tasks.env, r.reward, r.tasks.at_once, r.pool)
+        pool = Pool(ScriptedPlayer(pause), r.env, r.reward, r.tasks.at_once, r.pool)
         return parallel.unscatter(pool.run(parallel.scatter(plans)))
 
     def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
@@ -259,7 +263,7 @@ class Session:
         """The policy's model as it was at the start, apart from the one that is trained."""
         if self.run.checkpoint is None and self.recipe.cloning:
             return copy.deepcopy(self.policy.model)
-        return load_policy(start).model
+        return load_policy(start, self.recipe.chat).model
 
     def _clone(self) -> None:
         """Trains the policy on demonstrations, before anything else."""

@@ -23,6 +23,7 @@ from longstride.core.errors import ConfigError, EnvFailure
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
+from longstride.envs.sites.actions import MANUAL
 from longstride.envs.sites.cleaning import well_formed
 from longstride.envs.sites.env import WebEnv
 from longstride.web.chromium.browser import ChromiumBrowser
@@ -182,7 +183,7 @@ class MiniwobEnv(ChromiumEnv):
         call = f"({START})({json.dumps([str(task.meta.get('seed', seed)), task.split])})"
         goal = await self._browser.evaluate(call)
         await self._browser.wait()
-        return Observation(self._browser.text(), self._browser.url, goal=goal)
+        return Observation(self._browser.text(), self._browser.url, goal=goal, manual=MANUAL)
 
     async def _act(self, text: str) -> Step:
         step = await WebEnv.step(self, text)

@@ -32,6 +32,7 @@ from longstride.core.seeds import derive, stream
 from longstride.core.task import DIFFICULTIES, Difficulty, Task
 from longstride.envs.base import Mix, Observation, Step, TaskSource
 from longstride.envs.text import MARK, THOUGHT
+from longstride.envs.tools import Manual, Tool, arguments
 
 SOLVED = "solved"
 """The verdict that earns the reward."""
@@ -74,6 +75,19 @@ def parse(text: str, verbs: Mapping[str, int | None]) -> Action | str:
     if len(words) != takes or not all(map(_NUMBER.fullmatch, words)):
         return f"{verb} takes {takes} numbers"
     return Action(verb, tuple(map(int, words)))
+
+
+def manual(verbs: Mapping[str, int | None]) -> Manual:
+    """What an agent reads that does not know the grammar; `verbs` as in `parse`."""
+
+    def tool(verb: str, takes: int | None) -> Tool:
+        if takes is None:
+            return Tool(verb, arguments(text="string"), form=f"{verb} {{text}}")
+        places = [f"number_{k}" for k in range(1, takes + 1)]
+        form = " ".join([verb, *(f"{{{place}}}" for place in places)])
+        return Tool(verb, arguments(**dict.fromkeys(places, "integer")), form=form)
+
+    return Manual(tuple(tool(*verb) for verb in verbs.items()), needed=False)
 
 
 def answered(steps: list[str], answer: str) -> str:
@@ -197,7 +211,7 @@ class PuzzleEnv:
             self._game = self.kind.of(task).start()
         except TaskError as e:
             raise EnvFailure(str(e)) from e
-        return Observation(self.game.look())
+        return Observation(self.game.look(), manual=manual(self.game.verbs))
 
     async def step(self, text: str) -> Step:
         """Does what the policy's text says."""

@@ -21,6 +21,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import model_validator
@@ -106,10 +107,10 @@ class IteratedEnv:
 
     async def reset(self, task: Task, seed: int) -> Observation:
         """Sets the puzzle up. Raises: EnvFailure as the puzzle's own environment."""
-        await self._env.reset(task, seed)
+        first = await self._env.reset(task, seed)
         self._puzzle = self._env.kind.of(task)
         self._summary = "" if task.start == START else task.start
-        return Observation(self._summary)
+        return replace(first, text=self._summary)
 
     async def step(self, text: str) -> Step:
         """Holds the answer, and shows what is left of the thought. An action that cannot be parsed is not explained:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 from longstride.envs.sites.cleaning import well_formed
 from longstride.envs.text import MARK
+from longstride.envs.tools import Manual, Tool, arguments
 
 NEEDS_ELEMENT = {"click": False, "hover": False, "type": True, "fill": True, "select": True}
 """Verbs that take an element number; True where words must follow it."""
@@ -55,6 +56,42 @@ class WebAction:
             parts.append(self.text)
         return " ".join(parts)
 
+
+MANUAL = Manual(
+    (
+        Tool(
+            "click",
+            arguments(element="integer"),
+            "follows a link, presses a button or toggles a box",
+            "click [{element}]",
+        ),
+        Tool(
+            "type",
+            arguments(element="integer", text="string"),
+            "puts words into a field and presses Enter",
+            "type [{element}] {text}",
+        ),
+        Tool("fill", arguments(element="integer", text="string"), "puts words into a field", "fill [{element}] {text}"),
+        Tool(
+            "select", arguments(element="integer", option="string"), "chooses an option", "select [{element}] {option}"
+        ),
+        Tool("scroll", arguments(direction=["up", "down"]), "moves over a long page", "scroll {direction}"),
+        Tool("back", arguments(), "goes to the page before", "back"),
+        Tool("home", arguments(), "goes to the first page", "home"),
+        Tool("goto", arguments(address="string"), "opens an address", "goto {address}"),
+        Tool("wait", arguments(), "does nothing", "wait"),
+        Tool(
+            "answer",
+            arguments(text="string"),
+            f"ends the task with an answer; {INFEASIBLE} says that it cannot be done",
+            "answer {text}",
+        ),
+    ),
+    about="You act on a web site, which you see as text; what can be acted on has a number in brackets.",
+    needed=False,
+)
+"""What an agent reads that does not know the grammar. `hover` and `tab`, which need a browser with a screen, are left
+out."""
 
 Action = WebAction
 """The name that `strategies.check_again` still imports."""

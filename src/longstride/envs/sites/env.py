@@ -14,7 +14,7 @@ from pydantic import Field
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
-from longstride.envs.sites.actions import INFEASIBLE, WebAction, parse
+from longstride.envs.sites.actions import INFEASIBLE, MANUAL, WebAction, parse
 from longstride.envs.sites.browser import Application, TextBrowser
 from longstride.envs.sites.cleaning import well_formed
 
@@ -83,7 +83,9 @@ class WebEnv:
             raise EnvFailure(f"the start {task.start!r} of task {task.id!r} could not be opened: {error}")
         segments = [s for s in urlsplit(task.start).path.split("/") if s]
         self._root = "".join(f"/{s}" for s in segments[:2]) + "/"
-        return self._observe(None)
+        first = self._observe(None)
+        first.manual = MANUAL
+        return first
 
     async def step(self, text: str) -> Step:
         """Does what the policy's text says. Raises: EnvFailure when the application fails."""

@@ -22,7 +22,7 @@ so that progress is that of all that follows; its bonus is one number an episode
 finds it better than one number an attempt). The trace that leads to the place is sampled by the newest policy, where
 the paper's is older, and not trained.
 
-The claim compares 1 - normalised regret (`anytime`, see `strategies.Anytime`). A test budget is another thing: it cuts a
+The claim compares 1 - normalised regret (`anytime`, see `strategies.anytime`). A test budget is another thing: it cuts a
 thought and asks for no answer. The length penalty beside it is that of arXiv 2502.04463.
 """
 
@@ -43,11 +43,11 @@ from longstride.rewards import TaskReward, Verdict
 from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answer_plan, cuts
 from longstride.rollout.planning import Groups, Planner, Sampler, Stages
 from longstride.stats import Ordering
-from longstride.strategies import Anytime, Direct
+from longstride.strategies import Direct
+from longstride.strategies.anytime import Anytime
 
 TRACE, GO_ON, FORCED = "trace", "go_on", "forced"
-"""What an episode was made for: `Trajectory.role`. A state is a task and what was thought about it so far; some of its
-episodes must answer at once, the others may go on; a trace only led to the state."""
+"""`Trajectory.role`: a trace led to a state (task and thought so far), whose episodes go on or must answer at once."""
 
 
 class ForcedTermination(Sampler):

@@ -9,6 +9,7 @@ page and nowhere else.
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -56,7 +57,7 @@ class BenchmarkEnv(ChromiumEnv):
         self.reach = Reach(network=frozenset({*sites, *self.also} - {""}), login=self._login(task))
         first = await super().reset(task, seed)
         if len(tabs := task.meta.get("tabs", ())) > 1:
-            first = await self._run(self._open(tabs[1:]))
+            first = replace(await self._run(self._open(tabs[1:])), manual=first.manual)
         self._seen = [first.text]
         return first
 

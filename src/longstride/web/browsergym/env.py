@@ -20,7 +20,7 @@ from longstride.core.numbers import Positive, Weight
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
-from longstride.envs.sites.actions import INFEASIBLE, WebAction, parse
+from longstride.envs.sites.actions import INFEASIBLE, MANUAL, WebAction, parse
 from longstride.envs.sites.cleaning import well_formed
 from longstride.envs.sites.env import Window
 from longstride.web.browsergym.grammar import to_browsergym
@@ -116,7 +116,7 @@ class BrowserGymEnv:
         self._look(seen)
         self._first = seen["url"]
         observation = self._observe()
-        observation.goal = well_formed(seen["goal"])
+        observation.goal, observation.manual = well_formed(seen["goal"]), MANUAL
         return observation
 
     async def step(self, text: str) -> Step:

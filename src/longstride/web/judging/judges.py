@@ -22,9 +22,10 @@ from weakref import WeakValueDictionary
 from pydantic import Field
 
 from longstride.core import http
+from longstride.core.address import Address
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, JudgeFailure
-from longstride.core.http import Address, HTTPResponse, key_in, without_key
+from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.core.seeds import stream
 

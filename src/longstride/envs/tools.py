@@ -1,0 +1,240 @@
+"""What an environment says of itself, and calls of its tools: described to the agent, read from its words, checked
+against a JSON schema.
+
+A call is said in two ways: in the words of the environment's own grammar (`Action: click [3]`), and as the model's chat
+template asks for it (`<tool_call>{"name": "click", "arguments": {"element": 3}}</tool_call>`).
+
+What always holds: a call that does not fit is one sentence for the agent and never raises, whatever was said; a schema
+is data of a server, so it refers to nothing outside itself, and its patterns, which could take for ever, are left to
+the server; nothing is executed here.
+"""
+
+import functools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from longstride.core.errors import EnvFailure, require, short, unknown
+from longstride.envs.text import MARK, said
+
+MAX_ARGUMENTS = 20_000
+"""Characters of a call that are read."""
+MAX_DESCRIPTION = 300
+"""Characters of a tool's description that the agent reads."""
+ALL = "{...}"
+"""In the form of a tool: all arguments, in JSON."""
+_CALL = re.compile(r"([^\s{]+)\s*(.*)", re.DOTALL)
+_ARGUMENT = re.compile(r"\{(\w+)\}")
+_TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|$)", re.DOTALL)
+
+
+class Call(NamedTuple):
+    """A tool and its arguments, which fit its schema."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.tool} {json.dumps(self.arguments)}"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What can be called."""
+
+    name: str
+    schema: Mapping[str, Any]
+    """JSON schema of its arguments."""
+    description: str = ""
+    form: str = ""
+    """How a call is said in words: arguments stand in braces (`click [{element}]`), all of them as `{...}`. Left out,
+    the name and all of them."""
+
+    @property
+    def line(self) -> str:
+        """Form, arguments (`?` behind those that may be left out) and description, in one line."""
+        shown = _ARGUMENT.sub(lambda found: found[1].upper(), self.form or f"{self.name} {ALL}")
+        line = shown.replace(ALL, signature(self.schema))
+        words = " ".join(self.description.split())[:MAX_DESCRIPTION]
+        return f"{line}: {words}" if words else line
+
+    @property
+    def function(self) -> dict[str, Any]:
+        """As chat templates take it."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.schema)}
+        return {"type": "function", "function": function}
+
+    def spelled(self, arguments: Mapping[str, Any]) -> str:
+        """A call in words."""
+        text = _ARGUMENT.sub(lambda found: _words(arguments.get(found[1], "")), self.form or f"{self.name} {ALL}")
+        return text.replace(ALL, json.dumps(arguments))
+
+
+def arguments(**kinds: str | list[str]) -> dict[str, Any]:
+    """The schema of arguments that must all be given: by name a type of JSON, or the texts to choose from."""
+    properties = {
+        k: {"type": "string", "enum": kind} if isinstance(kind, list) else {"type": kind} for k, kind in kinds.items()
+    }
+    return {"type": "object", "properties": properties, "required": [*kinds], "additionalProperties": False}
+
+
+@dataclass(frozen=True)
+class Manual:
+    """What an environment says of itself."""
+
+    tools: tuple[Tool, ...]
+    """What can be done in it."""
+    about: str = ""
+    """What it is, in a sentence or two."""
+    words: str = ""
+    """How to act in words; left out, a line for each tool."""
+    needed: bool = True
+    """Whether every agent reads it. One that was trained in an environment knows it without."""
+
+    def __str__(self) -> str:
+        lines = "\n".join(tool.line for tool in self.tools)
+        how = self.words or (f"End each turn with {MARK} and one of these.\n{lines}" if lines else "")
+        return "\n".join(filter(None, (self.about, how)))
+
+
+def parse(text: str, tools: Mapping[str, Tool]) -> Call | str:
+    """The call in a policy's text, `NAME {"argument": value}` after the last `Action:`, or what is wrong with it."""
+    found = _CALL.fullmatch(said(text))
+    if found is None:
+        return "no action was given"
+    name, rest = found.groups()
+    return _fitting(name, read_object(rest or "{}"), tools)
+
+
+def parse_calls(text: str, tools: Mapping[str, Tool]) -> Call | str:
+    """The call in a policy's text, in the form of its chat template, or what is wrong with it.
+
+    Read are `<tool_call>{"name": ..., "arguments": {...}}</tool_call>` (Qwen, Hermes), and where there are no tags the
+    JSON that the text ends with: an object with `arguments` or `parameters` (Llama), or a list of one (Mistral).
+    """
+    tagged = _TAGGED.findall(text)
+    start = min((at for mark in "[{" if (at := text.find(mark)) >= 0), default=None)
+    if not tagged and start is None:
+        return f"no tool was called; call one of {', '.join(tools)}"
+    found = read_json(tagged[0] if tagged else text[start:])
+    calls = [*(found if isinstance(found, list) else [found]), *tagged[1:]]
+    if isinstance(found, str):
+        return found
+    if len(calls) != 1:
+        return f"{len(calls)} calls were made; make one in each turn"
+    call = calls[0]
+    name = call.get("name") if isinstance(call, dict) else None
+    if not isinstance(call, dict) or not isinstance(name, str):
+        return f'{short(call, 40)} is no call; expected {{"name": ..., "arguments": {{...}}}}'
+    arguments = call.get("arguments", call.get("parameters", {}))
+    if isinstance(arguments, str):
+        arguments = read_object(arguments)
+    elif not isinstance(arguments, dict):
+        arguments = f"{short(arguments, 40)} is not a JSON object"
+    return _fitting(name, arguments, tools)
+
+
+def _fitting(name: str, arguments: dict[str, Any] | str, tools: Mapping[str, Tool]) -> Call | str:
+    if name not in tools:
+        return unknown("tool", name[:40], tools)
+    if isinstance(arguments, str):
+        return f"{name} takes {signature(tools[name].schema)}; {arguments}"
+    problem = misfit(arguments, tools[name].schema, f"tool {name!r}")
+    return f"{name}: {problem}" if problem else Call(name, arguments)
+
+
+def read_object(text: str) -> dict[str, Any] | str:
+    """A JSON object, or what is wrong with it."""
+    found = read_json(text)
+    return found if isinstance(found, dict | str) else f"{short(text, 40)} is not a JSON object"
+
+
+def read_json(text: str) -> dict[str, Any] | list[Any] | str:
+    """A JSON object or list, or what is wrong with it."""
+    if len(text) > MAX_ARGUMENTS:
+        return f"{len(text)} characters are too many, {MAX_ARGUMENTS} are read"
+    try:
+        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
+    except json.JSONDecodeError as e:
+        return f"{short(text, 40)} is not JSON: {e.msg} at character {e.pos + 1}"
+    except (ValueError, RecursionError) as e:
+        return f"{short(text, 40)} cannot be read: {str(e)[:80]}"
+    return found if isinstance(found, dict | list) else f"{short(text, 40)} is not a JSON object"
+
+
+def misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any], what: str) -> str:
+    """Where arguments do not fit a schema, in words; empty where they do.
+
+    Raises:
+        EnvFailure: the schema is none, or refers to something outside itself; `what` says whose it is.
+    """
+    jsonschema, referencing = require("jsonschema", "tools"), require("referencing", "tools")
+    try:
+        _validator().check_schema(schema)
+        errors = _validator()(schema, registry=referencing.Registry()).iter_errors(arguments)
+        first = min(errors, key=lambda e: list(map(str, e.absolute_path)), default=None)
+    except jsonschema.SchemaError as e:
+        raise EnvFailure(f"the schema of {what} is not a JSON schema: {e.message[:200]}") from e
+    except (referencing.exceptions.Unresolvable, RecursionError) as e:
+        raise EnvFailure(f"the schema of {what} cannot be followed: {str(e)[:200]}") from e
+    except OverflowError:
+        return "a number is too large"
+    if first is None:
+        return ""
+    place = ".".join(map(str, first.absolute_path))
+    return f"{place}: {first.message[:200]}" if place else first.message[:200]
+
+
+def signature(schema: Mapping[str, Any]) -> str:
+    """The arguments in short: `{"query": string, "limit": integer?}`."""
+    required = schema.get("required", ())
+    fields = (f'"{name}": {_kind(kind)}{"" if name in required else "?"}' for name, kind in _properties(schema).items())
+    return "{" + ", ".join(fields) + "}"
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _words(value: Any) -> str:
+    """An argument as it is said."""
+    if isinstance(value, list):
+        return " ".join(map(_words, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _kind(schema: Any) -> str:
+    if not isinstance(schema, Mapping):
+        return "any"
+    if isinstance(choices := schema.get("enum"), list):
+        return "|".join(json.dumps(choice) for choice in choices[:10])
+    kind = schema.get("type", "any")
+    return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} is not a number of JSON")
+    return value
+
+
+@functools.cache
+def _validator() -> Any:
+    """Of JSON schemas, without what searches for patterns."""
+    jsonschema = require("jsonschema", "tools")
+    base = jsonschema.Draft202012Validator
+
+    def skip(*_: Any) -> None:
+        pass
+
+    def additional(validator: Any, allowed: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+        if "patternProperties" not in schema:
+            yield from base.VALIDATORS["additionalProperties"](validator, allowed, instance, schema)
+
+    skipped = dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties"), skip)
+    return jsonschema.validators.extend(base, {**skipped, "additionalProperties": additional})

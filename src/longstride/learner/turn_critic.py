@@ -14,6 +14,7 @@ from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.learner.batching import shuffled, steps_of
 from longstride.learner.critics import CriticBatch, HiddenStates, TurnValue
+from longstride.learner.moments import MOMENTS, checked_moments
 from longstride.methods.base import ADVANTAGES, Sample, demonstration
 from longstride.models.heads import BCE, Head, HLGauss, Scalar
 from longstride.models.mlp import Trunk
@@ -104,9 +105,8 @@ class TurnCritic:
             raise RunError(f"the checkpoint is of another critic: {e}") from e
         self._optimiser.state.clear()
         for name, p in self._parameters.items():
-            for key in ("step", "exp_avg", "exp_avg_sq"):
-                if (value := tensors.get(f"{key}/{name}")) is not None:
-                    self._optimiser.state[p][key] = value.clone()
+            found = {key: tensors[f"{key}/{name}"].clone() for key in MOMENTS if f"{key}/{name}" in tensors}
+            self._optimiser.state[p].update(checked_moments(found, p, f"critic {name}"))
 
     def _features(self, turns: Sequence[Turn]) -> Tensor:
         """Hidden state at the last token of each prompt."""

@@ -5,6 +5,7 @@ weight is refused, never completed with random numbers; a folder is saved whole 
 """
 
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from longstride.core.errors import ModelError
+from longstride.core.files import flush, make_folder, system_error
 from longstride.models.chat import ChatFormat
 
 SHIPPED = {name: Path(__file__).parent / name for name in ("base", "base-keep-last", "base-miniwob", "base-puzzles")}
@@ -111,19 +113,25 @@ def save_policy(policy: Policy, folder: Path, half: bool = False) -> None:
         state = {k: halves[id(v)] for k, v in state.items()}
     folder = folder.absolute()
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
+        make_folder(folder.parent)
+        mark = f".{folder.name}.saving-"
+        for left in folder.parent.iterdir():  # by a save that was killed
+            if left.name.startswith(mark):
+                shutil.rmtree(left)
+        with tempfile.TemporaryDirectory(prefix=mark, dir=folder.parent) as beside:
             new, old = Path(beside, "new"), Path(beside, "old")
             model.save_pretrained(new, state_dict=state, safe_serialization=True)
             policy.tokenizer.save_pretrained(new)
             for path in [*new.iterdir(), new]:
-                _flush(path)
+                flush(path)
             if folder.exists():
                 os.rename(folder, old)
             os.rename(new, folder)
-            _flush(folder.parent)
-    except OSError as e:
-        raise ModelError(f"{folder}: the model cannot be saved ({_brief(e)}); look after space and permissions") from e
+            flush(folder.parent)
+    except (OSError, SafetensorError) as e:
+        raise ModelError(f"{folder}: the model cannot be saved ({_brief(e)}); look after space and permissions") from (
+            system_error(e) or e
+        )
 
 
 def _folder(name: str) -> Path | None:
@@ -138,14 +146,6 @@ def _folder(name: str) -> Path | None:
     if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1 or folder.parent.is_dir():
         raise ModelError(f"no model folder {name!r}; give base, a folder, or a hub name such as Qwen/Qwen3-0.6B")
     return None
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _brief(e: BaseException) -> str:

@@ -1,0 +1,54 @@
+"""Writing files that outlive what may happen to the process and to the machine.
+
+What always holds: a reader sees the old content or the new one, never a part; what was flushed is there after a power
+cut. A file's content and its name in the folder are two things, and each is flushed by its own call.
+"""
+
+import errno
+import os
+import re
+from pathlib import Path
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Numbers of the errors of a full disk."""
+_NUMBER = re.compile(r"\(os error (\d+)\)")
+
+
+def flush(path: Path) -> None:
+    """Waits until the content of a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces a file's content, and waits until it is on the disk."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", encoding="utf-8") as f:
+        f.write(text)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(partial, path)
+    flush(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder and those above it, and flushes the names of all that are new."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        flush(path.parent)
+
+
+def system_error(error: Exception) -> OSError | None:
+    """The error of the system behind an error of safetensors, which says it in words alone; None where there is
+    none."""
+    number = _NUMBER.search(str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
+
+
+def disk_full(error: BaseException) -> bool:
+    """Whether it is that of a full disk, or was caused by one."""
+    return any(isinstance(e, OSError) and e.errno in FULL for e in (error, error.__cause__))

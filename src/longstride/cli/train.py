@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command
 from longstride.core.errors import ConfigError, LongstrideError
-from longstride.core.files import disk_full
+from longstride.core.files import trouble_of
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
@@ -75,10 +75,8 @@ def run(args: argparse.Namespace) -> int:
         )
         return 130
     except (LongstrideError, OSError) as e:
-        if disk_full(e):
-            e.add_note(
-                f"{folder} keeps all finished iterations; with room on the disk go on with:\n  {resume_command(folder)}"
-            )
+        if trouble_of(e):
+            e.add_note(f"{folder} keeps all finished iterations; go on with:\n  {resume_command(folder)}")
         elif (folder / "metrics.jsonl").exists():
             e.add_note(f"report: {write_report(folder)}")
         raise

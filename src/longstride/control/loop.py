@@ -39,7 +39,7 @@ def train(recipe: ControlRecipe, folder: Path, listener: Listener | None = None,
         RunError: the folder holds a run already, or one of another recipe; a damaged checkpoint; a full disk.
     """
     run = ControlRun(recipe, folder, listener or Silent(), resume)
-    with run.explains_full_disk():
+    with run.explains_trouble():
         _loop(recipe, run)
 
 

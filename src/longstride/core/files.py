@@ -9,8 +9,13 @@ import os
 import re
 from pathlib import Path
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 """Numbers of the errors of a full disk."""
+TROUBLE = FULL | {
+    errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENAMETOOLONG,
+    errno.ENOTDIR, errno.ELOOP, errno.ESTALE,
+}  # fmt: skip
+"""Numbers of the errors of a machine that are nobody's bug: full, read-only, forbidden, broken, too many, too long."""
 _NUMBER = re.compile(r"\(os error (\d+)\)")
 
 
@@ -49,6 +54,14 @@ def system_error(error: Exception) -> OSError | None:
     return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
 
 
-def disk_full(error: BaseException) -> bool:
-    """Whether it is that of a full disk, or was caused by one."""
-    return any(isinstance(e, OSError) and e.errno in FULL for e in (error, error.__cause__))
+def trouble_of(error: BaseException) -> OSError | None:
+    """The error of the machine that it is, or was caused by; None for any other."""
+    found = (e for e in (error, error.__cause__) if isinstance(e, OSError) and e.errno in TROUBLE)
+    return next(found, None)
+
+
+def explain(trouble: OSError) -> str:
+    """`the disk is full: FILE could not be written`, or what else it is."""
+    if trouble.errno in FULL:
+        return f"the disk is full: {trouble.filename or 'a file'} could not be written"
+    return f"{trouble.filename or 'a file'} cannot be used: {trouble.strerror}"

@@ -7,15 +7,16 @@ a conversation only grows at its end; text of a goal or a page never becomes a s
 
 import warnings
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from jinja2 import TemplateError
-
+from longstride.core.bounded import LimitError, RefusedError, text_of
 from longstride.core.errors import LongstrideWarning, ModelError
 
 NAMED_WORDS = 20
 """Words that the vocabulary lacks and that are named, about."""
+TEMPLATE_SECONDS, TEMPLATE_MEGABYTES = 5.0, 256
+"""What a template may take; those of models take milliseconds. It is a program of whoever made the model."""
 CACHED_PIECES = 4096
 """Encoded observations kept: many episodes see the same page."""
 _MARKS = [f"sentinel{name}sentinel" for name in ("System", "UserA", "AgentA", "UserB", "AgentB", "UserC")]
@@ -120,10 +121,13 @@ class ChatFormat:
     def _render(self, texts: Sequence[str]) -> str | None:
         roles = ["system", "user", "assistant", "user", "assistant", "user"]
         messages = [{"role": r, "content": t} for r, t in zip(roles, texts, strict=True) if t]
+        work = partial(self._tokenizer.apply_chat_template, messages, tokenize=False, add_generation_prompt=True)
         try:
-            return self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except (TemplateError, TypeError, ValueError):  # how templates say no is up to them
+            return text_of(work, TEMPLATE_SECONDS, TEMPLATE_MEGABYTES)
+        except RefusedError:  # how templates say no is up to them
             return None
+        except LimitError as e:
+            raise ModelError(f"the chat template {e} for a conversation of six short texts; use a simpler one") from e
 
     def _warn_of_unknown_words(self, text: str) -> None:
         """Warns of each word once that the vocabulary lacks: the policy sees no difference between such words."""

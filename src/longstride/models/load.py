@@ -20,12 +20,11 @@ from transformers.utils import logging
 from longstride.core.errors import ModelError
 from longstride.core.files import flush, make_folder, system_error
 from longstride.models.chat import ChatFormat
+from longstride.models.size import check_size
 
 SHIPPED = {name: Path(__file__).parent / name for name in ("base", "base-keep-last", "base-miniwob", "base-puzzles")}
 BASE = SHIPPED["base"]
 """Folders of the shipped models (see README.md there), in half precision, which halves the package."""
-_TROUBLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)
-"""What the library raises for missing, damaged, foreign or unreachable checkpoints."""
 
 logging.disable_progress_bar()  # a bar for each checkpoint would run through the live display
 
@@ -52,12 +51,15 @@ def load_policy(name: str, system: str = "") -> Policy:
     Raises:
         ModelError: what is missing or damaged and what to do about it.
     """
-    place = str(_folder(name) or name)
+    folder = _folder(name)
+    place = str(folder or name)
+    if folder is not None:
+        check_size(name, folder)
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             place, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
         )
-    except _TROUBLE as e:
+    except Exception as e:  # whatever the library has for missing, damaged, foreign, absurd or unreachable files
         raise ModelError(
             f"{name!r} cannot be loaded as a causal language model ({_brief(e)}); expected are config.json of a known "
             "architecture and whole safetensors files"
@@ -68,7 +70,7 @@ def load_policy(name: str, system: str = "") -> Policy:
         raise ModelError(f"{name!r} lacks {len(lacking)} weights (such as {lacking[0]}); save or download it again")
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
-    except _TROUBLE as e:
+    except Exception as e:
         raise ModelError(
             f"{name!r} has no tokenizer that can be loaded ({_brief(e)}); put tokenizer.json and tokenizer_config.json "
             "of the model into its folder"

@@ -124,7 +124,7 @@ def train_exact(recipe: ExactRecipe, folder: Path, listener: "Listener | None" =
             durable=False,  # a run takes seconds: a power cut may cost it
         )
 
-    with run.explains_full_disk():
+    with run.explains_trouble():
         state = method.start(problem, np.random.default_rng(derive(recipe.seed, "start")))
         if run.checkpoint is None:
             measure()

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from longstride.core.config import dump_toml
 from longstride.core.errors import LongstrideError, LongstrideWarning, RunError
-from longstride.core.files import disk_full, flush, make_folder, write_atomically
+from longstride.core.files import explain, flush, make_folder, trouble_of, write_atomically
 from longstride.core.sealed import DamagedError, cut, loads, place_of, seal, seal_lines, seal_toml, write_object
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
@@ -211,20 +211,20 @@ class RunFiles:
             raise
 
     @contextmanager
-    def explains_full_disk(self) -> Iterator[None]:
-        """Adds to the error of a full disk what is kept.
+    def explains_trouble(self) -> Iterator[None]:
+        """Adds to an error of the machine (a full or read-only disk) what is kept.
 
         Raises:
-            RunError: the disk is full.
+            RunError: in place of that error.
         """
         try:
             yield
         except (OSError, LongstrideError) as e:
-            if not disk_full(e):
+            if (trouble := trouble_of(e)) is None:
                 raise
             raise RunError(
-                f"the disk is full; {self.folder} keeps the run up to {self.saved}: make room and resume it"
-            ) from e
+                f"{explain(trouble)}; {self.folder} keeps the run up to {self.saved}: see to it and resume the run"
+            ) from trouble
 
 
 class RunFolder(RunFiles):

@@ -5,11 +5,15 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+from safetensors.torch import load_file, save_file
 from transformers import LlamaForCausalLM
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import Component
+from longstride.core.config import dump_toml
+from longstride.core.sealed import read_object, seal_toml, unseal_lines, write_object
 from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
 from longstride.curriculum import BudgetSchedule, TaskCurriculum, Uniform
@@ -19,6 +23,8 @@ from longstride.models.load import Policy, make_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.rollout import Plan, Planner, Stages, TrajectoryStore
 from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.experiment import FORMAT, FORMAT_FILE, RUN_FILE
+from longstride.run.folder import read_rows
 
 SMALL = TinyConfig(width=32, layers=2, heads=2, kv_heads=1, ffn=64, context=128)
 """A model that a test can train in a second."""
@@ -143,9 +149,35 @@ def word_chat(*texts: str) -> ChatFormat:
 
 def rows_of(run: Path, kind: str = "", times: bool = False) -> list[dict[str, Any]]:
     """The metrics rows of a run folder (of one kind, if given), without their times unless these are wanted."""
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = read_rows(run / "metrics.jsonl")
     kept = [row for row in rows if not kind or row["kind"] == kind]
     return kept if times else [{k: v for k, v in row.items() if k not in TIMES} for row in kept]
+
+
+def begin_run(folder: Path, recipe: Any) -> None:
+    """Writes what makes a folder one of a run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RUN_FILE).write_text(seal_toml(dump_toml(recipe)), encoding="utf-8")
+    write_object(folder / FORMAT_FILE, {"format": FORMAT})
+
+
+def forge(checkpoint: Path, tensors: Callable[[Any], Any] | None = None, **numbers: Any) -> None:
+    """Changes the tensors and numbers of a checkpoint, with the right checksums: what only their meaning tells."""
+    path = checkpoint / "trainer.safetensors"
+    if tensors is not None:
+        found = load_file(path)
+        tensors(found)
+        save_file(found, path)
+    data = path.read_bytes()
+    known = read_object(checkpoint / "trainer.json")
+    known["files"][path.name] = {"bytes": len(data), "crc": f"{crc32(data):08x}"}
+    write_object(checkpoint / "trainer.json", {k: v for k, v in (known | numbers).items() if v is not ...})
+
+
+def shown_of(run: Path, side: str) -> list[Trajectory]:
+    """The evaluation episodes that a run folder keeps, those `before` or `after`."""
+    lines = unseal_lines((run / "episodes" / f"{side}.jsonl").read_bytes())
+    return [Trajectory.from_json((line or b"").decode("ascii")) for line in lines]
 
 
 def trajectories_of(run: Path) -> list[Trajectory]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from adapter_runs import play, run, small
 from chat_templates import LAST_TOOLS, MISTRAL, QWEN3, QWEN3_THINKING, tokenizer_of
+from helpers import trajectories_of
 from tokenizers import Tokenizer
 from tokenizers import models as cores
 from transformers import PreTrainedTokenizerFast
@@ -352,8 +353,7 @@ def test_one_iteration_trains_on_calls_of_tools(tmp_path: Path, limits: dict[str
     )
     row = run(recipe, tmp_path)
     assert row["summary"]["failed"] == 0
-    lines = (tmp_path / "run" / "trajectories.jsonl").read_text(encoding="utf-8").splitlines()
-    turns = [turn for line in lines for turn in Trajectory.from_json(line).turns]
+    turns = [turn for t in trajectories_of(tmp_path / "run") for turn in t.turns]
     functions = [tool.function for tool in LAKE.acting.manual.tools]
     head = ChatFormat(tokenizer, recipe.chat).offering(functions).head("Play")
     assert all(turn.prompt_ids[: len(head)] == head for turn in turns)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import tiny_policy
+from helpers import content, shown_of, tiny_policy
 
 from longstride.claims import runner as claims
 from longstride.claims.claim import Claim
@@ -192,10 +192,7 @@ def test_a_finished_claim_is_judged_again_without_running_anything(done, recipe)
 
 def test_arms_of_one_seed_share_warm_start_tasks_and_seeds(done):
     folder, _ = done
-    shown = [
-        [json.loads(line) for line in (folder / "patience" / f"{arm}-0/episodes/before.jsonl").read_text().splitlines()]
-        for arm in ("long", "long_too")
-    ]
+    shown = [[content(t) for t in shown_of(folder / "patience" / f"{arm}-0", "before")] for arm in ("long", "long_too")]
     assert [(t["task"], t["seed"], t["turns"][0]["ids"]) for t in shown[0]] == [
         (t["task"], t["seed"], t["turns"][0]["ids"]) for t in shown[1]
     ]

@@ -13,11 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from helpers import begin_run
 
 from longstride import recipes
 from longstride.cli.main import main
 from longstride.core.budget import Budget
-from longstride.core.config import dump_toml, load_toml
+from longstride.core.config import load_toml
 from longstride.core.errors import ConfigError, RunError
 
 ROOT = Path(__file__).parent.parent
@@ -28,13 +29,6 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def begin_run(folder: Path, recipe: Any) -> None:
-    """Writes what makes a folder one of a run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "run.toml").write_text(dump_toml(recipe))
-    (folder / "format.json").write_text('{"format": 2}')
 
 
 class FakeTrainer:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from safetensors.torch import load_file, save_file
+from helpers import begin_run, forge, rows_of
 
 from longstride.cli.main import main
 from longstride.control import (
@@ -26,12 +26,11 @@ from longstride.control import (
 from longstride.control.envs import play
 from longstride.control.evaluation import Tested
 from longstride.control.learner import ControlLearner
-from longstride.core.config import dump_toml, load_toml
+from longstride.core.config import load_toml
 from longstride.core.errors import RunError
 from longstride.curriculum import Additive, Fixed
 from longstride.models.mlp import Trunk
 from longstride.report.rows import read_record
-from longstride.run.experiment import FORMAT, FORMAT_FILE
 
 LAST = "checkpoints/000004"
 SMALL = Trunk(width=8, depth=1)
@@ -61,8 +60,7 @@ RECIPE = ControlRecipe(
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in row.items() if not k.endswith("seconds")} for row in found]
+    return rows_of(folder)
 
 
 class Killed(Exception):
@@ -170,8 +168,7 @@ def test_eval_of_a_run_repeats_its_first_and_last_rows(tmp_path: Path, capsys: p
 
 
 def test_eval_of_a_control_run_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "run.toml").write_text(dump_toml(RECIPE), encoding="utf-8")
-    (tmp_path / FORMAT_FILE).write_text(json.dumps({"format": FORMAT}), encoding="utf-8")
+    begin_run(tmp_path, RECIPE)
     for words, message in (
         (["--strategy", "anytime"], "is for language agents"),
         (["--tasks", "9"], "unknown key 'tasks'"),
@@ -194,8 +191,7 @@ def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(tmp_path: Path, a
 
 def test_a_checkpoint_without_its_collected_data_is_refused(tmp_path: Path) -> None:
     RECIPE.train(tmp_path)
-    path = tmp_path / LAST / "trainer.safetensors"
-    save_file({name: t for name, t in load_file(path).items() if name != "collected.last"}, path)
+    forge(tmp_path / LAST, lambda tensors: tensors.pop("collected.last"))
     with pytest.raises(RunError, match=r"000004 is damaged.*collected\.last"):
         RECIPE.train(tmp_path, resume=True)
 

@@ -1,17 +1,21 @@
 """Models: the tiny one and its tokenizer, chat formats, loading and saving."""
 
+import errno
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, ModelError
 from longstride.envs.sites.actions import parse
+from longstride.models import chat as chat_module
 from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.load import Policy, load_policy, make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
@@ -161,6 +165,59 @@ def test_callers_cannot_change_a_cached_observation() -> None:
 def test_templates_that_cannot_be_cut_are_explained(template: str | None, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         ChatFormat(chatml(template))
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{% for a in range(90000) %}{% for b in range(90000) %}{% endfor %}{% endfor %}", "takes more than 0.5 s"),
+        ("{{ 'x' * 10**10 }}", "takes more than 256 MB"),
+        ("{{ 'x' * 10**8 }}", "more than "),
+        ("{% for a in range(10**9) %}{% endfor %}", "refuses a plain conversation"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "refuses a plain conversation"),
+    ],
+)
+def test_a_template_is_bounded_in_time_and_memory(template: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_module, "TEMPLATE_SECONDS", 0.5)
+    began = time.perf_counter()
+    with pytest.raises(ModelError, match=f"the chat template.* {message}"):
+        ChatFormat(chatml(template))
+    assert time.perf_counter() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("hidden_size", -5), ("hidden_size", 10**9), ("num_hidden_layers", 10**6), ("vocab_size", 10**12),
+     ("intermediate_size", 10**9), ("num_attention_heads", 0), ("num_attention_heads", 10**30)],
+)  # fmt: skip
+def test_a_config_beyond_its_weights_is_one_error(policy: Policy, tmp_path: Path, key: str, value: int) -> None:
+    save_policy(policy, tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    began = time.perf_counter()
+    with pytest.raises(ModelError) as caught:
+        load_policy(str(tmp_path / "model"))
+    assert time.perf_counter() - began < 5 and "\n" not in str(caught.value)
+
+
+def test_a_config_nested_without_end_is_one_error(policy: Policy, tmp_path: Path) -> None:
+    save_policy(policy, tmp_path / "model")
+    (tmp_path / "model" / "config.json").write_text("[" * 100_000)
+    with pytest.raises(ModelError, match="cannot be loaded: RecursionError"):
+        load_policy(str(tmp_path / "model"))
+
+
+def test_a_disk_that_fills_up_while_a_policy_is_saved_is_the_cause_of_one_error(
+    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any, **more: Any) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(type(policy.model), "save_pretrained", full)
+    with pytest.raises(ModelError, match="cannot be saved") as caught:
+        save_policy(policy, tmp_path / "model")
+    assert isinstance(caught.value.__cause__, OSError) and caught.value.__cause__.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_saved_policy_loads_as_it_was_and_replaces_an_older_one(policy: Policy, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from helpers import rows_of
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
@@ -262,12 +263,6 @@ def test_arms_differ_in_what_follows_a_first_attempt() -> None:
     assert CLAIM.changes("first_attempts") == ["episodes_per_iteration = 960", "sampler.attempts = 1"]
 
 
-def rows(run: Path) -> list[dict[str, Any]]:
-    """Metrics without timings."""
-    kept = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in row.items() if "second" not in k and k != "time"} for row in kept]
-
-
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     recipe = RECIPE.replace(
         iterations=3,
@@ -279,7 +274,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None
     train(recipe, tmp_path / "whole")
     train(recipe.replace(iterations=1), tmp_path / "cut")
     train(recipe, tmp_path / "cut", resume=True)
-    assert rows(tmp_path / "whole")[-1] == rows(tmp_path / "cut")[-1]
+    assert rows_of(tmp_path / "whole")[-1] == rows_of(tmp_path / "cut")[-1]
     stories = [(tmp_path / name / "trajectories.jsonl").read_text() for name in ("whole", "cut")]
     told = [
         [(d["ordinal"], d["role"], [t["ids"] for t in d["turns"]]) for d in map(json.loads, s.splitlines())]

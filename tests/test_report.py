@@ -15,6 +15,7 @@ from helpers import make_task, make_trajectory, make_turn
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import RunError
+from longstride.core.sealed import place_of, seal, seal_lines, write_object
 from longstride.core.trajectory import Trajectory
 from longstride.report import episodes as report_episodes
 from longstride.report.episodes import read_episodes
@@ -70,13 +71,19 @@ def episode(ordinal: int, success: bool, page: str = PAGE, goal: str = "find the
     )  # fmt: skip
 
 
+def sealed(k: int, row: Any) -> str:
+    """A line of metrics; what is no row stands as it is."""
+    text = json.dumps(row)
+    return seal(text, place_of(k)) if row and isinstance(row, dict) else text
+
+
 def write_run(run: Path, rows: list[Any], before: list[Trajectory], after: list[Trajectory], name: str = "tti") -> Path:
     (run / "episodes").mkdir(parents=True)
-    (run / FORMAT_FILE).write_text(json.dumps({"format": FORMAT}))
+    write_object(run / FORMAT_FILE, {"format": FORMAT})
     (run / "run.toml").write_text(f"name = {json.dumps(name)}\niterations = 15\n", encoding="utf-8")
-    (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    (run / "metrics.jsonl").write_text("".join(sealed(k, r) + "\n" for k, r in enumerate(rows)))
     for side, trajectories in (("before", before), ("after", after)):
-        (run / "episodes" / f"{side}.jsonl").write_text("".join(t.to_json() + "\n" for t in trajectories))
+        (run / "episodes" / f"{side}.jsonl").write_text(seal_lines([t.to_json() for t in trajectories]))
     return run
 
 
@@ -295,8 +302,8 @@ def test_lines_cut_short_by_a_crash_are_left_out_and_noted(run: Path) -> None:
         path = run / name
         path.write_text(path.read_text()[:-40])
     text = write_report(run).read_text()
-    assert "1 line of metrics.jsonl could not be read and was left out." in text
-    assert "1 line of episodes/after.jsonl could not be read." in text
+    assert f"metrics.jsonl: line {len(ROWS)} could not be read and was left out." in text
+    assert "episodes/after.jsonl: lines 1, 2, 3, 4 could not be read and were left out." in text
     assert "0.27 &rarr; 0.58" in text
 
 

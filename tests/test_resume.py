@@ -15,7 +15,7 @@ import torch
 from helpers import content, rows_of, tiny_policy, trajectories_of, weights_hash
 from one_page import WORDS, OnePage, OnePageTasks, Watcher, make_recipe, save_model
 
-from longstride.core.errors import ConfigError, ModelError, RunError
+from longstride.core.errors import ConfigError, LongstrideWarning, ModelError, RunError
 from longstride.core.experience import Experience
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
@@ -242,13 +242,18 @@ class TestAhead:
         stored = {t.ordinal: t for t in trajectories_of(tmp_path / "run")}
         assert all(stored[t.ordinal].to_json() == t.to_json() for t in pending)
 
-    def test_a_damaged_file_of_pending_episodes_is_one_message(self, model, tmp_path):
+    def test_where_the_file_of_pending_episodes_is_damaged_the_run_goes_on_from_an_iteration_before(
+        self, model, tmp_path
+    ):
         recipe = small(model, pool=PoolConfig(staleness=1))
-        train(recipe, tmp_path / "run")
-        newest = latest_checkpoint(tmp_path / "run").folder  # pyright: ignore[reportOptionalMemberAccess]
-        (newest / "pending.jsonl").write_text('{"half": ')
-        with pytest.raises(RunError, match=r"pending\.jsonl.*played anew"):
-            train(recipe.replace(iterations=4), tmp_path / "run", resume=True)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tmp_path / "run", Watcher(stop_after=3))
+        newest = latest_checkpoint(tmp_path / "run")
+        assert newest is not None and newest.numbers["iteration"] == 2
+        (newest.folder / "pending.jsonl").write_text('{"half": ')
+        with pytest.warns(LongstrideWarning, match=r"pending\.jsonl is damaged.*going on from iteration 1"):
+            train(recipe, tmp_path / "run", resume=True)
+        assert [t.ordinal for t in trajectories_of(tmp_path / "run")] == list(range(18))
 
     def test_an_engine_with_weights_of_its_own_samples_what_the_shared_one_does(self, model, tmp_path):
         for name, lag in (("shared", 0), ("own", 1)):

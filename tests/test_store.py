@@ -210,18 +210,38 @@ class TestReading:
 
     def test_a_damaged_line_is_named(self, path):
         path.write_text("{}\n" * 3)
-        with pytest.raises(RunError, match="line 2: not a trajectory"):
+        with pytest.raises(RunError, match="line 2: it is not what was written there"):
             TrajectoryStore(path).read([1])
 
-    def test_a_line_that_is_not_the_one_the_index_knows_is_an_error_until_the_index_is_removed(self, path):
+    @pytest.mark.parametrize("indexed", [True, False])
+    def test_a_line_that_is_not_the_one_that_was_written_is_an_error(self, path, indexed):
         batches(path, 3)
         path.write_bytes(path.read_bytes().replace(b'"t1"', b'"u1"'))
+        if not indexed:
+            index(path).unlink()
         store = TrajectoryStore(path)
         assert store[2].task.id == "t2"
-        with pytest.raises(RunError, match="line 2 is not the one that was written.*trajectories.index"):
-            store.read([1])
-        index(path).unlink()
-        assert TrajectoryStore(path)[1].task.id == "u1"
+        for use in (lambda: store.read([1]), lambda: store.check(2)):
+            with pytest.raises(RunError, match=r"trajectories\.jsonl, line 2: it is not what was written there"):
+                use()
+        store.check(1)
+
+    @pytest.mark.parametrize("order", [[0, 2], [0, 1, 1, 2], [1, 0, 2], [0, 0, 1]], ids=str)
+    def test_a_lost_doubled_or_moved_line_is_named(self, path, order):
+        batches(path, 3)
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(lines[k] for k in order))
+        store = TrajectoryStore(path)
+        first = next(k for k, line in enumerate(order) if line != k)
+        with pytest.raises(RunError, match=f"line {first + 1}: "):
+            store.check(3)
+        with pytest.raises(RunError, match=f"line {first + 1}: "):
+            list(store)
+
+    def test_a_run_counts_its_episodes_from_0(self, path):
+        TrajectoryStore(path).append([trajectory(0), trajectory(7)])
+        with pytest.raises(RunError, match="line 2: expected the episode of ordinal 1, got 7"):
+            TrajectoryStore(path).check(2)
 
 
 class TestRecords:

@@ -15,8 +15,9 @@ from longstride.envs.base import Observation, Step
 from longstride.envs.sites.actions import Action, parse
 from longstride.rewards import TaskReward
 from longstride.rollout import Episode, Plan, Pool, ScriptedPlayer
-from longstride.strategies import BASELINES, CheckAgain, Direct, Strategy
-from longstride.strategies.baselines import elements
+from longstride.strategies import Direct, Strategy
+from longstride.strategies.baselines import BASELINES, elements
+from longstride.strategies.check_again import CheckAgain
 
 
 class PageEnv:

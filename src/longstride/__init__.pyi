@@ -88,10 +88,10 @@ from longstride.run.folder import Silent as Silent
 from longstride.run.recipe import Evaluation as Evaluation
 from longstride.run.recipe import Recipe as Recipe
 from longstride.stats import Ordering as Ordering
-from longstride.strategies import CheckAgain as CheckAgain
 from longstride.strategies import Direct as Direct
 from longstride.strategies import Strategy as Strategy
 from longstride.strategies.anytime import Anytime as Anytime
+from longstride.strategies.check_again import CheckAgain as CheckAgain
 
 __version__: str
 __all__: list[str]

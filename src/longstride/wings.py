@@ -28,7 +28,10 @@ LOCATIONS |= {
         "environment_reward": "longstride.adapters.seeded",
         "judged_reward": "longstride.web.judging.judged",
     },
-    "strategy": {"anytime": "longstride.strategies.anytime"},
+    "strategy": {
+        "anytime": "longstride.strategies.anytime",
+        "check_again": "longstride.strategies.check_again",
+    },
     "loss": {"dpo": "longstride.methods.preferences", "ipo": "longstride.methods.preferences"},
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {

@@ -21,15 +21,18 @@ import torch
 from longstride.claims.claim import Claim
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.files import write_atomically
 from longstride.core.provenance import commit
+from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
-from longstride.run.checkpoint import write_atomically
+from longstride.run.checkpoint import FIRST, open_checkpoint
 from longstride.run.evaluation import evaluate_policy, load_run
 from longstride.run.experiment import Experiment
-from longstride.run.folder import Listener, Silent
+from longstride.run.folder import Listener, Silent, read_rows
 from longstride.run.recipe import Recipe
 from longstride.stats import Finding, Judgement, Relation, mean_interval, overall, paired_difference
-from longstride.strategies import CheckAgain, Direct
+from longstride.strategies import Direct
+from longstride.strategies.check_again import CheckAgain
 
 Curves = dict[str, list[list[dict[str, Any]]]]
 """Evaluations of each side of a relation, by seed."""
@@ -134,8 +137,8 @@ def _train_all(runs: dict[Path, Experiment], listener: Listener, jobs: int) -> N
         try:
             for done, future in enumerate(as_completed(waiting), 1):
                 future.result()
-                for line in (waiting[future] / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
-                    listener(json.loads(line))
+                for row in read_rows(waiting[future] / "metrics.jsonl"):
+                    listener(row)
                 listener.progress("runs", done, len(runs))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -155,10 +158,9 @@ def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict
     """The policy's evaluations in a finished run, the warm start's first: under the arm's name for the first strategy,
     as `ARM@STRATEGY` for every other one. `values` has what of the measures there is, by task."""
     try:
-        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         curves: dict[str, list[dict[str, Any]]] = {}
         tokens, first = 0, None
-        for row in map(json.loads, lines):
+        for row in read_rows(run / "metrics.jsonl"):
             if row["kind"] == "train":
                 tokens += row["summary"].get("sampled_tokens", 0)
             if row["kind"] != "eval" or row["policy"] not in ("warm_start", "agent"):
@@ -249,9 +251,12 @@ def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
     """Success and length of the warm start and of the final policy with 1 to 4 checks; kept in the run folder."""
     path = run / "check_again.json"
     if path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
+        try:
+            return read_object(path)
+        except (OSError, DamagedError) as e:
+            raise RunError(f"{path} cannot be read: {e}; remove it, and it is made again") from e
     recipe, agent = load_run(run)
-    start = load_policy(str(run / "checkpoints" / "000000"), recipe.chat)
+    start = load_policy(str(open_checkpoint(run / "checkpoints" / FIRST).folder), recipe.chat)
     policies = {"warm_start": start, "agent": agent}
     result: dict[str, list[dict[str, float]]] = {}
     for name, policy in policies.items():
@@ -260,5 +265,5 @@ def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
             strategy = Direct() if checks == 1 else CheckAgain(checks=checks)
             summary = evaluate_policy(policy, recipe, strategy=strategy).summary
             result[name].append({"checks": checks, "success": summary["success"], "length": summary["length"]})
-    write_atomically(path, json.dumps(result))
+    write_object(path, result)
     return result

@@ -101,8 +101,9 @@ def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
 
 
 def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
-    from longstride.strategies import CheckAgain, Direct
+    from longstride.strategies import Direct
     from longstride.strategies.anytime import Anytime
+    from longstride.strategies.check_again import CheckAgain
 
     match args.strategy:
         case "check-again":

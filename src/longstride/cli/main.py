@@ -6,7 +6,6 @@ traceback, and so does an error in a file of the user's own, with its line; a bu
 """
 
 import argparse
-import errno
 import os
 import sys
 import warnings
@@ -31,6 +30,7 @@ from longstride.cli import (
     view,
 )
 from longstride.core.errors import LongstrideError, LongstrideWarning
+from longstride.core.files import explain, trouble_of
 from longstride.core.modules import own_frames
 
 COMMANDS = (
@@ -67,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LongstrideError as e:
         return _fail(e, str(e))
     except OSError as e:
-        if e.errno != errno.ENOSPC:
+        if trouble_of(e) is None:
             raise
-        return _fail(e, f"the disk is full: {e.filename or 'a file'} could not be written; make room and try again")
+        return _fail(e, f"{explain(e)}; see to it and try again")
     except Exception as e:
         if not (frames := own_frames(e)):
             raise

@@ -1,7 +1,6 @@
 """`longstride train`: runs a recipe in a run folder, or goes on with a run."""
 
 import argparse
-import errno
 import re
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command
 from longstride.core.errors import ConfigError, LongstrideError
+from longstride.core.files import trouble_of
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
@@ -75,10 +75,8 @@ def run(args: argparse.Namespace) -> int:
         )
         return 130
     except (LongstrideError, OSError) as e:
-        if _disk_full(e):
-            e.add_note(
-                f"{folder} keeps all finished iterations; with room on the disk go on with:\n  {resume_command(folder)}"
-            )
+        if trouble_of(e):
+            e.add_note(f"{folder} keeps all finished iterations; go on with:\n  {resume_command(folder)}")
         elif (folder / "metrics.jsonl").exists():
             e.add_note(f"report: {write_report(folder)}")
         raise
@@ -122,8 +120,3 @@ def _next_folder(name: str) -> Path:
     stem, home = re.sub(r"[^\w-]", "-", name), Path("runs")
     taken = [int(m[1]) for p in home.glob("*") if (m := re.fullmatch(re.escape(stem) + r"-(\d+)", p.name))]
     return home / f"{stem}-{max(taken, default=0) + 1}"
-
-
-def _disk_full(error: BaseException) -> bool:
-    cause = error if isinstance(error, OSError) else error.__cause__
-    return isinstance(cause, OSError) and cause.errno == errno.ENOSPC

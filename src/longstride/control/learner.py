@@ -17,6 +17,7 @@ from longstride.control.data import TransitionStore
 from longstride.control.envs.base import Act, Spec
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive
+from longstride.learner.moments import checked_moments
 
 Source = tuple[TransitionStore, int]
 """A store, and how many rows of a batch are drawn from it."""
@@ -174,8 +175,11 @@ class ControlLearner:
                 for key in (key for key in tensors if key.startswith(f"{name}.")):
                     _, index, moment = key.split(".")
                     moments.setdefault(int(index), {})[moment] = tensors[key].clone()
+                trained = [p for group in optimiser.param_groups for p in group["params"]]
+                for index, found in moments.items():
+                    checked_moments(found, trained[index], f"{name} {index}")
                 optimiser.load_state_dict({"state": moments, "param_groups": optimiser.state_dict()["param_groups"]})
-        except (KeyError, RuntimeError, TypeError, ValueError) as e:
+        except (KeyError, IndexError, RuntimeError, TypeError, ValueError) as e:
             raise RunError(
                 f"the checkpoint is damaged or of another agent ({type(e).__name__}: {e}); resume the run with its own "
                 "run.toml"

@@ -7,7 +7,6 @@ updates; the run folder holds the last complete iteration whenever the process e
 from the seed.
 """
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,8 @@ from longstride.control.learner import ControlLearner
 from longstride.control.recipe import ControlRecipe
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive
-from longstride.run.folder import Listener, RunFiles, Silent
+from longstride.run.checkpoint import Checkpoint, check_finite
+from longstride.run.folder import Listener, RunFiles, Silent, number_of, read_rows
 
 
 def train(recipe: ControlRecipe, folder: Path, listener: Listener | None = None, resume: bool = False) -> None:
@@ -39,7 +39,7 @@ def train(recipe: ControlRecipe, folder: Path, listener: Listener | None = None,
         RunError: the folder holds a run already, or one of another recipe; a damaged checkpoint; a full disk.
     """
     run = ControlRun(recipe, folder, listener or Silent(), resume)
-    with run.explains_full_disk():
+    with run.explains_trouble():
         _loop(recipe, run)
 
 
@@ -91,7 +91,12 @@ class ControlRun(RunFiles):
     def __init__(self, recipe: ControlRecipe, folder: Path, listener: Listener, resume: bool) -> None:
         super().__init__(recipe, folder, listener, resume)
         self.recipe = recipe
-        self.episodes, self.env_steps = self.counter("episodes", int), self.counter("env_steps", int)
+        self.episodes, self.env_steps = self.kept_count("episodes"), self.kept_count("env_steps")
+
+    def check(self, checkpoint: Checkpoint) -> None:
+        super().check(checkpoint)
+        for name in ("episodes", "env_steps", "updates"):
+            number_of(checkpoint, name)
 
     def count(self, iteration: int, episodes: Sequence[ControlEpisode]) -> None:
         """Counts what an iteration has collected."""
@@ -114,7 +119,7 @@ class ControlRun(RunFiles):
         """For each test episode, its mean outcome over this evaluation and all earlier ones after the first collected
         step; this one alone before that. It falls where online training unlearns: it is one minus the regret of Cal-QL
         (arXiv 2303.05479)."""
-        rows = map(json.loads, self.metrics.read_text(encoding="utf-8").splitlines() if self.env_steps else ())
+        rows = read_rows(self.metrics) if self.env_steps else ()
         earlier = [row["outcomes"] for row in rows if row["kind"] == "eval" and row["total_env_steps"]]
         return np.mean([*earlier, outcomes], axis=0).tolist()
 
@@ -132,6 +137,7 @@ class ControlRun(RunFiles):
         """
         assert self.checkpoint is not None
         tensors = self.checkpoint.tensors()
+        check_finite(tensors, self.checkpoint.folder)
         learner.load_state(tensors, self.checkpoint.numbers)
         try:
             return TransitionStore.from_arrays({name: tensors[f"collected.{name}"].numpy() for name in FIELDS})

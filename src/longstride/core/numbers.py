@@ -4,11 +4,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-Count = Annotated[int, Field(ge=1)]
+MOST = 10**9
+"""No count is larger: what has more of anything runs on nothing that there is."""
+Count = Annotated[int, Field(ge=1, le=MOST)]
 """How many, at least one."""
-CountOrZero = Annotated[int, Field(ge=0)]
+CountOrZero = Annotated[int, Field(ge=0, le=MOST)]
 """How many, or none."""
-Limit = Annotated[int | None, Field(ge=1)]
+Limit = Annotated[int | None, Field(ge=1, le=MOST)]
 """A largest number; `None` is no limit."""
 Share = Annotated[float, Field(ge=0, le=1)]
 """A part of a whole, a probability, a discount."""

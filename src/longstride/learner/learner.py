@@ -33,6 +33,7 @@ from longstride.learner.batching import (
 )
 from longstride.learner.config import LearnerConfig
 from longstride.learner.likelihood import Likelihood
+from longstride.learner.moments import MOMENTS, checked_moments
 from longstride.learner.packing import Row, TrainedToken
 from longstride.methods.base import PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
@@ -348,25 +349,29 @@ class Learner:
         for name, p in self._reference.model.named_parameters() if moved and self._reference else ():
             p.detach().copy_(parallel.like(moved[f"{REFERENCE_PREFIX}{name}"], p))
         self._reference_moved = bool(moved)
-        kinds = ("step", "exp_avg", "exp_avg_sq") + (("adapter",) if self.config.lora is not None else ())
+        adapters = ("adapter",) if self.config.lora is not None else ()
+        kinds = MOMENTS + adapters
         known = {f"{key}/{name}" for name in self.parameters for key in kinds}
         strange = sorted(set(tensors) - known)
         if strange:
             raise RunError(f"optimiser state of another model: {strange[0]!r} is no parameter of this one")
         self.optimiser.state.clear()
-        for full, value in tensors.items():
-            key, _, name = full.partition("/")
-            p = self.parameters[name]
-            if key != "step" and value.shape != p.shape:
-                raise RunError(
-                    f"optimiser state of another model: {full!r} is {tuple(value.shape)}, not {tuple(p.shape)}"
-                )
-            if key == "adapter":
+        for name, p in self.parameters.items():
+            for key in adapters:
+                value = tensors.get(f"{key}/{name}")
+                if value is None or value.shape != p.shape:
+                    raise RunError(f"the checkpoint has no adapter {name!r} of shape {tuple(p.shape)}")
                 p.detach().copy_(parallel.like(value, p))
-            else:
+            found = {key: tensors[f"{key}/{name}"] for key in MOMENTS if f"{key}/{name}" in tensors}
+            for key, value in checked_moments(found, p, name).items():
                 self.optimiser.state[p][key] = value.clone() if key == "step" else parallel.like(value, p)
         try:
             self.steps, self.skipped = int(numbers["steps"]), int(numbers["skipped"])
             self._skipped_in_a_row = int(numbers["skipped_in_a_row"])
-        except (KeyError, TypeError, ValueError) as e:
+        except (KeyError, TypeError, ValueError, OverflowError) as e:
             raise RunError(f"optimiser state is damaged: {type(e).__name__} {e}") from e
+        if not 0 <= self._skipped_in_a_row <= self.skipped <= self.steps:
+            raise RunError(
+                f"optimiser state is damaged: {self._skipped_in_a_row} steps in a row without a finite gradient, of "
+                f"{self.skipped}, of {self.steps} steps"
+            )

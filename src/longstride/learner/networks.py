@@ -15,6 +15,7 @@ from longstride.core.trajectory import Turn
 from longstride.learner.batching import StreamTable, micro_batch, packs, rows_of
 from longstride.learner.config import LearnerConfig
 from longstride.learner.likelihood import Likelihood
+from longstride.learner.moments import MOMENTS, checked_moments
 from longstride.methods.base import ADVANTAGES, Sample
 from longstride.models.load import load_policy
 from longstride.models.mlp import Trunk
@@ -106,7 +107,7 @@ class TrainedNetworks:
         """Takes back what `state` gave.
 
         Raises:
-            RunError: it is of other networks.
+            RunError: it is of other networks, or damaged.
         """
         self._optimiser.state.clear()
         for name, p in self._parameters.items():
@@ -115,6 +116,5 @@ class TrainedNetworks:
                 found = "nothing" if weight is None else tuple(weight.shape)
                 raise RunError(f"the checkpoint is of another critic: {name} is {tuple(p.shape)} here, {found} there")
             p.copy_(weight)
-            for key in ("step", "exp_avg", "exp_avg_sq"):
-                if (value := tensors.get(f"{key}/{name}")) is not None:
-                    self._optimiser.state[p][key] = value.clone()
+            found = {key: tensors[f"{key}/{name}"].clone() for key in MOMENTS if f"{key}/{name}" in tensors}
+            self._optimiser.state[p].update(checked_moments(found, p, f"critic {name}"))

@@ -9,19 +9,21 @@ a system prompt, a goal, a page or a tool never becomes a special token, whateve
 import json
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from jinja2 import TemplateError
 from pydantic import AfterValidator
 
+from longstride.core.bounded import LimitError, RefusedError, text_of
 from longstride.core.component import Component
 from longstride.core.errors import LongstrideWarning, ModelError
 from longstride.models.thoughts import THINK, THOUGHT_END
 
 NAMED_WORDS = 20
 """Words that the vocabulary lacks and that are named, about."""
+TEMPLATE_SECONDS, TEMPLATE_MEGABYTES = 5.0, 256
+"""What a template may take; those of models take milliseconds. It is a program of whoever made the model."""
 CACHED_PIECES = 4096
 """Encoded observations kept: many episodes see the same page."""
 CACHED_TOOLS = 64
@@ -244,17 +246,16 @@ class ChatFormat:
         options: dict[str, Any] = {"tools": self._tools} if self._tools else {}
         if self._config.thinking == "off":
             options["enable_thinking"] = False
+        work = partial(
+            self._tokenizer.apply_chat_template, messages, tokenize=False, add_generation_prompt=True, **options
+        )
         try:
-            return self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
-        except (
-            TemplateError,
-            TypeError,
-            ValueError,
-            KeyError,
-            AttributeError,
-        ) as e:  # how templates say no is up to them
+            return text_of(work, TEMPLATE_SECONDS, TEMPLATE_MEGABYTES)
+        except RefusedError as e:  # how templates say no is up to them
             said = " ".join(str(e).split())[:100]
             raise ModelError(f"the chat template refuses a plain conversation ({said}); set chat.template") from e
+        except LimitError as e:
+            raise ModelError(f"the chat template {e} for a conversation of eight short texts; set chat.template") from e
 
     def _refuse_markup(self, special: set[int]) -> None:
         """The template writes what tools say of themselves, so that must not spell special tokens."""

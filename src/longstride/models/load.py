@@ -5,6 +5,7 @@ weight is refused, never completed with random numbers; a folder is saved whole 
 """
 
 import os
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from longstride.core.errors import ModelError
+from longstride.core.files import flush, make_folder, system_error
 from longstride.models.chat import ChatConfig, ChatFormat
+from longstride.models.size import check_size
 
 SHIPPED = {
     name: Path(__file__).parent / name
@@ -25,8 +28,6 @@ SHIPPED = {
 }
 BASE = SHIPPED["base"]
 """Folders of the shipped models (see README.md there), in half precision, which halves the package."""
-_TROUBLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError, SafetensorError)
-"""What the library raises for missing, damaged, foreign or unreachable checkpoints."""
 
 logging.disable_progress_bar()  # a bar for each checkpoint would run through the live display
 
@@ -53,12 +54,15 @@ def load_policy(name: str, chat: ChatConfig | None = None) -> Policy:
     Raises:
         ModelError: what is missing or damaged and what to do about it.
     """
-    place = str(_folder(name) or name)
+    folder = _folder(name)
+    place = str(folder or name)
+    if folder is not None:
+        check_size(name, folder)
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             place, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
         )
-    except _TROUBLE as e:
+    except Exception as e:  # whatever the library has for missing, damaged, foreign, absurd or unreachable files
         raise ModelError(
             f"{name!r} cannot be loaded as a causal language model ({_brief(e)}); expected are config.json of a known "
             "architecture and whole safetensors files"
@@ -69,7 +73,7 @@ def load_policy(name: str, chat: ChatConfig | None = None) -> Policy:
         raise ModelError(f"{name!r} lacks {len(lacking)} weights (such as {lacking[0]}); save or download it again")
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
-    except _TROUBLE as e:
+    except Exception as e:
         raise ModelError(
             f"{name!r} has no tokenizer that can be loaded ({_brief(e)}); put tokenizer.json and tokenizer_config.json "
             "of the model into its folder"
@@ -116,19 +120,25 @@ def save_policy(policy: Policy, folder: Path, half: bool = False) -> None:
         state = {k: halves[id(v)] for k, v in state.items()}
     folder = folder.absolute()
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
+        make_folder(folder.parent)
+        mark = f".{folder.name}.saving-"
+        for left in folder.parent.iterdir():  # by a save that was killed
+            if left.name.startswith(mark):
+                shutil.rmtree(left)
+        with tempfile.TemporaryDirectory(prefix=mark, dir=folder.parent) as beside:
             new, old = Path(beside, "new"), Path(beside, "old")
             model.save_pretrained(new, state_dict=state, safe_serialization=True)
             policy.tokenizer.save_pretrained(new)
             for path in [*new.iterdir(), new]:
-                _flush(path)
+                flush(path)
             if folder.exists():
                 os.rename(folder, old)
             os.rename(new, folder)
-            _flush(folder.parent)
-    except OSError as e:
-        raise ModelError(f"{folder}: the model cannot be saved ({_brief(e)}); look after space and permissions") from e
+            flush(folder.parent)
+    except (OSError, SafetensorError) as e:
+        raise ModelError(f"{folder}: the model cannot be saved ({_brief(e)}); look after space and permissions") from (
+            system_error(e) or e
+        )
 
 
 def _folder(name: str) -> Path | None:
@@ -143,14 +153,6 @@ def _folder(name: str) -> Path | None:
     if folder.is_absolute() or name.startswith((".", "~")) or name.count("/") != 1 or folder.parent.is_dir():
         raise ModelError(f"no model folder {name!r}; give base, a folder, or a hub name such as Qwen/Qwen3-0.6B")
     return None
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _brief(e: BaseException) -> str:

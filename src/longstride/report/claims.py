@@ -12,7 +12,7 @@ import numpy as np
 
 from longstride.claims.runner import CHECKS, SPENT
 from longstride.core.errors import RunError
-from longstride.run.checkpoint import write_atomically
+from longstride.core.files import write_atomically
 from longstride.stats import Relation
 
 OVERVIEW = "README.md"

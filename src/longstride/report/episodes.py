@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from longstride.core.errors import RunError
+from longstride.core.sealed import unseal_lines
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.sites.actions import NEEDS_ELEMENT
 from longstride.envs.text import MARK, thought_of
-from longstride.report.rows import embed, lines
+from longstride.report.rows import content, embed, left_out
 
 MOST_TASKS = 24
 MOST_CHARACTERS = 1_800_000
@@ -28,16 +29,16 @@ def read_episodes(run: Path) -> tuple[View, list[str]]:
     """The chosen tasks of `episodes/before.jsonl` and `episodes/after.jsonl`: `{"pages", "tasks", "of"}`, and notes."""
     notes, found = [], {}
     for side in SIDES:
-        bad = 0
-        for line in lines(run / "episodes" / f"{side}.jsonl"):
+        bad = []
+        for k, line in enumerate(unseal_lines(content(run / "episodes" / f"{side}.jsonl")), 1):
             try:
-                view, task = _view(Trajectory.from_json(line))
+                view, task = _view(Trajectory.from_json((line or b"").decode("ascii")))
             except (RunError, TypeError, ValueError, RecursionError, AttributeError):
-                bad += 1
+                bad.append(k)
                 continue
             found.setdefault(task["id"], task).setdefault(side, view)
         if bad:
-            notes.append(f"{bad} line{'s' * (bad > 1)} of episodes/{side}.jsonl could not be read.")
+            notes.append(left_out(f"episodes/{side}.jsonl", bad))
     if not found:
         notes.append("There are no evaluation episodes to look at yet.")
     for task in found.values():

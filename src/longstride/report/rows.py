@@ -7,12 +7,15 @@ by a crash is skipped and becomes a sentence in `Record.notes`; only a missing f
 import json
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longstride.core.errors import RunError
+from longstride.core.errors import LongstrideWarning, RunError
+from longstride.core.sealed import DamagedError, cut, loads, place_of
+from longstride.run.checkpoint import counted
 
 Row = Mapping[str, Any]
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -219,35 +222,33 @@ def read_record(run: Path) -> Record:
         record.name = record.recipe["name"]
     if not (run / "metrics.jsonl").is_file():
         record.notes.append("There is no metrics.jsonl: nothing was measured yet.")
-    bad = 0
-    for line in lines(run / "metrics.jsonl"):
+    bad = []
+    for k, line in enumerate(cut(content(run / "metrics.jsonl"))):
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if isinstance(row, dict):
-            record.rows.append(row)
-        else:
-            bad += 1
-    if bad:
-        record.notes.append(
-            f"{bad} line{'s' * (bad > 1)} of metrics.jsonl could not be read and {_were(bad)} left out."
-        )
+            record.rows.append(loads(line, place_of(k)))
+        except DamagedError:
+            bad.append(k + 1)
+    damage = [left_out("metrics.jsonl", bad)] if bad else []
+    if (missing := counted(run, "rows") - len(record.rows) - len(bad)) > 0:
+        damage.append(f"metrics.jsonl has lost its last {missing} rows.")
+    for note in damage:
+        warnings.warn(f"{run}: {note}", LongstrideWarning, stacklevel=2)
+    record.notes += damage
     return record
 
 
-def lines(path: Path) -> Iterator[str]:
-    """The lines of a file that are not blank; none where it cannot be read."""
+def content(path: Path) -> bytes:
+    """The content of a file; nothing where it cannot be read."""
     try:
-        file = open(path, encoding="utf-8", errors="replace")  # noqa: SIM115 (closed below; a missing file is no error)
+        return path.read_bytes()
     except OSError:
-        return
-    with file:
-        yield from (line for line in file if line.strip())
+        return b""
 
 
-def _were(n: int) -> str:
-    return "were" if n > 1 else "was"
+def left_out(name: str, bad: list[int]) -> str:
+    """The sentence about lines that are not what was written there."""
+    named = ", ".join(map(str, bad[:10])) + ", ..." * (len(bad) > 10)
+    return f"{name}: line{'s' * (len(bad) > 1)} {named} could not be read and {'were' if bad[1:] else 'was'} left out."
 
 
 def _one_each(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

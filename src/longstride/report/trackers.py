@@ -6,7 +6,6 @@ first one tracks. Projects and servers are set by each tool's own environment va
 """
 
 import importlib.util
-import json
 import os
 import time
 import uuid
@@ -17,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from longstride.core.errors import ConfigError, LongstrideWarning, MissingExtra, unknown
+from longstride.core.errors import ConfigError, LongstrideWarning, MissingExtra, RunError, unknown
+from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.report.rows import number
 from longstride.run.experiment import Experiment
 from longstride.run.folder import Listener
@@ -208,8 +208,11 @@ def _project(variable: str) -> str:
 def _id(folder: Path, tracker: str, create: Callable[[], str]) -> str:
     """What a tracker calls the run: as it was called before, or as `create` says."""
     path = folder / IDS
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    try:
+        known = read_object(path) if path.exists() else {}
+    except (OSError, DamagedError) as e:
+        raise RunError(f"{path} cannot be read: {e}; remove it, and trackers take the run for a new one") from e
     if tracker not in known:
         known[tracker] = create()
-        path.write_text(json.dumps(known) + "\n", encoding="utf-8")
+        write_object(path, known)
     return known[tracker]

@@ -3,8 +3,8 @@
 What always holds: a batch that `append` returned from is on the disk; a batch that it raised for is not in the file
 at all; a last line that a crash left without its end is never read, and is cut off before the next write. Reading
 changes neither the file nor its index, so a run may be looked at while it writes. What is in memory of a trajectory is
-its record and where its line ends, never its turns. The file is what counts, and the index spares reading it: a line
-that is not the one in the index is an error, not an answer.
+its record and where its line ends, never its turns. Each line is sealed for its place (`core.sealed`): one that is not
+what was written there is an error, not an answer. The file is what counts, and the index spares reading it.
 """
 
 import os
@@ -15,6 +15,8 @@ from pathlib import Path
 from zlib import crc32
 
 from longstride.core.errors import RunError
+from longstride.core.files import flush
+from longstride.core.sealed import DamagedError, place_of, seal, unseal
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.rollout.index import Index
 
@@ -75,16 +77,26 @@ class TrajectoryStore:
                 for place in places:
                     k = range(len(self))[place]
                     f.seek(self._start(k))
-                    line = f.read(self._ends[k] - self._start(k))
-                    if k < len(self._index) and crc32(line) != self._index.checksums[k]:
-                        raise RunError(
-                            f"{self.path}, line {k + 1} is not the one that was written; restore the file, or remove "
-                            f"{self._index.path} to take the file as it is"
-                        )
-                    found.append(self._parse(k, line))
+                    found.append(self._parse(k, f.read(self._ends[k] - self._start(k))))
         except OSError as e:
             raise RunError(f"cannot read {self.path}: {e.strerror or e}") from e
         return found
+
+    def check(self, n: int) -> None:
+        """Reads the first `n` lines, the file of a run: each has to be what was written there, its row in the index
+        the one of this line, and its ordinal its place.
+
+        Raises:
+            RunError: one is damaged (its number is named).
+        """
+        for k, line in enumerate(islice(self._lines(0), n)):
+            self._unseal(k, line)
+            if k < len(self._index) and crc32(line) != self._index.checksums[k]:
+                raise self._damaged(k, f"it is not the one that {self._index.path.name} is about; remove that file")
+        self._read_records(n)
+        for k, record in enumerate(islice(self._index.records, n)):
+            if record.ordinal != k:
+                raise self._damaged(k, f"expected the episode of ordinal {k}, got {record.ordinal}")
 
     @property
     def records(self) -> Sequence[EpisodeRecord]:
@@ -94,10 +106,14 @@ class TrajectoryStore:
         Raises:
             RunError: a line is damaged (its number is named).
         """
-        if len(self._index) < len(self):
-            for k, line in enumerate(self._lines(len(self._index)), len(self._index)):
-                self._index.add(crc32(line), self._parse(k, line).record())
+        self._read_records(len(self))
         return self._index.records
+
+    def _read_records(self, n: int) -> None:
+        """Makes the rows of the first `n` lines that have none."""
+        known = len(self._index)
+        for k, line in enumerate(islice(self._lines(known), max(n - known, 0)), known):
+            self._index.add(crc32(line), self._parse(k, line).record())
 
     def append(self, trajectories: Sequence[Trajectory]) -> None:
         """Writes a batch and waits until it is on the disk.
@@ -111,14 +127,14 @@ class TrajectoryStore:
             created = not self.path.exists()
             with self._open() as f:
                 try:
-                    for trajectory in trajectories:
-                        line = trajectory.to_json().encode("ascii") + b"\n"
+                    for k, trajectory in enumerate(trajectories, len(self)):
+                        line = seal(trajectory.to_json(), place_of(k)).encode("ascii") + b"\n"
                         size += _write(f, line)
                         ends.append(size)
                         rows.append((crc32(line), trajectory.record()))
                     os.fsync(f.fileno())
                     if created:
-                        _sync_folder(self.path.parent)
+                        flush(self.path.parent)
                 except BaseException:  # Ctrl-C too: half a batch must not stay
                     f.truncate(self._size)
                     raise
@@ -215,10 +231,20 @@ class TrajectoryStore:
             raise RunError(f"cannot read {self.path}: {e.strerror or e}") from e
 
     def _parse(self, k: int, line: bytes) -> Trajectory:
+        text = self._unseal(k, line).decode("ascii")
         try:
-            return Trajectory.from_json(line.decode("ascii"))
-        except (RunError, UnicodeDecodeError) as e:
-            raise RunError(f"{self.path}, line {k + 1}: {e}") from e
+            return Trajectory.from_json(text)
+        except RunError as e:
+            raise self._damaged(k, e) from e
+
+    def _unseal(self, k: int, line: bytes) -> bytes:
+        try:
+            return unseal(line[:-1], place_of(k))
+        except DamagedError as e:
+            raise self._damaged(k, e) from e
+
+    def _damaged(self, k: int, why: object) -> RunError:
+        return RunError(f"{self.path}, line {k + 1}: {why}")
 
 
 def _write(file: FileIO, data: bytes) -> int:
@@ -226,12 +252,3 @@ def _write(file: FileIO, data: bytes) -> int:
     while view:
         view = view[file.write(view) :]
     return len(data)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes a new file's name durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,29 +1,37 @@
 """Checkpoints: `checkpoints/000003/` holds `trainer.safetensors` and `trainer.json`; where a language model is trained
 it is a Hugging Face folder besides, with `pending.jsonl` where episodes were played ahead; no pickle.
 
-What always holds: a checkpoint appears whole or not at all, and `checkpoints/latest.json` names one that is whole,
-whenever the process is killed; the warm start (000000) and the two newest are kept.
+What always holds: a checkpoint appears whole or not at all, whenever the process is killed, and once it has appeared,
+whenever the power goes; `trainer.json` has size and checksum of every file beside it and a seal of its own, so what is
+damaged is found before it is used; the warm start (000000) and the two newest are kept. The order of writes is that of
+`save_checkpoint`.
 """
 
 import json
-import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from longstride.core.errors import RunError
+from longstride.core.files import flush, make_folder, system_error
+from longstride.core.sealed import NOT_WRITTEN, DamagedError, read_object, seal
 from longstride.core.trajectory import Trajectory
 
-PENDING = "pending.jsonl"
+PENDING, FIRST = "pending.jsonl", "000000"
 KEPT = 2
 """Newest checkpoints that are kept; the first one is kept besides."""
+_NAME, _NUMBERS, _BLOCK = re.compile(r"\d{6}"), "trainer.json", 1 << 22
+_FILES = "files"
+"""Under which name `trainer.json` has the sizes and checksums of the files beside it."""
 
 
 @dataclass(slots=True)
@@ -53,21 +61,15 @@ class Checkpoint:
         """What was played to its end and not trained on yet.
 
         Raises:
-            RunError: the file is damaged.
+            RunError: the file is missing or damaged.
         """
+        if PENDING not in self.numbers[_FILES]:
+            return []
         path = self.folder / PENDING
         try:
-            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            return [Trajectory.from_json(line) for line in lines]
+            return [Trajectory.from_json(line) for line in path.read_text(encoding="ascii").splitlines()]
         except (OSError, UnicodeDecodeError, RunError) as e:
-            raise RunError(f"cannot read {path}: {e}; remove it, and its episodes are played anew") from e
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replaces a file's content: a reader sees the old or the new text, never a part."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+            raise RunError(f"cannot read {path}: {e}") from e
 
 
 def save_checkpoint(
@@ -77,8 +79,13 @@ def save_checkpoint(
     tensors: dict[str, Tensor],
     numbers: dict[str, Any],
     pending: Sequence[Trajectory] = (),
+    durable: bool = True,
 ) -> Checkpoint:
-    """Saves what an exact resume after `iteration` needs, makes it the latest, and drops old ones.
+    """Saves what an exact resume after `iteration` needs, and drops old ones.
+
+    The order of writes: all files under the name `partial`, `trainer.json` as the last one; each is flushed, then the
+    folder's names; the folder gets its own name, and that is flushed; then old ones go. What the numbers count
+    (metrics rows, episodes) must be on the disk before.
 
     Args:
         run: the run folder.
@@ -88,50 +95,130 @@ def save_checkpoint(
         tensors: state of the learner.
         numbers: counters of trainer and learner.
         pending: trajectories of later iterations, which asynchronous rollouts have made already.
+        durable: whether it has to be there after a power cut; if not, nothing is flushed.
 
     Raises:
         ModelError, RunError, OSError: it could not be written; `latest_checkpoint` is still the one before.
     """
     home = run / "checkpoints"
-    home.mkdir(parents=True, exist_ok=True)
+    make_folder(home)
+    drop_leftovers(run)
     folder, partial = home / f"{iteration:06d}", home / "partial"
-    shutil.rmtree(partial, ignore_errors=True)
     write(partial)
     try:
         save_file({k: t.contiguous() for k, t in tensors.items()}, partial / "trainer.safetensors")
     except SafetensorError as e:
         raise RunError(
             f"cannot write {partial}: {e}; the checkpoint before is whole, see to the disk and resume"
-        ) from e
-    (partial / "trainer.json").write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+        ) from system_error(e) or e
     if pending:
-        (partial / PENDING).write_text("".join(t.to_json() + "\n" for t in pending), encoding="utf-8")
-    shutil.rmtree(folder, ignore_errors=True)  # left by a run that was cut back to an earlier one; `latest` is not it
+        (partial / PENDING).write_text("".join(t.to_json() + "\n" for t in pending), encoding="ascii")
+    numbers = numbers | {_FILES: {path.name: _sum_of(path) for path in sorted(partial.iterdir())}}
+    (partial / _NUMBERS).write_text(seal(json.dumps(numbers)) + "\n", encoding="ascii")
+    if durable:
+        for path in [*partial.iterdir(), partial]:
+            flush(path)
+    _drop(folder)  # left by a run that went on from an earlier one
     partial.rename(folder)
-    write_atomically(home / "latest.json", json.dumps({"folder": folder.name}))
-    old = sorted(p for p in home.iterdir() if re.fullmatch(r"\d{6}", p.name) and p.name <= folder.name)
-    for path in old[1:-KEPT]:
-        shutil.rmtree(path)
+    if durable:
+        flush(home)
+    for path in _numbered(run)[:-KEPT]:
+        if path.name != FIRST:
+            _drop(path)
     return Checkpoint(folder, numbers)
 
 
 def latest_checkpoint(run: Path) -> Checkpoint | None:
-    """The newest whole checkpoint of a run folder; None where none was ever finished.
+    """The newest checkpoint of a run folder; None where none was ever finished.
 
     Raises:
-        RunError: what is there is damaged.
+        RunError: it is damaged; the file is named, and what to do.
     """
-    path = run / "checkpoints" / "latest.json"
-    if not path.exists():
+    if not (found := _numbered(run)):
         return None
     try:
-        name = json.loads(path.read_text(encoding="utf-8"))["folder"]
-        if not re.fullmatch(r"\d{6}", name):
-            raise ValueError(f"{name!r} is not the name of a checkpoint")
-        folder = path.parent / name
-        numbers = json.loads((folder / "trainer.json").read_text(encoding="utf-8"))
-        if not isinstance(numbers, dict):
-            raise TypeError("trainer.json is not an object")
-    except (OSError, ValueError, TypeError, KeyError) as e:
-        raise RunError(f"the checkpoint that {path} names cannot be read: {e}") from e
+        return open_checkpoint(found[-1])
+    except RunError as e:
+        raise RunError(f"{e}; `longstride train --resume {run}` goes on from an earlier one") from e
+
+
+def recent_checkpoints(run: Path) -> list[Path]:
+    """The folders of the newest checkpoints that a run keeps, damaged or not, the newest first."""
+    return _numbered(run)[: -KEPT - 1 : -1]
+
+
+def open_checkpoint(folder: Path) -> Checkpoint:
+    """The checkpoint in a folder, after every byte of it was compared with its checksums.
+
+    Raises:
+        RunError: a file is damaged or missing, or a number of the trainer is impossible; it is named.
+    """
+    path = folder / _NUMBERS
+    try:
+        numbers = read_object(path)
+        for name, kept in numbers[_FILES].items():
+            path = folder / name
+            if _sum_of(path) != kept:
+                raise DamagedError(NOT_WRITTEN)
+    except OSError as e:
+        raise RunError(f"{path} cannot be read: {e.strerror or e}") from e
+    except (DamagedError, KeyError, AttributeError) as e:
+        raise RunError(f"{path} is damaged: {e}") from e
+    if numbers.get("iteration") != int(folder.name):
+        raise RunError(
+            f"{folder / _NUMBERS} is damaged: expected iteration {int(folder.name)}, got {numbers.get('iteration')!r}"
+        )
     return Checkpoint(folder, numbers)
+
+
+def counted(run: Path, name: str) -> int:
+    """A count of the newest checkpoint, read from `trainer.json` alone; 0 where there is none that can be read."""
+    try:
+        found = read_object(_numbered(run)[-1] / _NUMBERS)[name]
+    except (OSError, DamagedError, KeyError, IndexError):
+        return 0
+    return found if isinstance(found, int) else 0
+
+
+def check_finite(tensors: Mapping[str, Tensor], folder: Path) -> None:
+    """Refuses tensors of a checkpoint that are not finite.
+
+    Raises:
+        RunError: one is not; it is named.
+    """
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise RunError(
+                f"{folder / 'trainer.safetensors'}: {name} is not finite, and training on it would give nothing else; "
+                "start the run anew with a lower learning rate"
+            )
+
+
+def drop_leftovers(run: Path, after: Path | None = None) -> None:
+    """Removes what a killed save left in a run folder, and the checkpoints after one that the run goes on from."""
+    found = list((run / "checkpoints").glob("*"))
+    for path in (path for path in found if not _NAME.fullmatch(path.name)):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if after is not None:
+        for path in _numbered(run):
+            if path.name > after.name:
+                _drop(path)
+
+
+def _numbered(run: Path) -> list[Path]:
+    """The folders of a run's checkpoints, oldest first."""
+    return sorted(path for path in (run / "checkpoints").glob("*") if _NAME.fullmatch(path.name))
+
+
+def _drop(folder: Path) -> None:
+    """Removes a checkpoint: its name goes first, so that there is never a part of one."""
+    if folder.exists():
+        shutil.rmtree(folder.rename(folder.with_name("dropped")))
+
+
+def _sum_of(path: Path) -> dict[str, Any]:
+    size = checksum = 0
+    with path.open("rb") as f:
+        while block := f.read(_BLOCK):
+            size, checksum = size + len(block), crc32(block, checksum)
+    return {"bytes": size, "crc": f"{checksum:08x}"}

@@ -28,7 +28,6 @@ from longstride.run.experiment import load_run_experiment
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
-from longstride.strategies.baselines import BASELINES
 
 Progress = Callable[[int, int], None]
 
@@ -158,6 +157,8 @@ def evaluate_baselines(
     recipe: Recipe, tasks: Sequence[Task] | None = None, progress: Progress | None = None
 ) -> dict[str, Result]:
     """The trivial policies (`strategies.baselines`) on the same tasks and seeds, by name."""
+    from longstride.strategies.baselines import BASELINES
+
     tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
     return {
         name: evaluate_player(ScriptedPlayer(choose), recipe, tasks, progress=progress)

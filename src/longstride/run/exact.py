@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import model_validator
 
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.numbers import Count
 from longstride.core.seeds import derive
 from longstride.run.experiment import Experiment
@@ -117,15 +117,23 @@ def train_exact(recipe: ExactRecipe, folder: Path, listener: "Listener | None" =
             strategy="direct",
             measures={name: [float(value)] for name, value in found.items()},
         )
-        run.keep(Path.mkdir, {name: torch.from_numpy(np.atleast_1d(array)) for name, array in state.items()}, {})
+        run.keep(
+            Path.mkdir,
+            {name: torch.from_numpy(np.atleast_1d(array)) for name, array in state.items()},
+            {},
+            durable=False,  # a run takes seconds: a power cut may cost it
+        )
 
-    with run.explains_full_disk():
+    with run.explains_trouble():
         state = method.start(problem, np.random.default_rng(derive(recipe.seed, "start")))
         if run.checkpoint is None:
             measure()
         else:
             kept = run.checkpoint.tensors()
-            state = {name: kept[name].numpy().reshape(np.shape(array)) for name, array in state.items()}
+            try:
+                state = {name: kept[name].numpy().reshape(np.shape(array)) for name, array in state.items()}
+            except (KeyError, ValueError) as e:
+                raise RunError(f"{run.checkpoint.folder} is of another method: {type(e).__name__}: {e}") from e
         began = time.perf_counter()
         for i in range(run.iteration + 1, recipe.iterations + 1):
             state = method.step(problem, state, np.random.default_rng(derive(recipe.seed, "step", i)))

@@ -15,6 +15,7 @@ from longstride import __version__
 from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
 from longstride.core.errors import RunError
+from longstride.core.sealed import DamagedError, check_toml, read_object
 
 if TYPE_CHECKING:
     from longstride.run.folder import Listener
@@ -24,8 +25,8 @@ DEFAULT = "recipe"
 """Type of a file that names none."""
 RUN_FILE = "run.toml"
 """The experiment of a run folder."""
-FORMAT, FORMAT_FILE = 2, "format.json"
-"""How a run folder is written. 1, which had no such file: before budgets were one object."""
+FORMAT, FORMAT_FILE = 3, "format.json"
+"""How a run folder is written. 1, which had no such file: before budgets were one object; 2: before checksums."""
 
 
 class Experiment(Component):
@@ -90,7 +91,14 @@ def load_run_experiment(folder: Path) -> Experiment:
         from longstride.core.modules import find_again
 
         find_again(modules, folder)
-    return load_experiment(folder / RUN_FILE)
+    path = folder / RUN_FILE
+    try:
+        check_toml(path.read_bytes())
+    except (OSError, DamagedError) as e:
+        raise RunError(
+            f"{path} cannot be read: {e}; restore it (other settings go on the command line, as KEY=VALUE)"
+        ) from e
+    return load_experiment(path)
 
 
 def format_of(experiment: Experiment) -> dict[str, Any]:
@@ -112,14 +120,25 @@ def check_run_folder(folder: Path) -> dict[str, Any]:
             f"{folder} is no run folder: it has no {RUN_FILE}; give the folder that `longstride train` wrote"
         )
     path = folder / FORMAT_FILE
-    try:
-        said = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"format": 1}
-        found = said["format"]
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise RunError(f'{path} cannot be read: {e}; expected {{"format": {FORMAT}}}') from e
+    found = _format(path)
     if found != FORMAT:
         raise RunError(
             f"{folder} has run format {found}, and this version reads format {FORMAT}; train it anew, or open it with "
             "the version that wrote it"
         )
-    return said
+    try:
+        return read_object(path)
+    except (OSError, DamagedError) as e:
+        raise RunError(f"{path} cannot be read: {e}") from e
+
+
+def _format(path: Path) -> Any:
+    """The format that a `format.json` names, sealed or not.
+
+    Raises:
+        RunError: it names none.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))["format"] if path.exists() else 1
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
+        raise RunError(f'{path} cannot be read: {e}; expected {{"format": {FORMAT}, ...}}') from e

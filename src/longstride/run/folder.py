@@ -2,27 +2,38 @@
 `RunFiles` is what every experiment's run has, `RunFolder` what a language agent's has besides.
 
 What always holds: it is that of the last complete iteration whenever the process ends, however it ends; what stands in
-it after the last checkpoint is dropped when the run goes on; `format.json` says how it is written. Where several
-processes train, the first one writes, and the others read the checkpoint that they go on from: all must see the folder.
+it after the last checkpoint is dropped when the run goes on; `format.json` says how it is written. All of it is sealed
+(`core.sealed`): what was damaged is found when the run goes on, and where an earlier checkpoint is whole, with all that
+it counts, the run goes on from there. Where several processes train, the first one writes, and the others read the
+checkpoint that they go on from: all must see the folder.
 """
 
-import errno
 import json
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
 from longstride.core.config import dump_toml
-from longstride.core.errors import LongstrideError, RunError
+from longstride.core.errors import LongstrideError, LongstrideWarning, RunError
+from longstride.core.files import explain, flush, make_folder, trouble_of, write_atomically
+from longstride.core.sealed import DamagedError, cut, loads, place_of, seal, seal_lines, seal_toml, write_object
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
 from longstride.rollout.store import TrajectoryStore
-from longstride.run.checkpoint import latest_checkpoint, save_checkpoint, write_atomically
+from longstride.run.checkpoint import (
+    Checkpoint,
+    drop_leftovers,
+    open_checkpoint,
+    recent_checkpoints,
+    save_checkpoint,
+)
 from longstride.run.evaluation import Result
 from longstride.run.experiment import FORMAT_FILE, RUN_FILE, Experiment, format_of, load_run_experiment
 from longstride.run.imitation import TRAJECTORIES
@@ -32,6 +43,8 @@ SHOWN = 40
 """Evaluation episodes that are kept in `episodes/`, the same tasks before and after."""
 OURS = (FORMAT_FILE, RUN_FILE, "metrics.jsonl", TRAJECTORIES, "trajectories.index", "episodes", "checkpoints")
 """What a run writes before its first row."""
+LARGEST = 2**53
+"""No count of a run is larger, and none is a number that JSON readers take for another one."""
 N = TypeVar("N", int, float)
 
 
@@ -75,44 +88,71 @@ class RunFiles:
         self.leads = parallel.rank() == 0
         if self.leads:
             _take_folder(experiment, folder, resume)
-        parallel.broadcast(lambda: None)  # the others wait for it
-        self.checkpoint = latest_checkpoint(folder)
-        self.iteration, self.rows = self.counter("iteration", int), self.counter("rows", int)
-        self.seconds_before = self.counter("seconds", float)
+        self.metrics = folder / "metrics.jsonl"
+        self.checkpoint = parallel.broadcast(self._choose)  # the others wait for it
+        self.iteration, self.rows = self.kept_count("iteration"), self.kept_count("rows")
+        self.seconds_before = self.kept_count("seconds", float)
         self.saved = f"iteration {self.iteration}" if self.checkpoint else "its start"
         """What the last checkpoint keeps."""
         self.clock = time.perf_counter()
         self.episodes = self.env_steps = 0
         """Collected so far."""
-        self.metrics = folder / "metrics.jsonl"
         if self.leads:
-            self._cut_rows()
+            drop_leftovers(folder, self.checkpoint.folder if self.checkpoint else None)
+            lines = self._lines()[: self.rows]  # what came after the checkpoint is dropped
+            write_atomically(self.metrics, "".join(line.decode("ascii") + "\n" for line in lines))
 
-    def counter(self, name: str, kind: type[N], default: int = 0) -> N:
-        """A number of the last checkpoint; `default` where it has none, 0 where there is no checkpoint.
+    def kept_count(self, name: str, kind: type[N] = int) -> N:
+        """A number of the checkpoint that the run goes on from; 0 where there is none."""
+        return self.checkpoint.numbers[name] if self.checkpoint else kind(0)
+
+    def _choose(self) -> Checkpoint | None:
+        """The newest checkpoint that is whole, with all that it counts; None for a run that has none yet.
 
         Raises:
-            RunError: it is no number.
+            RunError: there are checkpoints, and of those that are kept for this none is whole; or all are lost.
         """
-        try:
-            return kind(self.checkpoint.numbers.get(name, default) if self.checkpoint else 0)
-        except (TypeError, ValueError, OverflowError) as e:
-            raise RunError(f"{self.folder}: trainer.json of the last checkpoint is damaged: {name}: {e}") from e
+        trouble: RunError | None = None
+        for folder in recent_checkpoints(self.folder):
+            try:
+                checkpoint = open_checkpoint(folder)
+                self.check(checkpoint)
+            except RunError as e:
+                trouble = trouble or e
+            else:
+                if trouble:
+                    warnings.warn(
+                        f"{trouble}; going on from iteration {checkpoint.numbers['iteration']}, what came after it is "
+                        "made again",
+                        LongstrideWarning,
+                        stacklevel=2,
+                    )
+                return checkpoint
+        if trouble:
+            raise RunError(f"{self.folder} cannot be resumed: {trouble}; start it anew in another folder") from trouble
+        if any(b'"kind": "train"' in line for line in self._lines()):
+            raise RunError(f"{self.folder} cannot be resumed: all its checkpoints are lost; start it anew elsewhere")
+        return None
 
-    def _cut_rows(self) -> None:
-        """Drops the rows that were written after the last checkpoint."""
-        text = self.metrics.read_text(encoding="utf-8", errors="replace") if self.metrics.exists() else ""
-        lines = text.splitlines(keepends=True)
-        if len(lines) < self.rows:
-            raise self.lacking("metrics rows", self.rows, len(lines))
-        write_atomically(self.metrics, "".join(lines[: self.rows]))
+    def check(self, checkpoint: Checkpoint) -> None:
+        """Refuses a checkpoint with an impossible number, and one that counts what is not whole.
+
+        Raises:
+            RunError: what is damaged (the line is named), or how much is missing.
+        """
+        n, lines = number_of(checkpoint, "rows"), self._lines()
+        number_of(checkpoint, "seconds", (int, float))
+        _rows(self.metrics, lines[:n])
+        if len(lines) < n:
+            raise self.lacking("metrics rows", n, len(lines))
+
+    def _lines(self) -> list[bytes]:
+        """The rows as they stand in the file, without the part of one that a crash left."""
+        return self.metrics.read_bytes().split(b"\n")[:-1] if self.metrics.exists() else []
 
     def lacking(self, what: str, wanted: int, found: int) -> RunError:
         """The error of a folder that has less than its checkpoint knows of."""
-        return RunError(
-            f"{self.folder} cannot be resumed: its checkpoint was made after {wanted} {what}, {found} are there; "
-            "start it anew in another folder"
-        )
+        return RunError(f"{self.folder}: its checkpoint was made after {wanted} {what}, {found} are there")
 
     def row(self, kind: str, **values: Any) -> None:
         """Writes a metrics row and passes it to the listener."""
@@ -127,7 +167,7 @@ class RunFiles:
             **values,
         }
         with self.metrics.open("a", encoding="utf-8") as f:
-            f.write(json.dumps(row) + "\n")
+            f.write(seal(json.dumps(row), place_of(self.rows)) + "\n")
         self.rows += 1
         self.listener(row)
 
@@ -146,11 +186,14 @@ class RunFiles:
         tensors: dict[str, Tensor],
         numbers: dict[str, Any],
         pending: Sequence[Trajectory] = (),
+        durable: bool = True,
     ) -> None:
         """Makes a checkpoint (see `save_checkpoint`)."""
         if self.leads:
             numbers = numbers | {"iteration": self.iteration, "rows": self.rows, "seconds": self.seconds}
-            save_checkpoint(self.folder, self.iteration, write, tensors, numbers, pending)
+            if durable:
+                flush(self.metrics)
+            save_checkpoint(self.folder, self.iteration, write, tensors, numbers, pending, durable)
         self.saved = f"iteration {self.iteration}"
 
     @contextmanager
@@ -168,21 +211,20 @@ class RunFiles:
             raise
 
     @contextmanager
-    def explains_full_disk(self) -> Iterator[None]:
-        """Adds to the error of a full disk what is kept.
+    def explains_trouble(self) -> Iterator[None]:
+        """Adds to an error of the machine (a full or read-only disk) what is kept.
 
         Raises:
-            RunError: the disk is full.
+            RunError: in place of that error.
         """
         try:
             yield
         except (OSError, LongstrideError) as e:
-            cause = e if isinstance(e, OSError) else e.__cause__
-            if not isinstance(cause, OSError) or cause.errno != errno.ENOSPC:
+            if (trouble := trouble_of(e)) is None:
                 raise
             raise RunError(
-                f"the disk is full; {self.folder} keeps the run up to {self.saved}: make room and resume it"
-            ) from e
+                f"{explain(trouble)}; {self.folder} keeps the run up to {self.saved}: see to it and resume the run"
+            ) from trouble
 
 
 class RunFolder(RunFiles):
@@ -198,18 +240,26 @@ class RunFolder(RunFiles):
         """Everything that replay admitted, oldest first."""
         self.started: set[str] = set()
         self.solved: set[str] = set()
-        self.store = TrajectoryStore(folder / TRAJECTORIES)
         self._fresh: dict[int, Trajectory] = {}
         """The newest iteration, by ordinal."""
         if self.leads:
-            episodes = self.counter("episodes", int)
-            if len(self.store) < episodes:
-                raise self.lacking("episodes", episodes, len(self.store))
-            self.store.truncate(episodes)
-            (folder / "episodes").mkdir(exist_ok=True)
+            self.store.truncate(self.kept_count("episodes"))
+            make_folder(folder / "episodes")
         self.records: list[EpisodeRecord] = []
         """Of every episode so far, oldest first."""
         self._remember(parallel.broadcast(lambda: list(self.store.records)))
+
+    @cached_property
+    def store(self) -> TrajectoryStore:
+        """The episodes that were trained on."""
+        return TrajectoryStore(self.folder / TRAJECTORIES)
+
+    def check(self, checkpoint: Checkpoint) -> None:
+        super().check(checkpoint)
+        n = number_of(checkpoint, "episodes")
+        self.store.check(n)
+        if len(self.store) < n:
+            raise self.lacking("episodes", n, len(self.store))
 
     def collect(self, iteration: int, trajectories: list[Trajectory]) -> int:
         """Takes in an iteration's episodes; returns how many of them replay admits."""
@@ -261,7 +311,7 @@ class RunFolder(RunFiles):
             return
         n = min(SHOWN, len(trajectories))
         chosen = [trajectories[k * len(trajectories) // n] for k in range(n)]
-        write_atomically(self.folder / "episodes" / f"{name}.jsonl", "".join(t.to_json() + "\n" for t in chosen))
+        write_atomically(self.folder / "episodes" / f"{name}.jsonl", seal_lines([t.to_json() for t in chosen]))
 
     def plays(self, group: int) -> bool:
         """Whether this process plays the episodes of a group: processes take groups in turn."""
@@ -272,10 +322,43 @@ class RunFolder(RunFiles):
         return [t for t in self.checkpoint.pending() if self.plays(t.group)] if self.checkpoint else []
 
 
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a `metrics.jsonl`.
+
+    Raises:
+        OSError: it cannot be read.
+        RunError: a row is not what was written there; the line is named.
+    """
+    return _rows(path, cut(path.read_bytes()))
+
+
+def _rows(path: Path, lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    rows = []
+    for k, line in enumerate(lines):
+        try:
+            rows.append(loads(line, place_of(k)))
+        except DamagedError as e:
+            raise RunError(f"{path}, line {k + 1}: {e}") from e
+    return rows
+
+
+def number_of(checkpoint: Checkpoint, name: str, kinds: tuple[type, ...] = (int,)) -> Any:
+    """A count in a checkpoint.
+
+    Raises:
+        RunError: it is missing, or impossible.
+    """
+    value: Any = checkpoint.numbers.get(name)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value <= LARGEST:
+        raise RunError(f"{checkpoint.folder / 'trainer.json'}: expected a count as {name}, got {value!r}")
+    return value
+
+
 def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
     """Makes the folder this recipe's, or says why it cannot be."""
     path, metrics = folder / RUN_FILE, folder / "metrics.jsonl"
-    begun = path.exists() and metrics.exists() and metrics.stat().st_size > 0  # else nothing would be lost
+    rows = metrics.exists() and metrics.stat().st_size > 0
+    begun = path.exists() and (rows or bool(recent_checkpoints(folder)))  # else nothing would be lost
     if begun and not resume:
         raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
     if begun:
@@ -287,8 +370,8 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
                 f"{ours.get(differ[0])!r} here; resume it with its own run.toml, or choose another folder"
             )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except (FileExistsError, NotADirectoryError) as e:
         raise RunError(f"{folder} cannot be a run folder: {e.filename} is a file; choose another folder") from e
-    write_atomically(folder / FORMAT_FILE, json.dumps(format_of(experiment)) + "\n")
-    write_atomically(path, dump_toml(experiment))
+    write_object(folder / FORMAT_FILE, format_of(experiment))
+    write_atomically(path, seal_toml(dump_toml(experiment)))

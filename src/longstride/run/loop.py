@@ -41,7 +41,7 @@ def train(
     """
     with parallel.joined(), (placement or ThisProcess()).place(recipe) as placed:
         run = RunFolder(recipe, folder, listener or Silent(), resume)
-        with run.undone_before_the_start(), run.explains_full_disk(), Session(recipe, run, placed) as session:
+        with run.undone_before_the_start(), run.explains_trouble(), Session(recipe, run, placed) as session:
             _loop(recipe, session)
 
 

@@ -33,6 +33,7 @@ from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import summarise
+from longstride.run.checkpoint import FIRST, check_finite, open_checkpoint
 from longstride.run.evaluation import companion_players, evaluate_baselines, evaluate_player, language_player
 from longstride.run.experiment import check_run_folder
 from longstride.run.folder import RunFolder
@@ -61,7 +62,7 @@ class Session:
         self.recipe, self.run = recipe, run
         checkpoint, start = run.checkpoint, recipe.model
         if checkpoint and recipe.cloning:
-            start = str(run.folder / "checkpoints" / "000000")
+            start = str(open_checkpoint(run.folder / "checkpoints" / FIRST).folder)
         # adapters are kept apart from the weights that they adapt
         self.policy = load_policy(
             str(checkpoint.folder) if checkpoint and recipe.learner.lora is None else start, recipe.chat
@@ -78,6 +79,7 @@ class Session:
         self._memory: dict[str, dict[str, Any]] = {}
         if checkpoint is not None:
             tensors = checkpoint.tensors()
+            check_finite(tensors, checkpoint.folder)
             mine = {k.removeprefix(CRITIC): tensors.pop(k) for k in list(tensors) if k.startswith(CRITIC)}
             if self.critic:
                 self.critic.load_state(mine)

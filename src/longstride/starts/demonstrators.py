@@ -21,7 +21,7 @@ from longstride.envs.sites import KINDS, lexicon
 from longstride.envs.sites.demonstrator import CHECK, Demonstrator
 from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.rollout.deadline import within
-from longstride.strategies import CheckAgain
+from longstride.strategies.check_again import CheckAgain
 from longstride.web.miniwob import Miniwob
 from longstride.web.miniwob_agent import SOLVED, MiniwobAgent
 

@@ -1,0 +1,67 @@
+"""Writing files that outlive what may happen to the process and to the machine.
+
+What always holds: a reader sees the old content or the new one, never a part; what was flushed is there after a power
+cut. A file's content and its name in the folder are two things, and each is flushed by its own call.
+"""
+
+import errno
+import os
+import re
+from pathlib import Path
+
+FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+"""Numbers of the errors of a full disk."""
+TROUBLE = FULL | {
+    errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENAMETOOLONG,
+    errno.ENOTDIR, errno.ELOOP, errno.ESTALE,
+}  # fmt: skip
+"""Numbers of the errors of a machine that are nobody's bug: full, read-only, forbidden, broken, too many, too long."""
+_NUMBER = re.compile(r"\(os error (\d+)\)")
+
+
+def flush(path: Path) -> None:
+    """Waits until the content of a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces a file's content, and waits until it is on the disk."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", encoding="utf-8") as f:
+        f.write(text)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(partial, path)
+    flush(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder and those above it, and flushes the names of all that are new."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        flush(path.parent)
+
+
+def system_error(error: Exception) -> OSError | None:
+    """The error of the system behind an error of safetensors, which says it in words alone; None where there is
+    none."""
+    number = _NUMBER.search(str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
+
+
+def trouble_of(error: BaseException) -> OSError | None:
+    """The error of the machine that it is, or was caused by; None for any other."""
+    found = (e for e in (error, error.__cause__) if isinstance(e, OSError) and e.errno in TROUBLE)
+    return next(found, None)
+
+
+def explain(trouble: OSError) -> str:
+    """`the disk is full: FILE could not be written`, or what else it is."""
+    if trouble.errno in FULL:
+        return f"the disk is full: {trouble.filename or 'a file'} could not be written"
+    return f"{trouble.filename or 'a file'} cannot be used: {trouble.strerror}"

@@ -1,0 +1,222 @@
+"""What a power cut leaves, on a simulated disk that loses whatever was not flushed; and an error at every write.
+
+A disk may lose names that were not flushed (`late`), or keep names and lose the content behind them (`early`): a run
+has to survive both, at every moment."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import content, rows_of, trajectories_of, weights_hash
+from one_page import make_recipe, save_model
+
+from longstride.core.errors import LongstrideError
+from longstride.core.files import trouble_of
+from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.loop import train
+from longstride.run.recipe import Recipe
+
+CUTS = int(os.environ.get("LONGSTRIDE_CUTS", 8))
+"""Moments of each kind that runs are resumed from; 0 for all."""
+FAULTS = int(os.environ.get("LONGSTRIDE_FAULTS", 4))
+"""Moments at which an error is made; 0 for all."""
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
+    model = save_model(tmp_path_factory.mktemp("models") / "tiny")
+    return make_recipe(model, iterations=3, episodes_per_iteration=6)
+
+
+@pytest.fixture(scope="module")
+def whole(recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = tmp_path_factory.mktemp("power") / "whole"
+    train(recipe, run)
+    return run
+
+
+def same(a: Path, b: Path) -> bool:
+    told = [[content(t) for t in trajectories_of(run)] for run in (a, b)]
+    return rows_of(a) == rows_of(b) and told[0] == told[1] and weights_hash(a) == weights_hash(b)
+
+
+def some(moments: list[Any], most: int) -> list[Any]:
+    """Evenly spaced ones, the last among them."""
+    return (
+        moments if not most else [moments[(k + 1) * len(moments) // most - 1] for k in range(min(most, len(moments)))]
+    )
+
+
+class Disk:
+    """What of a folder is on the disk: the content of each file, and the names in each folder, as of their flushes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.content: dict[int, bytes] = {}
+        self.names: dict[int, dict[str, int]] = {root.stat().st_ino: {}}
+        self._open: list[int] = []  # an inode that is open is not given to another file
+
+    def flushed(self, handle: int) -> None:
+        found = os.fstat(handle)
+        path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        if not path.is_relative_to(self.root):
+            return
+        self._open.append(os.dup(handle))
+        if path.is_dir():
+            self.names[found.st_ino] = {p.name: p.stat().st_ino for p in path.iterdir()}
+        else:
+            self.content[found.st_ino] = path.read_bytes()
+
+    def close(self) -> None:
+        for handle in self._open:
+            os.close(handle)
+
+    def late(self) -> dict[str, bytes | None]:
+        """What is left where a name that was not flushed is lost: by path, None for a folder."""
+        found: dict[str, bytes | None] = {}
+
+        def walk(folder: int, at: str) -> None:
+            for name, inode in self.names.get(folder, {}).items():
+                if inode in self.names or inode not in self.content and self._is_folder(inode):
+                    found[at + name] = None
+                    walk(inode, f"{at}{name}/")
+                else:
+                    found[at + name] = self.content.get(inode, b"")
+
+        walk(self.root.stat().st_ino, "")
+        return found
+
+    def early(self) -> dict[str, bytes | None]:
+        """What is left where names are kept at once, and content that was not flushed is lost."""
+        return {
+            str(p.relative_to(self.root)): None if p.is_dir() else self.content.get(p.stat().st_ino, b"")
+            for p in sorted(self.root.rglob("*"))
+        }
+
+    def _is_folder(self, inode: int) -> bool:
+        return any(p.is_dir() and p.stat().st_ino == inode for p in self.root.rglob("*"))
+
+
+def restore(left: dict[str, bytes | None], folder: Path) -> None:
+    folder.mkdir()
+    for name, data in left.items():
+        (folder / name).mkdir() if data is None else (folder / name).write_bytes(data)
+
+
+@contextmanager
+def cut_at_every_flush(root: Path, patch: pytest.MonkeyPatch) -> Iterator[list[dict[str, bytes | None]]]:
+    """Gathers what the disk would have after a power cut: before and after each flush, and after each new name."""
+    disk, states = Disk(root), []
+
+    def look() -> None:
+        for left in (disk.late(), disk.early()):
+            if left not in states[-4:]:
+                states.append(left)
+
+    def wrap(real: Callable[..., Any], flush: bool) -> Callable[..., Any]:
+        def call(*args: Any, **more: Any) -> Any:
+            look()
+            found = real(*args, **more)
+            if flush:
+                disk.flushed(args[0])
+            look()
+            return found
+
+        return call
+
+    with patch.context() as p:
+        p.setattr(os, "fsync", wrap(os.fsync, flush=True))
+        for name in ("rename", "replace"):
+            p.setattr(os, name, wrap(getattr(os, name), flush=False))
+        yield states
+    disk.close()
+
+
+def test_after_a_power_cut_a_run_goes_on_to_the_numbers_of_one_that_had_none(recipe, whole, tmp_path, monkeypatch):
+    (tmp_path / "disk").mkdir()
+    with cut_at_every_flush(tmp_path / "disk", monkeypatch) as states:
+        train(recipe, tmp_path / "disk" / "run")
+    assert len(states) > 100 and same(tmp_path / "disk" / "run", whole)
+    reached = []
+    for k, left in enumerate(some(states, CUTS)):
+        restore(left, tmp_path / f"cut-{k}")
+        run = tmp_path / f"cut-{k}" / "run"
+        checkpoint = latest_checkpoint(run)
+        reached.append(-1 if checkpoint is None else checkpoint.numbers["iteration"])
+        train(recipe, run, resume=True)
+        assert same(run, whole), left.keys()
+    assert reached[-1] == 3 and {1, 2} <= set(reached)
+
+
+# an error at every write
+
+WRITES = {"os.mkdir", "os.remove", "os.rename", "os.truncate", "shutil.rmtree"}
+"""Audit events of Python that are a write, besides opening a file for it and flushing it."""
+
+
+class Fault:
+    """Raises an error at one write below a folder, and at all of them after it where it lasts."""
+
+    def __init__(self) -> None:
+        self.folder, self.at, self.seen = "", 0, 0
+        self.error, self.lasts = 0, False
+        sys.addaudithook(self.audit)
+
+    def audit(self, event: str, args: tuple[Any, ...]) -> None:
+        if not self.folder:
+            return
+        opened = event == "open" and (args[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        if (opened or event in WRITES) and str(args[0]).startswith(self.folder):
+            self.touch(str(args[0]))
+
+    def touch(self, path: str) -> None:
+        self.seen += 1
+        if self.seen == self.at or self.lasts and self.seen > self.at > 0:
+            raise OSError(self.error, os.strerror(self.error), path)
+
+
+FAULT = Fault()
+
+
+@contextmanager
+def fault(folder: Path, at: int, error: int, lasts: bool, patch: pytest.MonkeyPatch) -> Iterator[Fault]:
+    """Within it, the write of that number fails; 0 counts them."""
+    FAULT.folder, FAULT.at, FAULT.seen, FAULT.error, FAULT.lasts = str(folder), at, 0, error, lasts
+    real = os.fsync
+
+    def flush(handle: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{handle}")
+        if path.startswith(FAULT.folder):
+            FAULT.touch(path)
+        real(handle)
+
+    with patch.context() as p:
+        p.setattr(os, "fsync", flush)
+        try:
+            yield FAULT
+        finally:
+            FAULT.folder = ""
+
+
+@pytest.mark.parametrize(("error", "lasts"), [(errno.ENOSPC, True), (errno.EROFS, False)])
+def test_an_error_at_any_write_is_one_line_and_the_run_goes_on_from_there(
+    recipe, whole, tmp_path, monkeypatch, error, lasts
+):
+    with fault(tmp_path / "count", 0, 0, False, monkeypatch) as counted:
+        train(recipe, tmp_path / "count")
+    moments = range(1, counted.seen + 1)
+    for at in some(list(moments), FAULTS):
+        run = tmp_path / f"run-{at}"
+        with fault(run, at, error, lasts, monkeypatch):
+            try:
+                train(recipe, run)
+            except (LongstrideError, OSError) as e:
+                trouble = trouble_of(e)
+                assert trouble is not None and trouble.errno == error and "\n" not in str(e), at
+        train(recipe, run, resume=True)
+        assert same(run, whole), at

@@ -114,7 +114,8 @@ def test_a_run_in_which_every_episode_fails_names_the_first_cause(
     assert f"warning: evaluation after iteration 0: all 3 episodes failed; {cause}" in err
     assert f"warning: iteration 1: all 2 episodes failed; {cause}" in err
     assert f"error: 2 iterations in a row led nowhere; iteration 1: all 2 episodes failed; {cause}" in err
-    assert "all 10 episodes failed" in (tmp_path / "run" / "report.html").read_text() and "report.html" in err
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert "all 10 episodes failed for reasons" in report and "report.html" in err
 
 
 def test_an_iteration_that_only_rolls_out_is_no_iteration_that_led_nowhere(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from longstride import __version__
 from longstride.core.config import dump_toml, load_toml
 from longstride.core.errors import ModelError, RunError
 from longstride.core.trajectory import Trajectory
+from longstride.envs.base import TaskSource
 from longstride.models.load import load_policy
 from longstride.recipes.agents.tti import TTIReplay
 from longstride.rewards import Reward, Verdict
@@ -207,9 +208,15 @@ def test_evaluation_is_every_so_many_iterations_and_at_the_end(model_folder, tmp
     assert [r["iteration"] for r in rows_of(tmp_path / "run") if r["kind"] == "eval"] == [0, 2, 3]
 
 
+class Accompanied(OnePageTasks):
+    @property
+    def beside(self) -> dict[str, TaskSource]:
+        return {"others": OnePageTasks(broken=True)}
+
+
 def test_other_tasks_are_evaluated_beside_at_the_start_and_at_the_end(model_folder, tmp_path):
-    evaluation = Evaluation(tasks=4, baselines=False, beside={"others": OnePageTasks(broken=True)})
-    train(make_recipe(model_folder, iterations=2, evaluation=evaluation), tmp_path / "run")
+    evaluation = Evaluation(tasks=4, baselines=False)
+    train(make_recipe(model_folder, iterations=2, tasks=Accompanied(), evaluation=evaluation), tmp_path / "run")
     rows = [r for r in rows_of(tmp_path / "run") if r["kind"] == "beside"]
     assert [(r["iteration"], r["tasks"], r["policy"]) for r in rows] == [
         (0, "others", "warm_start"), (2, "others", "agent"),

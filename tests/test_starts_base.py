@@ -39,8 +39,8 @@ def test_demonstrations_are_a_function_of_their_number_and_use_training_material
 
 
 def test_demonstrators_wander_as_much_as_they_are_told_to():
-    def turns(sites: Sites) -> int:
-        return sum(len(d.texts) for d in islice(sites.demonstrations(0), 40))
+    def turns(shown: Sites) -> int:
+        return sum(len(d.texts) for d in islice(shown.demonstrations(0), 40))
 
     straight = Sites(slips=0, patient=1)
     plain = 1.1 * turns(straight)

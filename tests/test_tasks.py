@@ -70,8 +70,8 @@ def test_a_solver_that_slips_still_ends_and_mostly_succeeds() -> None:
 @pytest.mark.parametrize(("detours", "loops"), [(0.3, 0.0), (0.0, 0.3)])
 def test_a_solver_that_wanders_finds_its_way_back_and_succeeds_in_more_steps(detours: float, loops: float) -> None:
     tasks = EmbeddedWeb().sample(random.Random(3), 100)
-    agents = [Demonstrator(t, random.Random(i), detours=detours, loops=loops) for i, t in enumerate(tasks)]
-    played = [run_now(play(t, agent)) for t, agent in zip(tasks, agents, strict=True)]
+    solvers = [Demonstrator(t, random.Random(i), detours=detours, loops=loops) for i, t in enumerate(tasks)]
+    played = [run_now(play(t, solver)) for t, solver in zip(tasks, solvers, strict=True)]
     assert sum(r for r, _, _ in played) / 100 > 0.9
     assert sum(s for _, s, _ in played) > 1.2 * sum(t.optimal or 0 for t in tasks)
 
@@ -200,3 +200,10 @@ def test_a_source_with_a_path_can_be_written_and_read_as_toml(tmp_path: Path) ->
     recipe = RECIPE.model_copy(update={"tasks": TaskFile(path=tmp_path / "tasks.jsonl")})
     (tmp_path / "recipe.toml").write_text(dump_toml(recipe))
     assert load_toml(Recipe, tmp_path / "recipe.toml") == recipe
+
+
+def test_held_out_templates_stand_beside_new_tasks_of_training_templates() -> None:
+    source = EmbeddedWeb(new_templates=False, most_acted=1)
+    beside = {name: other.as_data() for name, other in source.beside.items()}
+    assert beside == {"new_templates": EmbeddedWeb().as_data()}
+    assert EmbeddedWeb().beside == {}

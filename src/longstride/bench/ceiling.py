@@ -51,7 +51,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     with TemporaryDirectory() as folder:
         policy = make_base(Path(folder, "solver"), START, tell)
     player, rows = language_player(policy, RECIPE, testing=True), []
-    sets: dict[str, TaskSource] = {"headline": RECIPE.tasks, **RECIPE.evaluation.beside}
+    sets: dict[str, TaskSource] = {"headline": RECIPE.tasks, **RECIPE.tasks.beside}
     for name, source in sets.items():
         tasks, there = source.held_out(rounds * TASKS), RECIPE.model_copy(update={"tasks": source})
         played: list[list[Trajectory]] = []

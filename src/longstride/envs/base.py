@@ -123,6 +123,11 @@ class TaskSource(Component):
         raise TaskError(f"{type(self).__name__} has no held-out tasks: it lacks `held_out`")
 
     @property
+    def beside(self) -> "dict[str, TaskSource]":
+        """Other held-out tasks, by name, on which the start and the last policy are evaluated too."""
+        return {}
+
+    @property
     def at_once(self) -> int:
         """Environments that may be live at the same time."""
         return 512

@@ -43,8 +43,6 @@ class Evaluation(Component):
     """Held-out tasks."""
     samples: Count = 1
     """Episodes of each of them: several tell how often one of k solves it."""
-    beside: dict[str, TaskSource] = {}
-    """Other held-out tasks, by name, on which the start and the last policy are evaluated too."""
     every: Count = 1
     """Iterations between evaluations; the start and the last iteration are always evaluated."""
     sampling: Sampling | None = None

@@ -228,7 +228,7 @@ class Session:
                 for baseline, result in evaluate_baselines(recipe, tasks, run.progress("eval")).items():
                     run.evaluated(baseline, "direct", result)
             if run.iteration in (0, recipe.iterations):
-                for name, source in recipe.evaluation.beside.items():
+                for name, source in recipe.tasks.beside.items():
                     there, tasks = recipe.model_copy(update={"tasks": source}), source.held_out(recipe.evaluation.tasks)
                     result = evaluate_player(self.tested, there, tasks, progress=run.progress("eval"))
                     run.evaluated("agent" if run.iteration else "warm_start", "direct", result, beside=name)

@@ -123,7 +123,7 @@ class EmbeddedWeb(TaskSource):
     """Most items that a task of the family `act` names."""
     new_templates: bool = True
     """Whether held-out tasks are of templates that training has none of; if not, they are new tasks of the training
-    templates. Their sites and names are new either way."""
+    templates, with the others evaluated beside them. Their sites and names are new either way."""
     browser: Literal["text", "chromium"] = "text"
     """What the pages are seen with: the text browser, in process, or a real one, with the same text."""
 
@@ -136,6 +136,12 @@ class EmbeddedWeb(TaskSource):
     @classmethod
     def _known_families(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return _all_known("family", value, FAMILIES)
+
+    @property
+    def beside(self) -> dict[str, TaskSource]:
+        if self.new_templates:
+            return {}
+        return {"new_templates": self.replace(new_templates=True, most_acted=max(ACTED))}
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:
         weights = [self.mix.easy, self.mix.medium, self.mix.hard]

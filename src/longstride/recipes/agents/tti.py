@@ -39,7 +39,6 @@ from longstride.core.numbers import Count, Share
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
 from longstride.curriculum import Additive, Fixed, Multiplicative
 from longstride.engines.base import Sampling
-from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.learner.config import LearnerConfig
 from longstride.methods import Constant, Credit, Reinforce, Replay, Sample
 from longstride.recipes.setups import sites
@@ -158,7 +157,7 @@ RECIPE = RELEASED.replace(
     replay={"keep": 1024},
     engine={"processes": "auto"},
     learner={"dtype": "float32", "micro_tokens": 1024},
-    evaluation={"every": 4, "beside": {"new_templates": EmbeddedWeb()}},
+    evaluation={"every": 4},
 )
 
 ARM = sites.arm(RELEASED, iterations=10).replace(evaluation={"tasks": 400})

@@ -1,7 +1,7 @@
 """The engine in several processes: the tokens of one, the same bits every time, and processes that end with it."""
 
 import pytest
-from helpers import content, trajectories_of
+from helpers import content, trajectories_of, weights_hash
 from one_page import make_recipe, save_model
 
 from longstride.core.config import load_toml
@@ -100,6 +100,16 @@ def test_a_run_in_two_processes_gives_the_same_bits_twice_and_keeps_their_number
         train(recipe, tmp_path / name)
     a, b = ([content(t) for t in trajectories_of(tmp_path / name)] for name in "ab")
     assert a == b and len(a) == 20
+
+
+def test_a_run_in_two_processes_that_was_stopped_goes_on_with_the_same_bits(model_folder, tmp_path):
+    recipe = make_recipe(model_folder, iterations=3, engine=Local(processes=2))
+    train(recipe, tmp_path / "whole")
+    train(recipe.replace(iterations=1), tmp_path / "stopped")
+    train(recipe, tmp_path / "stopped", resume=True)
+    whole, stopped = ([content(t) for t in trajectories_of(tmp_path / name)] for name in ("whole", "stopped"))
+    assert whole == stopped and len(whole) == 30
+    assert weights_hash(tmp_path / "whole") == weights_hash(tmp_path / "stopped")
 
 
 def test_what_depends_on_the_machine_is_decided_when_a_run_begins(model_folder, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
-"""The local engine in several processes of one thread each: on a CPU a small model gains little from a second thread,
-and nearly twice the speed from a second process.
+"""The local engine in several processes of one thread each: a small model gains little from a second thread. On two
+cores the longest path of two processes took 0.73 to 0.79 of the CPU time of one process of one thread (128 episodes of
+`tti`, 0.46M parameters).
 
 What always holds: which process serves a request depends on its `ordinal` and the number of processes alone, and a
 process begins with all requests that were submitted between two polls; so where nothing is submitted before all is

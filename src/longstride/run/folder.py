@@ -347,7 +347,7 @@ def number_of(checkpoint: Checkpoint, name: str, kinds: tuple[type, ...] = (int,
     Raises:
         RunError: it is missing, or impossible.
     """
-    value = checkpoint.numbers.get(name)
+    value: Any = checkpoint.numbers.get(name)
     if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value <= LARGEST:
         raise RunError(f"{checkpoint.folder / 'trainer.json'}: expected a count as {name}, got {value!r}")
     return value

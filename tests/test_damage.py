@@ -126,8 +126,9 @@ class TestCheckpoint:
     def test_what_a_killed_save_left_is_removed(self, whole, run):
         for left in ("partial", ".partial.saving-x1", "dropped"):
             shutil.copytree(run / NEWEST, run / "checkpoints" / left)
+        (run / "checkpoints" / "my notes").mkdir()
         train(whole[0], run, resume=True)
-        assert {p.name for p in (run / "checkpoints").iterdir()} == {"000000", "000002", "000003"}
+        assert {p.name for p in (run / "checkpoints").iterdir()} == {"000000", "000002", "000003", "my notes"}
 
     def test_what_a_killed_save_of_a_policy_left_is_removed_by_the_next_one(self, run, tmp_path):
         _, policy = load_run(run)

@@ -58,7 +58,7 @@ class Disk:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.content: dict[int, bytes] = {}
-        self.names: dict[int, dict[str, int]] = {root.stat().st_ino: {}}
+        self.names: dict[int, dict[str, tuple[int, bool]]] = {root.stat().st_ino: {}}
         self._open: list[int] = []  # an inode that is open is not given to another file
 
     def flushed(self, handle: int) -> None:
@@ -68,7 +68,7 @@ class Disk:
             return
         self._open.append(os.dup(handle))
         if path.is_dir():
-            self.names[found.st_ino] = {p.name: p.stat().st_ino for p in path.iterdir()}
+            self.names[found.st_ino] = {p.name: (p.stat().st_ino, p.is_dir()) for p in path.iterdir()}
         else:
             self.content[found.st_ino] = path.read_bytes()
 
@@ -81,8 +81,8 @@ class Disk:
         found: dict[str, bytes | None] = {}
 
         def walk(folder: int, at: str) -> None:
-            for name, inode in self.names.get(folder, {}).items():
-                if inode in self.names or inode not in self.content and self._is_folder(inode):
+            for name, (inode, is_folder) in self.names.get(folder, {}).items():
+                if is_folder:
                     found[at + name] = None
                     walk(inode, f"{at}{name}/")
                 else:
@@ -97,9 +97,6 @@ class Disk:
             str(p.relative_to(self.root)): None if p.is_dir() else self.content.get(p.stat().st_ino, b"")
             for p in sorted(self.root.rglob("*"))
         }
-
-    def _is_folder(self, inode: int) -> bool:
-        return any(p.is_dir() and p.stat().st_ino == inode for p in self.root.rglob("*"))
 
 
 def restore(left: dict[str, bytes | None], folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from longstride.core.errors import LongstrideWarning, RunError
 from longstride.core.sealed import DamagedError, cut, loads, place_of
-from longstride.run.checkpoint import counted
+from longstride.run.experiment import counted
 
 Row = Mapping[str, Any]
 DIFFICULTIES = ("easy", "medium", "hard")

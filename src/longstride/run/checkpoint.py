@@ -8,7 +8,6 @@ damaged is found before it is used; the warm start (000000) and the two newest a
 """
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,11 +24,14 @@ from longstride.core.errors import RunError
 from longstride.core.files import flush, make_folder, system_error
 from longstride.core.sealed import NOT_WRITTEN, DamagedError, read_object, seal
 from longstride.core.trajectory import Trajectory
+from longstride.run.experiment import NUMBERS, checkpoint_folders
 
 PENDING, FIRST = "pending.jsonl", "000000"
 KEPT = 2
 """Newest checkpoints that are kept; the first one is kept besides."""
-_NAME, _NUMBERS, _BLOCK = re.compile(r"\d{6}"), "trainer.json", 1 << 22
+PARTIAL, DROPPED = "partial", "dropped"
+"""The names of a checkpoint that is being written, and of one that is being removed."""
+_BLOCK = 1 << 22
 _FILES = "files"
 """Under which name `trainer.json` has the sizes and checksums of the files beside it."""
 
@@ -103,7 +105,7 @@ def save_checkpoint(
     home = run / "checkpoints"
     make_folder(home)
     drop_leftovers(run)
-    folder, partial = home / f"{iteration:06d}", home / "partial"
+    folder, partial = home / f"{iteration:06d}", home / PARTIAL
     write(partial)
     try:
         save_file({k: t.contiguous() for k, t in tensors.items()}, partial / "trainer.safetensors")
@@ -114,7 +116,7 @@ def save_checkpoint(
     if pending:
         (partial / PENDING).write_text("".join(t.to_json() + "\n" for t in pending), encoding="ascii")
     numbers = numbers | {_FILES: {path.name: _sum_of(path) for path in sorted(partial.iterdir())}}
-    (partial / _NUMBERS).write_text(seal(json.dumps(numbers)) + "\n", encoding="ascii")
+    (partial / NUMBERS).write_text(seal(json.dumps(numbers)) + "\n", encoding="ascii")
     if durable:
         for path in [*partial.iterdir(), partial]:
             flush(path)
@@ -122,7 +124,7 @@ def save_checkpoint(
     partial.rename(folder)
     if durable:
         flush(home)
-    for path in _numbered(run)[:-KEPT]:
+    for path in checkpoint_folders(run)[:-KEPT]:
         if path.name != FIRST:
             _drop(path)
     return Checkpoint(folder, numbers)
@@ -134,7 +136,7 @@ def latest_checkpoint(run: Path) -> Checkpoint | None:
     Raises:
         RunError: it is damaged; the file is named, and what to do.
     """
-    if not (found := _numbered(run)):
+    if not (found := checkpoint_folders(run)):
         return None
     try:
         return open_checkpoint(found[-1])
@@ -144,7 +146,7 @@ def latest_checkpoint(run: Path) -> Checkpoint | None:
 
 def recent_checkpoints(run: Path) -> list[Path]:
     """The folders of the newest checkpoints that a run keeps, damaged or not, the newest first."""
-    return _numbered(run)[: -KEPT - 1 : -1]
+    return checkpoint_folders(run)[: -KEPT - 1 : -1]
 
 
 def open_checkpoint(folder: Path) -> Checkpoint:
@@ -153,7 +155,7 @@ def open_checkpoint(folder: Path) -> Checkpoint:
     Raises:
         RunError: a file is damaged or missing, or a number of the trainer is impossible; it is named.
     """
-    path = folder / _NUMBERS
+    path = folder / NUMBERS
     try:
         numbers = read_object(path)
         for name, kept in numbers[_FILES].items():
@@ -166,18 +168,9 @@ def open_checkpoint(folder: Path) -> Checkpoint:
         raise RunError(f"{path} is damaged: {e}") from e
     if numbers.get("iteration") != int(folder.name):
         raise RunError(
-            f"{folder / _NUMBERS} is damaged: expected iteration {int(folder.name)}, got {numbers.get('iteration')!r}"
+            f"{folder / NUMBERS} is damaged: expected iteration {int(folder.name)}, got {numbers.get('iteration')!r}"
         )
     return Checkpoint(folder, numbers)
-
-
-def counted(run: Path, name: str) -> int:
-    """A count of the newest checkpoint, read from `trainer.json` alone; 0 where there is none that can be read."""
-    try:
-        found = read_object(_numbered(run)[-1] / _NUMBERS)[name]
-    except (OSError, DamagedError, KeyError, IndexError):
-        return 0
-    return found if isinstance(found, int) else 0
 
 
 def check_finite(tensors: Mapping[str, Tensor], folder: Path) -> None:
@@ -196,24 +189,18 @@ def check_finite(tensors: Mapping[str, Tensor], folder: Path) -> None:
 
 def drop_leftovers(run: Path, after: Path | None = None) -> None:
     """Removes what a killed save left in a run folder, and the checkpoints after one that the run goes on from."""
-    found = list((run / "checkpoints").glob("*"))
-    for path in (path for path in found if not _NAME.fullmatch(path.name)):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    if after is not None:
-        for path in _numbered(run):
-            if path.name > after.name:
-                _drop(path)
-
-
-def _numbered(run: Path) -> list[Path]:
-    """The folders of a run's checkpoints, oldest first."""
-    return sorted(path for path in (run / "checkpoints").glob("*") if _NAME.fullmatch(path.name))
+    for pattern in (PARTIAL, f".{PARTIAL}.saving-*", DROPPED):
+        for path in (run / "checkpoints").glob(pattern):
+            shutil.rmtree(path)
+    for path in checkpoint_folders(run):
+        if after is not None and path.name > after.name:
+            _drop(path)
 
 
 def _drop(folder: Path) -> None:
     """Removes a checkpoint: its name goes first, so that there is never a part of one."""
     if folder.exists():
-        shutil.rmtree(folder.rename(folder.with_name("dropped")))
+        shutil.rmtree(folder.rename(folder.with_name(DROPPED)))
 
 
 def _sum_of(path: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ with are found again where they were, or the message says which is missing, and 
 """
 
 import json
+import re
 from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ DEFAULT = "recipe"
 """Type of a file that names none."""
 RUN_FILE = "run.toml"
 """The experiment of a run folder."""
+CHECKPOINT, NUMBERS = re.compile(r"\d{6}"), "trainer.json"
+"""The names of checkpoints, and of the file in one that has its numbers."""
 FORMAT, FORMAT_FILE = 3, "format.json"
 """How a run folder is written. 1, which had no such file: before budgets were one object; 2: before checksums."""
 
@@ -142,3 +145,17 @@ def _format(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))["format"] if path.exists() else 1
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
         raise RunError(f'{path} cannot be read: {e}; expected {{"format": {FORMAT}, ...}}') from e
+
+
+def checkpoint_folders(run: Path) -> list[Path]:
+    """The folders of a run's checkpoints, oldest first."""
+    return sorted(path for path in (run / "checkpoints").glob("*") if CHECKPOINT.fullmatch(path.name))
+
+
+def counted(run: Path, name: str) -> int:
+    """A count of the newest checkpoint, read from `trainer.json` alone; 0 where there is none that can be read."""
+    try:
+        found = read_object(checkpoint_folders(run)[-1] / NUMBERS)[name]
+    except (OSError, DamagedError, KeyError, IndexError):
+        return 0
+    return found if isinstance(found, int) else 0

@@ -189,11 +189,8 @@ def test_with_the_exact_action_values_the_expected_step_is_the_exact_gradient():
         for pair in itertools.product((0, 1), repeat=2):
             turns = [make_turn([a], [s], estimates={"action_value": q_H_S_A[s, s, a], "value": 0.0}) for a in pair]
             samples = TurnAdvantage()([make_trajectory([turn]) for turn in turns])
-            total += (
-                visits
-                * policy_S_A[s, list(pair)].prod()
-                * ascent_of(logits, samples, Reinforce(aggregation=Constant(per="episode")))
-            )
+            chance = visits * policy_S_A[s, list(pair)].prod()
+            total += chance * ascent_of(logits, samples, Reinforce(aggregation=Constant(per="episode")))
         visits *= DISCOUNT * policy_S_A[s, 0]
     np.testing.assert_allclose(total, problem.gradient(logits), atol=1e-5)
 

@@ -16,7 +16,8 @@ token, with the critic's advantage as reward. So a turn is credited with what it
 
 Deviations: the baseline; actions are proposed once an iteration, not for every step; turns are drawn by episodes; a
 truncated episode goes on from its last state; Q reads prompt and action together.
-FIGURES
+Fresh seed 5: 0.71 to 0.84 of 600 held-out games in 150 s of CPU; `REINFORCE` came to 0.87. Q is slow to learn: among
+a place's actions it correlates with rollouts by 0.3 after 1500 episodes, 0.7 after 4600 (Q less V: 0.1, 0.4; seed 0).
 """
 
 import random
@@ -170,9 +171,9 @@ RECIPE = puzzles.recipe(
     iterations=20, episodes_per_iteration=512, group_size=1,
     learner={"lr": 1e-4, "epochs": 1, "batch_samples": 600}, evaluation={"every": 4, "tasks": 600},
 )  # fmt: skip
-REINFORCE = RECIPE.replace(
-    credit=GroupRelative(baseline="batch", normalize="none"), critic=None, replay=OnPolicy(), learner={"batch_samples": 150}
-)  # fmt: skip
+REINFORCE = RECIPE.replace(credit=GroupRelative(baseline="batch", normalize="none"), critic=None).replace(
+    replay=OnPolicy(), learner={"batch_samples": 150}
+)
 """The return of the episode as the advantage of all its tokens, less the mean return of the iteration."""
 _once = {"turns": 1, "turn_tokens": puzzles.TOKENS}
 ONE_TURN = {"tasks": ModularChain(), "cloning": None, "budget": _once, "test_budget": _once}

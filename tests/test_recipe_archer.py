@@ -1,6 +1,7 @@
 """ArCHer: the game of questions, proposals of the policy, what the critic learns and from what, the actor's credit, and
 exact resume."""
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path as File
 import numpy as np
 import pytest
 import torch
-from estimators import episode_of
+from estimators import ascent_of, episode_of
 from helpers import (
     Collected,
     make_task,
@@ -32,7 +33,7 @@ from longstride.envs.exact.tabular import EnumerableMDP
 from longstride.envs.puzzles import Mastermind, TwentyQuestions
 from longstride.envs.puzzles.twenty_questions import Hidden
 from longstride.learner.critics import CriticBatch, CriticConfig
-from longstride.methods import Sample
+from longstride.methods import Constant, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES
 from longstride.models.load import load_policy, save_policy
 from longstride.models.tiny import TinyConfig, words_of
@@ -114,8 +115,8 @@ class Asks(StateReplay):
 
     def renew(self, drawn: list[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
         played = [t.to_json() for t in drawn]
-        found, again = experience.propose(drawn, seed=7), experience.propose(drawn, seed=7)
-        assert found == again != experience.propose(drawn, seed=8)
+        found, again, others = (experience.propose(drawn, seed) for seed in (7, 7, 8))
+        assert found == again != others
         assert [t.to_json() for t in drawn] == played, "what was played is not changed"
         pairs = [
             (a, b) for t, other in zip(drawn, found, strict=True) for a, b in zip(t.turns, other.turns, strict=True)
@@ -127,7 +128,7 @@ class Asks(StateReplay):
             assert b.behaviour_logprobs == pytest.approx(now, abs=1e-5)
         memory = experience.memory(self)
         memory["turns"] = memory.get("turns", 0) + len(pairs)
-        return found
+        return found + others
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +151,13 @@ def test_proposals_are_what_the_policy_as_it_is_would_do_and_are_what_is_trained
     assert all(row["action_value_loss"] > 0 and row["value_loss"] > 0 for row in rows)
 
 
+def test_every_turn_that_is_drawn_gets_as_many_proposals():
+    problem, logits = chain()
+    drawn = [episode_of(p, ordinal=k) for k, p in enumerate(problem.sample(logits, np.random.default_rng(0), 3))]
+    found = StateReplay(proposals=2).renew(drawn, random.Random(0), Proposing(drawn, problem.policy(0 * logits)))
+    assert [t.ordinal for t in found] == [0, 1, 2, 0, 1, 2] and found[:3] != found[3:]
+
+
 def test_replay_draws_from_all_iterations():
     kept = [make_trajectory(ordinal=k).record() for k in range(40)]
     drawn = StateReplay(keep=10).draw(kept, 4, random.Random(0), Collected())
@@ -157,15 +165,34 @@ def test_replay_draws_from_all_iterations():
     assert drawn[0].ordinal < 20 and StateReplay(keep=50).draw(kept, 4, random.Random(0), Collected()) == kept
 
 
-def test_the_advantage_of_a_turn_is_q_less_v_less_the_mean():
-    turns = [
-        make_turn(ids, estimates={"action_value": q, "value": v})
-        for ids, q, v in (([5, 6], 0.9, 0.2), ([7], 0.1, 0.3), ([], 9.0, 0.0), ([8], 0.5, 0.1))
-    ]
-    episodes = [make_trajectory(turns[:2]), make_trajectory(turns[2:], ordinal=1)]
-    found = [(s.episode, s.turn, s.advantages) for s in TurnAdvantage()(episodes)]
-    assert found == [(0, 0, pytest.approx([0.4, 0.4])), (0, 1, pytest.approx([-0.5])), (1, 1, pytest.approx([0.1]))]
+def judged(*pairs: tuple[float, float], ordinal: int = 0) -> Trajectory:
+    """An episode with a turn of two tokens for each Q and V."""
+    turns = [make_turn([5, 6], estimates={"action_value": q, "value": v}) for q, v in pairs]
+    return make_trajectory([*turns, make_turn([])], ordinal=ordinal)
+
+
+def test_the_advantage_of_a_turn_is_q_less_the_mean_of_what_was_proposed_in_its_place():
+    """Less V where one action alone was proposed."""
+    pair = [judged((0.9, 0.0), (0.2, 0.0)), judged((0.1, 0.0), (0.3, 0.0))]
+    found = [(s.episode, s.turn, s.advantages) for s in TurnAdvantage()([*pair, judged((0.8, 0.5), ordinal=1)])]
+    expected = [(0, 0, 0.4), (0, 1, -0.05), (0, 0, -0.4), (0, 1, 0.05), (1, 0, 0.3)]
+    assert found == [(episode, turn, pytest.approx([a, a])) for episode, turn, a in expected]
     assert TurnAdvantage()([]) == []
+
+
+def test_with_the_exact_action_values_the_expected_step_is_the_exact_gradient():
+    """Of two actions in the places that the policy itself comes to, over 2 - 1, since each is in its own baseline."""
+    problem, logits = chain()
+    policy_S_A, q_H_S_A = problem.policy(logits), problem.action_values(logits)
+    total, visits = np.zeros_like(logits), 1.0
+    for s in range(STATES):  # state s is only ever come to at step s
+        for pair in itertools.product((0, 1), repeat=2):
+            turns = [make_turn([a], [s], estimates={"action_value": q_H_S_A[s, s, a], "value": 0.0}) for a in pair]
+            samples = TurnAdvantage()([make_trajectory([turn]) for turn in turns])
+            chance = visits * policy_S_A[s, list(pair)].prod()
+            total += chance * ascent_of(logits, samples, Reinforce(aggregation=Constant(per="episode")))
+        visits *= DISCOUNT * policy_S_A[s, 0]
+    np.testing.assert_allclose(total, problem.gradient(logits), atol=1e-5)
 
 
 # The critic
@@ -312,7 +339,7 @@ def test_the_recipe_runs_on_both_games(tasks, tmp_path):
     )  # fmt: skip
     recipe.train(tmp_path / "run")
     (row,) = rows_of(tmp_path / "run", "train")
-    assert row["trained_turns"] == sum(t.length for t in trajectories_of(tmp_path / "run")) > 8
+    assert row["trained_turns"] == 4 * sum(t.length for t in trajectories_of(tmp_path / "run")) > 4 * 8
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_a_folder_of_an_older_version_is_refused_by_one_line(
     before = {path: path.stat().st_mtime_ns for path in old.rglob("*")}
     assert main([str(old) if word == "RUN" else word for word in argv]) == 2
     assert last_line(capsys) == (
-        f"error: {old} has run format 1, and this version reads format 2; train it anew, or open it with the version "
+        f"error: {old} has run format 1, and this version reads format 3; train it anew, or open it with the version "
         "that wrote it"
     )
     assert {path: path.stat().st_mtime_ns for path in old.rglob("*")} == before

@@ -193,8 +193,11 @@ class Chat:
     def head(self, goal: str) -> list[int]:
         return [1]
 
-    def observation(self, text: str, first: bool = False) -> list[int]:
+    def observation(self, text: str, first: bool = False, past: bool = False) -> list[int]:
         return [100 + int(text)] if first else [200 + int(text)]
+
+    def spoken(self, ids: list[int]) -> list[int]:
+        return ids if ids[-1] in self.end_ids else ids + self.close
 
 
 def test_the_window_keeps_the_task_the_newest_attempts_and_what_followed_them() -> None:

@@ -129,7 +129,7 @@ def test_support_and_other_tasks_are_shown_where_they_say_more(run: Path) -> Non
     for row, supported in zip(rows, (0.19, 0.52), strict=True):
         row["summary"] |= {"supported": supported, "idle": 0.16}
     beside = {**evaluation(15, "agent", 0.44), "kind": "beside", "tasks": "new_templates"}
-    (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [*rows, beside]))
+    (run / "metrics.jsonl").write_text("".join(sealed(k, r) + "\n" for k, r in enumerate([*rows, beside])))
     page, record = write_report(run).read_text(), read_record(run)
     assert "<dt>supported</dt><dd><small>0.19 &rarr;</small> 0.52</dd>" in page and "<dt>idle turns</dt>" in page
     assert "new templates" in page and "0.440" in page
@@ -144,7 +144,7 @@ def test_success_by_test_horizon_is_read_off_one_evaluation(run: Path) -> None:
     after["measures"] = {"success": [1.0, 1.0, 1.0, None], "length": [3.0, 12.0, 5.0, None]}
 
     def shown() -> dict[str, list[float]]:
-        (run / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in [before, after]))
+        (run / "metrics.jsonl").write_text("".join(sealed(k, r) + "\n" for k, r in enumerate([before, after])))
         made = [f for f in figures(read_record(run)) if f["title"] == "Success by test horizon"]
         return {s["name"]: [p["y"] for p in s["points"]] for f in made for s in f["series"]}
 

@@ -20,6 +20,7 @@ import numpy as np
 from longstride.bench.base import Benchmark, Progress, Row, in_turn
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.sealed import place_of, seal, unseal
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
@@ -94,15 +95,18 @@ class InMemory:
         self.path = path
         self.kept: list[EpisodeRecord] = []
         self.episodes: dict[int, Trajectory] = {}
-        with open(path, encoding="ascii") as f:
+        self.lines = 0
+        with open(path, "rb") as f:
             for line in f:
-                self._keep(Trajectory.from_json(line))
+                self._keep(Trajectory.from_json(unseal(line[:-1], place_of(self.lines)).decode("ascii")))
+                self.lines += 1
 
     def append(self, batch: Sequence[Trajectory]) -> None:
         with open(self.path, "a", encoding="ascii") as f:
-            f.writelines(t.to_json() + "\n" for t in batch)
+            f.writelines(seal(t.to_json(), place_of(k)) + "\n" for k, t in enumerate(batch, self.lines))
             f.flush()
             os.fsync(f.fileno())
+        self.lines += len(batch)
         for t in batch:
             self._keep(t)
 

@@ -29,7 +29,7 @@ test: setup
 	$(BIN)/ruff check src tests docs/generate.py
 	$(BIN)/ruff format --check src tests docs/generate.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # uv does not read pip's settings: what pip is told of indexes, wheels and certificates, `tell` tells uv.
 # torch comes from what is known already (a mirror or a wheel of one's own), else from torch's index, else as the plain

@@ -12,7 +12,8 @@ from adapter_runs import few_words, play, run, small
 
 from longstride.adapters import verifiers
 from longstride.adapters.seeded import EnvironmentReward
-from longstride.adapters.verifiers import Ask, Scores, Verifiers, VerifiersEnv, World
+from longstride.adapters.verifiers import Verifiers, VerifiersEnv
+from longstride.adapters.verifiers_worlds import Ask, Scores, World
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EnvFailure, MissingExtra
@@ -51,7 +52,7 @@ class Mute(World):
 
 def source(world: type[World], monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Verifiers:
     monkeypatch.setattr(verifiers, "require", lambda *_: None)
-    monkeypatch.setattr(verifiers, "_open", lambda *_: world())
+    monkeypatch.setattr(verifiers, "open_world", lambda *_: world())
     found = build(TaskSource, {"type": "verifiers", "id": "letters", "test_share": 0.3, **fields})
     assert isinstance(found, Verifiers)
     return found

@@ -55,8 +55,8 @@ class ProcessEngine(Engine):
         self._open: dict[int, int] = {}
         """The process of each ticket that is not answered."""
         self._commands: list[list[Command]] = [[] for _ in range(processes)]
-        """What each process is told before the next poll."""
-        self._homes: dict[int, int] = {}
+        """Commands for each process, sent with the next poll."""
+        self._process_of: dict[int, int] = {}
         """The process of each session."""
         self._spent = [(0, 0)] * processes
         context: Any = multiprocessing.get_context(_METHOD)
@@ -78,16 +78,16 @@ class ProcessEngine(Engine):
             raise ValueError("a prompt needs at least one token")
         ticket, k = next(self._tickets), request.ordinal % len(self._pipes)
         if request.session is not None:
-            self._homes[request.session] = k
+            self._process_of[request.session] = k
         self._open[ticket] = k
         self._commands[k].append(("submit", (ticket, request)))
         return ticket
 
     def poll(self) -> list[tuple[int, Outcome]]:
         """Waits until a request is answered, where one is open."""
-        self._tell()
+        self._send()
         while not self._done and self._open:
-            self._hear()
+            self._receive()
         return self._take_done()
 
     def cancel(self, ticket: int) -> None:
@@ -96,23 +96,23 @@ class ProcessEngine(Engine):
             self._commands[self._open.pop(ticket)].append(("cancel", ticket))
 
     def release(self, session: int) -> None:
-        if session in self._homes:
-            self._commands[self._homes.pop(session)].append(("release", session))
+        if session in self._process_of:
+            self._commands[self._process_of.pop(session)].append(("release", session))
 
     def update(self, weights: Any, version: int) -> None:
-        self._ask_all(("hold", None))
+        self._send_all(("hold", None))
         with torch.no_grad():
             for mine, new in zip(self._shared.parameters(), weights.parameters(), strict=True):
                 mine.copy_(new)
             for mine, new in zip(self._shared.buffers(), weights.buffers(), strict=True):
                 mine.copy_(new)
-        self._ask_all(("update", version))
+        self._send_all(("update", version))
         self.version = version
 
     def close(self) -> None:
         self._end()
 
-    def _tell(self) -> None:
+    def _send(self) -> None:
         for pipe, commands in zip(self._pipes, self._commands, strict=True):
             if commands:
                 try:
@@ -121,32 +121,32 @@ class ProcessEngine(Engine):
                     raise _gone() from e
                 commands.clear()
 
-    def _ask_all(self, command: Command) -> None:
-        """Tells a command to all, and waits until all have done it."""
+    def _send_all(self, command: Command) -> None:
+        """Sends a command to all processes, and waits until all have done it."""
         for commands in self._commands:
             commands.append(command)
-        self._tell()
+        self._send()
         waiting = set(range(len(self._pipes)))
         while waiting:
-            waiting -= self._hear()
+            waiting -= self._receive()
 
-    def _hear(self) -> set[int]:
-        """Takes what has come, once something has; returns which processes have done a command of `_ask_all`."""
-        obeyed, ready = set(), wait(self._pipes)
+    def _receive(self) -> set[int]:
+        """Takes what has come, once something has; returns which processes have done a command of `_send_all`."""
+        acknowledged, ready = set(), wait(self._pipes)
         for k, pipe in enumerate(self._pipes):
             if pipe not in ready:
                 continue
             try:
-                answered, did_as_told, self._spent[k] = pipe.recv()
+                answered, done, self._spent[k] = pipe.recv()
             except (EOFError, OSError) as e:
                 raise _gone() from e
             for ticket, outcome in answered:
                 if self._open.pop(ticket, None) is not None:  # else it was cancelled meanwhile
                     self._done[ticket] = outcome
-            if did_as_told:
-                obeyed.add(k)
+            if done:
+                acknowledged.add(k)
         self.tokens_in, self.tokens_out = (sum(spent) for spent in zip(*self._spent, strict=True))
-        return obeyed
+        return acknowledged
 
 
 def worth_several(model: nn.Module) -> bool:
@@ -182,7 +182,7 @@ def _serve(
         while True:
             if server.idle or pipe.poll():
                 for name, value in pipe.recv():
-                    if server.obey(name, value):
+                    if server.execute(name, value):
                         pipe.send(([], True, server.spent))
             elif answered := server.advance():
                 pipe.send((answered, False, server.spent))
@@ -205,7 +205,7 @@ class _Server:
     def spent(self) -> tuple[int, int]:
         return self._engine.tokens_in, self._engine.tokens_out
 
-    def obey(self, name: str, value: Any) -> bool:
+    def execute(self, name: str, value: Any) -> bool:
         """Does a command; returns whether the other side waits for that."""
         match name:
             case "submit":

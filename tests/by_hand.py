@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -119,3 +120,14 @@ def growing_group(
             found.append(Sample(list(context), ids, streams, k, 0, t))
             context += ids + random_ids(rng, 5, 5, vocabulary)
     return found
+
+
+class Bare(nn.Module):
+    """A model without `get_decoder`: all that the learner may ask of it is logits."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, input_ids: torch.Tensor) -> Any:
+        return self.inner(input_ids)

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from by_hand import VOCABULARY, growing_group, logprobs, random_samples
+from by_hand import VOCABULARY, Bare, growing_group, logprobs, random_samples
 from helpers import tiny_model
-from torch import nn
 
 from longstride.core.errors import ConfigError, ModelError, RunError
 from longstride.learner.config import LearnerConfig
@@ -113,17 +112,6 @@ def test_ten_bad_steps_in_a_row_end_the_training_with_advice():
 
 
 # What is read of the policy
-
-
-class Bare(nn.Module):
-    """A model without `get_decoder`."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, input_ids: torch.Tensor) -> Any:
-        return self.inner(input_ids)
 
 
 def test_log_probabilities_are_those_of_every_sampled_token_also_of_tokens_that_are_not_trained():

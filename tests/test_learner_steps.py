@@ -1,13 +1,13 @@
 """The loss of an optimiser step: what the learner computes is what is written out by hand, however the step is cut."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from by_hand import (
     VOCABULARY,
+    Bare,
     assert_same,
     growing_group,
     logprobs,
@@ -17,7 +17,6 @@ from by_hand import (
 )
 from estimators import AGGREGATIONS, LOSSES, Table, table_learner
 from helpers import tiny_model
-from torch import nn
 
 from longstride.learner.batching import StreamTable, micro_batch, rows_of
 from longstride.learner.config import LearnerConfig
@@ -27,17 +26,6 @@ from longstride.methods import KL, PPO, Loss, Reinforce, Sample, demonstration
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE
 
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-
-
-class Bare(nn.Module):
-    """A model without `get_decoder`: all that the learner may ask of it is logits."""
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, input_ids: torch.Tensor) -> Any:
-        return self.inner(input_ids)
 
 
 def with_all_streams(samples: list[Sample], seed: int = 0) -> list[Sample]:

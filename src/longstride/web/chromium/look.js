@@ -282,10 +282,12 @@
   };
 
   globalThis.longstride = {
-    // What is known of the document; `note` is what a page that is trusted adds.
-    async look(sites, limit) {
+    // What is known of the document; `note` is what a page that is trusted adds. With `settle` a frame is waited for first:
+    // what was fetched reaches the page's script some turns of the event loop after it arrived.
+    async look(sites, limit, settle) {
       allowed = sites;
       if (page.readyState === "loading") await Promise.race([loaded(), new Promise(d => setTimeout(d, limit))]);
+      if (settle) await frame();
       await still(limit);
       return longstride.read(sites, leaving);
     },

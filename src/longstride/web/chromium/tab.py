@@ -57,6 +57,8 @@ class Tab:
         self._stayed = asyncio.Event()
         self._fetching: set[str] = set()
         self._quiet = asyncio.Event()
+        self._fetched = False
+        """Whether a script has fetched something that it may not have used yet."""
 
     @classmethod
     async def attach(cls, page: "Page") -> "Tab":
@@ -95,7 +97,9 @@ class Tab:
         try:
             async with asyncio.timeout(LOOK):
                 for _ in range(HOPS):
-                    seen, refused = await self._look_once(f"longstride.look({json.dumps(sites)}, {STILL})", refused)
+                    settle, self._fetched = json.dumps(self._fetched), False
+                    expression = f"longstride.look({json.dumps(sites)}, {STILL}, {settle})"
+                    seen, refused = await self._look_once(expression, refused)
                     if seen is not None:
                         self.seen = seen
                         return refused
@@ -119,7 +123,7 @@ class Tab:
         refused = refused or seen["refused"]
         if seen["leaving"]:
             await self._wait_for_document(world)
-        elif self._fetching:
+        elif self._fetching or self._fetched:
             with suppress(TimeoutError):
                 async with asyncio.timeout(FETCHES):
                     await self._quiet.wait()
@@ -276,6 +280,7 @@ class Tab:
     def _on_request(self, event: dict[str, Any]) -> None:
         if event.get("type") in WAITED_FOR:
             self._fetching.add(event["requestId"])
+            self._fetched = self._fetched or event["type"] in ("XHR", "Fetch")
             self._quiet.clear()
 
     def _on_response(self, event: dict[str, Any]) -> None:

@@ -15,18 +15,8 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.exact.tabular import EnumerableMDP, Path
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods import (
-    CISPO,
-    GSPO,
-    PPO,
-    Aggregation,
-    Constant,
-    ImportanceCorrection,
-    Loss,
-    Mean,
-    Reinforce,
-    Sample,
-)
+from longstride.methods import PPO, Aggregation, Constant, ImportanceCorrection, Loss, Mean, Reinforce, Sample
+from longstride.methods.ratios import CISPO, GSPO
 
 OPEN: dict[str, Any] = {"clip_low": 1.0, "clip_high": 1e6}
 """A clip that never binds."""

@@ -12,7 +12,7 @@ from longstride.core.errors import ConfigError, ModelError, RunError
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
-from longstride.models.adapters import LoRA
+from longstride.models.lora import LoRA
 
 VOCABULARY = 40
 IDS = torch.tensor([[1, 2, 3, 4]])

@@ -22,7 +22,8 @@ from longstride.engines.config import HTTP
 from longstride.engines.local import LocalEngine
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods import KL, MovingAverage, Reinforce
+from longstride.methods import KL, Reinforce
+from longstride.methods.anchors import MovingAverage
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 from longstride.models.load import load_policy
 from longstride.rollout.episode import Plan

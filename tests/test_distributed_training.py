@@ -10,7 +10,8 @@ import torch
 from helpers import content, rows_of, trajectories_of
 from one_page import make_recipe, save_model
 
-from longstride.methods import KL, GroupRelative, MovingAverage, OnPolicy, Reinforce
+from longstride.methods import KL, GroupRelative, OnPolicy, Reinforce
+from longstride.methods.anchors import MovingAverage
 from longstride.recipes.reasoning.dars import DifficultyAdaptive
 from longstride.rollout.scheduler import PoolConfig
 from longstride.run.evaluation import load_run

@@ -12,7 +12,8 @@ from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import HELD_ANSWER, Step
-from longstride.methods import GAE, GroupRelative
+from longstride.methods import GroupRelative
+from longstride.methods.returns import GAE
 from longstride.rewards import Reward, Verdict
 from longstride.rollout import CompanionPlayer, FullHistory, PastTurn, Plan, summarise
 from longstride.rollout.episode import Episode

@@ -22,7 +22,8 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import Critic, CriticBatch, CriticConfig, HiddenStates, TurnValue
 from longstride.learner.learner import Learner
 from longstride.learner.turn_critic import TurnCritic
-from longstride.methods import GAE, Credit, OnPolicy, Sample
+from longstride.methods import Credit, OnPolicy, Sample
+from longstride.methods.returns import GAE
 from longstride.models.tiny import TinyConfig
 from longstride.run.loop import train
 

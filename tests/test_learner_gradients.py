@@ -19,22 +19,11 @@ from estimators import (
 )
 
 from longstride.envs.exact.tabular import EnumerableMDP, Path, bandit, random_mdp
-from longstride.methods import (
-    CISPO,
-    GAE,
-    GSPO,
-    PPO,
-    Constant,
-    Credit,
-    GroupRelative,
-    ImportanceCorrection,
-    Loss,
-    Mean,
-    Reinforce,
-    Sample,
-)
+from longstride.methods import PPO, Constant, Credit, GroupRelative, ImportanceCorrection, Loss, Mean, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL
 from longstride.methods.losses import RatioLoss
+from longstride.methods.ratios import CISPO, GSPO
+from longstride.methods.returns import GAE
 
 PER_EPISODE = Constant(per="episode")
 

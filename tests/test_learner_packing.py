@@ -27,7 +27,8 @@ from longstride.learner.learner import Learner
 from longstride.learner.likelihood import takes_trees
 from longstride.learner.packing import Row, families, merged
 from longstride.learner.tree_attention import Forest
-from longstride.methods import GSPO, PPO, Loss, Mean, Reinforce, Sample, demonstration
+from longstride.methods import PPO, Loss, Mean, Reinforce, Sample, demonstration
+from longstride.methods.ratios import GSPO
 from longstride.models.tiny import TinyConfig
 
 SIZES: Any = {

@@ -10,8 +10,9 @@ from transformers import PreTrainedTokenizerFast
 
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods import CISPO, GSPO, PPO, Constant, Loss, Mean, Sample
+from longstride.methods import PPO, Constant, Loss, Mean, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
+from longstride.methods.ratios import CISPO, GSPO
 
 trl = pytest.importorskip("trl", reason="parity with TRL's GRPO loss needs `trl` (pip install trl)")
 datasets = pytest.importorskip("datasets")  # TRL brings it

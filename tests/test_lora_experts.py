@@ -9,7 +9,8 @@ from test_adapters import IDS, config, make, samples
 from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from longstride.learner.learner import Learner
-from longstride.models.adapters import LoRA, save_adapters, without_adapters
+from longstride.models.adapters import save_adapters, without_adapters
+from longstride.models.lora import LoRA
 
 peft = pytest.importorskip("peft")
 

@@ -13,8 +13,9 @@ from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.exact.tabular import EnumerableMDP, Path, bandit, random_mdp
-from longstride.methods import GAE, Credit, GroupRelative, StepRelative
-from longstride.methods.advantages import gae, group_advantages, mixed
+from longstride.methods import Credit, GroupRelative
+from longstride.methods.advantages import group_advantages, mixed
+from longstride.methods.returns import GAE, StepRelative, gae
 
 PLAIN: dict[str, Any] = {"baseline": "none", "normalize": "none"}
 LEAVE_ONE_OUT: dict[str, Any] = {"baseline": "leave_one_out", "normalize": "none"}

@@ -13,24 +13,22 @@ from torch import Tensor
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.methods import (
-    CISPO,
-    GSPO,
     KL,
     PPO,
     Aggregation,
     Anchor,
     Constant,
     ImportanceCorrection,
-    Latest,
     Loss,
     Mean,
-    MovingAverage,
     Reinforce,
     Sample,
     Start,
 )
+from longstride.methods.anchors import Latest, MovingAverage
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE
 from longstride.methods.losses import ENTROPY_COEFFICIENT, KL_COEFFICIENT, LossTerms, PolicyDrift
+from longstride.methods.ratios import CISPO, GSPO
 
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 

@@ -16,10 +16,11 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from longstride.learner import parallel
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods import GSPO, KL, PPO
+from longstride.methods import KL, PPO
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 from longstride.methods.losses import ImportanceCorrection
-from longstride.models.adapters import LoRA
+from longstride.methods.ratios import GSPO
+from longstride.models.lora import LoRA
 
 VOCABULARY = 40
 HELD = KL(coefficient=0.5)

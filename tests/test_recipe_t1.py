@@ -17,7 +17,8 @@ from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.exact.tabular import random_mdp
 from longstride.envs.puzzles import ModularChain
-from longstride.methods import KL, GroupRelative, MovingAverage, Sample, Start
+from longstride.methods import KL, GroupRelative, Sample, Start
+from longstride.methods.anchors import MovingAverage
 from longstride.methods.base import ADVANTAGES, REFERENCE
 from longstride.models.load import load_policy
 from longstride.recipes.reasoning.t1 import RECIPE, AnchoredReinforce, Penalised

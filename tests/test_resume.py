@@ -23,16 +23,19 @@ from longstride.curriculum import BudgetSchedule, TaskCurriculum
 from longstride.envs.base import Observation, TaskSource
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import TurnValue
-from longstride.methods import GAE, KL, PPO, Latest, MovingAverage, OnPolicy, Reinforce
+from longstride.methods import KL, PPO, OnPolicy, Reinforce
+from longstride.methods.anchors import Latest, MovingAverage
+from longstride.methods.returns import GAE
 from longstride.models.load import load_policy, save_policy
 from longstride.rewards import TaskReward
 from longstride.rollout import FullHistory, Planner, Sampler, Stages
 from longstride.rollout.scheduler import PoolConfig
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.evaluation import evaluate_policy, load_run
-from longstride.run.imitation import Cloning, Imitation, StoredSuccesses
+from longstride.run.imitation import Cloning, Imitation
 from longstride.run.loop import train
 from longstride.run.recipe import Companion, ObjectivePhase, Recipe
+from longstride.run.stored_successes import StoredSuccesses
 
 KILLS = 8
 TOUCHES = {"open", "os.mkdir", "os.remove", "os.rename", "os.truncate", "shutil.rmtree"}

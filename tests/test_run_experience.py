@@ -12,8 +12,9 @@ from longstride.core.experience import Experience
 from longstride.core.task import Task
 from longstride.curriculum import TaskCurriculum
 from longstride.envs.base import TaskSource
-from longstride.methods import GAE, OnPolicy, Sample
+from longstride.methods import OnPolicy, Sample
 from longstride.methods.base import ADVANTAGES
+from longstride.methods.returns import GAE
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.loop import train
 

@@ -149,8 +149,7 @@ class Run:
 
     @cached_property
     def _store(self) -> Any:
-        from longstride.rollout.store import TrajectoryStore
-        from longstride.run.imitation import TRAJECTORIES
+        from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 
         return TrajectoryStore(self.folder / TRAJECTORIES)
 

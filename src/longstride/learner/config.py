@@ -4,7 +4,7 @@ from typing import Literal
 
 from longstride.core.component import Component
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
-from longstride.models.adapters import LoRA
+from longstride.models.lora import LoRA
 
 
 class LearnerConfig(Component):

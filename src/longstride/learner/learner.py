@@ -11,7 +11,6 @@ import copy
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +36,6 @@ from longstride.learner.moments import MOMENTS, checked_moments
 from longstride.learner.packing import Row, TrainedToken
 from longstride.methods.base import PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
-from longstride.models.adapters import adapt, merged, without_adapters
 
 PATIENCE = 10
 """Steps in a row without a finite gradient after which training is given up."""
@@ -76,6 +74,8 @@ class Learner:
         if reference is None and REFERENCE in self.loss.needs and config.lora is None:
             reference = copy.deepcopy(model)
         if config.lora is not None:
+            from longstride.models.adapters import adapt
+
             adapt(model, config.lora)
         self._likelihood = Likelihood(model, config)
         self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
@@ -110,7 +110,11 @@ class Learner:
         model = self.model
         if self._skeleton is not None:
             model = parallel.filled(self._skeleton, dict(self.model.named_parameters()))
-        return model if self.config.lora is None else merged(model)
+        if self.config.lora is None:
+            return model
+        from longstride.models.adapters import merged
+
+        return merged(model)
 
     def lr(self, step: int) -> float:
         """Learning rate of optimiser step `step`, counted from 0."""
@@ -186,14 +190,17 @@ class Learner:
         Raises:
             ConfigError: there is none.
         """
-        adapted = self.config.lora is not None and self._reference is None
-        if self._reference is None and not adapted:
+        if self._reference is not None:
+            return self.logprobs(samples, self._reference)
+        if self.config.lora is None:
             raise ConfigError(
                 f"loss {self.loss.type_name()} needs a reference policy, and the learner's first loss needed none: "
                 "give the learner a reference when it is made"
             )
-        with without_adapters(self.model) if adapted else nullcontext():
-            return self.logprobs(samples, self._reference)
+        from longstride.models.adapters import without_adapters
+
+        with without_adapters(self.model):
+            return self.logprobs(samples)
 
     def with_streams(self, samples: Sequence[Sample], names: Iterable[str]) -> Sequence[Sample]:
         """Copies of samples with the streams that only the learner can make, as its weights are now; any other name

@@ -1,28 +1,16 @@
 """Methods: which tokens are trained with which weight, and what the loss makes of it. No torch.
 
 A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe. Losses of pairs
-are in `preferences`.
+are in `preferences`, further losses of a ratio in `ratios`, credit by rewards to come in `returns`, references that
+move in `anchors`.
 """
 
-from longstride.methods.advantages import GAE, GroupCredit, GroupRelative, StepRelative, group_advantages
+from longstride.methods.advantages import GroupCredit, GroupRelative, group_advantages
 from longstride.methods.aggregation import Aggregation, Constant, Mean
 from longstride.methods.base import Credit, OnPolicy, Replay, Sample, demonstration
-from longstride.methods.losses import (
-    CISPO,
-    GSPO,
-    KL,
-    PPO,
-    Anchor,
-    ImportanceCorrection,
-    Latest,
-    Loss,
-    MovingAverage,
-    Reinforce,
-    Start,
-)
+from longstride.methods.losses import KL, PPO, Anchor, ImportanceCorrection, Loss, Reinforce, Start
 
 __all__ = [
-    "CISPO", "GAE", "GSPO", "KL", "PPO", "Aggregation", "Anchor", "Constant", "Credit", "GroupCredit",
-    "GroupRelative", "ImportanceCorrection", "Latest", "Loss", "Mean", "MovingAverage", "OnPolicy", "Reinforce",
-    "Replay", "Sample", "Start", "StepRelative", "demonstration", "group_advantages",
+    "KL", "PPO", "Aggregation", "Anchor", "Constant", "Credit", "GroupCredit", "GroupRelative", "ImportanceCorrection",
+    "Loss", "Mean", "OnPolicy", "Reinforce", "Replay", "Sample", "Start", "demonstration", "group_advantages",
 ]  # fmt: skip

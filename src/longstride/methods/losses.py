@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 from pydantic import Field
 
 from longstride.core.component import Component
-from longstride.core.numbers import Count, Share, Weight
+from longstride.core.numbers import Share, Weight
 from longstride.methods.aggregation import Aggregation, Constant, Mean
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 
@@ -72,7 +72,7 @@ class LossTerms:
     log_ratio_P: "Tensor | None" = None
     """log pi - log old, without gradient."""
     clipped_P: "Tensor | None" = None
-    """Where the ratio was cut: the token has no gradient (`PPO`, `GSPO`) or a smaller one (`CISPO`)."""
+    """Where the ratio was cut: the token has no gradient (`PPO`, `ratios.GSPO`) or a smaller one (`ratios.CISPO`)."""
     metrics: "dict[str, Tensor]" = field(default_factory=dict)
     """By name, (P,) tensors without gradient whose means over tokens are logged."""
 
@@ -132,7 +132,8 @@ class ImportanceCorrection(Component):
 
 
 class Anchor(Component):
-    """Family: which policy a KL term holds on to, as training goes on. The start of the run at first."""
+    """Family: which policy a KL term holds on to, as training goes on. The start of the run at first. Anchors that move
+    are in `methods.anchors`."""
 
     @abstractmethod
     def step(self, iteration: int) -> float:
@@ -145,26 +146,6 @@ class Start(Anchor):
 
     def step(self, iteration: int) -> float:
         return 0.0
-
-
-class MovingAverage(Anchor):
-    """An exponential moving average of the policy."""
-
-    decay: Share = 0.99
-    """Share of the old average that is left after an update."""
-
-    def step(self, iteration: int) -> float:
-        return 1.0 - self.decay
-
-
-class Latest(Anchor):
-    """The policy as it was at the start of each phase of so many iterations."""
-
-    every: Count
-    """Iterations of a phase."""
-
-    def step(self, iteration: int) -> float:
-        return float(iteration % self.every == 0)
 
 
 class KL(Component):
@@ -321,45 +302,10 @@ class PPO(RatioLoss):
     """Bound on rho where A < 0, which the other clip leaves open (dual clip, arXiv 1912.09729: 3)."""
 
     def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
-        return _clipped(log_ratio_P.exp(), tokens.streams[ADVANTAGES], self.clip_low, self.clip_high, self.dual_clip)
+        return clipped(log_ratio_P.exp(), tokens.streams[ADVANTAGES], self.clip_low, self.clip_high, self.dual_clip)
 
 
-class GSPO(RatioLoss):
-    """`PPO` in the ratio of a whole sequence, the geometric mean of its tokens' (arXiv 2507.18071, section 4.1);
-    all tokens of a sequence have one advantage and are clipped together.
-
-    The ratio takes its value from the sequence and its gradient from the token (section 4.3).
-    """
-
-    aggregation: Aggregation = Mean(over="sequence")
-    clip_low: Floor = 3e-4
-    """How far below 1 (section 5.1)."""
-    clip_high: Weight = 4e-4
-    """How far above 1."""
-
-    def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
-        here_P, number_P = log_ratio_P.detach(), tokens.sequence_P
-        mean_P = sequence_sums(here_P, number_P) / sequence_sums(here_P.new_ones(len(here_P)), number_P)
-        ratio_P = (mean_P + log_ratio_P - here_P).exp()
-        return _clipped(ratio_P, tokens.streams[ADVANTAGES], self.clip_low, self.clip_high, None)
-
-
-class CISPO(RatioLoss):
-    """-sg(clip(rho, min, max)) A log pi (MiniMax-M1, arXiv 2506.13585, section 3.1): no token loses its gradient.
-    With a min of 0 it is REINFORCE under truncated importance sampling, token by token."""
-
-    max: Cap = 5.0
-    """Largest weight (ScaleRL, arXiv 2510.13786)."""
-    min: Floor = 0.0
-    """Smallest weight."""
-
-    def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
-        ratio_P = log_ratio_P.detach().exp()
-        weight_P = ratio_P.clamp(self.min, self.max)
-        return -weight_P * tokens.streams[ADVANTAGES] * logp_P, weight_P != ratio_P
-
-
-def _clipped(
+def clipped(
     ratio_P: "Tensor", advantage_P: "Tensor", low: float, high: float, dual: float | None
 ) -> "tuple[Tensor, Tensor]":
     """PPO's terms, and where they have no gradient."""

@@ -9,12 +9,10 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
-from longstride.core.component import Component
 from longstride.core.errors import ConfigError
+from longstride.models.lora import LoRA
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,20 +20,6 @@ if TYPE_CHECKING:
 
 TUNER, NAME = "_longstride_tuner", "default"
 """Where an adapted model keeps the object that put the adapters in, and what peft calls them."""
-
-
-class LoRA(Component):
-    """W + (alpha / rank) B A for the chosen linear layers, with A and B trained. There is no dropout: what is trained
-    is the distribution that was sampled from."""
-
-    rank: Annotated[int, Field(ge=1)] = 16
-    """Rows of A, columns of B."""
-    alpha: Annotated[float, Field(gt=0)] = 32.0
-    """Scale: the learning rate of the adapters in other words."""
-    targets: str | tuple[str, ...] = "all-linear"
-    """Names of the linear layers (such as `q_proj`), a regular expression over their paths, or all but the head."""
-    seed: int = 0
-    """Seed of A's first values; B begins as 0."""
 
 
 def adapt(model: "nn.Module", lora: LoRA) -> None:

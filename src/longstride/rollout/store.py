@@ -20,6 +20,8 @@ from longstride.core.sealed import DamagedError, place_of, seal, unseal
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.rollout.index import Index
 
+TRAJECTORIES = "trajectories.jsonl"
+"""Name of a run's trajectory file."""
 _BUFFER = 1 << 20
 
 

@@ -26,7 +26,7 @@ from longstride.core.files import explain, flush, make_folder, trouble_of, write
 from longstride.core.sealed import DamagedError, cut, loads, place_of, seal, seal_lines, seal_toml, write_object
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
-from longstride.rollout.store import TrajectoryStore
+from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.checkpoint import (
     Checkpoint,
     drop_leftovers,
@@ -36,7 +36,6 @@ from longstride.run.checkpoint import (
 )
 from longstride.run.evaluation import Result
 from longstride.run.experiment import FORMAT_FILE, RUN_FILE, Experiment, format_of, load_run_experiment
-from longstride.run.imitation import TRAJECTORIES
 from longstride.run.recipe import Recipe
 
 SHOWN = 40

@@ -31,13 +31,12 @@ from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.planning import Planner, Stages
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
-from longstride.rollout.store import TrajectoryStore
+from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.rollout.summary import summarise
 from longstride.run.checkpoint import FIRST, check_finite, open_checkpoint
 from longstride.run.evaluation import companion_players, evaluate_baselines, evaluate_player, language_player
 from longstride.run.experiment import check_run_folder
 from longstride.run.folder import RunFolder
-from longstride.run.imitation import TRAJECTORIES
 from longstride.run.patience import warn_of_failures
 from longstride.run.placement import Placed
 from longstride.run.preflight import preflight

@@ -25,7 +25,9 @@ release takes that value for the return of the last turn; no entropy bonus (the 
 
 from longstride.claims.claim import Claim
 from longstride.learner.critics import TurnValue
-from longstride.methods import GAE, GSPO, KL, PPO, Mean
+from longstride.methods import KL, PPO, Mean
+from longstride.methods.ratios import GSPO
+from longstride.methods.returns import GAE
 from longstride.recipes.setups import sites
 from longstride.recipes.setups.sites import SHEET
 from longstride.stats import Ordering

@@ -19,7 +19,8 @@ tasks and rate are those of `grpo`.
 """
 
 from longstride.learner.critics import TurnValue
-from longstride.methods import GAE, PPO
+from longstride.methods import PPO
+from longstride.methods.returns import GAE
 from longstride.recipes.setups import puzzles
 
 RECIPE = puzzles.recipe(

@@ -15,7 +15,8 @@ Deviations: model, tasks, rate and the groups in which tasks are drawn are those
 on the same tasks; whitening goes over the iteration's 256 episodes, and its baseline knows no task's difficulty.
 """
 
-from longstride.methods import GAE, PPO
+from longstride.methods import PPO
+from longstride.methods.returns import GAE
 from longstride.recipes.setups import puzzles
 
 RECIPE = puzzles.recipe("reinforce_pp", credit=GAE(whiten=True), loss=PPO())

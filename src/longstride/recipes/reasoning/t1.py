@@ -33,7 +33,8 @@ from longstride.core.budget import StopReason
 from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Sampling
-from longstride.methods import KL, GroupRelative, MovingAverage, Reinforce, Sample, Start, group_advantages
+from longstride.methods import KL, GroupRelative, Reinforce, Sample, Start, group_advantages
+from longstride.methods.anchors import MovingAverage
 from longstride.methods.base import ADVANTAGES, REFERENCE
 from longstride.methods.losses import KL_COEFFICIENT
 from longstride.recipes.setups import puzzles

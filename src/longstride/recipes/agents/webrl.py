@@ -20,10 +20,9 @@ log(pi / ref)^2 / 2: it is `Reinforce` under the `k2` estimate of the KL diverge
 otherwise: A becomes 1 or -0.6, only positive ones are trained, beta is 5 where the reference is sure.
 
 Deviations: a model of about a million parameters on embedded sites, so rate, batch and critic are a small model's.
-Templates write the tasks and know the answers, so feasibility need not be checked. Failed tasks are drawn from all
-families alike, not from sites alone: comparisons, which fail most, were 191 of 256 tasks after ten iterations otherwise.
-If too few candidates are in the band, the nearest are played. The critic learns after the policy, not before it, so the
-first iteration trains it alone. In one run, tasks drawn uniformly did no worse.
+Templates write the tasks and know the answers. Failed tasks are drawn from all families alike, not from sites alone:
+comparisons, which fail most, were 191 of 256 tasks after ten iterations otherwise. The critic learns after the policy,
+so the first iteration trains it alone. In one run, tasks drawn uniformly did no worse.
 """
 
 import random

@@ -21,7 +21,7 @@ class Silence:
         return ls.Observation("sorry")
 
     async def step(self, text: str) -> ls.Step:
-        return ls.Step(ls.Observation("sorry"), error="nothing")
+        return ls.Step(ls.Observation("sorry\nerror: xebec"), error="xebec")
 
     async def final_state(self) -> dict[str, Any]:
         return {}
@@ -125,7 +125,7 @@ def test_an_iteration_that_only_rolls_out_is_no_iteration_that_led_nowhere(tmp_p
     assert len(run.metrics.where(kind="train")) == 4
 
 
-def test_words_that_the_vocabulary_lacks_are_named_once(tmp_path: Path) -> None:
+def test_words_that_the_vocabulary_lacks_are_named_once_and_those_of_errors_never(tmp_path: Path) -> None:
     with pytest.warns(ls.LongstrideWarning) as caught:
         ls.train(RECIPE, tmp_path / "run", ls.Silent(), iterations=1, tasks={"words": "search the zyzzyva or the qat"})
     said = [str(w.message) for w in caught if "vocabulary" in str(w.message)]

@@ -268,8 +268,10 @@ class ChatFormat:
                     )
 
     def _warn_of_unknown_words(self, text: str) -> None:
-        """Warns of each word once that the vocabulary lacks: the policy sees no difference between such words."""
+        """Warns of each word once that the vocabulary lacks: the policy sees no difference between such words. Words of
+        an error are left out: that there is one says enough."""
         unknown = self._tokenizer.unk_token_id
+        text = "\n".join(line for line in text.splitlines() if not line.startswith("error: "))
         split = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True)
         places = [span for i, span in zip(split["input_ids"], split["offset_mapping"], strict=True) if i == unknown]
         words = dict.fromkeys(text[begin:end] for begin, end in places)

@@ -71,7 +71,7 @@ def _learning(record: Record) -> Figure | None:
     series = [
         _series("training", train, along, _success, "orange", dash="5 4"),
         _series("held-out", held_out, along, _success, "blue", mark="circle", band=interval),
-        _series("held-out, supported by pages seen", held_out, along, _measure("supported"), "green", mark="square"),
+        _series("supported", held_out, along, _measure("supported"), "green", mark="square"),
     ]
     return _lines(
         "Success", "Held-out tasks with their 95% interval, training episodes as they came, and what policies without "

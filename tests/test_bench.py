@@ -160,6 +160,7 @@ class TestBrowser:
 
     def test_an_action_without_effect_ends_the_benchmark(self, browser, monkeypatch):
         monkeypatch.setitem(browser.PLANS, "click-test-2", [("hover", "button", 0, "")])
+        monkeypatch.setattr(browser, "_memory_rows", lambda *_: [])
         with pytest.raises(RunError, match="'hover .1. ' took no effect"):
             browser.measure(None, 2, lambda _: None)
 

@@ -36,8 +36,10 @@ def play(names: tuple[str, ...], n: int, patience: float = 1.0) -> dict[str, lis
             agents[plan.ordinal] = MiniwobAgent(plan.task.template_id, episode.goal, random.Random(0), patience)
         return agents[plan.ordinal].say(episode.observations[-1])
 
-    plans = [Plan(task, i, i, Budget(turns=12)) for i, task in enumerate(source.held_out(n * len(names)))]
-    done = Pool(ScriptedPlayer(choose), source.env, TaskReward(), batch=source.at_once).run(plans)
+    tasks, at_once = source.held_out(n * len(names)), source.at_once
+    tasks.sort(key=lambda task: names.index(task.template_id) // at_once)  # each page serves all its problems in a row
+    plans = [Plan(task, i, i, Budget(turns=12)) for i, task in enumerate(tasks)]
+    done = Pool(ScriptedPlayer(choose), source.env, TaskReward(), batch=at_once).run(plans)
     rewards: dict[str, list[float]] = {}
     for t in done:
         assert not t.stop.failed, t.evidence

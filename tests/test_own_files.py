@@ -53,6 +53,12 @@ def write(folder: Path, name: str, text: str = MINE) -> Path:
     return path
 
 
+def command(folder: Path, *args: object) -> int:
+    """Runs `longstride ARGS` as a fresh Python would: it knows no module below `folder`."""
+    with own_modules(folder):
+        return main([*map(str, args)])
+
+
 def run(*args: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "longstride", *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -148,28 +154,31 @@ class TestMistakes:
             find_experiment(str(write(tmp_path, "empty_file.py", "x = 1\n")))
 
 
-def test_a_run_of_an_own_file_is_trained_resumed_evaluated_and_replayed_from_anywhere(tmp_path: Path) -> None:
+def test_a_run_of_an_own_file_is_trained_resumed_evaluated_and_replayed_from_anywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, folder = write(tmp_path / "own", "mine.py"), tmp_path / "run"
-    assert run("train", path, "--out", folder).returncode == 0
+    assert command(tmp_path, "train", path, "--out", folder) == 0
     said = json.loads((folder / "format.json").read_text())
     assert said["modules"]["mine"]["file"] == str(path)
 
-    replayed = run("replay", folder, 1)
+    replayed = run("replay", folder, 1)  # also where Python truly begins anew
     assert replayed.returncode == 0 and "nothing differs" in replayed.stdout and "reward 0.5" in replayed.stdout
-    resumed = run("train", "--resume", folder, "iterations=2")
-    assert resumed.returncode == 0 and resumed.stderr == ""
+    capsys.readouterr()
+    assert command(tmp_path, "train", "--resume", folder, "iterations=2") == 0
+    assert capsys.readouterr().err == ""
 
     path.write_text(MINE + "# another line\n")
-    changed = run("eval", folder, "--json")
-    assert changed.returncode == 0
-    assert changed.stderr.split("\n")[0] == f"warning: {path} has changed since {folder} was made with it"
-    assert changed.stderr.count("has changed") == 1
+    assert command(tmp_path, "eval", folder, "--json") == 0
+    said = capsys.readouterr().err
+    assert said.split("\n")[0] == f"warning: {path} has changed since {folder} was made with it"
+    assert said.count("has changed") == 1
 
     path.rename(path.with_name("moved.py"))
-    gone = run("eval", folder)
     remedy = "which is not there any more; put it back, or its new folder on PYTHONPATH"
-    assert gone.returncode == 2 and gone.stderr == f"error: {folder} was made with {path}, {remedy}\n"
-    assert run("view", folder).returncode == 0
+    assert command(tmp_path, "eval", folder) == 2
+    assert capsys.readouterr().err == f"error: {folder} was made with {path}, {remedy}\n"
+    assert command(tmp_path, "view", folder) == 0
 
 
 def test_a_script_that_trains_has_the_name_of_its_file(tmp_path: Path) -> None:

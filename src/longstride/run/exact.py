@@ -119,7 +119,7 @@ def train_exact(recipe: ExactRecipe, folder: Path, listener: "Listener | None" =
         )
         run.keep(
             Path.mkdir,
-            {name: torch.from_numpy(np.atleast_1d(array)) for name, array in state.items()},
+            {name: torch.from_numpy(np.array(array, ndmin=1)) for name, array in state.items()},  # two may be one array
             {},
             durable=False,  # a run takes seconds: a power cut may cost it
         )

@@ -20,8 +20,7 @@ successes have less of it than failures, selection works against that, and the h
 Success and its kin are computed by dynamic programming, not sampled; the episodes that are cloned are sampled, so seeds differ. What it
 predicts for a language model is put to the test by `tti_regimes`.
 
-Deviations: no paper has this model; the replay is `TTIReplay` with one class, its draw replaced by its weights; the numbers of the two
-starts and of `rate` are estimates, from the share of idle turns and of early answers of the shipped models.
+Deviations: no paper has this model; the replay is `TTIReplay` with one class, its draw replaced by its weights; habits and rates are guesses.
 """
 
 from collections.abc import Mapping
@@ -33,12 +32,10 @@ from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 from longstride.curriculum import Fixed, Schedule, StepList
-from longstride.recipes.setups.sites import LONG, SHORT
+from longstride.recipes.setups.sites import LONG, MEDIUM, SHORT
 from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.stats import Ordering
 
-BEGAN, WENT_ON, MOVED, KEPT_MOVING = 1, 3, 0, 2
-"""Columns of counts: a step was wasted, after a useful one and after a wasted one; it was not, likewise."""
 HABIT, ENOUGH = (0.005, 0.97), 20
 """Bounds of a habit, since a softmax is never certain; how often it is to be seen before an update goes the whole `rate`."""
 
@@ -60,8 +57,8 @@ class Errands(ExactProblem):
     """Steps of an episode in the test."""
 
     def play(self, habits: Mapping[str, np.ndarray], horizon: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Counts (paid, 4 + 2 deepest) of each of `n` episodes that is paid: wasted steps or not (see `BEGAN`), then pages with others
-        left at which it went on, then those at which it quit."""
+        """Counts (paid, 4 + 2 deepest) of each of `n` episodes that is paid: useful and wasted steps after useful ones, both after wasted
+        ones, then by page how often it went on there with others left, then how often it quit."""
         counts = np.zeros((n, 4 + 2 * self.deepest))
         pages, done = rng.integers(1, self.deepest + 1, n), np.zeros(n, int)  # done: useful steps
         live, wasting, paid, every = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool), np.arange(n)
@@ -81,19 +78,18 @@ class Errands(ExactProblem):
         return counts[paid]
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """`success` (guesses that are right count), `supported` (they do not), `deep` (success with 7 pages and more) and `idle` (share of
-        steps that are wasted), all exact."""
+        """`success` (guesses that are right count), `supported` (they do not) and `idle` (share of steps that are
+        wasted), all exact."""
         of_M = np.array([self._expect(solution, m) for m in range(1, self.deepest + 1)])
         success, supported, wasted, steps = of_M.mean(0)
-        return {"success": success, "supported": supported, "deep": of_M[6:, 0].mean(), "idle": wasted / steps}
+        return {"success": success, "supported": supported, "idle": wasted / steps}
 
     def _expect(self, habits: Mapping[str, np.ndarray], m: int) -> np.ndarray:
         """Expected success, supported success, wasted steps and steps of a task with m pages, by backward induction: x[j, f] is what is
         still to come after j useful steps, f whether the step before was wasted, and a step is added at a time."""
         x = np.zeros((2 * m + 1, 2, 4))
         leads = np.append(np.full(2 * m, self.leads_on), 0.0)[:, None]
-        after = np.arange(2 * m + 1)  # at each page but the last: even, neither the beginning nor the answer
-        at_page = np.flatnonzero((after % 2 == 0) & (after > 0) & (after < 2 * m))
+        at_page = np.arange(2, 2 * m, 2)  # each page but the last
         quits = habits["quits"][at_page // 2 - 1][:, None]
         guess = np.stack([at_page / (2 * m), *np.zeros((3, len(at_page)))], axis=-1)
         for _ in range(self.horizon):
@@ -102,7 +98,8 @@ class Errands(ExactProblem):
             act = further[:, 0].copy()
             act[at_page] = quits * guess + (1 - quits) * act[at_page]
             act[2 * m] = 1, 1, 0, 0
-            x = np.stack([p * waste + (1 - p) * act for p in (habits["begins"], habits["goes_on"])], axis=1) + (0, 0, 0, 1)
+            x = np.stack([p * waste + (1 - p) * act for p in (habits["begins"], habits["goes_on"])], axis=1)
+            x[..., 3] += 1
         return x[0, 0]
 
 
@@ -121,10 +118,8 @@ class HabitCloning(ExactMethod):
     """Habit of the start: answers at a page with others left."""
     episodes: Count = 256
     """Sampled in an iteration."""
-    keep: Count = 256
-    """Successes that are cloned in an update."""
     recency: Share = 0.5
-    """As `TTIReplay.mix`: of n successes so far the k-th weighs recency * 2 k / (n (n + 1)) + (1 - recency) / n."""
+    """As `TTIReplay.mix`: of n successes so far the k-th weighs recency * 2 k / (n + 1) + 1 - recency, 1 in the mean."""
     rate: Share = 0.5
     """How far an update goes towards the share among what is cloned."""
     reach: Positive = 1.5
@@ -146,18 +141,16 @@ class HabitCloning(ExactMethod):
     def update(self, state: State, found: np.ndarray) -> State:
         """The state after cloning with the successes of one more iteration, (new, 4 + 2 deepest) counts, beside all before."""
         n = state["n"] + len(found)
-        if n == 0:
-            return state
         ranks = np.arange(state["n"] + 1, n + 1)
         total, ranked = state["sum"] + found.sum(0), state["ranked"] + ranks @ found
-        cloned = min(n, self.keep) * (self.recency * 2 / (n * (n + 1)) * ranked + (1 - self.recency) / n * total)
-        went, quit_ = np.split(cloned[4:], 2)
-        pages = np.arange(len(went))
+        moved, began, moved_on, went_on, *by_page = self.recency * 2 / (n + 1) * ranked + (1 - self.recency) * total
+        stayed, left = np.split(np.array(by_page), 2)
+        pages = np.arange(len(stayed))
         near = np.exp(-((pages[:, None] - pages) ** 2) / (2 * self.reach**2))
         return state | {
-            "begins": self._towards(state["begins"], self.favour * cloned[BEGAN], cloned[MOVED]),
-            "goes_on": self._towards(state["goes_on"], self.favour * cloned[WENT_ON], cloned[KEPT_MOVING]),
-            "quits": self._towards(state["quits"], near @ quit_, near @ went),
+            "begins": self._towards(state["begins"], self.favour * began, moved),
+            "goes_on": self._towards(state["goes_on"], self.favour * went_on, moved_on),
+            "quits": self._towards(state["quits"], near @ left, near @ stayed),
             "n": n, "sum": total, "ranked": ranked,
         }  # fmt: skip
 
@@ -168,6 +161,30 @@ class HabitCloning(ExactMethod):
         return np.clip(habit + self.rate * np.minimum(1, seen / ENOUGH) * (share - habit), *HABIT)
 
 
-GROWING, FIXED_LONG = StepList(steps=((3, SHORT), (6, 16), (7, LONG))), Fixed(limit=LONG)
-FAVOUR = round(7 / 3, 3)
-IMPATIENT = {"begins": 0.05, "goes_on": 0.15, "quits": 0.65}
+GROWING = StepList(steps=((3, SHORT), (6, MEDIUM), (7, LONG)))
+RECIPE = ExactRecipe(name="tti_map", problem=Errands(), method=HabitCloning(schedule=GROWING), iterations=12, every=4)
+REGIMES = {
+    "wander": RECIPE,
+    "impatient": RECIPE.replace(method={"begins": 0.05, "goes_on": 0.15, "quits": 0.65}),
+    "favour": RECIPE.replace(method={"favour": 2.33}),
+    "guesses": RECIPE.replace(problem={"guesses": 1.0}),
+    "links": RECIPE.replace(problem={"leads_on": 0.3}, method={"begins": 0.3}),
+}
+SCHEDULES = {"growing": GROWING, "long": Fixed(limit=LONG), "short": Fixed(limit=SHORT)}
+
+CLAIM = Claim(
+    name="tti_map",
+    paper="arXiv 2506.07976, section 5: why a fixed long horizon loses",
+    statement="In a model of filtered cloning, growing beats long where the start wanders, links distract or waste is favoured; they are "
+    "level from an impatient start; long wins where guesses are paid, and short where waste is favoured strongly.",
+    recipe=RECIPE,
+    arms={f"{r}_{s}": REGIMES[r].replace(method={"schedule": SCHEDULES[s]}) for r in REGIMES for s in SCHEDULES},
+    measure="supported",
+    expected=Ordering(
+        relations=tuple(f"{ours}_growing > {ours}_long by 0.02" for ours in ("wander", "favour", "links"))
+        + ("guesses_long > guesses_growing by 0.02", "wander_growing > wander_short by 0.02")
+        + ("favour_short > favour_growing by 0.02", "wander_long > wander_growing in idle")
+    ),
+    control=Ordering(relations=("impatient_growing > impatient_long by 0.02",)),
+    seeds=tuple(range(50)),
+)

@@ -125,8 +125,6 @@ CLAIM = Claim(
         )
     ),
     # predicted to be level: no schedule pays by much where no waste amplifies itself
-    control=Ordering(
-        relations=("wander_growing > wander_long by 0.05", "impatient_growing > impatient_long by 0.05")
-    ),
+    control=Ordering(relations=("wander_growing > wander_long by 0.05", "impatient_growing > impatient_long by 0.05")),
     seeds=(20, 21, 22),
 )

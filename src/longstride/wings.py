@@ -30,7 +30,9 @@ LOCATIONS |= {
     },
     "strategy": {
         "anytime": "longstride.strategies.anytime",
+        "best_of": "longstride.strategies.best_of",
         "check_again": "longstride.strategies.check_again",
+        "think_on": "longstride.strategies.think_on",
     },
     "loss": {"dpo": "longstride.methods.preferences", "ipo": "longstride.methods.preferences"},
     "browser": {"chromium": "longstride.web.chromium.env"},

@@ -1,10 +1,12 @@
 """The map of TTI: an update and an expectation computed by hand, sampling against expectation, and waste that amplifies
 itself."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers import rows_of
 
 from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
@@ -96,3 +98,12 @@ def test_a_problem_without_habits_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="habit_cloning clones habits of errands, and other has none"):
         RECIPE.replace(problem=Other())
+
+
+def test_a_run_goes_on_with_the_numbers_of_one_that_was_not_stopped(tmp_path: Path) -> None:
+    short = RECIPE.replace(iterations=2, every=1, method={"episodes": 20})
+    short.train(tmp_path / "one")
+    short.replace(iterations=1).train(tmp_path / "two")
+    short.train(tmp_path / "two", resume=True)
+    one, two = (rows_of(tmp_path / name) for name in ("one", "two"))
+    assert one == two and [row["iteration"] for row in one] == [0, 1, 2]

@@ -128,10 +128,10 @@ class HabitCloning(ExactMethod):
     def start(self, problem: Any, rng: np.random.Generator) -> State:
         if not isinstance(problem, Errands):
             raise ConfigError(f"habit_cloning clones habits of errands, and {problem.type_name()} has none")
-        counts = np.zeros(4 + 2 * problem.deepest)
+        size = 4 + 2 * problem.deepest
         habits = {"begins": np.array(self.begins), "goes_on": np.array(self.goes_on)}
-        quits = np.full(problem.deepest, self.quits)
-        return habits | {"quits": quits, "iteration": np.array(0), "n": np.array(0), "sum": counts, "ranked": counts}
+        habits["quits"] = np.full(problem.deepest, self.quits)
+        return habits | {"iteration": np.array(0), "n": np.array(0), "sum": np.zeros(size), "ranked": np.zeros(size)}
 
     def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
         iteration = state["iteration"] + 1

@@ -91,7 +91,13 @@ from longstride.stats import Ordering as Ordering
 from longstride.strategies import Direct as Direct
 from longstride.strategies import Strategy as Strategy
 from longstride.strategies.anytime import Anytime as Anytime
+from longstride.strategies.best_of import BestOf as BestOf
+from longstride.strategies.best_of import Choice as Choice
+from longstride.strategies.best_of import Likelihood as Likelihood
+from longstride.strategies.best_of import Majority as Majority
+from longstride.strategies.best_of import Verifier as Verifier
 from longstride.strategies.check_again import CheckAgain as CheckAgain
+from longstride.strategies.think_on import ThinkOn as ThinkOn
 
 __version__: str
 __all__: list[str]

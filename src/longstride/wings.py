@@ -30,7 +30,9 @@ LOCATIONS |= {
     },
     "strategy": {
         "anytime": "longstride.strategies.anytime",
+        "best_of": "longstride.strategies.best_of",
         "check_again": "longstride.strategies.check_again",
+        "think_on": "longstride.strategies.think_on",
     },
     "anchor": {"latest": "longstride.methods.anchors", "moving_average": "longstride.methods.anchors"},
     "credit": {"gae": "longstride.methods.returns", "step_relative": "longstride.methods.returns"},

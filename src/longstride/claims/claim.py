@@ -34,6 +34,9 @@ class Claim(Component):
     """Relations between arms, under the first of `evaluation.strategies`; `ARM@STRATEGY` is the arm under another."""
     control: Ordering | None = None
     """Relations that must *not* hold: where the paper's cause is taken away, the effect has to go too."""
+    along: str = ""
+    """A measure of what an evaluation spends, such as `spent_tokens`: the figure shows every strategy by it, before and
+    after training. Left out, it shows the run by what training has spent."""
     check_again: str = ""
     """Arm whose start and final policy are evaluated with 1 to 4 checks of the answer; none if empty."""
     seeds: Annotated[tuple[int, ...], Field(min_length=2)] = FRESH
@@ -55,8 +58,9 @@ class Claim(Component):
 
     @property
     def measures(self) -> list[str]:
-        """All that is compared, `measure` first."""
-        return list(dict.fromkeys([self.measure, *(r.measure for r in self.relations if r.measure)]))
+        """All that is compared, `measure` first, and what the figure shows it by."""
+        named = [r.measure for r in self.relations if r.measure] + [self.along] * bool(self.along)
+        return list(dict.fromkeys([self.measure, *named]))
 
     def changes(self, arm: str) -> list[str]:
         """What an arm has otherwise than `recipe`, as `key = value` with dotted keys."""

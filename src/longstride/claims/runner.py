@@ -59,11 +59,11 @@ def run_claim(
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:
-        What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `ordering`, `control`, `recipe`,
-        `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the recipe, by measure
-        the final value with its interval over seeds and by seed, what was spent by seed, curves), `seeds`, `effects`,
-        `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`, `verdict`, `commit`,
-        `command`, `seconds`.
+        What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `along` (where the claim has it), `ordering`,
+        `control`, `recipe`, `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the
+        recipe, by measure the final value with its interval over seeds and by seed, what was spent by seed, curves),
+        `seeds`, `effects`, `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`,
+        `verdict`, `commit`, `command`, `seconds`.
 
     Raises:
         ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under,
@@ -97,6 +97,7 @@ def run_claim(
         "paper": claim.paper,
         "statement": claim.statement,
         "measure": claim.measure,
+        **({"along": claim.along} if claim.along else {}),
         "verdict": verdict_of(findings, controls),
         "ordering": list(claim.expected.relations),
         "control": list(claim.control.relations) if claim.control else [],

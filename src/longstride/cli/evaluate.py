@@ -33,12 +33,24 @@ def add(commands: Any) -> None:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
         "--strategy",
-        choices=("direct", "check-again", "anytime"),
+        choices=("direct", "check-again", "anytime", "think-on", "best-of"),
         default="direct",
         help="what a language agent does at test time",
     )
     parser.add_argument(
         "--checks", type=_span, default=range(2, 3), metavar="N|A..B", help="answers needed by check-again (1..4)"
+    )
+    parser.add_argument(
+        "--times", type=int, default=1, metavar="N", help="how often think-on makes each thought go on (default: 1)"
+    )
+    parser.add_argument(
+        "--samples", type=int, default=4, metavar="N", help="episodes of a task under best-of (default: 4)"
+    )
+    parser.add_argument(
+        "--by",
+        choices=("majority", "verifier", "likelihood"),
+        default="majority",
+        help="which of them counts: that with the most frequent answer, one that is right, the most likely one",
     )
     parser.add_argument(
         "--tasks", action="append", default=[], metavar="N|SOURCE",
@@ -101,15 +113,22 @@ def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
 
 
 def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
+    from longstride.core.component import build
     from longstride.strategies import Direct
     from longstride.strategies.anytime import Anytime
+    from longstride.strategies.best_of import BestOf
     from longstride.strategies.check_again import CheckAgain
+    from longstride.strategies.think_on import ThinkOn
 
     match args.strategy:
         case "check-again":
             return [CheckAgain(checks=n) for n in args.checks]
         case "anytime":
             return [Anytime()]
+        case "think-on":
+            return [build(ThinkOn, {"times": args.times})]
+        case "best-of":
+            return [build(BestOf, {"samples": args.samples, "by": {"type": args.by}})]
         case _:
             return [Direct()]
 
@@ -166,12 +185,15 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
         parts, parted = tuple(horizon), "by_difficulty"
         turns = " / ".join(map(str, horizon.values())) if len(set(horizon.values())) > 1 else horizon["easy"]
     lines = [["policy", "strategy", "success", *parts, "length", "timeouts", "invalid"]]
-    for row in rows:
+    spent = [[n for n in row.get("measures", {}).get("spent_tokens", ()) if n is not None] for row in rows]
+    means = [[f"{fmean(of_row):.0f}" if of_row else "-"] * any(spent) for of_row in spent]
+    lines[0] += ["tokens"] * any(spent)
+    for row, tokens in zip(rows, means, strict=True):
         s, (low, high) = row["summary"], row["interval"]
         by_part = (f"{s[parted][p]['success']:.2f}" if p in s[parted] else "-" for p in parts)
         invalid = f"{s['invalid']:.2f}" if "invalid" in s else "-"
         success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]"
-        numbers = (f"{s['length']:.1f}", f"{s['timeouts']:.2f}", invalid)
+        numbers = [f"{s['length']:.1f}", f"{s['timeouts']:.2f}", invalid, *tokens]
         lines.append([row["policy"], row["strategy"], success, *by_part, *numbers])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     print(f"{tasks} held-out tasks, horizon {turns}, 95 % intervals")

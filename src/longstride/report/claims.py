@@ -6,7 +6,8 @@ What always holds: a page says what its JSON says and nothing else, so it can be
 import importlib.util
 import json
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from longstride.claims.runner import CHECKS, SPENT
 from longstride.core.errors import RunError
 from longstride.core.files import write_atomically
 from longstride.stats import Relation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OVERVIEW = "README.md"
 CONTROL = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}
@@ -96,11 +100,48 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
 
 
 def _plot(result: dict[str, Any], path: Path) -> bool:
-    """The measure against what was spent, or against iterations where some run collected nothing: mean of the seeds,
-    band from the lowest to the highest. Of strategies, the first and what is compared."""
+    """Draws the figure of a claim; False where matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         return False
     from matplotlib import rc_context
+
+    figure = _by_strategy(result) if result.get("along") else _by_training(result)
+    with rc_context({"svg.hashsalt": result["name"]}):  # the same plot is the same file
+        figure.savefig(path, metadata={"Date": None})
+    return True
+
+
+def _by_strategy(result: dict[str, Any]) -> "Figure":
+    """The measure against what an evaluation spends, of the start and of the trained policy: mean of the seeds. One
+    curve for strategies whose names differ in numbers alone; each begins at the first strategy."""
+    from matplotlib.figure import Figure
+
+    measure, along = result["measure"], result["along"]
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, at, when in zip(axes, (0, -1), ("before training", "after training"), strict=True):
+        kinds: dict[str, list[tuple[float, float]]] = {}
+        for side, arm in result["arms"].items():
+            values = [curve[at]["values"] for curve in arm["curves"]]
+            name, _, strategy = side.partition("@")
+            point = tuple(fmean(v[m] for v in values) for m in (along, measure))
+            kind = " ".join(part for part in strategy.split("_") if not part.isdecimal())
+            kinds.setdefault(f"{name} {kind}".strip(), []).append(point)
+        for kind, points in kinds.items():
+            first = next(iter(kinds[name]) for name in kinds if kind.startswith(name))
+            x, y = zip(*sorted({first, *points}), strict=True)
+            ax.plot(x, y, "o-", label=kind, markersize=4)
+        ax.set_title(when, fontsize="medium")
+        ax.set_xlabel(f"{along.replace('_', ' ')} a task")
+    axes[0].set_ylabel(f"held-out {measure}")
+    lines, names = axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside right upper", frameon=False, fontsize="small")
+    return figure
+
+
+def _by_training(result: dict[str, Any]) -> "Figure":
+    """The measure against what was spent, or against iterations where some run collected nothing: mean of the seeds,
+    band from the lowest to the highest. Of strategies, the first and what is compared."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
@@ -126,6 +167,4 @@ def _plot(result: dict[str, Any], path: Path) -> bool:
     figure.axes[0].set_ylabel(f"held-out {measure}")
     lines, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(lines, names, loc="outside right upper", frameon=False, fontsize="small")
-    with rc_context({"svg.hashsalt": result["name"]}):  # the same plot is the same file
-        figure.savefig(path, metadata={"Date": None})
-    return True
+    return figure

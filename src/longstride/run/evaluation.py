@@ -59,11 +59,13 @@ class Result(NamedTuple):
     @property
     def measures(self) -> dict[str, list[float | None]]:
         """What claims compare, by name and task: means over the samples of `rollout.summary.MEASURES`, of what the
-        recipe measures besides, and of what the strategy measured; `success_easy` and so on, None where a task is of
+        recipe measures besides, and of what the strategy measured; `spent_tokens`, all that were sampled for the task,
+        whatever counts; `success_easy` and so on, None where a task is of
         another difficulty; and where there are several samples, the chance that one of k solves it (`pass@k`, for k of
         2, 4, 8 and so on)."""
         measured = MEASURES | {m.name: m for m in self.further}
         found = {name: self._means(lambda e, of=measure: of(e.trajectory)) for name, measure in measured.items()}
+        found["spent_tokens"] = self._means(lambda e: e.spent_tokens)
         for name in dict.fromkeys(name for e in self.episodes for name in e.measures):
             found[name] = self._means(lambda e, name=name: e.measures[name])
         difficulties = [e.trajectory.task.difficulty for e in self.episodes[: self.tasks]]

@@ -1,6 +1,6 @@
 """Strategies: what is done with a policy at test time, and the trivial policies beside it. No torch.
 
-`check_again` and `anytime` are found by their names alone (`longstride.wings`).
+All but `direct` are found by their names alone (`longstride.wings`).
 """
 
 from longstride.strategies.base import Direct, EvalEpisode, EvalPlan, Strategy

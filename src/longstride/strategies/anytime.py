@@ -19,13 +19,10 @@ from longstride.core.trajectory import Trajectory
 from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answer_plan, cuts
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player
-from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
-
-APART = 2**32
-"""Between the ordinals of two episodes' answers: more than one is asked for, or there are episodes."""
 
 
 class Anytime(Strategy):
@@ -64,9 +61,10 @@ class Anytime(Strategy):
         episodes = yield plans
         asked = [self._asked(plan, t, player.chat) for plan, t in zip(plans, episodes, strict=True)]
         answers = iter((yield [plan for of_one in asked for plan in of_one]))
+        given = [list(islice(answers, len(of_one))) for of_one in asked]
         return [
-            EvalEpisode(t, self._measures(plan, list(islice(answers, len(of_one)))))
-            for plan, t, of_one in zip(plans, episodes, asked, strict=True)
+            EvalEpisode(t, self._measures(plan, of_one), sum(answer.sampled_tokens for answer in of_one))
+            for plan, t, of_one in zip(plans, episodes, given, strict=True)
         ]
 
     def _asked(self, plan: Plan, episode: Trajectory, chat: "ChatFormat") -> list[Plan]:

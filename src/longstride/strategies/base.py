@@ -18,6 +18,10 @@ from longstride.envs.base import Env
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
 
+APART = 2**32
+"""Between the ordinals of what two episodes of an evaluation play besides: more than one ever does, or there are
+episodes."""
+
 
 class EvalEpisode(NamedTuple):
     """What one plan of an evaluation came to."""
@@ -26,6 +30,13 @@ class EvalEpisode(NamedTuple):
     """The episode that counts."""
     measures: Mapping[str, float | None] = MappingProxyType({})
     """What the strategy measured beside `rollout.summary.MEASURES`, by name; None where something failed."""
+    further_tokens: int = 0
+    """Tokens sampled for it that are not in `trajectory`: other samples, probes, earlier stages."""
+
+    @property
+    def spent_tokens(self) -> int:
+        """All tokens that were sampled for it."""
+        return self.trajectory.sampled_tokens + self.further_tokens
 
 
 EvalPlan = Generator[Sequence[Plan], list[Trajectory], list[EvalEpisode]]

@@ -1,51 +1,190 @@
-"""TTI's map: in which regimes a growing horizon wins (plain: see `tti`; here lucky guesses, noise, hard tasks, an early start).
+"""TTI's map: where a growing horizon beats a long one, in a model of filtered cloning that is solved exactly (plain: see `tti`).
 
-Shen et al. (2025, arXiv 2506.07976) report that a growing horizon beats a fixed long one, because long successes are full of
-arbitrary actions that are cloned with the rest. Whether that happens depends on the site. Each regime turns one thing:
+Shen et al. (2025, arXiv 2506.07976, section 5) report that growing the horizon beats a fixed long one, and give as the cause that long
+successes are full of actions that did not matter, which are cloned with the rest. Three habits are enough to say when: a policy *begins*
+to waste steps, *goes on* wasting them, and *quits* at a page with others left to see. Filtered cloning moves each habit towards its share
+among successes, so waste that is cloned with a weight above 1 grows by being cloned; a short horizon lets few wasteful successes through.
 
-| regime | what is turned | arms |
-|---|---|---|
-| guess | pay of a lucky guess: one failure in ten is rewarded (a noisy judge) | growing from 8, fixed at 24 |
-| noise | exploration noise: training samples at temperature 1.3, without a nucleus | growing from 8, fixed at 24 |
-| hard | share of hard tasks: five in eight instead of one in three | growing from 8, fixed at 24 |
-| early | first horizon: 4 turns, in which no second page of a search fits | growing from 4, fixed at 4 |
+| what is turned | here | in `tti` | regime |
+|---|---|---|---|
+| wandering of the start | `begins`, `goes_on`, `quits` | `base-wander`, or the impatient `base` | `wander`, `impatient` |
+| favour of short actions | `favour`: how many times a wasteful action weighs | 1/|a|: `home` has 3 tokens, `type search ...` 7, so 7/3 | `favour` |
+| noise of the judge | `guesses`: whether right guesses are paid | no evidence is asked for | `guesses` |
+| distracting links | `leads_on`: how often a wasted step does the useful one too | further links on every page | `links` |
 
-Evaluation is the same everywhere (exact judge, the recipe's sampling, horizon 24). The relations are the paper's ordering in each
-regime; what comes out is the map, not a vote. Deviation: shorter runs and fewer seeds than the claim of `tti`.
+An update has a closed form. The weighted log-likelihood of a habit x that was followed y times and not followed n times in the cloned
+episodes, sum of w log pi = favour y log x + n log(1 - x), is highest at x* = favour y / (favour y + n), and an update goes `rate` of the
+way there. So where all episodes succeed, y / (y + n) = x and x* > x whenever favour > 1 and 0 < x < 1: waste amplifies itself. Where
+successes have less of it than failures, selection works against that, and the horizon decides how much less.
+
+Success and its kin are computed by dynamic programming, not sampled; the episodes that are cloned are sampled, so seeds differ. What it
+predicts for a language model is put to the test by `tti_regimes`.
+
+Deviations: no paper has this model; the replay is `TTIReplay` with one class, its draw replaced by its weights; habits and rates are guesses.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
 from longstride.claims.claim import Claim
-from longstride.curriculum import Fixed, Multiplicative
-from longstride.engines.base import Sampling
-from longstride.recipes.agents import tti
-from longstride.recipes.setups.sites import LONG
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Share
+from longstride.curriculum import Fixed, Schedule, StepList
+from longstride.recipes.setups.sites import LONG, MEDIUM, SHORT
+from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.stats import Ordering
 
-RECIPE = tti.RELEASED.replace(name="tti_map")
-EARLY = 4
+HABIT, ENOUGH = (0.005, 0.97), 20
+"""Bounds of a habit, since a softmax is never certain; how often it is to be seen before an update goes the whole `rate`."""
 
-ARM = RECIPE.replace(
-    iterations=8, evaluation={"every": 8, "baselines": False, "sampling": Sampling(temperature=1.0, top_p=0.95)}
-)
+
+class Errands(ExactProblem):
+    """Tasks with 1 to `deepest` pages to look at, equally often. A page takes two useful steps and the answer one more.
+
+    Between useful steps the agent wastes steps: it begins with probability `begins` and goes on with `goes_on`. At each page but the last
+    it answers too early with probability `quits` (of that page); after k of m pages such a guess is right with probability k / m.
+    """
+
+    deepest: Count = 10
+    """Most pages of a task."""
+    guesses: Share = 0.0
+    """How often a right guess is paid in training: 0 for a judge that asks for evidence."""
+    leads_on: Share = 0.0
+    """How often a wasted step does the next useful one too (never the answer), as a distracting link may."""
+    horizon: Count = LONG
+    """Steps of an episode in the test."""
+
+    def play(self, habits: Mapping[str, np.ndarray], horizon: int, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Counts (paid, 4 + 2 deepest) of each of `n` episodes that is paid: useful and wasted steps after useful ones, both after wasted
+        ones, then by page how often it went on there with others left, then how often it quit."""
+        counts = np.zeros((n, 4 + 2 * self.deepest))
+        pages, done = rng.integers(1, self.deepest + 1, n), np.zeros(n, int)  # done: useful steps
+        live, wasting, paid, every = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool), np.arange(n)
+        for _ in range(horizon):
+            wastes = live & (rng.random(n) < np.where(wasting, habits["goes_on"], habits["begins"]))
+            counts[every, 2 * wasting + wastes] += live
+            leads = wastes & (done < 2 * pages) & (rng.random(n) < self.leads_on)
+            page, acts = done // 2 - 1, live & ~wastes
+            answers = acts & (done == 2 * pages)
+            asked = acts & ~answers & (done > 0) & (done % 2 == 0)
+            quits = asked & (rng.random(n) < habits["quits"][page])
+            counts[every[asked], (4 + self.deepest * quits + page)[asked]] += 1
+            paid |= answers | (quits & (rng.random(n) < self.guesses * (page + 1) / pages))
+            live &= ~(answers | quits)
+            done += leads | (acts & live)
+            wasting = wastes
+        return counts[paid]
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """`success` (guesses that are right count), `supported` (they do not) and `idle` (share of steps that are
+        wasted), all exact."""
+        of_M = np.array([self._expect(solution, m) for m in range(1, self.deepest + 1)])
+        success, supported, wasted, steps = of_M.mean(0)
+        return {"success": success, "supported": supported, "idle": wasted / steps}
+
+    def _expect(self, habits: Mapping[str, np.ndarray], m: int) -> np.ndarray:
+        """Expected success, supported success, wasted steps and steps of a task with m pages, by backward induction: x[j, f] is what is
+        still to come after j useful steps, f whether the step before was wasted, and a step is added at a time."""
+        x = np.zeros((2 * m + 1, 2, 4))
+        leads = np.append(np.full(2 * m, self.leads_on), 0.0)[:, None]
+        at_page = np.arange(2, 2 * m, 2)  # each page but the last
+        quits = habits["quits"][at_page // 2 - 1][:, None]
+        guess = np.stack([at_page / (2 * m), *np.zeros((3, len(at_page)))], axis=-1)
+        for _ in range(self.horizon):
+            further = np.append(x[1:], np.zeros((1, 2, 4)), axis=0)
+            waste = leads * further[:, 1] + (1 - leads) * x[:, 1] + (0, 0, 1, 0)
+            act = further[:, 0].copy()
+            act[at_page] = quits * guess + (1 - quits) * act[at_page]
+            act[2 * m] = 1, 1, 0, 0
+            x = np.stack([p * waste + (1 - p) * act for p in (habits["begins"], habits["goes_on"])], axis=1)
+            x[..., 3] += 1
+        return x[0, 0]
+
+
+class HabitCloning(ExactMethod):
+    """Filtered behaviour cloning of the three habits, under a horizon that may grow."""
+
+    schedule: Schedule
+    """Steps of a training episode, by iteration."""
+    favour: Positive = 1.0
+    """How many times as much as a useful action a wasteful one weighs: 7/3 for `home` under 1/|a|."""
+    begins: Share = 0.15
+    """Habit of the start: begins to waste."""
+    goes_on: Share = 0.5
+    """Habit of the start: goes on wasting."""
+    quits: Share = 0.4
+    """Habit of the start: answers at a page with others left."""
+    episodes: Count = 256
+    """Sampled in an iteration."""
+    recency: Share = 0.5
+    """As `TTIReplay.mix`: of n successes so far the k-th weighs recency * 2 k / (n + 1) + 1 - recency, 1 in the mean."""
+    rate: Share = 0.5
+    """How far an update goes towards the share among what is cloned."""
+    reach: Positive = 1.5
+    """How far what is learned of quitting at one page carries over to others: width of a Gaussian kernel, in pages."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Errands):
+            raise ConfigError(f"habit_cloning clones habits of errands, and {problem.type_name()} has none")
+        size = 4 + 2 * problem.deepest
+        habits = {"begins": np.array(self.begins), "goes_on": np.array(self.goes_on)}
+        habits["quits"] = np.full(problem.deepest, self.quits)
+        return habits | {"iteration": np.array(0), "n": np.array(0), "sum": np.zeros(size), "ranked": np.zeros(size)}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        iteration = state["iteration"] + 1
+        found = problem.play(state, self.schedule.at(int(iteration)), self.episodes, rng)
+        return self.update(state | {"iteration": iteration}, found)
+
+    def update(self, state: State, found: np.ndarray) -> State:
+        """The state after cloning with the successes of one more iteration, (new, 4 + 2 deepest) counts, beside all before."""
+        n = state["n"] + len(found)
+        ranks = np.arange(state["n"] + 1, n + 1)
+        total, ranked = state["sum"] + found.sum(0), state["ranked"] + ranks @ found
+        moved, began, moved_on, went_on, *by_page = self.recency * 2 / (n + 1) * ranked + (1 - self.recency) * total
+        stayed, left = np.split(np.array(by_page), 2)
+        pages = np.arange(len(stayed))
+        near = np.exp(-((pages[:, None] - pages) ** 2) / (2 * self.reach**2))
+        return state | {
+            "begins": self._towards(state["begins"], self.favour * began, moved),
+            "goes_on": self._towards(state["goes_on"], self.favour * went_on, moved_on),
+            "quits": self._towards(state["quits"], near @ left, near @ stayed),
+            "n": n, "sum": total, "ranked": ranked,
+        }  # fmt: skip
+
+    def _towards(self, habit: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
+        """Habits after an update in which they were followed with weight `yes`, and not with `no`."""
+        seen = yes + no
+        share = np.divide(yes, seen, out=np.array(habit, float), where=seen > 0)
+        return np.clip(habit + self.rate * np.minimum(1, seen / ENOUGH) * (share - habit), *HABIT)
+
+
+GROWING = StepList(steps=((3, SHORT), (6, MEDIUM), (7, LONG)))
+RECIPE = ExactRecipe(name="tti_map", problem=Errands(), method=HabitCloning(schedule=GROWING), iterations=12, every=4)
 REGIMES = {
-    "guess": {"reward": {"false_positive": 0.1}},
-    "noise": {"sampling": {"temperature": 1.3, "top_p": 1.0}},
-    "hard": {"tasks": {"mix": {"easy": 1.0, "medium": 2.0, "hard": 5.0}}},
+    "wander": RECIPE,
+    "impatient": RECIPE.replace(method={"begins": 0.05, "goes_on": 0.15, "quits": 0.65}),
+    "favour": RECIPE.replace(method={"favour": 2.33}),
+    "guesses": RECIPE.replace(problem={"guesses": 1.0}),
+    "links": RECIPE.replace(problem={"leads_on": 0.3}, method={"begins": 0.3}),
 }
+SCHEDULES = {"growing": GROWING, "long": Fixed(limit=LONG), "short": Fixed(limit=SHORT)}
 
 CLAIM = Claim(
     name="tti_map",
     paper="arXiv 2506.07976, section 5: why a fixed long horizon loses",
-    statement="Growing the horizon beats a fixed long one in every regime, and growing from 4 beats staying there.",
-    recipe=ARM,
-    arms={f"{regime}_growing": ARM.replace(**changes) for regime, changes in REGIMES.items()}
-    | {f"{regime}_long": ARM.replace(**changes, budget=tti.FIXED_LONG) for regime, changes in REGIMES.items()}
-    | {
-        "early_growing": ARM.replace(budget={"turns": Multiplicative(start=EARLY, limit=LONG)}),
-        "early_fixed": ARM.replace(budget={"turns": Fixed(limit=EARLY)}),
-    },
+    statement="In a model of filtered cloning, growing beats long where the start wanders, links distract or waste is favoured; they are "
+    "level from an impatient start; long wins where guesses are paid, and short where waste is favoured strongly.",
+    recipe=RECIPE,
+    arms={f"{r}_{s}": REGIMES[r].replace(method={"schedule": SCHEDULES[s]}) for r in REGIMES for s in SCHEDULES},
+    measure="supported",
     expected=Ordering(
-        relations=(*(f"{regime}_growing > {regime}_long" for regime in REGIMES), "early_growing > early_fixed")
+        relations=tuple(f"{ours}_growing > {ours}_long by 0.02" for ours in ("wander", "favour", "links"))
+        + ("guesses_long > guesses_growing by 0.02", "wander_growing > wander_short by 0.02")
+        + ("favour_short > favour_growing by 0.02", "wander_long > wander_growing in idle")
     ),
-    seeds=(0, 1, 2),
+    control=Ordering(relations=("impatient_growing > impatient_long by 0.02",)),
+    seeds=tuple(range(50)),
 )

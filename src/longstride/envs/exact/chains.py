@@ -48,9 +48,9 @@ def _draw(cumulated: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def greedy(values: np.ndarray) -> np.ndarray:
-    """[S, A] probabilities: uniform over the actions with the highest value [S, A]."""
-    best = values >= values.max(1, keepdims=True) - 1e-12
-    return best / best.sum(1, keepdims=True)
+    """[..., A] probabilities: uniform over the actions with the highest value [..., A]."""
+    best = values >= values.max(-1, keepdims=True) - 1e-12
+    return best / best.sum(-1, keepdims=True)
 
 
 def value_of(problem: EnumerableMDP, policy: np.ndarray) -> float:
@@ -138,3 +138,71 @@ class Diffusion:
             return float(np.mean(3 * a**2 * v**2 + 2 * a * b * v + b**2))  # E X^2 = v, E X^4 = 3 v^2
 
         return float(np.sqrt(square(theta - self.solution) / square(self.solution)))
+
+
+def tunnels(right: np.ndarray, rooms: int, depth: int, actions: int, bait: float, slip: float) -> EnumerableMDP:
+    """Rooms one after the other, each with a fork: one action takes the bait, one enters a tunnel that pays 1 for the
+    right action `depth` times in a row. Every way through a room takes depth + 1 steps, so a state has one step.
+
+    Args:
+        right: [rooms, depth + 1] the right action of each place; at a fork the next one (modulo `actions`) is the bait.
+        rooms: at least 1.
+        depth: at least 1.
+        actions: at least 2.
+        bait: its reward.
+        slip: chance that another action, drawn uniformly from all, is taken instead.
+    """
+    width = 2 * (depth + 1)  # places on the way and off it, step by step
+    states = rooms * width + 1
+    transitions, rewards = np.zeros((states, actions, states)), np.zeros((states, actions))
+    transitions[-1, :, -1] = 1
+    for room in range(rooms):
+        for place in range(depth + 1):
+            on = room * width + 2 * place
+            last = place == depth
+            after = min((room + 1) * width, states - 1) if last else on + 2
+            transitions[on + 1, :, after if last else after + 1] = 1
+            transitions[on, :, after if last else after + 1] = 1
+            if not last:
+                transitions[on, right[room, place]] = np.eye(states)[after]
+            if place == 0:
+                rewards[on, (right[room, 0] + 1) % actions] = bait
+            if last:
+                rewards[on, right[room, place]] = 1.0
+    start, terminal = np.eye(states)[0], np.arange(states) == states - 1
+    return EnumerableMDP(
+        (1 - slip) * transitions + slip * transitions.mean(1, keepdims=True),
+        (1 - slip) * rewards + slip * rewards.mean(1, keepdims=True),
+        start, terminal, rooms * (depth + 1),
+    )  # fmt: skip
+
+
+def lanes(critical: np.ndarray, right: np.ndarray, slip: float) -> EnumerableMDP:
+    """A road of columns and lanes: an action goes on to the next column, one lane to the left, in the same lane or one
+    to the right. In a critical cell all actions but one end the episode. Who gets to the end earns 1.
+
+    Args:
+        critical: [columns, lanes] whether a cell is critical.
+        right: [columns, lanes] its right action.
+        slip: chance to come out in a lane that is drawn uniformly from the three.
+    """
+    columns, width = critical.shape
+    states = columns * width + 1
+    transitions, rewards = np.zeros((states, 3, states)), np.zeros((states, 3))
+    transitions[-1, :, -1] = 1
+    for c in range(columns):
+        for lane in range(width):
+            reached = np.clip(lane + np.arange(-1, 2), 0, width - 1)
+            ways = np.zeros((3, states))
+            if c + 1 < columns:
+                np.add.at(ways, (np.arange(3), (c + 1) * width + reached), 1.0)
+            else:
+                ways[:, -1] = 1
+            ways = (1 - slip) * ways + slip * ways.mean(0)
+            wrong = critical[c, lane] & (np.arange(3) != right[c, lane])
+            ways[wrong] = np.eye(states)[-1]
+            transitions[c * width + lane] = ways
+            rewards[c * width + lane] = (c + 1 == columns) & ~wrong
+    start = np.zeros(states)
+    start[width // 2] = 1
+    return EnumerableMDP(transitions, rewards, start, np.arange(states) == states - 1, columns)

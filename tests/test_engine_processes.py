@@ -117,7 +117,7 @@ def test_what_depends_on_the_machine_is_decided_when_a_run_begins(model_folder, 
     recipe = make_recipe(model_folder, iterations=1, engine=Local(processes="auto"))
     recipe.train(tmp_path / "run")
     kept = load_toml(Recipe, tmp_path / "run" / "run.toml")
-    assert kept == recipe.replace(engine={"processes": 3})
+    assert kept == recipe.replace(engine={"processes": 3}).settled()
     monkeypatch.setattr("longstride.engines.processes.cores", lambda: 20)
-    assert recipe.engine.settled() == Local(processes=8) and kept.engine.settled() == kept.engine
+    assert recipe.engine.settled() == Local(processes=8, dtype="float32") and kept.engine.settled() == kept.engine
     kept.replace(iterations=2).train(tmp_path / "run", resume=True)

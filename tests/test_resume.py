@@ -35,7 +35,7 @@ from longstride.run.evaluation import evaluate_policy, load_run
 from longstride.run.imitation import Cloning, Imitation
 from longstride.run.loop import train
 from longstride.run.recipe import Companion, ObjectivePhase, Recipe
-from longstride.run.stored_successes import StoredSuccesses
+from longstride.run.stored import StoredSuccesses
 
 KILLS = 8
 TOUCHES = {"open", "os.mkdir", "os.remove", "os.rename", "os.truncate", "shutil.rmtree"}

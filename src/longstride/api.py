@@ -258,6 +258,7 @@ def evaluate(
         ConfigError: a model without a recipe, or a recipe of another kind than for language agents.
         RunError, ModelError: nothing to be evaluated is there.
     """
+    from longstride.models.device import device_here
     from longstride.models.load import Policy, load_policy
     from longstride.run.evaluation import evaluate_policy
 
@@ -272,5 +273,5 @@ def evaluate(
         raise ConfigError(f"{found.name} is a {found.type_name()}; expected a recipe for language agents")
     policy = target.policy if isinstance(target, Run) else target
     if not isinstance(policy, Policy):
-        policy = load_policy(str(policy), found.chat)
+        policy = load_policy(str(policy), found.chat, device_here(found.device, str(policy)))
     return evaluate_policy(policy, found, held_out, strategy, progress)

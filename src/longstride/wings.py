@@ -36,7 +36,7 @@ LOCATIONS |= {
     },
     "anchor": {"latest": "longstride.methods.anchors", "moving_average": "longstride.methods.anchors"},
     "credit": {"gae": "longstride.methods.returns", "step_relative": "longstride.methods.returns"},
-    "demonstrations": {"stored_successes": "longstride.run.stored_successes"},
+    "demonstrations": {"stored_successes": "longstride.run.stored"},
     "loss": {
         "cispo": "longstride.methods.ratios",
         "dpo": "longstride.methods.preferences",

@@ -257,7 +257,7 @@ def _check_again(run: Path) -> dict[str, list[dict[str, float]]]:
         except (OSError, DamagedError) as e:
             raise RunError(f"{path} cannot be read: {e}; remove it, and it is made again") from e
     recipe, agent = load_run(run)
-    start = load_policy(str(open_checkpoint(run / "checkpoints" / FIRST).folder), recipe.chat)
+    start = load_policy(str(open_checkpoint(run / "checkpoints" / FIRST).folder), recipe.chat, agent.device)
     policies = {"warm_start": start, "agent": agent}
     result: dict[str, list[dict[str, float]]] = {}
     for name, policy in policies.items():

@@ -100,6 +100,7 @@ def diagnose() -> Iterator[Check]:
             f"extra {extra}", not missing, found, f"pip install 'longstride[{extra}]'" if missing else "", needed=False
         )
     yield _chromium()
+    yield _tried("self-test: device", _passes)
     yield _tried("self-test: web", _web_episode)
     yield _tried("self-test: base model", _generation)
 
@@ -107,8 +108,7 @@ def diagnose() -> Iterator[Check]:
 def _torch() -> Check:
     import torch
 
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
-    return Check("torch", True, f"{torch.__version__}, {device}")
+    return Check("torch", True, torch.__version__)
 
 
 def _chromium() -> Check:
@@ -154,6 +154,23 @@ def _web_episode() -> str:
             f"the solver did not solve {task.goal!r}: it stopped ({episode.stop}) after {episode.length} steps"
         )
     return f"{task.source} solved in {episode.length} steps"
+
+
+def _passes() -> str:
+    """A forward and a backward pass on the device that a run of a model that is not tiny would use."""
+    from longstride.core.errors import EngineFailure
+    from longstride.models.device import available, described, try_on
+    from longstride.models.load import load_policy
+
+    device = available()
+    try:
+        try_on(load_policy("base", device=device).model)
+    except RuntimeError as e:  # whatever torch has for a driver that does not fit, no memory or a broken card
+        raise EngineFailure(
+            f"runs use {described(device)}, and a pass on it fails ({str(e).splitlines()[0]}); mend it, or set "
+            "device=cpu"
+        ) from e
+    return f"runs use {described(device)}: forward and backward pass"
 
 
 def _generation() -> str:

@@ -153,12 +153,16 @@ def _rows(
     target: str, recipe: "Recipe", tasks: "Sequence[Task]", strategies: "Sequence[Strategy]", watch: Watch
 ) -> list[dict[str, Any]]:
     """Rows with the keys of an evaluation in `metrics.jsonl`."""
+    from longstride.models.device import device_here
     from longstride.models.load import load_policy
     from longstride.run.evaluation import evaluate_baselines, evaluate_policy, load_run
 
     path = Path(target)
-    agent = load_run(path)[1] if (path / RUN_FILE).is_file() else load_policy(target, recipe.chat)
-    start = load_policy(recipe.model, recipe.chat) if target != recipe.model else None
+    if (path / RUN_FILE).is_file():
+        agent = load_run(path)[1]
+    else:
+        agent = load_policy(target, recipe.chat, device_here(recipe.device, target))
+    start = load_policy(recipe.model, recipe.chat, agent.device) if target != recipe.model else None
     results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
     if start is not None:
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))

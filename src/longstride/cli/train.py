@@ -64,6 +64,11 @@ def run(args: argparse.Namespace) -> int:
 
     placement = _placement(args.cluster)
     print(f"run folder: {folder}", flush=True)
+    if isinstance(recipe, Recipe):
+        from longstride.models.device import described
+
+        recipe = recipe.settled(placement)
+        print(f"device: {described(recipe.device)}; weights in {recipe.weights}", flush=True)
     try:
         with Live(recipe.name, recipe.iterations) as live, Tracked(args.track, recipe, folder, live) as listener:
             recipe.train(folder, listener, resume=args.resume is not None, placement=placement)

@@ -40,8 +40,8 @@ class Cluster:
 
     Raises:
         MissingExtra: Ray is not installed.
-        ConfigError: the recipe's engine is a server, or other models speak in its episodes; the process is one of
-            several already; there is no cluster at the address.
+        ConfigError: the recipe's engine is a server, it names a GPU, or other models speak in its episodes; the process
+            is one of several already; there is no cluster at the address.
     """
 
     def __init__(self, config: ClusterConfig, recipe: Recipe) -> None:
@@ -53,6 +53,11 @@ class Cluster:
             raise ConfigError(
                 f"a cluster's replicas are local engines, and engine.type is {recipe.engine.type_name()!r}; set "
                 "engine.type=local, or train without --cluster"
+            )
+        if recipe.device not in ("auto", "cpu"):
+            raise ConfigError(
+                f"a cluster's GPUs are shared out by Ray among replicas and learner_ranks, and device is "
+                f"{recipe.device!r}: set device=cpu for this process"
             )
         if recipe.companions:
             raise ConfigError(f"a cluster's workers have one policy; {recipe.name} has companions: leave out --cluster")

@@ -122,7 +122,7 @@ class Ranks:
         import ray
 
         self._ranks, self._model = list(ranks), model
-        self.loss = loss
+        self.loss, self.device = loss, "cpu"
         place = ranks[0].address.remote()
         self._all("join", place, ray.put(model), config, loss, ray.put(reference))
 

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class EngineConfig(Component):
     """Family: where tokens come from."""
 
-    def settled(self) -> Self:
-        """A copy in which what depends on this machine is decided: what a run keeps and goes on with."""
+    def settled(self, device: str = "cpu") -> Self:
+        """A copy in which what depends on this machine, and on the device of the policy, is decided: what a run keeps
+        and goes on with."""
         return self
 
     @abstractmethod
@@ -47,8 +48,9 @@ class EngineConfig(Component):
 class Local(EngineConfig):
     """The model in this process."""
 
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    """Arithmetic and caches; in bfloat16 log-probabilities differ from the learner's by rounding."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Arithmetic and caches; in bfloat16 log-probabilities differ from the learner's by rounding. `auto` is bfloat16 on
+    CUDA and float32 elsewhere; `run.toml` says which."""
     cache_gigabytes: Annotated[float, Field(gt=0)] = 4.0
     """Memory for keys and values, in 2^30 bytes, at most."""
 
@@ -56,17 +58,20 @@ class Local(EngineConfig):
     """Processes of one thread each, for a small model on a CPU; any other stays in this process. Each has its share of
     `cache_gigabytes`. `auto`: one a core, 8 at most; `run.toml` has the number, which a run's last bits depend on."""
 
-    def settled(self) -> Self:
+    def settled(self, device: str = "cpu") -> Self:
         from longstride.engines.processes import cores
 
-        return self.replace(processes=min(cores(), 8)) if self.processes == "auto" else self
+        processes = min(cores(), 8) if self.processes == "auto" else self.processes
+        usual = "bfloat16" if device.startswith("cuda") else "float32"
+        return self.replace(processes=processes, dtype=usual if self.dtype == "auto" else self.dtype)
 
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         from longstride.engines.local import LocalEngine
 
         size = int(self.cache_gigabytes * (1 << 30))
-        chat, context, processes = policy.chat, policy.max_context, self.settled().processes
-        make = partial(LocalEngine, end_ids=chat.end_ids, max_context=context, version=version, dtype=self.dtype)
+        chat, context, now = policy.chat, policy.max_context, self.settled(policy.device)
+        processes, dtype = now.processes, cast(Literal["float32", "bfloat16"], now.dtype)
+        make = partial(LocalEngine, end_ids=chat.end_ids, max_context=context, version=version, dtype=dtype)
         if processes != 1:
             from longstride.engines.processes import ProcessEngine, worth_several
 

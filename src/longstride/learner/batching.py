@@ -176,13 +176,13 @@ def shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
     return rng.sample(items, len(items))
 
 
-def packs(rows: Sequence[Row], micro_tokens: int) -> list[list[Row]]:
+def packs(rows: Sequence[Row], micro_tokens: int, packed: bool = False) -> list[list[Row]]:
     """Sorts rows by length and cuts them into parts of at most `micro_tokens` padded tokens; a longer row stands alone.
-    Rows that branch are apart from those that do not; they need no padding."""
+    Rows that branch are apart from those that do not; they need no padding, and none does where all are `packed`."""
     out: list[list[Row]] = []
-    for branched in (False, True):
+    for branched in (True,) if packed else (False, True):
         part: list[Row] = []
-        for row in sorted((r for r in rows if bool(r.ends) == branched), key=lambda r: len(r.ids)):
+        for row in sorted((r for r in rows if packed or bool(r.ends) == branched), key=lambda r: len(r.ids)):
             padded = sum(len(r.ids) for r in part) if branched else len(part) * len(row.ids)
             if not part or padded + len(row.ids) > micro_tokens:
                 part = []
@@ -191,9 +191,12 @@ def packs(rows: Sequence[Row], micro_tokens: int) -> list[list[Row]]:
     return out
 
 
-def micro_batch(rows: Sequence[Row], table: StreamTable, device: torch.device | str = "cpu") -> MicroBatch:
-    """Rows as tensors, each with at least one trained token; either all of them branch or none."""
-    length, branched = max(len(r.ids) for r in rows), bool(rows[0].ends)
+def micro_batch(
+    rows: Sequence[Row], table: StreamTable, device: torch.device | str = "cpu", packed: bool = False
+) -> MicroBatch:
+    """Rows as tensors, each with at least one trained token; either all of them branch or none, unless all are
+    `packed`."""
+    length, branched = max(len(r.ids) for r in rows), packed or bool(rows[0].ends)
     starts: Iterable[int] = (
         accumulate((len(r.ids) for r in rows), initial=0) if branched else range(0, length * len(rows), length)
     )
@@ -203,8 +206,8 @@ def micro_batch(rows: Sequence[Row], table: StreamTable, device: torch.device | 
     index_P = np.array([t.index for row in rows for t in row.tokens])
     if branched:
         ids = [[i for row in rows for i in row.ids]]
-        ends = [start + end for row, start in zip(rows, starts, strict=False) for end in row.ends]
-        forest = Forest([depth for row in rows for depth in row.depths], ends, device)
+        ends = [start + e for r, start in zip(rows, starts, strict=False) for e in r.ends or [len(r.ids)] * len(r.ids)]
+        forest = Forest([depth for r in rows for depth in r.depths or range(len(r.ids))], ends, device)
     else:
         ids, forest = [r.ids + [0] * (length - len(r.ids)) for r in rows], None
     return MicroBatch(

@@ -36,6 +36,12 @@ class LearnerConfig(Component):
     checkpointing: bool = False
     """Gradient checkpointing: layers keep their inputs alone and are computed again in the backward pass. Less memory,
     a third more work, the same result."""
+    float32_head: bool = False
+    """The head computes in float32 whatever `dtype` is: log-probabilities nearer to the sampler's (MiniMax-M1, arXiv
+    2506.13585, section 3.2), for some of the speed."""
+    packed: bool | Literal["auto"] = "auto"
+    """Rows of a pass stand one behind the other, without padding, and each sees itself alone. `auto` is on a GPU: on a
+    CPU padding costs less than the masks. The same result."""
     lora: LoRA | None = None
     """Trains low-rank adapters in place of the weights."""
     sharded: bool = False

@@ -9,7 +9,7 @@ import random
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import model_validator
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 class HiddenStates(Protocol):
     """Whose hidden states are read: a `learner.Learner`, or the ranks of a cluster."""
+
+    device: Any
+    """Where they are computed, as torch names it."""
 
     def features(self, samples: Sequence[Sample]) -> "Tensor":
         """See `Learner.features`."""

@@ -34,7 +34,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.likelihood import Likelihood
 from longstride.learner.moments import MOMENTS, checked_moments
 from longstride.learner.packing import Row, TrainedToken
-from longstride.methods.base import PROXIMAL, REFERENCE, Sample
+from longstride.methods.base import BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
 
 PATIENCE = 10
@@ -94,7 +94,7 @@ class Learner:
         self.skipped = 0
         """Steps that were skipped because their loss or gradient was not finite."""
         self._skipped_in_a_row = 0
-        self._reference_moved = False
+        self._reference_moved = self._unmoved = False
 
     def _frozen(self, reference: nn.Module) -> Likelihood:
         reference.requires_grad_(False).to(next(self.model.parameters()).device)
@@ -139,6 +139,9 @@ class Learner:
                 (0 * logp_P.sum()).backward()
                 continue
             terms = self.loss(logp_P, batch)
+            if self._unmoved and BEHAVIOUR in batch.streams:
+                gap_P = logp_P.detach() - batch.streams[BEHAVIOUR]
+                terms.metrics["sampling_gap"] = gap_P.abs().nan_to_num()
             part = terms.loss_P.sum() / denominator
             part.backward()
             done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
@@ -153,14 +156,15 @@ class Learner:
     def _passes(self, rows: Sequence[Row], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
         """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
         shares = parallel.balance([len(row.ids) for row in rows], parallel.world())
-        packed = [packs([rows[k] for k in share], self.config.micro_tokens) for share in shares]
+        one = self._likelihood.packed
+        packed = [packs([rows[k] for k in share], self.config.micro_tokens, one) for share in shares]
         mine = packed[parallel.rank()]
         try:
             for part in mine:
-                yield micro_batch(part, table, self.device), False
+                yield micro_batch(part, table, self.device, one), False
             if self._skeleton is not None:
                 for _ in range(max(map(len, packed)) - len(mine)):
-                    yield micro_batch([Row([0, 0], [TrainedToken(0, 0, 0)])], table, self.device), True
+                    yield micro_batch([Row([0, 0], [TrainedToken(0, 0, 0)])], table, self.device, one), True
         finally:
             self._likelihood.rest()
 
@@ -278,7 +282,8 @@ class Learner:
         Returns:
             means over the finite steps of `loss` and `grad_norm` (0 without any), the last `lr`, and counts:
             `trained_turns`, `trained_tokens` (both of one epoch times the epochs), `steps`, `skipped`. Also the metrics
-            of the loss: means over the finite steps, of `ratio_max` the largest.
+            of the loss: means over the finite steps, of `ratio_max` the largest; and `sampling_gap`, the mean absolute
+            difference between the log-probabilities of the first step's tokens now and when they were sampled.
 
         Raises:
             ConfigError: the loss needs a stream that cannot be made (see `with_streams`).
@@ -290,6 +295,7 @@ class Learner:
         batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(together, rng), c.batch_samples)]
         done: list[dict[str, float]] = []
         for n, batch in enumerate(batches, 1):
+            self._unmoved = n == 1
             done.append(self.step(batch))
             if progress is not None:
                 progress(n, len(batches))
@@ -371,7 +377,7 @@ class Learner:
                 p.detach().copy_(parallel.like(value, p))
             found = {key: tensors[f"{key}/{name}"] for key in MOMENTS if f"{key}/{name}" in tensors}
             for key, value in checked_moments(found, p, name).items():
-                self.optimiser.state[p][key] = value.clone() if key == "step" else parallel.like(value, p)
+                self.optimiser.state[p][key] = parallel.like(value, p, whole=key == "step")
         try:
             self.steps, self.skipped = int(numbers["steps"]), int(numbers["skipped"])
             self._skipped_in_a_row = int(numbers["skipped_in_a_row"])

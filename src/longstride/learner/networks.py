@@ -2,7 +2,7 @@
 checkpoint keeps.
 
 What always holds: networks that were given a state go on as those would have whose state it is, the ones that take no
-gradient (targets) included. They compute on the CPU.
+gradient (targets) included. What they return is on the CPU, wherever they compute.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,19 +28,21 @@ class ActionValues(nn.Module):
     Args:
         encoder: a language model, as `Recipe.model`; its tokenizer must be the policy's.
         seed: of the two hidden layers behind it, as wide as its hidden states; values are all but 0 at first.
+        device: where they compute.
 
     Raises:
         ModelError: the encoder cannot be loaded, or its hidden states cannot be read.
     """
 
-    def __init__(self, encoder: str, seed: int) -> None:
+    def __init__(self, encoder: str, seed: int, device: str = "cpu") -> None:
         super().__init__()
         self._config = LearnerConfig(dtype="float32")
-        self._read = Likelihood(load_policy(encoder).model, self._config)
+        self._read = Likelihood(load_policy(encoder, device=device).model, self._config)
         size = self._read.model.get_input_embeddings().weight.shape[1]
         trunk, generator = Trunk(width=size, depth=2), torch.Generator().manual_seed(seed)
-        self.q = trunk.make(2 * size, 1, generator, members=2, last=1e-2)
-        self.v = trunk.make(size, 1, generator, members=2, last=1e-2)
+        self.q = trunk.make(2 * size, 1, generator, members=2, last=1e-2).to(device)
+        self.v = trunk.make(size, 1, generator, members=2, last=1e-2).to(device)
+        self._device = device
 
     def forward(self, turns: Sequence[Turn]) -> tuple[Tensor, Tensor]:
         """[2, N] values Q and V of N turns, at least one. A turn without tokens counts as one of the token 0."""
@@ -49,7 +51,7 @@ class ActionValues(nn.Module):
         ends = [{ADVANTAGES: [1.0, *[0.0] * (len(ids) - 1), 1.0]} for ids in taken]
         samples = [Sample(t.prompt_ids, [*ids, 0], e) for t, ids, e in zip(turns, taken, ends, strict=True)]
         ends_N_2_D = self._features(samples).unflatten(0, (-1, 2))
-        return self.q(ends_N_2_D.flatten(1))[..., 0], self.v(ends_N_2_D[:, 0])[..., 0]
+        return self.q(ends_N_2_D.flatten(1))[..., 0].cpu(), self.v(ends_N_2_D[:, 0])[..., 0].cpu()
 
     @torch.no_grad()
     def estimate(self, turns: Sequence[Turn]) -> None:
@@ -65,7 +67,7 @@ class ActionValues(nn.Module):
         table, most = StreamTable(samples), self._config.micro_tokens
         found: list[tuple[Tensor, Tensor]] = []
         for rows in packs(rows_of(samples, table, most * self._read.trees), most):
-            batch = micro_batch(rows, table)
+            batch = micro_batch(rows, table, self._device)
             found.append((batch.index_P, self._read(batch, hidden=True)))
         index_P, hidden_P_D = (torch.cat(parts) for parts in zip(*found, strict=True))
         return hidden_P_D[index_P.argsort()]
@@ -116,5 +118,6 @@ class TrainedNetworks:
                 found = "nothing" if weight is None else tuple(weight.shape)
                 raise RunError(f"the checkpoint is of another critic: {name} is {tuple(p.shape)} here, {found} there")
             p.copy_(weight)
-            found = {key: tensors[f"{key}/{name}"].clone() for key in MOMENTS if f"{key}/{name}" in tensors}
-            self._optimiser.state[p].update(checked_moments(found, p, f"critic {name}"))
+            found = {key: tensors[f"{key}/{name}"] for key in MOMENTS if f"{key}/{name}" in tensors}
+            for key, value in checked_moments(found, p, f"critic {name}").items():
+                self._optimiser.state[p][key] = value.to(p.device, copy=True)

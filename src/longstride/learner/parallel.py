@@ -27,10 +27,11 @@ def joined() -> Iterator[None]:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield
         return
-    cuda = torch.cuda.is_available()
-    if cuda:
+    if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl" if cuda else "gloo")
+        dist.init_process_group("cpu:gloo,cuda:nccl")  # the models may be on the CPU all the same
+    else:
+        dist.init_process_group("gloo")
     try:
         yield
     finally:
@@ -115,7 +116,7 @@ def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:
 def shard(model: nn.Module, layers: Sequence[nn.Module]) -> None:
     """Cuts parameters among the ranks, in place (FSDP2): those of each layer are collected when it runs, the rest while
     `model` runs. Gradients are sums."""
-    mesh = init_device_mesh("cuda" if torch.cuda.is_available() else "cpu", (world(),))
+    mesh = init_device_mesh(next(model.parameters()).device.type, (world(),))
     for module in (*layers, model):
         sharded = fully_shard(module, mesh=mesh)
         sharded.set_gradient_divide_factor(1.0)
@@ -141,9 +142,9 @@ def full(tensor: Tensor) -> Tensor:
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def like(value: Tensor, parameter: Tensor) -> Tensor:
-    """A copy of a complete tensor, cut like a parameter, on its device."""
+def like(value: Tensor, parameter: Tensor, whole: bool = False) -> Tensor:
+    """A copy of a complete tensor, cut like a parameter (unless it is to be whole), on its device."""
     value = value.to(parameter.device, copy=True)
-    if not isinstance(parameter, DTensor):
+    if whole or not isinstance(parameter, DTensor):
         return value
     return distribute_tensor(value, parameter.device_mesh, parameter.placements)

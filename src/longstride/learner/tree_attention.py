@@ -20,6 +20,8 @@ NAME = "longstride-trees"
 """Name under which the attention is registered."""
 BLOCK = 64
 """Queries of a block."""
+FLEX = ["cuda"]
+"""Devices on which FlexAttention has a backward pass: there it takes the place of gathers."""
 
 
 class Forest:
@@ -34,9 +36,14 @@ class Forest:
     def __init__(self, depths: Sequence[int], ends: Sequence[int], device: torch.device | str) -> None:
         depth_N, end_N, n = np.asarray(depths), np.asarray(ends), len(depths)
         self.position_N = torch.from_numpy(depth_N).to(device)
+        self.known_masks: dict[Any, Any] = {}
+        self.flex = self.position_N.device.type in FLEX
+        """Whether FlexAttention computes it."""
+        if self.flex:
+            self.shape = depth_N, end_N
+            return
         self._near: list[Tensor] = []
         """Of each block, (queries, keys): how many tokens before the query its ancestor stands; -1 for others."""
-        self._masks: dict[Any, list[Tensor]] = {}
         keys = []
         for start in range(0, n, BLOCK):
             query_Q_1 = np.arange(start, min(start + BLOCK, n))[:, None]
@@ -51,12 +58,12 @@ class Forest:
     def masks(self, window: int | None, like: Tensor) -> list[Tensor]:
         """What is added to the scores of each block: minus infinity where a token must not look."""
         key = (window, like.dtype)
-        if key not in self._masks:
+        if key not in self.known_masks:
             far = window or len(self.position_N)
-            self._masks[key] = [
+            self.known_masks[key] = [
                 like.new_zeros(near.shape).masked_fill_((near < 0) | (near >= far), -torch.inf) for near in self._near
             ]
-        return self._masks[key]
+        return self.known_masks[key]
 
 
 def attend(
@@ -81,6 +88,10 @@ def attend(
     strange = [name for name in ("softcap", "s_aux", "position_bias", "head_mask") if more.get(name) is not None]
     if forest is None or attention_mask is not None or strange:
         raise ModelError(f"{type(module).__name__} asks for {', '.join(strange) or 'its own mask'} over trees")
+    if forest.flex:
+        from longstride.learner.flex import attend_flex
+
+        return attend_flex(query, key, value, forest, sliding_window, scaling).transpose(1, 2), None
     # one gather for all blocks, as an embedding: of all ways to gather its backward pass is by far the fastest on a CPU
     keys, values = (
         nn.functional.embedding(forest.key, x[0].transpose(0, 1).flatten(1)).unflatten(1, (x.shape[1], -1))

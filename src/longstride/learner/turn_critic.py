@@ -1,7 +1,7 @@
 """The critic of turns at work: it estimates what is still to be earned before each turn, and learns from what was.
 
 What always holds: values are those of the policy's weights as they are when it is asked; every process of several that
-makes the same calls has the same critic. It computes on the CPU: it is small beside a policy.
+makes the same calls has the same critic. It computes on the CPU: two layers behind hidden states that the policy made.
 """
 
 import random

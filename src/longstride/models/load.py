@@ -4,6 +4,7 @@ What always holds: weights come from safetensors only and no code of a checkpoin
 weight is refused, never completed with random numbers; a folder is saved whole or not at all.
 """
 
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -43,25 +44,37 @@ class Policy:
     max_context: int
     """Tokens of prompt and answer together."""
 
+    @property
+    def device(self) -> str:
+        """Where the model is, as torch names it."""
+        return str(next(self.model.parameters()).device)
 
-def load_policy(name: str, chat: ChatConfig | None = None) -> Policy:
-    """Loads a policy in float32, in evaluation mode.
+
+def load_policy(name: str, chat: ChatConfig | None = None, device: str = "cpu", dtype: str = "float32") -> Policy:
+    """Loads a policy in evaluation mode, straight onto its device where accelerate is installed, which transformers
+    needs for that; by way of this machine's memory otherwise.
 
     Args:
         name: `base` or another of `SHIPPED`, a folder, or a name on the Hugging Face hub.
         chat: how it is talked to; the defaults if left out.
+        device: as torch names it.
+        dtype: of the weights, as torch names it.
 
     Raises:
         ModelError: what is missing or damaged and what to do about it.
     """
-    folder = _folder(name)
+    folder = folder_of(name)
     place = str(folder or name)
     if folder is not None:
         check_size(name, folder)
+    straight = device != "cpu" and importlib.util.find_spec("accelerate") is not None
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            place, dtype=torch.float32, use_safetensors=True, trust_remote_code=False, output_loading_info=True
-        )
+            place, dtype=getattr(torch, dtype), use_safetensors=True, trust_remote_code=False, output_loading_info=True,
+            device_map=torch.device(device) if straight else None,
+        )  # fmt: skip
+    except torch.OutOfMemoryError:
+        raise
     except Exception as e:  # whatever the library has for missing, damaged, foreign, absurd or unreachable files
         raise ModelError(
             f"{name!r} cannot be loaded as a causal language model ({_brief(e)}); expected are config.json of a known "
@@ -78,7 +91,7 @@ def load_policy(name: str, chat: ChatConfig | None = None) -> Policy:
             f"{name!r} has no tokenizer that can be loaded ({_brief(e)}); put tokenizer.json and tokenizer_config.json "
             "of the model into its folder"
         ) from e
-    return make_policy(name, model, tokenizer, chat)
+    return make_policy(name, model.to(device), tokenizer, chat)
 
 
 def make_policy(name: str, model: Any, tokenizer: Any, chat: ChatConfig | None = None) -> Policy:
@@ -141,7 +154,7 @@ def save_policy(policy: Policy, folder: Path, half: bool = False) -> None:
         )
 
 
-def _folder(name: str) -> Path | None:
+def folder_of(name: str) -> Path | None:
     """The folder that `name` means, or None for a name on the hub."""
     folder = SHIPPED.get(name) or Path(name).expanduser()
     if folder.is_dir():

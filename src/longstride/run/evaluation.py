@@ -199,7 +199,7 @@ def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
     players: dict[str, Player] = {}
     config = recipe.engine if isinstance(recipe.engine, Local) else Local()
     for name, companion in recipe.companions.items():
-        other = load_policy(companion.model, companion.chat)
+        other = load_policy(companion.model, companion.chat, policy.device)
         if other.tokenizer.get_vocab() != policy.tokenizer.get_vocab():
             raise ModelError(
                 f"companions.{name}: {companion.model!r} has another vocabulary than {recipe.model!r}, and each reads "
@@ -221,4 +221,7 @@ def load_run(path: Path) -> tuple[Recipe, Policy]:
         raise RunError(f"{path} is a run of a {recipe.type_name()}, which has no language model; expected a recipe")
     if checkpoint is None:
         raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
-    return recipe, load_policy(str(checkpoint.folder), recipe.chat)
+    from longstride.models.device import device_here
+
+    folder = str(checkpoint.folder)
+    return recipe, load_policy(folder, recipe.chat, device_here(recipe.device, folder))

@@ -39,6 +39,7 @@ def train(
     Raises:
         RunError: the folder holds a run already, or one of another recipe; a damaged checkpoint; a full disk.
     """
+    recipe = recipe.settled(placement)
     with parallel.joined(), (placement or ThisProcess()).place(recipe) as placed:
         run = RunFolder(recipe, folder, listener or Silent(), resume)
         with run.undone_before_the_start(), run.explains_trouble(), Session(recipe, run, placed) as session:

@@ -4,7 +4,7 @@ What always holds: two runs of one recipe give the same numbers. TOML and overri
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import model_validator
 
@@ -100,6 +100,12 @@ class Recipe(Experiment):
     """Episodes of one task and one start: what group-relative credit compares. It divides `episodes_per_iteration`."""
     model: str = "base"
     """Where the policy starts: `base` (the shipped one), a folder, or a Hugging Face name."""
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """Where policy, reference, companions, critics of their own encoder and the local engine compute. `auto`: a GPU
+    where there is one, unless the model is tiny and was timed to be faster on the CPU (`models.device`)."""
+    weights: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Type in which the policy's weights are kept and trained. `auto` is float32; on CUDA with `learner.lora` it is
+    bfloat16, for weights that are not trained."""
     cloning: Cloning | None = None
     """Demonstrations that the policy is trained on before the first iteration; none if left out."""
     tasks: TaskSource
@@ -220,9 +226,23 @@ class Recipe(Experiment):
         """See `run.loop.train`."""
         from longstride.run.loop import train
 
-        # `run.toml` keeps what depends on this machine, and resuming goes by it
-        train(self.replace(engine=self.engine.settled()), folder, listener, resume, placement)
+        train(self, folder, listener, resume, placement)
+
+    def settled(self, placement: Placement | None = None) -> Self:
+        """A copy in which what depends on this machine is decided (`device`, `weights`, the engine): `run.toml` keeps
+        it, and resuming goes by it. On a cluster the GPUs are the cluster's to share out.
+
+        Raises:
+            ConfigError: the device that is named is not here.
+        """
+        from longstride.models.device import settled_device, settled_weights
+
+        elsewhere = placement is not None and self.device == "auto"
+        device = "cpu" if elsewhere else settled_device(self.device, self.model)
+        weights = settled_weights(self.weights, device, trained=self.learner.lora is None)
+        engine = self.engine if elsewhere else self.engine.settled(device)
+        return self.replace(device=device, weights=weights, engine=engine)
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()
-        return {key: value for key, value in data.items() if key not in ("iterations", "patience")}
+        return {key: value for key, value in data.items() if key not in ("iterations", "patience", "device", "weights")}

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from longstride.core.budget import Budget
 from longstride.core.component import Component
-from longstride.core.errors import RunError
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
 from longstride.core.trajectory import LOGPROB_DIGITS, EpisodeRecord, Trajectory
@@ -31,11 +29,9 @@ from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.planning import Planner, Stages
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
-from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.rollout.summary import summarise
 from longstride.run.checkpoint import FIRST, check_finite, open_checkpoint
 from longstride.run.evaluation import companion_players, evaluate_baselines, evaluate_player, language_player
-from longstride.run.experiment import check_run_folder
 from longstride.run.folder import RunFolder
 from longstride.run.patience import warn_of_failures
 from longstride.run.placement import Placed
@@ -63,9 +59,8 @@ class Session:
         if checkpoint and recipe.cloning:
             start = str(open_checkpoint(run.folder / "checkpoints" / FIRST).folder)
         # adapters are kept apart from the weights that they adapt
-        self.policy = load_policy(
-            str(checkpoint.folder) if checkpoint and recipe.learner.lora is None else start, recipe.chat
-        )
+        now = str(checkpoint.folder) if checkpoint and recipe.learner.lora is None else start
+        self.policy = load_policy(now, recipe.chat, recipe.device, recipe.weights)
         preflight(recipe, self.policy)
         if checkpoint is None and recipe.cloning:
             self._clone()
@@ -153,6 +148,8 @@ class Session:
         """Plans and plays the iterations that are left; each is yielded when it is complete."""
         recipe, run = self.recipe, self.run
         if recipe.replay_run:
+            from longstride.run.stored import stored_iterations
+
             iterations = stored_iterations(recipe, run.iteration)
         else:
             self.pool.restore(run.pending())
@@ -264,7 +261,7 @@ class Session:
         """The policy's model as it was at the start, apart from the one that is trained."""
         if self.run.checkpoint is None and self.recipe.cloning:
             return copy.deepcopy(self.policy.model)
-        return load_policy(start, self.recipe.chat).model
+        return load_policy(start, self.recipe.chat, self.recipe.device, self.recipe.weights).model
 
     def _clone(self) -> None:
         """Trains the policy on demonstrations, before anything else."""
@@ -289,28 +286,6 @@ class Session:
         loss = self.learner.update(samples, stream(seed, "imitation-order", i))["loss"]
         self.learner.loss = now.loss
         return loss
-
-
-def stored_iterations(recipe: Recipe, done: int) -> Iterator[tuple[int, list[Trajectory]]]:
-    """The iterations after the first `done`, as the run in the folder `recipe.replay_run` collected them.
-
-    Raises:
-        RunError: it is no run folder, or one of another format; that run has not so many, or, where it is known how
-            many episodes they have, of another size.
-    """
-    folder = Path(recipe.replay_run)
-    check_run_folder(folder)
-    store = TrajectoryStore(folder / TRAJECTORIES)
-    places: dict[int, list[int]] = {}
-    for k, record in enumerate(store.records):
-        places.setdefault(record.iteration, []).append(k)
-    for i in range(done + 1, recipe.iterations + 1):
-        if i not in places or not recipe.adaptive and len(places[i]) != recipe.episodes_per_iteration:
-            raise RunError(
-                f"{store.path} holds no iteration {i} of {recipe.episodes_per_iteration} episodes; set iterations and "
-                "episodes_per_iteration to those of the run that stored it"
-            )
-        yield i, store.read(places[i])
 
 
 def staleness(trajectories: Sequence[Trajectory], version: int) -> dict[str, float]:

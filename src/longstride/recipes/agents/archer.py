@@ -86,8 +86,8 @@ class DoubleValue(CriticConfig):
     """Iterations at the start of a run in which the critic alone learns."""
 
     def make(self, policy: HiddenStates, seed: int) -> Critic:
-        """See `DoubleCritic`; it reads nothing of the policy."""
-        return DoubleCritic(self, seed)
+        """See `DoubleCritic`; it reads nothing of the policy, and computes where that does."""
+        return DoubleCritic(self, seed, str(policy.device))
 
 
 class DoubleCritic:
@@ -98,12 +98,12 @@ class DoubleCritic:
     An estimate is the smaller of the two. An episode that a budget truncated goes on from its last state (see `GAE`).
     """
 
-    def __init__(self, config: DoubleValue, seed: int) -> None:
+    def __init__(self, config: DoubleValue, seed: int, device: str = "cpu") -> None:
         from longstride.learner.networks import ActionValues, TrainedNetworks
 
         self.config = config
-        self.online = ActionValues(config.encoder, seed)
-        self.target = ActionValues(config.encoder, seed).requires_grad_(False)
+        self.online = ActionValues(config.encoder, seed, device)
+        self.target = ActionValues(config.encoder, seed, device).requires_grad_(False)
         self._trained = TrainedNetworks({"online": self.online, "target": self.target}, config.lr, clip=1.0)
         self.state, self.load_state = self._trained.state, self._trained.load_state
 

@@ -8,16 +8,8 @@ from pydantic import ValidationError
 from longstride.core.budget import Budget
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
-from longstride.curriculum import (
-    Additive,
-    BudgetSchedule,
-    Fixed,
-    Linear,
-    Multiplicative,
-    PerDifficulty,
-    Schedule,
-    StepList,
-)
+from longstride.curriculum import Additive, BudgetSchedule, Fixed, Multiplicative, Schedule
+from longstride.curriculum.stages import Linear, PerDifficulty, StepList
 from longstride.recipes.agents.scaling_inter import StepSchedule
 from longstride.recipes.reasoning.siri import Cosine, Stair, StairCosine
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from longstride.learner import parallel
+from longstride.learner import parallel, sharding
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import KL, PPO
@@ -135,9 +135,9 @@ def test_one_process_alone_needs_no_partner():
 
 def test_a_filled_skeleton_is_the_module_again():
     model = make()
-    bones: Any = parallel.skeleton(model)
+    bones: Any = sharding.skeleton(model)
     assert all(p.is_meta for p in bones.parameters())
-    again: Any = parallel.filled(bones, dict(model.named_parameters()))
+    again: Any = sharding.filled(bones, dict(model.named_parameters()))
     ids = torch.tensor([[1, 2, 3]])
     assert torch.equal(again(ids).logits, model(ids).logits)
     assert again.get_output_embeddings().weight is again.get_input_embeddings().weight

@@ -13,7 +13,8 @@ from longstride.core.errors import ConfigError
 from longstride.core.experience import Experience
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
-from longstride.curriculum import BudgetSchedule, Fixed, PerDifficulty, StepList, TaskCurriculum
+from longstride.curriculum import BudgetSchedule, Fixed, TaskCurriculum
+from longstride.curriculum.stages import PerDifficulty, StepList
 from longstride.envs.base import TaskSource
 from longstride.envs.puzzles import Mastermind, ModularChain
 from longstride.envs.puzzles.base import PuzzleSource

@@ -28,13 +28,13 @@ from longstride.core.trajectory import Turn as Turn
 from longstride.curriculum import Additive as Additive
 from longstride.curriculum import BudgetSchedule as BudgetSchedule
 from longstride.curriculum import Fixed as Fixed
-from longstride.curriculum import Linear as Linear
 from longstride.curriculum import Multiplicative as Multiplicative
-from longstride.curriculum import PerDifficulty as PerDifficulty
 from longstride.curriculum import Schedule as Schedule
-from longstride.curriculum import StepList as StepList
 from longstride.curriculum import TaskCurriculum as TaskCurriculum
 from longstride.curriculum import Uniform as Uniform
+from longstride.curriculum.stages import Linear as Linear
+from longstride.curriculum.stages import PerDifficulty as PerDifficulty
+from longstride.curriculum.stages import StepList as StepList
 from longstride.engines.base import Sampling as Sampling
 from longstride.engines.config import HTTP as HTTP
 from longstride.engines.config import Local as Local

@@ -28,6 +28,11 @@ LOCATIONS |= {
         "environment_reward": "longstride.adapters.seeded",
         "judged_reward": "longstride.web.judging.judged",
     },
+    "schedule": {
+        "linear": "longstride.curriculum.stages",
+        "per_difficulty": "longstride.curriculum.stages",
+        "step_list": "longstride.curriculum.stages",
+    },
     "strategy": {
         "anytime": "longstride.strategies.anytime",
         "best_of": "longstride.strategies.best_of",

@@ -81,8 +81,10 @@ class Learner:
         self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
         self._skeleton: nn.Module | None = None
         if config.sharded and parallel.world() > 1:
-            self._skeleton = parallel.skeleton(model)
-            parallel.shard(self._likelihood, self._likelihood.layers)
+            from longstride.learner.sharding import shard, skeleton
+
+            self._skeleton = skeleton(model)
+            shard(self._likelihood, self._likelihood.layers)
         self._reference = self._frozen(reference) if reference is not None else None
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.device = next(iter(self.parameters.values())).device
@@ -101,7 +103,9 @@ class Learner:
         parallel.broadcast_tensors(list(reference.parameters()))
         likelihood = Likelihood(reference, self.config)
         if self._skeleton is not None:
-            parallel.shard(likelihood, likelihood.layers)
+            from longstride.learner.sharding import shard
+
+            shard(likelihood, likelihood.layers)
         return likelihood
 
     def full_model(self) -> nn.Module:
@@ -109,7 +113,9 @@ class Learner:
         has adapters, a copy made now with complete, merged weights. All ranks must ask for it."""
         model = self.model
         if self._skeleton is not None:
-            model = parallel.filled(self._skeleton, dict(self.model.named_parameters()))
+            from longstride.learner.sharding import filled
+
+            model = filled(self._skeleton, dict(self.model.named_parameters()))
         if self.config.lora is None:
             return model
         from longstride.models.adapters import merged

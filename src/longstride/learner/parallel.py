@@ -5,7 +5,6 @@ a share of their rows; gradients are summed, never averaged, because the denomin
 step; so the numbers are those of one process up to the order of sums. Who rolls out what is the trainer's business.
 """
 
-import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,6 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 T = TypeVar("T")
@@ -111,30 +108,6 @@ def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:
         *sums, given = flat.split([*(p.numel() for p in mine), len(mine)])
         for p, total, some in zip(mine, sums, given.tolist(), strict=True):
             p.grad = total.view_as(p) if some else None
-
-
-def shard(model: nn.Module, layers: Sequence[nn.Module]) -> None:
-    """Cuts parameters among the ranks, in place (FSDP2): those of each layer are collected when it runs, the rest while
-    `model` runs. Gradients are sums."""
-    mesh = init_device_mesh(next(model.parameters()).device.type, (world(),))
-    for module in (*layers, model):
-        sharded = fully_shard(module, mesh=mesh)
-        sharded.set_gradient_divide_factor(1.0)
-        sharded.set_force_sum_reduction_for_comms(True)  # gloo knows no scaled sum
-
-
-def skeleton(module: nn.Module) -> nn.Module:
-    """A copy of a module without the memory of its parameters."""
-    empty = {id(p): nn.Parameter(torch.empty_like(p, device="meta"), p.requires_grad) for p in module.parameters()}
-    return copy.deepcopy(module, empty)
-
-
-def filled(skeleton: nn.Module, parameters: dict[str, nn.Parameter]) -> nn.Module:
-    """A copy of a skeleton with complete parameters, by name; all ranks must ask for it."""
-    given = {
-        id(p): nn.Parameter(full(parameters[name].detach()), p.requires_grad) for name, p in skeleton.named_parameters()
-    }
-    return copy.deepcopy(skeleton, given)
 
 
 def full(tensor: Tensor) -> Tensor:

@@ -20,7 +20,8 @@ are mixed, where the paper goes on until it has 16 of them.
 """
 
 from longstride.claims.claim import Claim
-from longstride.curriculum import Fixed, PerDifficulty
+from longstride.curriculum import Fixed
+from longstride.curriculum.stages import PerDifficulty
 from longstride.learner.config import LearnerConfig
 from longstride.methods import PPO, GroupRelative, ImportanceCorrection, Mean
 from longstride.recipes.setups import sites

@@ -31,7 +31,8 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
-from longstride.curriculum import Fixed, Schedule, StepList
+from longstride.curriculum import Fixed, Schedule
+from longstride.curriculum.stages import StepList
 from longstride.recipes.setups.sites import LONG, MEDIUM, SHORT
 from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.stats import Ordering

@@ -27,7 +27,8 @@ from longstride.claims.claim import Claim
 from longstride.core.numbers import CountOrZero
 from longstride.core.seeds import stream
 from longstride.core.trajectory import Trajectory
-from longstride.curriculum import Fixed, StepList
+from longstride.curriculum import Fixed
+from longstride.curriculum.stages import StepList
 from longstride.envs.base import TaskSource
 from longstride.envs.sites import application, make_world
 from longstride.envs.sites.browser import Application, Message

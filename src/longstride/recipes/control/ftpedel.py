@@ -64,7 +64,7 @@ class Regions(ExactProblem):
     """Regions with actions of unknown chances to earn 1, and offline walks that visit some regions on purpose.
 
     Measures: `episodes` online, in thousands; `regret` of the policy that looks best; `left`, share of the policies that
-    are not dropped.
+    are not dropped; `uncertainty`, the root of the largest one of these.
     """
 
     walks: CountOrZero = 20000
@@ -95,11 +95,13 @@ class Regions(ExactProblem):
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         true = visits(self.ways)[:, REGIONS:] @ solution["earns"].ravel()
-        chosen = np.where(solution["active"], estimates(solution), -np.inf).argmax()
+        active, features = solution["active"], features_of(solution)
+        chosen = np.where(active, estimates(solution), -np.inf).argmax()
         return {
             "episodes": float(solution["episodes"]) / 1000,
             "regret": float(true.max() - true[chosen]),
-            "left": float(solution["active"].mean()),
+            "left": float(active.mean()),
+            "uncertainty": float(np.sqrt(uncertainty(features[active], counts_of(solution)).max())),
         }
 
 

@@ -19,6 +19,9 @@ The gradient of a pair's loss in the logits is
 | update | loss | Pref-FT, best-of-N, RWR, DPO, IPO, PPO | likelihood of the preferred, DPO with beta 0.1 |
 | update | reuse of a batch | 1 to 200 epochs | 4 gradient steps |
 
+On this line pairs from the policy make most of the difference: with them the likelihood alone gets as far as DPO
+(`on_policy` and `both` in the claim), and a negative gradient alone gets half-way (`negative`).
+
 Deviations: four corners of the paper's comparison, no PPO and no RWR. The policy has features that neighbours share, so
 it generalises along the line; offline pairs are drawn anew in each iteration, which favours the offline arms.
 """

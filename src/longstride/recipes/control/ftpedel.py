@@ -23,7 +23,6 @@ norms are added); beta is the logarithm of a union bound over policies, without 
 """
 
 from collections.abc import Mapping
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -74,7 +73,7 @@ class Regions(ExactProblem):
     slip: Share = 0.1
     """Chance to get into a random region."""
 
-    @cached_property
+    @property
     def ways(self) -> np.ndarray:
         """[R, R] chance to get into each region by each choice."""
         return (1 - self.slip) * np.eye(REGIONS) + self.slip / REGIONS

@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
-from longstride.envs.exact.chains import greedy, lanes, occupancy, optimal_value, simulate, tunnels, value_of
-from longstride.envs.exact.tabular import random_mdp
+from longstride.envs.exact.chains import greedy, lanes, optimal_value, simulate, tunnels, value_of
+from longstride.envs.exact.tabular import EnumerableMDP, random_mdp
+
+
+def occupancy(problem: EnumerableMDP, policy: np.ndarray) -> np.ndarray:
+    """[S, A] expected number of times that an episode of a policy [S, A] takes each action in each state."""
+    here, total = problem.start, np.zeros_like(policy)
+    for _ in range(problem.horizon):
+        taken = np.where(problem.terminal, 0.0, here)[:, None] * policy
+        total += taken
+        here = np.einsum("sa,sak->k", taken, problem.transitions)
+    return total
 
 
 def test_episodes_visit_states_as_often_as_computed_and_stop_where_they_end() -> None:

@@ -72,7 +72,9 @@ def played(problem: Regions, seed: int, method: FTPedel | None = None, epochs: i
     state = method.start(problem, np.random.default_rng(seed))
     for i in range(epochs):
         state = method.step(problem, state, np.random.default_rng(100 * seed + i))
-    return problem.measures(state)
+    found = problem.measures(state)
+    assert found["uncertainty"] ** 2 <= method.target(epochs)  # of fewer policies than the condition was about
+    return found
 
 
 def test_full_data_need_no_episode_and_what_is_lacking_costs_more_the_more_it_is() -> None:

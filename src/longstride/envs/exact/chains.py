@@ -1,5 +1,5 @@
-"""Decision problems with a plan to them: chains, locks and lanes of `EnumerableMDP`, a random walk through one, exact
-occupancies and values, and a diffusion whose value is known.
+"""Decision problems with a plan to them: tunnels and lanes of `EnumerableMDP`, episodes sampled all at once, and a
+diffusion whose value is known.
 
 What always holds: a state that ends an episode has no reward and no way out; `simulate` draws from the problem, and all
 else is computed. NumPy only.
@@ -66,16 +66,6 @@ def optimal_value(problem: EnumerableMDP) -> float:
         q = problem.rewards + problem.discount * problem.transitions @ value
         value = np.where(problem.terminal, 0.0, q.max(1))
     return float(problem.start @ value)
-
-
-def occupancy(problem: EnumerableMDP, policy: np.ndarray) -> np.ndarray:
-    """[S, A] expected number of times that an episode of a policy [S, A] takes each action in each state."""
-    here, total = problem.start, np.zeros_like(policy)
-    for _ in range(problem.horizon):
-        taken = np.where(problem.terminal, 0.0, here)[:, None] * policy
-        total += taken
-        here = np.einsum("sa,sak->k", taken, problem.transitions)
-    return total
 
 
 @dataclass(frozen=True)

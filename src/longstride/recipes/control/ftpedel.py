@@ -23,7 +23,6 @@ norms are added); beta is the logarithm of a union bound over policies, without 
 """
 
 from collections.abc import Mapping
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -64,7 +63,7 @@ class Regions(ExactProblem):
     """Regions with actions of unknown chances to earn 1, and offline walks that visit some regions on purpose.
 
     Measures: `episodes` online, in thousands; `regret` of the policy that looks best; `left`, share of the policies that
-    are not dropped.
+    are not dropped; `uncertainty`, the root of the largest one of these.
     """
 
     walks: CountOrZero = 20000
@@ -74,7 +73,7 @@ class Regions(ExactProblem):
     slip: Share = 0.1
     """Chance to get into a random region."""
 
-    @cached_property
+    @property
     def ways(self) -> np.ndarray:
         """[R, R] chance to get into each region by each choice."""
         return (1 - self.slip) * np.eye(REGIONS) + self.slip / REGIONS
@@ -95,11 +94,13 @@ class Regions(ExactProblem):
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         true = visits(self.ways)[:, REGIONS:] @ solution["earns"].ravel()
-        chosen = np.where(solution["active"], estimates(solution), -np.inf).argmax()
+        active, features = solution["active"], features_of(solution)
+        chosen = np.where(active, estimates(solution), -np.inf).argmax()
         return {
             "episodes": float(solution["episodes"]) / 1000,
             "regret": float(true.max() - true[chosen]),
-            "left": float(solution["active"].mean()),
+            "left": float(active.mean()),
+            "uncertainty": float(np.sqrt(uncertainty(features[active], counts_of(solution)).max())),
         }
 
 

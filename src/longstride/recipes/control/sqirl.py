@@ -18,6 +18,9 @@ greedy policy of step i. `qvi_horizon` computes k exactly.
 | update | backups | k - 1 of fitted Q-iteration | means of r + max Q |
 | plan | k | 1 to 5, the best of a run each | 3 |
 
+What one run cannot show: a lock (`lock_k_3`) has k = 1, and is not solved, for the random policy never opens it. The
+paper's effective horizon has a second term for this, the logarithm of the episodes that estimates take.
+
 Deviations: tables for networks, so regression does not generalise, and untried actions have value 0. Each state of the
 problem belongs to one step, as in the paper's analysis.
 """
@@ -110,8 +113,8 @@ class SQIRL(ExactMethod):
             q, tried = _means(walks.states[:, t], walks.actions[:, t], target, state["policy"].shape)
             if t > i:
                 target = walks.rewards[:, t - 1] + q[walks.states[:, t]].max(1)
-        here = tried.any(1)
-        return state | {"policy": np.where(here[:, None], greedy(q), state["policy"]), "planned": state["planned"] + 1}
+        here = np.any(tried, axis=1, keepdims=True)
+        return state | {"policy": np.where(here, greedy(q), state["policy"]), "planned": state["planned"] + 1}
 
 
 def _means(

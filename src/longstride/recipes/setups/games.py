@@ -1,5 +1,6 @@
-"""The setup of recipes that look for the equilibrium of preferences: a game drawn by the seed, and how far a policy is
-from its solution. What always holds: arms of a seed play the same game from the same policy, the reference.
+"""The setup of recipes that learn from preferences between enumerable answers: a game drawn by the seed, how far a policy
+is from its equilibrium, and the gradient of a loss of pairs. What always holds: arms of a seed play the same game from
+the same policy, the reference.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from pydantic import Field
 
 from longstride.core.numbers import Positive
 from longstride.envs.exact.games import PreferenceGame, cyclic, divergence, log_softmax, transitive
+from longstride.methods.preferences import PairLoss
 from longstride.run.exact import ExactProblem, State
 
 DIGITS = 14.0
@@ -55,3 +57,16 @@ class Duel(ExactProblem):
             "digits": min(DIGITS, -np.log10(max(distance, 10**-DIGITS))),
             "queries": float(solution["queries"]),
         }
+
+
+def pair_gradient(loss: PairLoss, ratio: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """[V] gradient in the policy's logits of a loss of pairs.
+
+    Args:
+        loss: of a pair's margin h, the difference of two entries of `ratio`.
+        ratio: [V] log-probability of each answer over that of the anchor; a constant added to it changes nothing.
+        shares: [V, V] weight of the pairs in which the row's answer is preferred to the column's.
+    """
+    winners, losers = np.nonzero(shares)
+    slopes = np.array([loss.slope(h) for h in ratio[winners] - ratio[losers]]) * shares[winners, losers]
+    return np.bincount(winners, slopes, len(ratio)) - np.bincount(losers, slopes, len(ratio))

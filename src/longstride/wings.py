@@ -32,6 +32,7 @@ LOCATIONS |= {
         "anytime": "longstride.strategies.anytime",
         "check_again": "longstride.strategies.check_again",
     },
+    "credit": {"filtered_bc": "longstride.methods.cloning"},
     "loss": {"dpo": "longstride.methods.preferences", "ipo": "longstride.methods.preferences"},
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {

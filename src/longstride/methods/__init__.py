@@ -1,7 +1,7 @@
 """Methods: which tokens are trained with which weight, and what the loss makes of it. No torch.
 
 A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe. Losses of pairs
-are in `preferences`.
+are in `preferences`, the credit of imitation in `cloning`.
 """
 
 from longstride.methods.advantages import GAE, GroupCredit, GroupRelative, StepRelative, group_advantages

@@ -17,7 +17,7 @@ which two random ones make a target.
 
 Deviations: a point in a maze from numbers stands for an arm with cameras, so there is no image encoder, no impedance
 controller and no reset policy; HIL-SERL's interventions are left out. The claim has not been run at this size. One run
-(seed 0) is told in `tests/test_recipe_serl.py`.
+(seed 0) solves none of the test episodes at its start, 0.48 after two iterations, 0.96 after six and 0.82 after eight.
 """
 
 from longstride.claims.claim import Claim

@@ -18,8 +18,8 @@ so any policy that can be sampled from is made better, without its weights.
 `Proposals` is the model of the claim: a table of values, where the policy that re-ranks K proposals is known. If a share
 F(a) of the proposals in a state is valued no more than a, then a is taken with probability F(a)^K - F(a-)^K.
 
-Deviations: the critic's targets take the cloned policy's actions, since a level has one policy; on mazes, K and critics
-were not compared.
+Deviations: the critic's targets take the cloned policy's actions, since a level has one policy. On the maze one run
+(seed 0) goes from 0.08 to 0.60 of the test episodes; K and critics were not compared there.
 """
 
 from collections.abc import Mapping

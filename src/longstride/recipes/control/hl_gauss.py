@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.envs.exact.worlds import World, random_world
+from longstride.models import flat
 from longstride.models.heads import Head, HLGauss, Scalar
 from longstride.models.mlp import MLP, Trunk
 from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
@@ -93,17 +93,12 @@ class FittedQ(ExactMethod):
     def start(self, problem: Any, rng: np.random.Generator) -> State:
         if not isinstance(problem, NoisyRewards):
             raise ConfigError(f"fitted_q solves noisy_rewards, not {problem.type_name()}")
-        weights = parameters_to_vector(self._net(problem, int(rng.integers(2**31))).parameters()).detach().numpy()
-        moments = {name: np.zeros_like(weights) for name in ("mean", "square")}
-        return problem.draw(rng) | {"weights": weights, "iteration": np.zeros((), int)} | moments
+        net = self._net(problem, int(rng.integers(2**31)))
+        return problem.draw(rng) | flat.arrays(net)
 
     def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
-        net, target = self._loaded(problem, state), self._loaded(problem, state)
-        adam = torch.optim.Adam(net.parameters(), lr=self.lr)
-        mean, square = (_split(net, state[name]) for name in ("mean", "square"))
-        done = torch.tensor(float(state["iteration"]) * self.updates)
-        for p, m, v in zip(net.parameters(), mean, square, strict=True):
-            adam.state[p] = {"step": done.clone(), "exp_avg": m, "exp_avg_sq": v}
+        net, target = (flat.loaded(self._net(problem, 0), state) for _ in range(2))
+        adam = flat.adam(net, state, self.lr)
         x, reward = torch.from_numpy(state["features"]), torch.from_numpy(state["reward"]).float()
         for _ in range(self.updates):
             rows = rng.integers(problem.samples, size=self.batch)
@@ -113,12 +108,7 @@ class FittedQ(ExactMethod):
             adam.zero_grad()
             self.loss(self.raw(problem, net, x[state["state"][rows]]), state["action"][rows], goal, problem).backward()
             adam.step()
-        moments = {
-            name: parameters_to_vector([adam.state[p][key] for p in net.parameters()]).numpy()
-            for name, key in (("mean", "exp_avg"), ("square", "exp_avg_sq"))
-        }
-        weights = parameters_to_vector(net.parameters()).detach().numpy()
-        return state | {"weights": weights, "iteration": state["iteration"] + 1} | moments
+        return state | flat.arrays(net, adam)
 
     def raw(self, problem: NoisyRewards, net: MLP, x: Tensor) -> Tensor:
         """[B, A, outputs] of [B, F] features."""
@@ -131,24 +121,13 @@ class FittedQ(ExactMethod):
 
     def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
         with torch.no_grad():
-            q = self.head.value(self.raw(problem, self._loaded(problem, state), torch.from_numpy(state["features"])))
+            net = flat.loaded(self._net(problem, 0), state)
+            q = self.head.value(self.raw(problem, net, torch.from_numpy(state["features"])))
         return state | {"q": q.double().numpy()}
 
     def _net(self, problem: NoisyRewards, seed: int) -> MLP:
         outputs = problem.actions * self.head.outputs
         return self.trunk.make(problem.features, outputs, torch.Generator().manual_seed(seed))
-
-    def _loaded(self, problem: NoisyRewards, state: State) -> MLP:
-        net = self._net(problem, 0)
-        vector_to_parameters(torch.from_numpy(state["weights"].copy()), net.parameters())
-        return net
-
-
-def _split(net: MLP, flat: np.ndarray) -> list[Tensor]:
-    """The parts of a flat array that belong to each parameter."""
-    sizes = [p.numel() for p in net.parameters()]
-    parts = torch.from_numpy(flat.copy()).split(sizes)
-    return [part.view_as(p).clone() for part, p in zip(parts, net.parameters(), strict=True)]
 
 
 RECIPE = ExactRecipe(

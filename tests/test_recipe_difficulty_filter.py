@@ -54,7 +54,7 @@ def test_groups_are_played_until_enough_are_in_the_band_or_the_rounds_are_over()
 def test_the_update_of_a_group_is_the_gradient_that_its_advantages_weigh(right: int) -> None:
     """p cancels: the sum over answers of advantage times (answer - p) x, for any p."""
     reward = np.array([1.0] * right + [0.0] * (8 - right))
-    advantage = group_advantages(reward, np.zeros(8, int), baseline="group", normalize="std")
+    advantage = group_advantages(reward.tolist(), [0] * 8)
     x = np.array([[0.5, -2.0]])
     for p in (0.1, 0.8):
         by_hand = (advantage[:, None] * (reward - p)[:, None] * x).mean(0)

@@ -10,7 +10,8 @@ from longstride.core.task import Task
 from longstride.curriculum import BudgetSchedule, Multiplicative
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.learner.config import LearnerConfig
-from longstride.recipes.agents.tti import FilteredBC, TTIReplay
+from longstride.methods.cloning import FilteredBC
+from longstride.recipes.agents.tti import TTIReplay
 from longstride.rewards import TaskReward
 from longstride.rollout import RecentObservations
 from longstride.run.recipe import Evaluation, Recipe

@@ -13,7 +13,8 @@ from longstride.core.component import build
 from longstride.core.trajectory import EpisodeRecord, Turn
 from longstride.methods import Constant, Reinforce, Replay, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
-from longstride.recipes.agents.tti import FilteredBC, TTIReplay
+from longstride.methods.cloning import FilteredBC
+from longstride.recipes.agents.tti import TTIReplay
 
 
 def acted(ids: list[int], action: str | None = "click [1]", changed: bool = True) -> Turn:

@@ -40,7 +40,11 @@ LOCATIONS |= {
         "think_on": "longstride.strategies.think_on",
     },
     "anchor": {"latest": "longstride.methods.anchors", "moving_average": "longstride.methods.anchors"},
-    "credit": {"gae": "longstride.methods.returns", "step_relative": "longstride.methods.returns"},
+    "credit": {
+        "filtered_bc": "longstride.methods.cloning",
+        "gae": "longstride.methods.returns",
+        "step_relative": "longstride.methods.returns",
+    },
     "demonstrations": {"stored_successes": "longstride.run.stored"},
     "loss": {
         "cispo": "longstride.methods.ratios",

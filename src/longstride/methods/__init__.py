@@ -1,8 +1,8 @@
 """Methods: which tokens are trained with which weight, and what the loss makes of it. No torch.
 
 A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe. Losses of pairs
-are in `preferences`, further losses of a ratio in `ratios`, credit by rewards to come in `returns`, references that
-move in `anchors`.
+are in `preferences`, further losses of a ratio in `ratios`, credit by rewards to come in `returns`, that of imitation
+in `cloning`, references that move in `anchors`.
 """
 
 from longstride.methods.advantages import GroupCredit, GroupRelative, group_advantages

@@ -32,6 +32,7 @@ from pydantic import Field
 from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
+from longstride.envs.exact.worlds import World
 from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.stats import Ordering
 
@@ -62,7 +63,7 @@ class LoggedWorlds(ExactProblem):
         for w, i, j in np.ndindex(2, s, a):
             p[w, i, j, rng.choice(s, 3, replace=False)] = rng.dirichlet(np.ones(3))
         r = rng.random((2, s, a))
-        expert = self.expert * np.eye(a)[self.optimal(p, r)[0].argmax(-1)] + (1 - self.expert) / a
+        expert = self.expert * np.eye(a)[World(p[0], r[0], self.discount).optimal.argmax(-1)] + (1 - self.expert) / a
         behaviour = np.stack([expert, 0.95 * rng.dirichlet(np.full(a, 0.3), size=s) + 0.05 / a])
         n = np.stack([rng.multinomial(self.samples, b.ravel() / s).reshape(s, a) for b in behaviour])
         noise = np.array(self.noise)[:, None, None] / np.sqrt(np.maximum(n, 1))
@@ -72,27 +73,17 @@ class LoggedWorlds(ExactProblem):
             "transitions": p, "rewards": r, "n": n, "mean": mean, "next": np.where(n[..., None] > 0, seen, 1 / s),
         }  # fmt: skip
 
-    def optimal(self, p: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """[W, S, A] values of the best policy."""
-        q = np.zeros_like(r)
-        for _ in range(400):
-            q = r + self.discount * np.einsum("wsak,wk->wsa", p, q.max(-1))
-        return q
-
-    def value(self, p: np.ndarray, r: np.ndarray, policy: np.ndarray) -> float:
-        """Value of a policy [S, A] in one world, where every state is as likely to be the first."""
-        moves = np.einsum("sa,sak->sk", policy, p)
-        return float(np.linalg.solve(np.eye(len(p)) - self.discount * moves, (policy * r).sum(1)).mean())
-
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """The value of what is played, under the belief, in both worlds and on average: 0 is the uniform policy's, 1 the
         best one's."""
         found = []
-        best = self.optimal(solution["transitions"], solution["rewards"]).max(-1).mean(-1)
         for w, (p, r) in enumerate(zip(solution["transitions"], solution["rewards"], strict=True)):
-            each = [self.value(p, r, np.eye(self.actions)[a]) for a in solution["actions"][w]]
-            uniform = self.value(p, r, np.full(r.shape, 1 / self.actions))
-            found.append((float(solution["belief"][w] @ each) - uniform) / float(best[w] - uniform))
+            world = World(p, r, self.discount)
+            found.append(
+                float(
+                    solution["belief"][w] @ [world.normalised(np.eye(self.actions)[a]) for a in solution["actions"][w]]
+                )
+            )
         return {"value": float(np.mean(found)), "noisy": found[0], "calm": found[1]}
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.envs.exact.designs import FunctionName, Landscape
+from longstride.models import flat
 from longstride.models.mlp import Trunk
 from longstride.run.exact import ExactMethod, ExactProblem, State
 
@@ -110,11 +110,10 @@ class Ascent(ExactMethod):
             raise ConfigError(f"{self.type_name()} finds designs; problem must be designs, not {problem.type_name()}")
         data = problem.landscape.draw(problem.pool, problem.kept, problem.noise, rng)
         nets = self.nets(problem, torch.Generator().manual_seed(int(rng.integers(2**31))))
-        weights = parameters_to_vector(nets.parameters()).detach().numpy()
         best = data.x[np.argsort(-data.y)[: self.designs]]
         return {
             "x": data.x, "y": data.y, "span": data.span, "iteration": np.zeros((), int), "designs": best,
-            "weights": weights, "mean": np.zeros_like(weights), "square": np.zeros_like(weights),
+            **flat.arrays(nets),
         }  # fmt: skip
 
     def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
@@ -138,25 +137,17 @@ class Ascent(ExactMethod):
         return {"designs": designs, "predicted": predicted, "span": state["span"]}
 
     def _nets(self, problem: Designs, state: State) -> nn.ModuleDict:
-        nets = self.nets(problem, torch.Generator().manual_seed(0))
-        vector_to_parameters(torch.from_numpy(state["weights"].copy()), nets.parameters())
-        return nets
+        return flat.loaded(self.nets(problem, torch.Generator().manual_seed(0)), state)
 
     def _train(self, nets: nn.ModuleDict, state: State, rng: np.random.Generator) -> None:
-        """Steps of Adam (arXiv 1412.6980, beta 0.9 and 0.999)."""
         x, y = _tensor(state["x"]), _tensor((state["y"] - state["y"].mean()) / state["y"].std())
-        parameters = list(nets.parameters())
-        weights, mean, square = (torch.from_numpy(state[name].copy()) for name in ("weights", "mean", "square"))
-        for k in range(self.updates):
+        adam = flat.adam(nets, state, self.lr)
+        for _ in range(self.updates):
             rows = torch.from_numpy(rng.integers(len(x), size=self.batch))
-            loss = self.loss(nets, x[rows], y[rows], state, rng)
-            gradient = parameters_to_vector(torch.autograd.grad(loss, parameters)).detach()
-            t = int(state["iteration"]) * self.updates + k + 1
-            mean.lerp_(gradient, 0.1)
-            square.lerp_(gradient.square(), 0.001)
-            weights -= self.lr * (mean / (1 - 0.9**t)) / ((square / (1 - 0.999**t)).sqrt() + 1e-8)
-            vector_to_parameters(weights, parameters)
-        state |= {"weights": weights.numpy(), "mean": mean.numpy(), "square": square.numpy()}
+            adam.zero_grad()
+            self.loss(nets, x[rows], y[rows], state, rng).backward()
+            adam.step()
+        state |= flat.arrays(nets, adam)
 
 
 class COM(Ascent):

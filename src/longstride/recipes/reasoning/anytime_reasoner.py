@@ -73,9 +73,9 @@ class Thoughts(arms.Answers):
         return logits
 
     def play(self, logits: np.ndarray, group: int, rng: np.random.Generator) -> list[Trajectory]:
-        played, digits = super().play(logits, group, rng), self.vocabulary ** np.arange(self.length)[::-1]
-        for t in played:
-            accuracy_S = self.accuracy[int(digits @ t.turns[0].sampled_ids)]
+        thoughts_QN = self.tree.sample(logits, group, rng)
+        played = self.episodes(logits, thoughts_QN)
+        for t, accuracy_S in zip(played, self.accuracy[thoughts_QN.ravel()], strict=True):
             scores = (rng.binomial(self.summaries, accuracy_S) / self.summaries).tolist()
             t.evidence[BY_BUDGET], t.reward, t.turns[0].reward = scores, scores[-1], scores[-1]
         return played

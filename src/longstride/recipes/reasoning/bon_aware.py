@@ -54,7 +54,9 @@ class PassAtN(Credit):
         for group in groups.values():
             others, total = len(group) - 1, sum(t.reward for t in group)
             if others < max(self.n - 1, 1):
-                raise ConfigError(f"pass_at_n with n = {self.n} needs groups of {max(self.n, 2)} or more, got {others + 1}")
+                raise ConfigError(
+                    f"pass_at_n with n = {self.n} needs groups of {max(self.n, 2)} or more, got {others + 1}"
+                )
             fails = sum(not t.success for t in group)
             for t in group:
                 weight = self.n * comb(fails - (not t.success), self.n - 1) / comb(others, self.n - 1)

@@ -20,11 +20,12 @@ mean(r) for tau log Z the fixed point is not pi_i exp(r / tau): where the mean i
 less (measured in the tests: see arXiv 2602.05933, which calls it a mix of KL and chi-squared).
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Weight
-from longstride.methods import PPO, Constant, GroupRelative, Mean, Reinforce
+from longstride.methods import PPO, Constant, GroupRelative, Mean, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
 from longstride.methods.losses import LossTerms, Tokens, sequence_sums
 from longstride.recipes.setups import arms
@@ -32,6 +33,10 @@ from longstride.stats import Ordering
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+TAU = "mirror_coefficient"
+"""Stream of tau, times the share of the aggregation."""
 
 
 class MirrorDescent(Reinforce):
@@ -44,11 +49,14 @@ class MirrorDescent(Reinforce):
     tau: Weight = 0.5
     """What it costs to leave the policy that sampled."""
 
+    def coefficients(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
+        return super().coefficients(samples) | {TAU: [self.tau] * len(samples)}
+
     def policy_terms(self, logp_P: "Tensor", tokens: Tokens) -> LossTerms:
         number_P, log_ratio_P = tokens.sequence_P, logp_P - tokens.streams[BEHAVIOUR]
-        square_P = sequence_sums(log_ratio_P, number_P).square() / sequence_sums(logp_P.new_ones(len(logp_P)), number_P)
-        loss_P = -tokens.streams[ADVANTAGES] * logp_P + self.tau / 2 * square_P
-        return LossTerms(loss_P, log_ratio_P.detach(), (log_ratio_P != log_ratio_P))
+        length_P = sequence_sums(logp_P.new_ones(len(logp_P)), number_P)
+        square_P = sequence_sums(log_ratio_P, number_P).square() / length_P
+        return LossTerms(-tokens.streams[ADVANTAGES] * logp_P + tokens.streams[TAU] / 2 * square_P)
 
 
 RECIPE = arms.recipe(
@@ -81,5 +89,5 @@ CLAIM = Claim(
     expected=Ordering(relations=("mirror > plain by 0.1",)),
     # the first step from the policy that sampled is the same
     control=Ordering(relations=("one_step_mirror > one_step_plain by 0.01",)),
-    seeds=arms.SEEDS,
+    seeds=arms.SEEDS[:30],
 )

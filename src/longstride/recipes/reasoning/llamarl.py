@@ -49,7 +49,7 @@ CLAIM = Claim(
         "fresh_aipo": RECIPE.replace(method={"staleness": 0}),
         "fresh_uncorrected": RECIPE.replace(method={"staleness": 0, **_uncorrected}),
     },
-    expected=Ordering(relations=("aipo > uncorrected by 0.03",)),
+    expected=Ordering(relations=("aipo > uncorrected by 0.02",)),
     # a policy that samples for itself has ratio 1
     control=Ordering(relations=("fresh_aipo > fresh_uncorrected by 0.01",)),
     seeds=arms.SEEDS,

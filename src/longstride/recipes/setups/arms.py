@@ -67,22 +67,26 @@ class Answers(ExactProblem):
                 raise ConfigError(f"the chances of the answers of one context must add up to less than 1, got {shares}")
             p_K, rewards = np.exp(free[c, tree.places, tree.tokens].sum(-1)), tree.rewards[tree.context == c]
             sets = [*(rewards == 1), *(rewards[:1] == DECOY)[: self.decoy > 0], (rewards == 0).all(0)]
-            answers.append(
-                sum(share * p_K * of / (p_K @ of) for share, of in zip([*shares, rest], sets, strict=True))
-            )
+            answers.append(sum(share * p_K * of / (p_K @ of) for share, of in zip([*shares, rest], sets, strict=True)))
         return tree.logits_of(np.stack(answers))
 
     def play(self, logits: np.ndarray, group: int, rng: np.random.Generator) -> list[Trajectory]:
-        """A group of answers to every task, as single-turn episodes; what was read is the number of the task."""
+        """A group of answers to every task."""
+        return self.episodes(logits, self.tree.sample(logits, group, rng))
+
+    def episodes(self, logits: np.ndarray, answers_QN: np.ndarray) -> list[Trajectory]:
+        """The single-turn episodes in which a policy gave these answers; what was read is the number of the task."""
         tree, played = self.tree, []
         log_policy = tree.log_policy(logits)
-        for q, (drawn_N, c) in enumerate(zip(tree.sample(logits, group, rng), tree.context, strict=True)):
+        for q, (answers_N, c) in enumerate(zip(answers_QN, tree.context, strict=True)):
             task = Task(id=f"task-{q}", source="exact", goal="", start="")
-            logp_NT = log_policy[c, tree.places[drawn_N], tree.tokens[drawn_N]].tolist()
-            for k, ids, logp in zip(drawn_N, tree.tokens[drawn_N].tolist(), logp_NT, strict=True):
+            logp_NT = log_policy[c, tree.places[answers_N], tree.tokens[answers_N]].tolist()
+            for k, ids, logp in zip(answers_N, tree.tokens[answers_N].tolist(), logp_NT, strict=True):
                 reward = float(tree.rewards[q, k])
                 turn = Turn([q], ids, logp, [0] * len(ids), "", "", action="answer", reward=reward)
-                episode = Trajectory(task, len(played), 0, Budget(), [turn], StopReason.ANSWERED, reward=reward, group=q)
+                episode = Trajectory(
+                    task, len(played), 0, Budget(), [turn], StopReason.ANSWERED, reward=reward, group=q
+                )
                 episode.success = reward == 1
                 played.append(episode)
         return played
@@ -139,7 +143,9 @@ def gradient(tree: AnswerTree, logits: np.ndarray, samples: Sequence[Sample], lo
     log_policy = table.log_softmax(-1)
     shares, denominator = loss.aggregation(samples)
     sizes = [len(s.sampled_ids) for s in samples]
-    weighed = {name: [w * x for w, x in zip(shares, xs, strict=True)] for name, xs in loss.coefficients(samples).items()}
+    weighed = {
+        name: [w * x for w, x in zip(shares, xs, strict=True)] for name, xs in loss.coefficients(samples).items()
+    }
     streams = {name: torch.tensor(np.repeat(xs, sizes)) for name, xs in weighed.items()}
     for name in samples[0].streams:
         streams[name] = torch.tensor([x for s in samples for x in s.streams[name]], dtype=torch.float64)

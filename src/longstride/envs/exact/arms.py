@@ -1,7 +1,7 @@
 """Tasks with enumerable answers: what groups, baselines, stale samples and many passes over one batch do to a policy.
 
-An answer is a sequence of `length` tokens, so there are K = V^length of them, and a policy is a table of logits
-[C, M, V] under a softmax: contexts, places (one for each beginning of an answer) and tokens. A softmax bandit is the case of one
+An answer is a sequence of `length` tokens, so there are K = V^length of them. A policy is a table of logits [C, M, V]
+under a softmax: contexts, places (one for each beginning of an answer) and tokens. A softmax bandit is the case of one
 token. The policy sees the context of a task and not the task, so tasks of one context are alike to it.
 
 What always holds: probabilities, success and gradients are exact, with no sampling anywhere but in `sample`; an answer

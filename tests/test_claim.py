@@ -217,12 +217,10 @@ def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
     for name in ("patience", "another"):
         (tmp_path / f"{name}.json").write_text(json.dumps(result | {"name": name}))
     write_pages(tmp_path, result)
-    another, patience = (tmp_path / "README.md").read_text().splitlines()[4:]
+    another, patience = (tmp_path / "README.md").read_text().splitlines()[7:]
     for name, line in (("another", another), ("patience", patience)):
-        assert line.startswith(
-            f"| [{name}]({name}.md) | A long horizon solves what a short one cannot. | 3 | reproduced |"
-        )
-        assert "| long > short by 0.1: +0.833 [" in line and "<br>control: long_too > long by 0.1: " in line
+        assert line.startswith(f"| [{name}]({name}.md) | reproduced | 3 | long > short by 0.1 | +0.833 [")
+        assert line.endswith("] | gone |")
     (tmp_path / "another.json").write_text("{")
     with pytest.raises(RunError, match=r"another\.json cannot be read"):
         write_pages(tmp_path, result)

@@ -3,6 +3,7 @@
 import errno
 import json
 import random
+import re
 import shlex
 import socket
 import subprocess
@@ -116,6 +117,22 @@ def test_list_shows_every_recipe_with_its_summary(capsys: pytest.CaptureFixture[
     for entry in shown:
         assert entry["summary"] and entry["summary"] in text
         assert entry["name"] == recipes.load(entry["name"]).name
+
+
+def test_list_shows_the_verdict_that_is_kept_of_a_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("claims").mkdir()
+    Path("claims/dars.json").write_text('{"verdict": "not reproduced"}')
+    assert main(["list", "--json"]) == 0
+    states = {r["name"]: r["state"] for r in json.loads(capsys.readouterr().out)["recipes"]}
+    assert (states["dars"], states["pope"], states["ppo"]) == ("not reproduced", "claim", "")
+    assert main(["list"]) == 0
+    assert re.search(r"^  dars +not reproduced +DARS", capsys.readouterr().out, re.M)
+    Path("claims/dars.json").write_text("{")
+    assert main(["list"]) == 2
+    assert "dars.json cannot be read" in capsys.readouterr().err
 
 
 def test_every_claim_that_is_listed_loads() -> None:

@@ -34,7 +34,15 @@ def write_pages(folder: Path, result: dict[str, Any]) -> None:
     name = result["name"]
     drawn = _plot(result, folder / f"{name}.svg")
     write_atomically(folder / f"{name}.md", _page(result, drawn))
-    lines = ["# Claims", "", "| claim | statement | seeds | verdict | differences, 95 % |", "|---" * 5 + "|"]
+    lines = [
+        "# Claims",
+        "",
+        "A line a claim: the verdict on all its relations, the first of them with its difference, and whether the",
+        "effect is gone in every control, where it has to be. The page of a claim has its statement and all the rest.",
+        "",
+        "| claim | verdict | seeds | first relation | difference, 95 % | control |",
+        "|---" * 6 + "|",
+    ]
     for path in sorted(folder.glob("*.json")):
         try:
             lines.append(_line(json.loads(path.read_text(encoding="utf-8"))))
@@ -45,11 +53,14 @@ def write_pages(folder: Path, result: dict[str, Any]) -> None:
 
 def _line(result: dict[str, Any]) -> str:
     """A claim's line of the overview."""
-    name, effects = result["name"], []
-    for relation, e, judgement in _judged(result):
-        effects.append(f"{relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {judgement}")
-    seeds = len(result["seeds"])
-    return f"| [{name}]({name}.md) | {result['statement']} | {seeds} | {result['verdict']} | {'<br>'.join(effects)} |"
+    name, first = result["name"], result["effects"][0]
+    controls = {e["verdict"] for e in result["control_effects"]}
+    left = "there" if "reproduced" in controls else "undecided" if "undecided" in controls else "gone"
+    cells = [
+        f"[{name}]({name}.md)", result["verdict"], str(len(result["seeds"])), first["relation"],
+        f"{first['mean']:+.3f} [{first['lo']:+.3f}, {first['hi']:+.3f}]", left if controls else "none",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
 
 
 def _judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:

@@ -6,9 +6,9 @@ tasks, and what is sampled for a task is counted whatever becomes of it.
 
 | scaled | paper | here |
 |---|---|---|
-| interaction | longer horizon; "check again" before an answer counts | 8, 16, 24, 32 turns; an answer counts the second time (`check_again`) |
-| thinking in a turn | budget forcing (`Wait`) | what ends a thought is replaced by `Thought:`, once a turn (`think_on`) |
-| samples | best of n, majority | the majority of 2 and 4 (`best_of`); of 4, the one that a verifier accepts who knows the truth (pass@4, a bound) |
+| interaction | longer horizon; "check again" before an answer counts | 8, 16, 24, 32 turns; `check_again` twice and three times |
+| thinking in a turn | budget forcing (`Wait`) | `think_on` once and twice: what ends a thought is replaced by `Thought:` |
+| samples | best of n, majority | `best_of` 2 and 4, by majority and by a verifier that knows the truth (pass@n, a bound) |
 
 Deviations: a model of a million parameters whose thoughts are a few words; training is a fifth of that of `tti`.
 """
@@ -17,17 +17,16 @@ from longstride.claims.claim import Claim
 from longstride.recipes.agents import tti
 from longstride.stats import Ordering
 from longstride.strategies import Direct
-from longstride.strategies.best_of import BestOf, Verifier
+from longstride.strategies.best_of import BestOf, Majority, Verifier
 from longstride.strategies.check_again import CheckAgain
 from longstride.strategies.think_on import ThinkOn
 
 STRATEGIES = (
     Direct(),
     *(Direct(turns=n) for n in (8, 16, 32)),
-    CheckAgain(),
-    ThinkOn(),
-    *(BestOf(samples=n) for n in (2, 4)),
-    BestOf(by=Verifier()),
+    *(CheckAgain(checks=n) for n in (2, 3)),
+    *(ThinkOn(times=n) for n in (1, 2)),
+    *(BestOf(samples=n, by=by) for by in (Majority(), Verifier()) for n in (2, 4)),
 )
 RECIPE = tti.RECIPE.replace(
     name="tti_compute",
@@ -36,7 +35,7 @@ RECIPE = tti.RECIPE.replace(
     replay={"keep": 256},
     engine={"processes": 1},
     learner={"lr": 1e-3},
-    evaluation={"tasks": 60, "every": 8, "baselines": False, "strategies": STRATEGIES},
+    evaluation={"tasks": 90, "every": 8, "baselines": False, "strategies": STRATEGIES},
 )
 
 CLAIM = Claim(

@@ -29,6 +29,7 @@ from longstride.rollout.context import RecentObservations
 from longstride.run.recipe import Evaluation, Recipe
 from longstride.stats import Effect, Finding, Judgement, Ordering
 from longstride.strategies import Direct
+from longstride.strategies.best_of import BestOf
 
 
 class Patience:
@@ -165,6 +166,23 @@ def test_arms_are_compared_under_another_strategy_and_by_another_measure(recipe,
     assert long > cut > short and [e["mean"] for e in result["effects"]] == pytest.approx([long - cut, cut - short])
     page = pages._page(result, drawn=True)
     assert "| arm | length |" in page and "| env steps |" in page and "| long@direct_2_turns |" in page
+
+
+def test_a_claim_along_tokens_shows_each_kind_of_strategy_before_and_after_training(recipe, tmp_path):
+    several = recipe.replace(evaluation={"strategies": (Direct(), Direct(turns=1), Direct(turns=2), BestOf(samples=2))})
+    claim = make_claim(several, along="spent_tokens", expected=Ordering(relations=("long > short",)), control=None)
+    result = run_claim(claim, tmp_path, seeds=(0, 1))
+    first = result["arms"]["long"]["curves"][0][0]["values"]
+    assert set(first) == {"success", "spent_tokens"} == set(result["arms"]["short@best_of_2_by_majority"]["measures"])
+    axes = pages._by_strategy(result).axes
+    assert [ax.get_title() for ax in axes] == ["before training", "after training"]
+    lines = {line.get_label(): line.get_xydata() for line in axes[0].lines}
+    arms = ("long", "short", "long_too")
+    assert set(lines) == {f"{arm}: {kind}" for arm in arms for kind in ("direct turns", "best of by majority")}
+    start = [point["values"] for curve in result["arms"]["long"]["curves"] for point in curve[:1]]
+    assert len(lines["long: direct turns"]) == 3 and len(lines["long: best of by majority"]) == 2
+    both = np.mean([[values["spent_tokens"], values["success"]] for values in start], axis=0)
+    assert both.tolist() in lines["long: direct turns"].tolist()
 
 
 def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):

@@ -1,5 +1,6 @@
 """The command line, with the trainer replaced by a fake where only the command is tested."""
 
+import argparse
 import errno
 import json
 import random
@@ -17,6 +18,7 @@ import pytest
 from helpers import begin_run
 
 from longstride import recipes
+from longstride.cli import evaluate
 from longstride.cli.main import main
 from longstride.core import modules
 from longstride.core.budget import Budget
@@ -288,6 +290,28 @@ def test_checks_outside_1_to_4_are_refused(text: str, capsys: pytest.CaptureFixt
     assert "1..4" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (["best-of"], "best_of_4_by_majority"),
+        (["best-of", "--samples", "2", "--by", "verifier"], "best_of_2_by_verifier"),
+        (["think-on", "--times", "2"], "think_on_2"),
+    ],
+)
+def test_the_options_of_a_strategy_make_it(options: list[str], name: str) -> None:
+    from longstride.cli.evaluate import _strategies
+
+    parser = argparse.ArgumentParser()
+    evaluate.add(parser.add_subparsers())
+    (strategy,) = _strategies(parser.parse_args(["eval", "base", "--strategy", *options]))
+    assert strategy.name == name
+
+
+def test_a_best_of_fewer_than_two_samples_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "base", "--tasks", "1", "--strategy", "best-of", "--samples", "1"]) == 2
+    assert "error: samples: Input should be greater than or equal to 2 (got 1)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("asked", "trivial"), [("false", 0), ("true", 3)])
 def test_eval_has_the_trivial_policies_where_the_recipe_asks_for_them(
     asked: str, trivial: int, capsys: pytest.CaptureFixture[str]
@@ -316,6 +340,9 @@ def test_eval_prints_a_line_for_each_row_and_names_failures(capsys: pytest.Captu
     assert first == "9 held-out tasks, horizon 8 / 8 / 24, 95 % intervals"
     assert line.split() == "answer_at_once check_again_2 0.50 [0.40, 0.60] 0.75 - 0.25 3.2 0.10 0.00".split()
     assert last.startswith("2 episodes failed")
+    _print_table([{**row, "measures": {"spent_tokens": [60.0, None, 80.0]}}], 9)
+    _, head, line, _ = capsys.readouterr().out.splitlines()
+    assert (head.split()[-1], line.split()[-1]) == ("tokens", "70")
 
 
 def test_a_claim_needs_a_known_name_or_all(capsys: pytest.CaptureFixture[str]) -> None:

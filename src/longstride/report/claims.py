@@ -131,17 +131,18 @@ def _by_strategy(result: dict[str, Any]) -> "Figure":
     figure = Figure(figsize=(10, 4), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     for ax, at, when in zip(axes, (0, -1), ("before training", "after training"), strict=True):
-        kinds: dict[str, list[tuple[float, float]]] = {}
+        kinds: dict[tuple[str, str], list[tuple[float, float]]] = {}
         for side, arm in result["arms"].items():
-            values = [curve[at]["values"] for curve in arm["curves"]]
+            points = [curve[at]["values"] for curve in arm["curves"]]
             name, _, strategy = side.partition("@")
-            point = tuple(fmean(v[m] for v in values) for m in (along, measure))
             kind = " ".join(part for part in strategy.split("_") if not part.isdecimal())
-            kinds.setdefault(f"{name} {kind}".strip(), []).append(point)
-        for kind, points in kinds.items():
-            first = next(iter(kinds[name]) for name in kinds if kind.startswith(name))
-            x, y = zip(*sorted({first, *points}), strict=True)
-            ax.plot(x, y, "o-", label=kind, markersize=4)
+            kinds.setdefault((name, kind), []).append(
+                (fmean(p[along] for p in points), fmean(p[measure] for p in points))
+            )
+        for (name, kind), points in kinds.items():
+            if kind:
+                curve = np.array(sorted([*kinds[name, ""], *points]))
+                ax.plot(*curve.T, "o-", label=f"{name}: {kind}", markersize=4)
         ax.set_title(when, fontsize="medium")
         ax.set_xlabel(f"{along.replace('_', ' ')} a task")
     axes[0].set_ylabel(f"held-out {measure}")

@@ -142,7 +142,7 @@ class HabitCloning(ExactMethod):
     def update(self, state: State, found: np.ndarray) -> State:
         """The state after cloning with the successes of one more iteration, (new, 4 + 2 deepest) counts, beside all before."""
         n = state["n"] + len(found)
-        ranks = np.arange(state["n"] + 1, n + 1)
+        ranks = state["n"] + 1 + np.arange(len(found))
         total, ranked = state["sum"] + found.sum(0), state["ranked"] + ranks @ found
         moved, began, moved_on, went_on, *by_page = self.recency * 2 / (n + 1) * ranked + (1 - self.recency) * total
         stayed, left = np.split(np.array(by_page), 2)

@@ -181,11 +181,7 @@ CLAIM = Claim(
     paper="arXiv 2506.07976, section 5 and table 1",
     statement="With the weights as released and a start that wanders, growing the horizon beats a fixed long one.",
     recipe=ARM,
-    arms={
-        "growing": ARM,
-        "long": ARM.replace(budget=FIXED_LONG),
-        "short": ARM.replace(budget=FIXED_SHORT),
-    },
+    arms={"growing": ARM, "long": ARM.replace(budget=FIXED_LONG), "short": ARM.replace(budget=FIXED_SHORT)},
     expected=Ordering(relations=("growing > long by 0.05",)),
     reported=Ordering(
         relations=("growing > long in supported", "growing > short", "long > short", "growing > short in supported")

@@ -197,6 +197,15 @@ def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):
     assert "| by seed | length | env steps |" in pages._page(result, drawn=True)
 
 
+def test_what_is_only_reported_is_measured_and_decides_nothing(recipe, tmp_path):
+    relations = ("short > long by 0.1", "long > short in length")
+    result = run_claim(make_claim(recipe, reported=Ordering(relations=relations)), tmp_path)
+    assert result["verdict"] == "reproduced" and [e["relation"] for e in result["reported"]] == list(relations)
+    assert result["reported"][0]["mean"] == pytest.approx(-result["effects"][0]["mean"])
+    assert "| short > long by 0.1 | -0.833 |" in (page := pages._page(result, drawn=True))
+    assert page.count("reported only") == len(relations) + len(result["matched"])
+
+
 def test_a_measure_that_is_not_there_is_named(recipe, tmp_path):
     with pytest.raises(ConfigError, match="no evaluation has the measure 'pass@64'"):
         run_claim(make_claim(recipe, measure="pass@64"), tmp_path, seeds=(0, 1))

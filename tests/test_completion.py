@@ -20,7 +20,7 @@ def offered(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     ("words", "expected"),
     [
         (("tr",), ["train"]),
-        (("train", "tti_m"), ["tti_map", "tti_miniwob"]),
+        (("train", "tti_m"), ["tti_map", "tti_mended", "tti_miniwob"]),
         (("train", "tti", "learner.warm"), ["learner.warmup_steps="]),
         (("train", "tti", "--seed", "1", "iter"), ["iterations="]),
         (("train", "tti", "--s"), ["--seed"]),

@@ -34,6 +34,8 @@ class Claim(Component):
     """Relations between arms, under the first of `evaluation.strategies`; `ARM@STRATEGY` is the arm under another."""
     control: Ordering | None = None
     """Relations that must *not* hold: where the paper's cause is taken away, the effect has to go too."""
+    reported: Ordering | None = None
+    """Relations that are of interest and decide nothing."""
     along: str = ""
     """A measure of what an evaluation spends, such as `spent_tokens`: the figure shows every strategy by it, before and
     after training. Left out, it shows the run by what training has spent."""
@@ -53,8 +55,8 @@ class Claim(Component):
 
     @property
     def relations(self) -> list[Relation]:
-        """Those that are expected, then those of the control."""
-        return self.expected.parsed + (self.control.parsed if self.control else [])
+        """Those that are expected, then those of the control, then those that are only reported."""
+        return [r for of in (self.expected, self.control, self.reported) if of for r in of.parsed]
 
     @property
     def measures(self) -> list[str]:

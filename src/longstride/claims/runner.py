@@ -62,8 +62,8 @@ def run_claim(
         What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `along` (where the claim has it), `ordering`,
         `control`, `recipe`, `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the
         recipe, by measure the final value with its interval over seeds and by seed, what was spent by seed, curves),
-        `seeds`, `effects`, `control_effects` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`,
-        `verdict`, `commit`, `command`, `seconds`.
+        `seeds`, `effects`, `control_effects`, `reported` (relation, mean, lo, hi, gap, verdict), `matched`,
+        `check_again`, `verdict`, `commit`, `command`, `seconds`.
 
     Raises:
         ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under,
@@ -90,8 +90,9 @@ def run_claim(
     checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
 
     final = {measure: _paired_values(curves, measure) for measure in claim.measures}
-    findings = claim.expected.judge(final, claim.measure, seed=0)
-    controls = claim.control.judge(final, claim.measure, seed=0) if claim.control else []
+    findings, controls, reported = (
+        of.judge(final, claim.measure, seed=0) if of else [] for of in (claim.expected, claim.control, claim.reported)
+    )
     result = {
         "name": claim.name,
         "paper": claim.paper,
@@ -105,6 +106,7 @@ def run_claim(
         "seeds": list(seeds),
         "effects": [_effect(f) for f in findings],
         "control_effects": [_effect(f) for f in controls],
+        "reported": [_effect(f) for f in reported],
         "matched": [
             _matched(text, claim.measure, spent, curves)
             for text in claim.expected.relations

@@ -87,10 +87,11 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
         cells += [f"{of['value']:.3f}" if (of := arm["measures"].get(m)) else "" for m in others]
         lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
     lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
-    matched = (
+    reported = [(e["relation"], e, "reported only") for e in result.get("reported", [])]
+    reported += [
         (f"{e['relation']}, at equal {e['spent'].replace('_', ' ')}", e, "reported only") for e in result["matched"]
-    )
-    for relation, e, judgement in (*_judged(result), *matched):
+    ]
+    for relation, e, judgement in (*_judged(result), *reported):
         lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {judgement} |")
     if result["check_again"]:
         lines += [

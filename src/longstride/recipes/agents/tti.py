@@ -37,13 +37,14 @@ from longstride.claims.claim import Claim
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count, Share
 from longstride.core.trajectory import EpisodeRecord
-from longstride.curriculum import Additive, Fixed, Multiplicative
+from longstride.curriculum import Fixed, Multiplicative
+from longstride.curriculum.stages import StepList
 from longstride.engines.base import Sampling
 from longstride.learner.config import LearnerConfig
 from longstride.methods import Constant, Reinforce, Replay
 from longstride.methods.cloning import FilteredBC
 from longstride.recipes.setups import sites
-from longstride.recipes.setups.sites import LONG, SHEET, SHORT
+from longstride.recipes.setups.sites import LONG, MEDIUM, SHORT
 from longstride.stats import Ordering
 
 
@@ -128,30 +129,31 @@ RECIPE = RELEASED.replace(
     evaluation={"every": 4},
 )
 
-ARM = sites.arm(RELEASED, iterations=10).replace(evaluation={"tasks": 400})
+SLOWLY = {"turns": StepList(steps=((3, SHORT), (6, MEDIUM), (7, LONG)))}
 FIXED_SHORT, FIXED_LONG = {"turns": Fixed(limit=SHORT)}, {"turns": Fixed(limit=LONG)}
+
+SMALL = RECIPE.replace(
+    episodes_per_iteration=128, engine={"processes": 1}, evaluation={"every": 6, "baselines": False, "tasks": 250}
+)
+"""`RECIPE` as small as the arms of claims are."""
+
+# as released, but for evidence; the rate is doubled and the batch halved, so that so few episodes change the policy
+ARM = SMALL.replace(
+    budget=SLOWLY,
+    credit=FilteredBC(weight="by_length"),
+    replay={"keep": 256},
+    learner={"lr": 1e-3, "batch_samples": 32},
+)
 
 CLAIM = Claim(
     name="tti",
     paper="arXiv 2506.07976, section 5 and table 1",
-    statement="Growing the horizon multiplicatively beats training at a fixed short and at a fixed long horizon.",
+    statement="With the weights as released and a start that wanders, growing the horizon beats a fixed long one.",
     recipe=ARM,
-    arms={
-        "multiplicative": ARM,
-        "additive": ARM.replace(budget={"turns": Additive(start=SHORT, limit=LONG, step=1)}),
-        "fixed_short": ARM.replace(budget=FIXED_SHORT),
-        "fixed_long": ARM.replace(budget=FIXED_LONG),
-        "sheet_multiplicative": ARM.replace(tasks=SHEET),
-        "sheet_fixed_short": ARM.replace(tasks=SHEET, budget=FIXED_SHORT),
-    },
-    expected=Ordering(
-        relations=(
-            "multiplicative > fixed_short by 0.02",
-            "multiplicative > fixed_long by 0.02",
-            "multiplicative > additive",
-        )
+    arms={"growing": ARM, "long": ARM.replace(budget=FIXED_LONG), "short": ARM.replace(budget=FIXED_SHORT)},
+    expected=Ordering(relations=("growing > long by 0.05",)),
+    reported=Ordering(
+        relations=("growing > long in supported", "growing > short", "long > short", "growing > short in supported")
     ),
-    # everything is on the first page of a sheet: there is nothing to explore, so the longer horizon must not pay
-    control=Ordering(relations=("sheet_multiplicative > sheet_fixed_short by 0.05",)),
-    check_again="multiplicative",
+    seeds=(30, 31, 32, 33, 34, 35),
 )

@@ -16,6 +16,7 @@ from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.numbers import Count
 from longstride.engines.base import Engine, Request, Sampling
+from longstride.models.kernels import Kernels, settled
 
 if TYPE_CHECKING:
     from longstride.models.load import Policy
@@ -56,10 +57,14 @@ class Local(EngineConfig):
     """Processes of one thread each, for a small model on a CPU; any other stays in this process. Each has its share of
     `cache_gigabytes`. `auto`: one a core, 8 at most; `run.toml` has the number, which a run's last bits depend on."""
 
+    kernels: Kernels = "torch"
+    """What computes a pass."""
+
     def settled(self) -> Self:
         from longstride.engines.processes import cores
 
-        return self.replace(processes=min(cores(), 8)) if self.processes == "auto" else self
+        decided = self.replace(processes=min(cores(), 8)) if self.processes == "auto" else self
+        return decided.replace(kernels=settled(self.kernels))
 
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         from longstride.engines.local import LocalEngine
@@ -67,6 +72,7 @@ class Local(EngineConfig):
         size = int(self.cache_gigabytes * (1 << 30))
         chat, context, processes = policy.chat, policy.max_context, self.settled().processes
         make = partial(LocalEngine, end_ids=chat.end_ids, max_context=context, version=version, dtype=self.dtype)
+        make = partial(make, kernels=settled(self.kernels))
         if processes != 1:
             from longstride.engines.processes import ProcessEngine, worth_several
 

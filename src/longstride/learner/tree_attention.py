@@ -34,6 +34,7 @@ class Forest:
     def __init__(self, depths: Sequence[int], ends: Sequence[int], device: torch.device | str) -> None:
         depth_N, end_N, n = np.asarray(depths), np.asarray(ends), len(depths)
         self.position_N = torch.from_numpy(depth_N).to(device)
+        self.end_N = end_N
         self._near: list[Tensor] = []
         """Of each block, (queries, keys): how many tokens before the query its ancestor stands; -1 for others."""
         self._masks: dict[Any, list[Tensor]] = {}

@@ -3,9 +3,10 @@ cores the longest path of two processes took 0.73 to 0.79 of the CPU time of one
 `tti`, 0.46M parameters).
 
 What always holds: which process serves a request depends on its `ordinal` and the number of processes alone, and a
-process begins with all requests that were submitted between two polls; so where nothing is submitted before all is
-answered (lockstep), the same requests give the same bits. The processes share one copy of the weights, which changes in
-`update` alone, while none of them samples. They end with the process that made them, however that ends.
+process begins with all requests that were submitted between two polls; so where nothing is submitted to a process
+before all that it had is answered (the pool's lockstep), the same requests give the same bits. The processes share one
+copy of the weights, which changes in `update` alone, while none of them samples. They end with the process that made
+them, however that ends.
 """
 
 import copy
@@ -87,7 +88,7 @@ class ProcessEngine(Engine):
         return ticket
 
     def poll(self) -> list[tuple[int, Outcome]]:
-        """Waits until a request is answered, where one is open; for a moment only, where a process has nothing to do."""
+        """Waits until a request is answered, where one is open; only for a moment where a process has nothing to do."""
         self._send()
         while not self._done and self._open:
             idle = len(set(self._open.values())) < self.parts

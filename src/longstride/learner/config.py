@@ -37,8 +37,8 @@ class LearnerConfig(Component):
     kernels: Kernels = "torch"
     """What computes a pass in float32."""
     threads: Count | Literal["auto"] = 1
-    """Threads that share the micro-batches of a step, a core each, where its kernels are native. `auto`: one a core, 8 at
-    most; `run.toml` has the number, which a run's last bits depend on."""
+    """Threads that share the micro-batches of a step, a core each, where its kernels are native. `auto`: one a core, 8
+    at most; `run.toml` has the number, which a run's last bits depend on."""
     checkpointing: bool = False
     """Gradient checkpointing: layers keep their inputs alone and are computed again in the backward pass. Less memory,
     a third more work, the same result."""

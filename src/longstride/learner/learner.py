@@ -158,7 +158,9 @@ class Learner:
             loss += part
         return loss, {"tokens": drift.tokens, **drift.metrics()}
 
-    def _together(self, work: Callable[[Likelihood, Any], list[T]], passes: Sequence[tuple[MicroBatch, bool]]) -> list[T]:
+    def _together(
+        self, work: Callable[[Likelihood, Any], list[T]], passes: Sequence[tuple[MicroBatch, bool]]
+    ) -> list[T]:
         """Does the work of a step in threads, which share the passes by their size and sum up in a fixed order."""
         shares = parallel.balance([batch.ids_B_L.numel() for batch, _ in passes], len(self._threads))
         with ThreadPoolExecutor(len(shares), initializer=torch.set_num_threads, initargs=(1,)) as threads:

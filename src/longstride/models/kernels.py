@@ -6,8 +6,8 @@ from longstride.core.errors import ConfigError
 
 Kernels = Literal["auto", "torch", "native"]
 """`native` is C++ for a small Llama in float32 (`models.native`), which the system's compiler builds on first use; any
-other model goes through `torch`. `auto` is `native` where there is a compiler; `run.toml` has what that came to, for the
-last bits of a run depend on it."""
+other model goes through `torch`. `auto` is `native` where there is a compiler; `run.toml` has what that came to, for
+the last bits of a run depend on it."""
 
 
 def settled(kernels: Kernels) -> Literal["torch", "native"]:

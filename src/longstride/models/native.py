@@ -63,7 +63,9 @@ def _built() -> Path | None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as beside:
             made = Path(beside, path.name)
-            subprocess.run([compiler, *FLAGS, str(SOURCE), "-o", str(made)], capture_output=True, check=True, timeout=300)
+            subprocess.run(
+                [compiler, *FLAGS, str(SOURCE), "-o", str(made)], capture_output=True, check=True, timeout=300
+            )
             os.replace(made, path)  # whole or not at all, also where two processes build
     return path
 

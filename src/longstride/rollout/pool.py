@@ -9,6 +9,9 @@ session released, on errors and on Ctrl-C too.
 The event loop lives in a thread of its own, the player in another: environments go on while tokens are sampled, and
 whoever waits for trajectories can train meanwhile. An environment that blocks the thread cannot be ended, but is named:
 who waits for trajectories gets an error that says where it stands.
+
+In lockstep the player is asked when no environment is at work; where its engine has parts that work apart, each part
+goes in a lockstep of its own, so that one samples while the environments of another are at work.
 """
 
 import asyncio

@@ -221,7 +221,13 @@ class Recipe(Experiment):
         from longstride.run.loop import train
 
         # `run.toml` keeps what depends on this machine, and resuming goes by it
-        train(self.replace(engine=self.engine.settled(), learner=self.learner.settled()), folder, listener, resume, placement)
+        train(
+            self.replace(engine=self.engine.settled(), learner=self.learner.settled()),
+            folder,
+            listener,
+            resume,
+            placement,
+        )
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

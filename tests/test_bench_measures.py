@@ -135,7 +135,10 @@ def test_train_plays_the_same_tasks_on_both_sides_and_says_how_fast(monkeypatch:
     assert tokens.peer is not None
     assert np.asarray(tokens.ours) == pytest.approx(np.asarray(tokens.peer), rel=0.2)
     assert np.all(np.asarray(found["the environment's share of playing"].ours) > 0)
-    assert "processes" in versions["settings"]
+    assert np.all(np.asarray(found["episodes played and learned from"].ours) < np.asarray(speed.ours))
+    shares = [row.ours for name, row in found.items() if "matrix products" in name]
+    assert len(shares) == 4 and np.all(np.asarray(shares) > 0)
+    assert "processes" in versions["settings"] and "threads" in versions["settings"]
     with pytest.raises(ConfigError, match="leave --peer python out"):
         train.measure("python", 2, quiet)
     one, other = train.plans_of(train.RECIPE, 0), train.plans_of(train.RECIPE, 1)

@@ -152,6 +152,38 @@ class TestPlayer:
         Pool(model, lambda: Walk(longest=1, seconds=0.01), TaskReward(), 8).run(plans(0, 16))
         assert model.sizes == [8, 8]
 
+    def test_parts_of_an_engine_go_in_a_lockstep_each_and_none_waits_for_another(self):
+        gate = threading.Event()
+
+        class Parts(Model):
+            parts = 2
+
+            def ask(self, episode):
+                super().ask(episode)
+                batches.append(episode.plan.ordinal)
+                if batches.count(1) == 3:  # the other part has gone on while episode 0 was at work
+                    gate.set()
+
+        class Slow(Walk):
+            async def reset(self, task, seed):
+                first = await super().reset(task, seed)
+                self.left = 3
+                while seed == 100 and not gate.is_set():
+                    await asyncio.sleep(0.001)
+                return first
+
+        batches, runs = [], []
+        for seconds in (0.0, 0.003):
+            batches.clear()
+            gate.clear()
+            runs.append(essence(Pool(Parts(), lambda s=seconds: Slow(seconds=s), TaskReward(), 8).run(plans(0, 12))))
+            # of each part four at once, all that live together, and then the other two
+            for part in (0, 1):
+                mine = [n for n in batches if n % 2 == part]
+                assert mine == [part + 2 * k for k in (0, 1, 2, 3) * 3 + (4, 5) * 3], seconds
+        assert runs[0] == runs[1]
+        assert essence(Pool(Parts(), lambda: Slow(), TaskReward(), 1).run(plans(0, 1)))
+
     def test_free_of_it_nobody_waits_for_the_slowest(self):
         gate = threading.Event()
 

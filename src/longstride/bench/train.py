@@ -16,6 +16,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive, stream
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Engine
+from longstride.engines.processes import cores
 from longstride.learner.batching import chains
 from longstride.learner.learner import Learner
 from longstride.methods import Sample
@@ -28,8 +29,15 @@ from longstride.run.recipe import Recipe
 
 EPISODES = 128
 """Of one round."""
-PLAIN = {"engine": {"processes": 1}, "learner": {"dtype": "auto", "micro_tokens": 8192}}
+PLAIN = {
+    "engine": {"processes": 1, "kernels": "torch"},
+    "learner": {"dtype": "auto", "micro_tokens": 8192, "kernels": "torch", "threads": 1},
+}
 """What the recipe would have if it set none of what is measured."""
+LEARNED = 2
+"""Episodes that are learned from for each that is played, once the replay of the recipe is full."""
+SIDE = 1024
+"""Rows and columns of the matrices whose product says how fast a core multiplies in float32."""
 
 
 def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
@@ -40,23 +48,31 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     """
     if peer is not None:
         raise ConfigError(f"the recipe is compared with itself under plain settings; leave --peer {peer} out")
-    policy, ours = load_policy(RECIPE.model), RECIPE.replace(engine=RECIPE.engine.settled())
+    policy = load_policy(RECIPE.model)
+    ours = RECIPE.replace(engine=RECIPE.engine.settled(), learner=RECIPE.learner.settled())
     recipes = {"ours": ours, "plain": ours.replace(**PLAIN)}
     engines = {name: r.engine.make(policy, 0, [r.sampling]) for name, r in recipes.items()}
     learners = {name: Learner(policy.model, r.learner, r.loss) for name, r in recipes.items()}
     samples = every_turn(_played(engines["plain"], policy, recipes["plain"], 0)[0])
     tokens = sum(len(samples[chain[-1]].prompt_ids) + len(samples[chain[-1]].sampled_ids) for chain in chains(samples))
 
+    operations = 2 * sum(p.numel() for p in policy.model.parameters())  # of a token's matrix products, forward
+
     def side(name: str) -> Callable[[int], dict[str, Any]]:
         def once(k: int) -> dict[str, Any]:
-            played, seconds = _played(engines[name], policy, recipes[name], k)
+            engine, products = engines[name], _multiplied()
+            before = engine.tokens_in + engine.tokens_out
+            played, seconds = _played(engine, policy, recipes[name], k)
+            passed = engine.tokens_in + engine.tokens_out - before
             began = time.perf_counter()
             learners[name].accumulate(samples)
             learned = time.perf_counter() - began
             return {
                 "episodes": EPISODES / seconds, "learned": tokens / learned, "sampling": seconds,
                 "environment": _replayed(played, recipes[name]), "success": sum(t.success for t in played) / EPISODES,
-                "tokens": sum(t.sampled_tokens for t in played),
+                "tokens": sum(t.sampled_tokens for t in played), "both": EPISODES / (seconds + LEARNED * learned),
+                "least_sampling": passed * operations / products / seconds,
+                "least_learning": 3 * tokens * operations / products / learned,
             }  # fmt: skip
 
         return once
@@ -68,13 +84,30 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             engine.close()
     a, b, against = seen["ours"], seen["plain"], "one process, bfloat16 where the CPU has it, 8192 tokens a pass"
     return [
+        Row("episodes played and learned from", "1/s", a["both"], b["both"], against, higher_is_better=True, goal=4.0),
         Row("episodes played", "1/s", a["episodes"], b["episodes"], against, higher_is_better=True),
         Row("tokens learned from", "1/s", a["learned"], b["learned"], against, higher_is_better=True),
         Row("the environment's share of playing", "", a["environment"] / a["sampling"]),
+        Row("the matrix products' share of playing", "", a["least_sampling"], higher_is_better=True),
+        Row("the matrix products' share of playing, plain", "", b["least_sampling"], higher_is_better=True),
+        Row("the matrix products' share of learning", "", a["least_learning"], higher_is_better=True),
+        Row("the matrix products' share of learning, plain", "", b["least_learning"], higher_is_better=True),
         Row("sampled tokens of a round, plain over ours", "", a["tokens"], b["tokens"], against),
         Row("success of a round", "", a["success"], higher_is_better=True),
         Row("success of a round, plain", "", b["success"], higher_is_better=True),
-    ], {"torch": str(torch.__version__), "settings": str(ours.engine.as_data())}
+    ], {"torch": str(torch.__version__), "settings": f"{ours.engine.as_data()}, {ours.learner.as_data()}"}
+
+
+def _multiplied() -> float:
+    """Operations a second that all cores together would do in float32, were each as fast in torch's product of two
+    large matrices as this one is now."""
+    a = torch.ones(SIDE, SIDE)
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        torch.mm(a, a)
+        times.append(time.perf_counter() - began)
+    return 2 * SIDE**3 / min(times) * max(1, cores() // torch.get_num_threads())
 
 
 def every_turn(trajectories: Sequence[Trajectory]) -> list[Sample]:
@@ -123,8 +156,9 @@ BENCHMARK = Benchmark(
         "the turns that are learned from",
     ),
     limits=(
-        "one token of every row a pass: attention reads all keys and values for it, and 91 % of the tokens have "
-        "probability 1. The learner is one process."
+        "environment and episodes are Python on one core, as much work as the passes themselves. A share of 1 is the "
+        "rate of torch, which the native products outrun twofold on AVX-512. On a machine that is shared with others "
+        "threads and processes bring less."
     ),
     measure=measure,
     how_to_make_peer="  longstride bench train  # there is no peer: the recipe is compared with itself",

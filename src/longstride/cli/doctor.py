@@ -92,6 +92,7 @@ def diagnose() -> Iterator[Check]:
         gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
         yield Check("memory", gib >= 3, f"{gib:.1f} GiB (training the base model needs 3)")
     yield _torch()
+    yield _kernels()
     yield Check("transformers", True, importlib.metadata.version("transformers"))
     for extra, packages in EXTRAS.items():
         missing = [p for p in packages if importlib.util.find_spec(p.replace("-", "_")) is None]
@@ -109,6 +110,15 @@ def _torch() -> Check:
     import torch
 
     return Check("torch", True, torch.__version__)
+
+
+def _kernels() -> Check:
+    from longstride.models.native import library
+
+    if library() is None:
+        advice = "install a C++ compiler (g++ or clang++); without one everything works, at a third of the speed"
+        return Check("kernels of small models", False, "torch", advice, needed=False)
+    return Check("kernels of small models", True, "native, built by this machine's compiler")
 
 
 def _chromium() -> Check:

@@ -68,13 +68,17 @@ class KeyValueStore:
 
     def write(self, layer: int, at_N: Tensor, keys_N: Tensor, values_N: Tensor) -> tuple[Tensor, Tensor]:
         """Writes (N, heads, size) at flat places slot * capacity + position; returns the layer's buffers."""
-        if layer not in self._layers:
-            k, v = (_zeros(x, self.slots, self.capacity, *x.shape[1:]) for x in (keys_N, values_N))
-            self._layers[layer] = (k, v)
-        keys, values = self._layers[layer]
+        keys, values = self.layer(layer, keys_N, values_N)
         keys.flatten(0, 1).index_copy_(0, at_N, keys_N)
         values.flatten(0, 1).index_copy_(0, at_N, values_N)
         return keys, values
+
+    def layer(self, layer: int, keys_N: Tensor, values_N: Tensor) -> tuple[Tensor, Tensor]:
+        """The layer's buffers, for keys and values like these (N, heads, size)."""
+        if layer not in self._layers:
+            k, v = (_zeros(x, self.slots, self.capacity, *x.shape[1:]) for x in (keys_N, values_N))
+            self._layers[layer] = (k, v)
+        return self._layers[layer]
 
     def _buffers(self) -> Iterator[Tensor]:
         return (buffer for pair in self._layers.values() for buffer in pair)
@@ -132,7 +136,8 @@ class Layout:
         self.last_R = offset_R + counts - 1
         """Index of each piece's last token among the N."""
         self.position_N = torch.from_numpy(position_N).to(device)
-        self._at_N = torch.from_numpy(slots.repeat(counts) * store.capacity + position_N).to(device)
+        self.at_N = torch.from_numpy(slots.repeat(counts) * store.capacity + position_N).to(device)
+        """Flat place of each token: slot * capacity + position."""
         self._pieces, self._shared = pieces, shared
         self._parts: dict[bool, list[_Part | _Trunks]] = {}
 
@@ -158,7 +163,7 @@ class Layout:
         self, layer: int, query_N: Tensor, key_N: Tensor, value_N: Tensor, scale: float, window: int | None
     ) -> Tensor:
         """Stores new keys and values (N, kv heads, size); answers queries (N, heads, size) with all that they see."""
-        keys, values = (x.transpose(1, 2) for x in self._store.write(layer, self._at_N, key_N, value_N))
+        keys, values = (x.transpose(1, 2) for x in self._store.write(layer, self.at_N, key_N, value_N))
         query_N = query_N.unflatten(1, (keys.shape[1], -1))
         out_N = query_N.new_empty(*query_N.shape[:3], values.shape[3])
         for part in self._plan(window is not None):

@@ -71,6 +71,8 @@ class Engine(ABC):
     def __init__(self, version: int) -> None:
         self.version = version
         """Number of the weights in use."""
+        self.parts = 1
+        """Parts that work apart: a request is served by part `ordinal` modulo this."""
         self.tokens_in = 0
         """Prompt tokens really encoded so far (cached ones do not count)."""
         self.tokens_out = 0

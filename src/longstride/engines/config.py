@@ -16,6 +16,7 @@ from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.numbers import Count
 from longstride.engines.base import Engine, Request, Sampling
+from longstride.models.kernels import Kernels, settled
 
 if TYPE_CHECKING:
     from longstride.models.load import Policy
@@ -58,12 +59,19 @@ class Local(EngineConfig):
     """Processes of one thread each, for a small model on a CPU; any other stays in this process. Each has its share of
     `cache_gigabytes`. `auto`: one a core, 8 at most; `run.toml` has the number, which a run's last bits depend on."""
 
+    kernels: Kernels = "torch"
+    """What computes a pass on a CPU."""
+
     def settled(self, device: str = "cpu") -> Self:
         from longstride.engines.processes import cores
 
         processes = min(cores(), 8) if self.processes == "auto" else self.processes
         usual = "bfloat16" if device.startswith("cuda") else "float32"
-        return self.replace(processes=processes, dtype=usual if self.dtype == "auto" else self.dtype)
+        return self.replace(
+            processes=processes,
+            dtype=usual if self.dtype == "auto" else self.dtype,
+            kernels=settled(self.kernels) if device == "cpu" else "torch",
+        )
 
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         from longstride.engines.local import LocalEngine
@@ -72,6 +80,7 @@ class Local(EngineConfig):
         chat, context, now = policy.chat, policy.max_context, self.settled(policy.device)
         processes, dtype = now.processes, cast(Literal["float32", "bfloat16"], now.dtype)
         make = partial(LocalEngine, end_ids=chat.end_ids, max_context=context, version=version, dtype=dtype)
+        make = partial(make, kernels=now.kernels)
         if processes != 1:
             from longstride.engines.processes import ProcessEngine, worth_several
 

@@ -18,7 +18,7 @@ is polled.
 
 import copy
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
@@ -80,6 +80,7 @@ class LocalEngine(Engine):
             dropped, and requests wait.
         shared: whether the engine samples from the model's own tensors where their type is `dtype`, or from copies that
             only `update` refreshes.
+        kernels: what computes a pass; `native` where `models.native` knows the model.
 
     Raises:
         ModelError: the architecture cannot be run, which a short probe against the model itself finds out.
@@ -95,8 +96,10 @@ class LocalEngine(Engine):
         dtype: Literal["float32", "bfloat16"] = "float32",
         cache_bytes: int = 4 << 30,
         shared: bool = True,
+        kernels: Literal["torch", "native"] = "torch",
     ) -> None:
         super().__init__(version)
+        self._kernels = kernels
         self._end_ids, self._max_context = end_ids, max_context
         self._max_batch, self._cache_bytes, self._shared = max_batch, cache_bytes, shared
         self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[dtype]
@@ -150,6 +153,11 @@ class LocalEngine(Engine):
     def _take(self, model: nn.Module) -> None:
         self._model = _twin(model, self._dtype, self._shared)
         self._device = next(self._model.parameters()).device
+        self._native: Callable[..., Tensor] | None = None
+        if self._kernels == "native":
+            from longstride.models.native import Sampler, supported
+
+            self._native = Sampler(self._model) if supported(self._model) else None
 
     def _empty_cache(self) -> Cache:
         return Cache(self._bytes_per_token, self._cache_bytes, self._max_batch, self._max_context)
@@ -186,6 +194,8 @@ class LocalEngine(Engine):
     ) -> Tensor:
         """Encodes packed tokens; logits after the last one of each wanted piece, shape (wanted, vocabulary)."""
         layout = Layout(store, pieces, self._device, shared)
+        if self._native is not None:
+            return self._native(ids, layout.position_N, layout.at_N, pieces, store, layout.last_R[wanted])
         return self._model(
             input_ids=torch.tensor([ids], device=self._device),
             position_ids=layout.position_N.unsqueeze(0),

@@ -3,9 +3,10 @@ cores the longest path of two processes took 0.73 to 0.79 of the CPU time of one
 `tti`, 0.46M parameters).
 
 What always holds: which process serves a request depends on its `ordinal` and the number of processes alone, and a
-process begins with all requests that were submitted between two polls; so where nothing is submitted before all is
-answered (lockstep), the same requests give the same bits. The processes share one copy of the weights, which changes in
-`update` alone, while none of them samples. They end with the process that made them, however that ends.
+process begins with all requests that were submitted between two polls; so where nothing is submitted to a process
+before all that it had is answered (the pool's lockstep), the same requests give the same bits. The processes share one
+copy of the weights, which changes in `update` alone, while none of them samples. They end with the process that made
+them, however that ends.
 """
 
 import copy
@@ -29,6 +30,8 @@ from longstride.engines.base import Engine, Outcome, Request
 SMALL = 100_000_000
 """Parameters up to which a model is worth several processes: their one copy of it is in shared memory, of which
 containers often have little."""
+MOMENT = 0.005
+"""Seconds."""
 _METHOD = "fork" if sys.platform == "linux" else "spawn"
 """How processes start: a fork is there at once, and safe on Linux while they use one thread of torch."""
 Command = tuple[str, Any]
@@ -49,6 +52,7 @@ class ProcessEngine(Engine):
 
     def __init__(self, model: nn.Module, make: Callable[[nn.Module], Engine], processes: int, version: int) -> None:
         super().__init__(version)
+        self.parts = processes
         make(model)
         self._shared = copy.deepcopy(model).share_memory()
         self._tickets = count()
@@ -84,10 +88,13 @@ class ProcessEngine(Engine):
         return ticket
 
     def poll(self) -> list[tuple[int, Outcome]]:
-        """Waits until a request is answered, where one is open."""
+        """Waits until a request is answered, where one is open; only for a moment where a process has nothing to do."""
         self._send()
         while not self._done and self._open:
-            self._receive()
+            idle = len(set(self._open.values())) < self.parts
+            self._receive(MOMENT if idle else None)
+            if idle:
+                break
         return self._take_done()
 
     def cancel(self, ticket: int) -> None:
@@ -130,9 +137,10 @@ class ProcessEngine(Engine):
         while waiting:
             waiting -= self._receive()
 
-    def _receive(self) -> set[int]:
-        """Takes what has come, once something has; returns which processes have done a command of `_send_all`."""
-        acknowledged, ready = set(), wait(self._pipes)
+    def _receive(self, seconds: float | None = None) -> set[int]:
+        """Takes what has come, once something has, or the seconds are over; returns which processes have done a command
+        of `_send_all`."""
+        acknowledged, ready = set(), wait(self._pipes, seconds)
         for k, pipe in enumerate(self._pipes):
             if pipe not in ready:
                 continue

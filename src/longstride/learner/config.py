@@ -1,9 +1,10 @@
 """The learner's numbers, apart from the learner: a recipe is read and printed without torch."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from longstride.core.component import Component
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
+from longstride.models.kernels import Kernels, settled
 from longstride.models.lora import LoRA
 
 
@@ -33,6 +34,11 @@ class LearnerConfig(Component):
     dtype: Literal["auto", "bfloat16", "float32"] = "auto"
     """Arithmetic of the forward pass (autocast); weights keep their own type. `auto` is bfloat16 where the device has
     instructions for it and float32 where it would only be imitated, at half the speed."""
+    kernels: Kernels = "torch"
+    """What computes a pass in float32."""
+    threads: Count | Literal["auto"] = 1
+    """Threads that share the micro-batches of a step, a core each, where its kernels are native. `auto`: one a core, 8
+    at most; `run.toml` has the number, which a run's last bits depend on."""
     checkpointing: bool = False
     """Gradient checkpointing: layers keep their inputs alone and are computed again in the backward pass. Less memory,
     a third more work, the same result."""
@@ -47,3 +53,10 @@ class LearnerConfig(Component):
     sharded: bool = False
     """With several processes (torchrun): parameters, gradients and moments are cut among them (FSDP2), where otherwise
     each holds all of them."""
+
+    def settled(self, device: str = "cpu") -> Self:
+        """A copy in which what depends on this machine is decided: what a run keeps and goes on with."""
+        from longstride.engines.processes import cores
+
+        decided = self.replace(threads=min(cores(), 8)) if self.threads == "auto" else self
+        return decided.replace(kernels=settled(self.kernels) if device == "cpu" else "torch")

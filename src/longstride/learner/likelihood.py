@@ -17,6 +17,7 @@ from longstride.core.errors import ModelError
 from longstride.learner.batching import MicroBatch
 from longstride.learner.config import LearnerConfig
 from longstride.learner.tree_attention import NAME, Forest
+from longstride.models.kernels import settled
 
 EAGER_LENGTH = 512
 """Rows up to this length use plain attention in bfloat16 on a CPU, whose fused backward pass is slow there: 30,000
@@ -157,6 +158,15 @@ class Likelihood(nn.Module):
         self._device_type = device.type
         self._bfloat16 = native_bfloat16(device) if config.dtype == "auto" else config.dtype == "bfloat16"
         self._split = split_head(model)
+        self.native = False
+        """Whether one call computes a pass, on one core."""
+        plain = not (self._bfloat16 or config.checkpointing or config.sharded)
+        if plain and self._split is not None and settled(config.kernels) == "native":
+            from longstride.models.native import Decoder, supported
+
+            self.native = supported(model)
+            if self.native:
+                self._split = Decoder(model), self._split[1]
         self.trees = takes_trees(model)
         """Whether rows may branch."""
         self.layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
@@ -177,7 +187,7 @@ class Likelihood(nn.Module):
         Raises:
             ModelError: the model does not say what makes its hidden states.
         """
-        decoder = decoder_of(self.model)
+        decoder = self._split[0] if self._split is not None else decoder_of(self.model)
         if hidden and decoder is None:
             raise ModelError(f"{type(self.model).__name__} has no `get_decoder`: its hidden states cannot be read")
         self._choose_attention(batch)

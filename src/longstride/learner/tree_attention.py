@@ -36,6 +36,7 @@ class Forest:
     def __init__(self, depths: Sequence[int], ends: Sequence[int], device: torch.device | str) -> None:
         depth_N, end_N, n = np.asarray(depths), np.asarray(ends), len(depths)
         self.position_N = torch.from_numpy(depth_N).to(device)
+        self.end_N = end_N
         self.known_masks: dict[Any, Any] = {}
         self.flex = self.position_N.device.type in FLEX
         """Whether FlexAttention computes it."""

@@ -64,6 +64,12 @@ class LanguagePlayer:
         self._asked: dict[int, _Asked] = {}
         """By ticket of the engine."""
 
+    @property
+    def parts(self) -> int:
+        """Parts of its engine that work apart: episode n is served by part n modulo this. A player that does not say
+        has one."""
+        return self.engine.parts
+
     def ask(self, episode: Episode) -> None:
         plan, chat, most = episode.plan, self.chat.offering(episode.functions), episode.max_new
         prompt = self.context.render(chat, episode.goal, episode.observations, episode.turn_ids) + episode.opening

@@ -9,6 +9,9 @@ session released, on errors and on Ctrl-C too.
 The event loop lives in a thread of its own, the player in another: environments go on while tokens are sampled, and
 whoever waits for trajectories can train meanwhile. An environment that blocks the thread cannot be ended, but is named:
 who waits for trajectories gets an error that says where it stands.
+
+In lockstep the player is asked when no environment is at work; where its engine has parts that work apart, each part
+goes in a lockstep of its own, so that one samples while the environments of another are at work.
 """
 
 import asyncio
@@ -16,6 +19,7 @@ import heapq
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -61,9 +65,13 @@ class Pool(RolloutScheduler):
         self.player, self.make_env, self.reward, self.batch = player, make_env, reward, batch
         super().__init__()
         self.config = config or PoolConfig()
-        self._waiting: list[tuple[int, int, Plan]] = []
-        """Ordinal, tries so far and plan, as a heap."""
-        self._live: set[asyncio.Task[None]] = set()
+        parts = getattr(player, "parts", 1) if self.config.together else 1
+        self._parts = parts if parts <= batch else 1
+        """How many parts the episodes are in, by ordinal: each goes in a lockstep of its own."""
+        self._waiting: list[list[tuple[int, int, Plan]]] = [[] for _ in range(self._parts)]
+        """Of each part ordinal, tries so far and plan, as a heap."""
+        self._live: list[set[asyncio.Task[None]]] = [set() for _ in range(self._parts)]
+        """Of each part."""
         self._asked: list[tuple[int, Episode, asyncio.Future[Generation | EngineFailure]]] = []
         self._open: dict[Episode, asyncio.Future[Generation | EngineFailure]] = {}
         """Questions that the player has."""
@@ -171,7 +179,10 @@ class Pool(RolloutScheduler):
     def _take(self, plans: Sequence[Plan]) -> None:
         for plan in plans:
             if plan.ordinal not in self._done:
-                heapq.heappush(self._waiting, (plan.ordinal, 0, plan))
+                self._wait(plan, 0)
+
+    def _wait(self, plan: Plan, tries: int) -> None:
+        heapq.heappush(self._waiting[plan.ordinal % self._parts], (plan.ordinal, tries, plan))
 
     def _pause(self, idle: threading.Event) -> None:
         self._paused, self._idle = True, idle
@@ -201,11 +212,13 @@ class Pool(RolloutScheduler):
         while not self._closing:
             if self._error is not None:
                 return
-            while self._waiting and len(self._live) < self.batch:
-                ordinal, tries, plan = heapq.heappop(self._waiting)
-                task = self._loop.create_task(self._episode(plan, tries), name=plan.task.id)
-                self._live.add(task)
-                task.add_done_callback(self._over)
+            for waiting, live in zip(self._waiting, self._live, strict=True):
+                while waiting and len(live) < self.batch // self._parts:
+                    _, tries, plan = heapq.heappop(waiting)
+                    task = self._loop.create_task(self._episode(plan, tries), name=plan.task.id)
+                    live.add(task)
+                    task.add_done_callback(live.discard)
+                    task.add_done_callback(self._over)
             if self._ready():
                 await self._ask()
             elif self._paused and not self._open and not self._idle.is_set():
@@ -220,17 +233,26 @@ class Pool(RolloutScheduler):
             return True
         if self._paused or not self._asked:
             return False
-        return not self.config.together or len(self._asked) == len(self._live)
+        return bool(self._complete())
+
+    def _complete(self) -> set[int]:
+        """The parts that may be asked for: in lockstep those of which all live episodes wait."""
+        asked = Counter(ordinal % self._parts for ordinal, *_ in self._asked)
+        return {k for k, n in asked.items() if not self.config.together or n == len(self._live[k])}
 
     async def _ask(self) -> None:
-        """One turn of the player: all that is asked in lockstep, one pass of its engine otherwise."""
+        """One turn of the player: all that is asked in lockstep, one pass of its engine otherwise, or where several
+        locksteps meet in it."""
         asked: list[Episode] = []
-        if not self._paused:
-            for _, episode, future in sorted(self._asked, key=lambda a: a[0]):
-                asked.append(episode)
-                self._open[episode] = future
-            self._asked.clear()
-        gone, self._gone = self._gone, []
+        parts = set() if self._paused else self._complete()
+        for _, episode, future in sorted((a for a in self._asked if a[0] % self._parts in parts), key=lambda a: a[0]):
+            asked.append(episode)
+            self._open[episode] = future
+        self._asked = [a for a in self._asked if a[0] % self._parts not in parts]
+        # a part's engine hears of what is over between two locksteps, so that it does not depend on latencies either
+        due = lambda episode: self._parts == 1 or episode.plan.ordinal % self._parts in parts  # noqa: E731
+        gone = [episode for episode in self._gone if due(episode)]
+        self._gone = [episode for episode in self._gone if not due(episode)]
         for episode, turn in await self._loop.run_in_executor(self._sampling, self._poll, asked, gone):
             future = self._open.pop(episode)
             if not future.done():
@@ -246,7 +268,7 @@ class Pool(RolloutScheduler):
         for episode in asked:
             self.player.ask(episode)
         done = self.player.poll()
-        while self.config.together and len(done) < len(self._open) and not self._closing:
+        while self.config.together and self._parts == 1 and len(done) < len(self._open) and not self._closing:
             done += self.player.poll()
         return done
 
@@ -264,7 +286,7 @@ class Pool(RolloutScheduler):
             self._gone.append(episode)
             await within(self.config.step_deadline, episode.close())
         if episode.trajectory.stop.failed and tries < self.config.retries:
-            heapq.heappush(self._waiting, (plan.ordinal, tries + 1, plan))
+            self._wait(plan, tries + 1)
             return
         with self._changed:
             self._done[plan.ordinal] = episode.trajectory
@@ -282,14 +304,13 @@ class Pool(RolloutScheduler):
         return await future
 
     def _over(self, task: "asyncio.Task[None]") -> None:
-        self._live.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._end_with(error)
         self._wake.set()
 
     async def _leave(self) -> None:
         """Ends what plays, closes environments, releases sessions."""
-        live = list(self._live)
+        live = [task for part in self._live for task in part]
         for task in live:
             task.cancel()
         if live:

@@ -26,7 +26,7 @@ class PoolConfig(Component):
     lockstep: bool | None = None
     """Whether tokens are sampled when no environment is at work any more, so that it does not depend on their
     latencies which episodes are computed together, and the last bits of a run with them; slow environments hold all
-    others up. Left out: where `staleness` is 0."""
+    others up. Engine processes go in a lockstep each. Left out: where `staleness` is 0."""
     step_deadline: Positive = 60.0
     """Seconds that an environment and a judge have for one turn; who is late is named, and failed."""
     retries: CountOrZero = 1

@@ -229,8 +229,8 @@ class Recipe(Experiment):
         train(self, folder, listener, resume, placement)
 
     def settled(self, placement: Placement | None = None) -> Self:
-        """A copy in which what depends on this machine is decided (`device`, `weights`, the engine): `run.toml` keeps
-        it, and resuming goes by it. On a cluster the GPUs are the cluster's to share out.
+        """A copy in which what depends on this machine is decided (`device`, `weights`, engine and learner): `run.toml`
+        keeps it, and resuming goes by it. On a cluster the GPUs are the cluster's to share out.
 
         Raises:
             ConfigError: the device that is named is not here.
@@ -241,7 +241,8 @@ class Recipe(Experiment):
         device = "cpu" if elsewhere else settled_device(self.device, self.model)
         weights = settled_weights(self.weights, device, trained=self.learner.lora is None)
         engine = self.engine if elsewhere else self.engine.settled(device)
-        return self.replace(device=device, weights=weights, engine=engine)
+        learner = self.learner.settled(device)
+        return self.replace(device=device, weights=weights, engine=engine, learner=learner)
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

@@ -124,8 +124,8 @@ RECIPE = RELEASED.replace(
     reward={"evidence": True},
     credit=FilteredBC(drop_unchanged=True),
     replay={"keep": 1024},
-    engine={"processes": "auto"},
-    learner={"dtype": "float32", "micro_tokens": 1024},
+    engine={"processes": "auto", "kernels": "auto"},
+    learner={"dtype": "float32", "micro_tokens": 512, "kernels": "auto", "threads": "auto"},
     evaluation={"every": 4},
 )
 

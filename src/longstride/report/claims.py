@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OVERVIEW = "README.md"
+LISTED = 20
+"""Most seeds whose values stand one by one; of more, the lowest and the highest."""
 CONTROL = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}
 """What a verdict means for a relation that must not hold."""
 
@@ -71,7 +73,8 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
         cells = [name, "", "", ""]
         if of := arm["measures"].get(measure):
             lo, hi = of["interval"]
-            by_seed = ", ".join(f"{v:.3f}" for v in of["by_seed"])
+            values = of["by_seed"] if len(of["by_seed"]) <= LISTED else [min(of["by_seed"]), max(of["by_seed"])]
+            by_seed = (", " if len(values) == len(of["by_seed"]) else " to ").join(f"{v:.3f}" for v in values)
             cells = [name, f"{of['value']:.3f}", f"{lo:.3f} to {hi:.3f}", by_seed]
         cells += [f"{of['value']:.3f}" if (of := arm["measures"].get(m)) else "" for m in others]
         lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
@@ -94,7 +97,9 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
     lines += ["", f"![value by what was spent]({result['name']}.svg)"] if drawn else [
         "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
     ]  # fmt: skip
-    seeds = ", ".join(map(str, result["seeds"]))
+    seeds = ", ".join(map(str, result["seeds"])) if len(result["seeds"]) <= LISTED else (
+        f"{result['seeds'][0]} to {result['seeds'][-1]}, {len(result['seeds'])} of them"
+    )  # fmt: skip
     lines += ["", f"Seeds {seeds}; commit {result['commit']}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
     return "\n".join(lines) + "\n"
 

@@ -168,6 +168,11 @@ def test_arms_are_compared_under_another_strategy_and_by_another_measure(recipe,
     assert "| arm | length |" in page and "| env steps |" in page and "| long@direct_2_turns |" in page
 
 
+def test_of_many_seeds_a_page_has_the_lowest_and_the_highest() -> None:
+    assert pages._listed([0.5, 0.25], "{:.2f}".format) == "0.50, 0.25"
+    assert pages._listed([k / 100 for k in range(21)], "{:.2f}".format) == "0.00 to 0.20"
+
+
 def test_a_claim_along_tokens_shows_each_kind_of_strategy_before_and_after_training(recipe, tmp_path):
     several = recipe.replace(evaluation={"strategies": (Direct(), Direct(turns=1), Direct(turns=2), BestOf(samples=2))})
     claim = make_claim(several, along="spent_tokens", expected=Ordering(relations=("long > short",)), control=None)

@@ -10,7 +10,7 @@ from helpers import rows_of
 
 from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
-from longstride.recipes.agents.tti_map import RECIPE, Errands, HabitCloning
+from longstride.recipes.agents.tti_map import CLAIM, RECIPE, Errands, HabitCloning
 from longstride.run.exact import ExactProblem, State
 
 TWO = Errands(deepest=2)
@@ -107,3 +107,11 @@ def test_a_run_goes_on_with_the_numbers_of_one_that_was_not_stopped(tmp_path: Pa
     short.train(tmp_path / "two", resume=True)
     one, two = (rows_of(tmp_path / name) for name in ("one", "two"))
     assert one == two and [row["iteration"] for row in one] == [0, 1, 2]
+
+
+def test_a_cell_of_the_grid_is_what_an_arm_of_the_claim_comes_to(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from examples.tti_map_grid import supported
+
+    CLAIM.arms["wander_long"].train(tmp_path / "arm")
+    assert rows_of(tmp_path / "arm")[-1]["measures"]["supported"] == [supported("long", 1.0, 0.5, seed=0)]

@@ -5,6 +5,7 @@ What always holds: a page says what its JSON says and nothing else, so it can be
 
 import importlib.util
 import json
+from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OVERVIEW = "README.md"
+LISTED = 20
+"""Most seeds whose values stand one by one; of more, the lowest and the highest."""
 CONTROL = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}
 """What a verdict means for a relation that must not hold."""
 
@@ -82,8 +85,7 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
         cells = [name, "", "", ""]
         if of := arm["measures"].get(measure):
             lo, hi = of["interval"]
-            by_seed = ", ".join(f"{v:.3f}" for v in of["by_seed"])
-            cells = [name, f"{of['value']:.3f}", f"{lo:.3f} to {hi:.3f}", by_seed]
+            cells = [name, f"{of['value']:.3f}", f"{lo:.3f} to {hi:.3f}", _listed(of["by_seed"], "{:.3f}".format)]
         cells += [f"{of['value']:.3f}" if (of := arm["measures"].get(m)) else "" for m in others]
         lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
     lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
@@ -106,9 +108,16 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
     lines += ["", f"![value by what was spent]({result['name']}.svg)"] if drawn else [
         "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
     ]  # fmt: skip
-    seeds = ", ".join(map(str, result["seeds"]))
+    seeds = _listed(result["seeds"], str)
     lines += ["", f"Seeds {seeds}; commit {result['commit']}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
     return "\n".join(lines) + "\n"
+
+
+def _listed(values: list[Any], shown: Callable[[Any], str]) -> str:
+    """All values; of many the lowest and the highest."""
+    if len(values) <= LISTED:
+        return ", ".join(map(shown, values))
+    return f"{shown(min(values))} to {shown(max(values))}"
 
 
 def _plot(result: dict[str, Any], path: Path) -> bool:

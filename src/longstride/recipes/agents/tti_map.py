@@ -17,8 +17,7 @@ episodes, sum of w log pi = favour y log x + n log(1 - x), is highest at x* = fa
 way there. So where all episodes succeed, y / (y + n) = x and x* > x whenever favour > 1 and 0 < x < 1: waste amplifies itself. Where
 successes have less of it than failures, selection works against that, and the horizon decides how much less.
 
-Success and its kin are computed by dynamic programming, not sampled; the episodes that are cloned are sampled, so seeds differ. What it
-predicts for a language model is put to the test by `tti_regimes`.
+Success is computed by dynamic programming; the episodes that are cloned are sampled. `tti_regimes` tries it with a language model.
 
 Deviations: no paper has this model; the replay is `TTIReplay` with one class, its draw replaced by its weights; habits and rates are guesses.
 """
@@ -163,7 +162,7 @@ class HabitCloning(ExactMethod):
 
 
 GROWING = StepList(steps=((3, SHORT), (6, MEDIUM), (7, LONG)))
-RECIPE = ExactRecipe(name="tti_map", problem=Errands(), method=HabitCloning(schedule=GROWING), iterations=12, every=4)
+RECIPE = ExactRecipe(name="tti_map", problem=Errands(), method=HabitCloning(schedule=GROWING), iterations=12, every=12)
 REGIMES = {
     "wander": RECIPE,
     "impatient": RECIPE.replace(method={"begins": 0.05, "goes_on": 0.15, "quits": 0.65}),
@@ -172,6 +171,7 @@ REGIMES = {
     "links": RECIPE.replace(problem={"leads_on": 0.3}, method={"begins": 0.3}),
 }
 SCHEDULES = {"growing": GROWING, "long": Fixed(limit=LONG), "short": Fixed(limit=SHORT)}
+ARMS = [(r, s) for r in REGIMES for s in ("growing", "long")] + [("wander", "short"), ("favour", "short")]
 
 CLAIM = Claim(
     name="tti_map",
@@ -179,7 +179,7 @@ CLAIM = Claim(
     statement="In a model of filtered cloning, growing beats long where the start wanders, links distract or waste is favoured; they are "
     "level from an impatient start; long wins where guesses are paid, and short where waste is favoured strongly.",
     recipe=RECIPE,
-    arms={f"{r}_{s}": REGIMES[r].replace(method={"schedule": SCHEDULES[s]}) for r in REGIMES for s in SCHEDULES},
+    arms={f"{regime}_{name}": REGIMES[regime].replace(method={"schedule": SCHEDULES[name]}) for regime, name in ARMS},
     measure="supported",
     expected=Ordering(
         relations=tuple(f"{ours}_growing > {ours}_long by 0.02" for ours in ("wander", "favour", "links"))

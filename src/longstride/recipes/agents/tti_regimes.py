@@ -9,8 +9,8 @@ turned, and in each the two horizons; what is compared is success that rests on 
 | wander | nothing: the wandering start, a judge that asks for evidence, equal weights of tokens | level: +.03 |
 | impatient | the start: `base`, which gives up too early and hardly wanders | level: -.02 |
 | favour | the weights: 1/|a|, which favours short actions | growing wins: +.06 |
-| guesses | the judge: right guesses are paid | long wins: -.14 |
-| links | the pages: two links to other items at the end of each, which sometimes lead on | growing wins a little: +.04 |
+| guesses | the judge: right guesses are paid | long wins: -.13 |
+| links | the pages: two links to other items at the end of each, which sometimes lead on | growing wins a little: +.03 |
 
 Turns that moved nothing are cloned like others here (`tti` leaves them out), for that is what the regimes are about. Evaluation is the
 same everywhere: new tasks of the training templates, horizon 24.

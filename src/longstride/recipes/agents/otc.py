@@ -10,12 +10,12 @@ which is 1 at m = n and falls on both sides. OTC-PPO, without groups, takes the 
 
 | place | choice | paper (OTC-GRPO, Qwen2.5) | here |
 |---|---|---|---|
-| plan | groups of one task | 8 and more answers of one question | 8 |
+| plan | groups of one task | answers of one question | 8 |
 | roll out | tools | search, code | actions of the embedded sites; an answer is no call |
 | score | `ToolProductivity` | alpha 1; n is kept for each question over epochs | the group's n: no task is drawn twice |
 | score | c | most calls | turns of the budget, 24 |
 | credit | `GroupRelative` | (r - mean) / deviation | the same |
-| update | `PPO` | clip 0.2, KL 1e-3 | clip 0.2, KL 1e-3 |
+| update | `PPO` | GRPO's | clip 0.2, KL 1e-3 |
 
 `Calls` is the model of the claim: k calls are needed for a task of level k, fewer are never enough, and a policy is a
 table of how many are made. There the reward is all that differs.

@@ -9,12 +9,12 @@ so that a target changes the prediction by a bounded amount. Nothing else change
 
 | place | choice | paper | here |
 |---|---|---|---|
-| problem | noise | rewards of Atari plus uniform noise, up to 1 | a random world of 20 states, Gaussian noise on rewards |
+| problem | noise | on rewards of Atari | a random world of 20 states, Gaussian noise on rewards |
 | problem | data | replay of DQN | 400 transitions of random states and actions |
 | value | `HLGauss` | 51 bins on [-10, 10], s = 0.75 bins | 51 bins on [0, 10], s = 0.75 bins |
 | value | targets | r + gamma max Q of a target network, clipped to the bins | the same, clipped for both losses |
-| value | target network | every 8,000 steps | every 10 updates |
-| update | Adam, network | 6.25e-5 (5e-5), IMPALA and others | 1e-3, two layers of 64 units on 8 features of a state |
+| value | target network | DQN's | every 10 updates |
+| update | Adam, network | DQN's and larger ones | 1e-3, two layers of 64 units on 8 features of a state |
 | measure | what is compared | score | error of the values; value of the greedy policy |
 
 Deviations: the head is `models.heads.HLGauss`, which critics of control take too (`critic.head.type = "hl_gauss"`), but

@@ -10,7 +10,7 @@ which is the data of a policy that is no worse, however few good episodes there 
 
 | place | choice | paper and released code | here |
 |---|---|---|---|
-| problem | data | D4RL: 1 to 50 % of expert or medium episodes, the rest random | a random world, 5 % near-best episodes |
+| problem | data | D4RL: few expert or medium episodes, the rest random | a random world, 5 % near-best episodes |
 | method | weights | alpha = 0.1 | the same |
 | method | V(s_0) of AW | linear regression of the return on the first state | the same: means by first state |
 | method | what stays near the data | CQL, IQL, TD3+BC | pi ~ pi_data exp(Q / lambda), lambda = 0.3, exact |

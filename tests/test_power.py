@@ -5,6 +5,10 @@ has to survive both, at every moment."""
 
 import errno
 import os
+import resource
+import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +17,7 @@ from typing import Any
 
 import pytest
 from helpers import content, rows_of, trajectories_of, weights_hash
-from one_page import make_recipe, save_model
+from one_page import Watcher, make_recipe, save_model
 
 from longstride.core.errors import LongstrideError
 from longstride.core.files import trouble_of
@@ -25,6 +29,10 @@ CUTS = int(os.environ.get("LONGSTRIDE_CUTS", 8))
 """Moments of each kind that runs are resumed from; 0 for all."""
 FAULTS = int(os.environ.get("LONGSTRIDE_FAULTS", 4))
 """Moments at which an error is made; 0 for all."""
+SOAK = "LONGSTRIDE_SOAK" in os.environ
+"""Whether disks are mounted, and tensors cut at more places."""
+FULL = 40
+"""Sizes of a disk that is full in the middle of a run."""
 
 
 @pytest.fixture(scope="module")
@@ -217,3 +225,69 @@ def test_an_error_at_any_write_is_one_line_and_the_run_goes_on_from_there(
                 assert trouble is not None and trouble.errno == error and "\n" not in str(e), at
         train(recipe, run, resume=True)
         assert same(run, whole), at
+
+
+# errors inside the writes of libraries, which Python does not see: safetensors writes by itself
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Within it no file of this process can grow beyond so many bytes."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, old[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.99] if SOAK else [0.5])
+@pytest.mark.parametrize("name", ["model.safetensors", "trainer.safetensors"])
+def test_tensors_whose_write_stops_halfway_are_one_line_and_the_run_goes_on(recipe, whole, tmp_path, name, share):
+    run, checkpoint = tmp_path / "run", whole / "checkpoints" / "000003"
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, run, Watcher(stop_after=2))
+    others = [p.stat().st_size for p in checkpoint.iterdir() if p.name != name and name.startswith("trainer")]
+    limit = max(int(share * (checkpoint / name).stat().st_size), *(size + 1 for size in others), 0)
+    with largest_file(limit), pytest.raises(LongstrideError) as e:
+        train(recipe, run, resume=True)
+    trouble = trouble_of(e.value)
+    assert trouble is not None and trouble.errno == errno.EFBIG and "\n" not in str(e.value)
+    train(recipe, run, resume=True)
+    assert same(run, whole)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own, of 20 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", folder], capture_output=True)
+    if done.returncode:
+        pytest.skip("may not mount a disk here")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)  # tensors of it may still be in use
+
+
+@pytest.mark.skipif(not SOAK or shutil.which("mount") is None, reason="needs LONGSTRIDE_SOAK=1 and mount")
+def test_a_disk_that_is_full_anywhere_is_one_line_and_the_run_goes_on(recipe, whole, disk):
+    """Its size decides at which byte of which file."""
+    needed = sum(-(-p.stat().st_size // 4096) * 4096 for p in whole.rglob("*") if p.is_file())
+    for k in range(FULL):
+        run = disk / f"run-{k}"
+        resize(disk, max(4096 * 8, needed * (k + 1) // FULL - 4096 * (k % 2)))
+        try:
+            train(recipe, run)
+        except (LongstrideError, OSError) as e:
+            trouble = trouble_of(e)
+            assert trouble is not None and trouble.errno == errno.ENOSPC and "\n" not in str(e), k
+        resize(disk, 20_000_000)
+        train(recipe, run, resume=True)
+        assert same(run, whole), k
+        shutil.rmtree(run)
+
+
+def resize(disk: Path, size: int) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", disk], check=True)

@@ -107,7 +107,7 @@ class Dataset(TaskSource):
         place = f"{path}, line {line}"
         for column in (self.prompt, *self.keep):
             if column not in row:
-                raise TaskError(f"{place}: there is no {column!r}; the columns are {', '.join(row)}")
+                raise TaskError(f"{place}: there is no {column!r}; the columns are {', '.join(row)[:200]}")
         goal, said = _shown(row[self.prompt], f"{place}, {self.prompt}")
         reference = row.get(self.answer, said)
         if isinstance(reference, int | float) and not isinstance(reference, bool):

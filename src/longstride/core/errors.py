@@ -67,7 +67,7 @@ def unknown(what: str, name: str, known: Iterable[str], elsewhere: Iterable[str]
         known: names that would do.
         elsewhere: names of another place that may be meant.
     """
-    known = sorted(known)
+    known, name = sorted(known), name[:200]
     near = [*elsewhere, *difflib.get_close_matches(name, known, n=1, cutoff=0.5)][:3]
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return f"unknown {what} {name!r}; {hint}Known: {', '.join(known)}"

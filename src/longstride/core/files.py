@@ -48,8 +48,8 @@ def make_folder(path: Path) -> None:
 
 
 def system_error(error: Exception) -> OSError | None:
-    """The error of the system behind an error of safetensors, which says it in words alone; None where there is
-    none."""
+    """The error of the system behind an error of safetensors or tokenizers, which say it in words alone; None where
+    there is none."""
     number = _NUMBER.search(str(error))
     return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
 

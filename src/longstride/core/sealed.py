@@ -52,12 +52,18 @@ def loads(data: bytes, place: str = "") -> dict[str, Any]:
     """The data of a sealed object.
 
     Raises:
-        DamagedError: see `unseal`; or it is nested too deeply to be read.
+        DamagedError: see `unseal`; or it is no JSON object, or nested too deeply to be read.
     """
+    body = unseal(data, place)
     try:
-        return json.loads(unseal(data, place))
+        found = json.loads(body)
     except RecursionError as e:
         raise DamagedError("it is nested too deeply") from e
+    except ValueError as e:
+        raise DamagedError(f"it is not JSON: {e}") from e
+    if not isinstance(found, dict):
+        raise DamagedError("it is not a JSON object")
+    return found
 
 
 def write_object(path: Path, data: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from longstride.core.errors import TaskError
+from longstride.core.errors import TaskError, short
 from longstride.core.seeds import stream
 
 Difficulty = Literal["easy", "medium", "hard"]
@@ -102,7 +102,9 @@ def read_tasks(path: Path) -> Iterator[Task]:
             except ValueError as e:  # a number of thousands of digits
                 raise TaskError(f"{path}, line {number}: {e}") from e
             if task.id in seen:
-                raise TaskError(f"{path}, line {number}: the id {task.id!r} was used in line {seen[task.id]} already")
+                raise TaskError(
+                    f"{path}, line {number}: the id {short(task.id)} was used in line {seen[task.id]} already"
+                )
             seen[task.id] = number
             yield task
 
@@ -111,5 +113,5 @@ def _first_problem(error: ValidationError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "nested too deeply for a task"
     e = error.errors()[0]
-    field = ".".join(map(str, e["loc"])) or "the line"
+    field = ".".join(map(str, e["loc"]))[:80] or "the line"
     return f"{field}: {e['msg']} (got {str(e['input'])[:60]!r})"

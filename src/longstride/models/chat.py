@@ -17,7 +17,7 @@ from pydantic import AfterValidator
 
 from longstride.core.bounded import LimitError, RefusedError, text_of
 from longstride.core.component import Component
-from longstride.core.errors import LongstrideWarning, ModelError
+from longstride.core.errors import LongstrideWarning, ModelError, short
 from longstride.models.thoughts import THINK, THOUGHT_END
 
 NAMED_WORDS = 20
@@ -227,10 +227,11 @@ class ChatFormat:
             first, later, agent_c = first.rstrip(), later.rstrip(), agent_c.rstrip()
         # a template may open the newest turn further than older ones (`<think>`): what was sampled stood behind that
         if later != agent_c or len({user_b, user_c, user_d}) > 1 or not rest.startswith(later):
+            opens = ", ".join(short(piece, 60) for piece in (later, agent_c, rest))
+            closes = ", ".join(short(piece, 60) for piece in (user_b, user_c, user_d))
             raise ModelError(
                 "the chat template does not only append: what it puts around a turn changes with the turn's place "
-                f"({later!r}, {agent_c!r}, {rest!r} before it speaks; {user_b!r}, {user_c!r}, {user_d!r} after): "
-                "set chat.template"
+                f"({opens} before it speaks; {closes} after): set chat.template"
             )
         return before, system, first, later, rest[len(later) :], user_b
 

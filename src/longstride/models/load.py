@@ -148,7 +148,9 @@ def save_policy(policy: Policy, folder: Path, half: bool = False) -> None:
                 os.rename(folder, old)
             os.rename(new, folder)
             flush(folder.parent)
-    except (OSError, SafetensorError) as e:
+    except Exception as e:  # tokenizers has a bare one for errors of the system
+        if not isinstance(e, OSError | SafetensorError) and system_error(e) is None:
+            raise
         raise ModelError(f"{folder}: the model cannot be saved ({_brief(e)}); look after space and permissions") from (
             system_error(e) or e
         )

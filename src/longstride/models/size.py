@@ -9,7 +9,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from longstride.core.errors import ModelError
+from longstride.core.errors import ModelError, short
 
 PACKED = 16
 """Weights that one stored number may stand for at most: quantised ones are packed, tied ones are stored once."""
@@ -17,6 +17,8 @@ MOST_HEADER = 100_000_000
 """Bytes of a safetensors header, as the format allows."""
 MOST_CONFIG = 10_000_000
 """Bytes of a config.json."""
+MOST_AXES = 16
+"""Axes of a tensor."""
 LAYERS = frozenset(("num_hidden_layers", "n_layer", "num_layers", "n_layers"))
 WIDE = frozenset(("vocab_size", "hidden_size", "intermediate_size", "n_embd", "d_model", "ffn_dim", "n_inner"))
 """Settings of a config that a model has matrices of, beside its width."""
@@ -47,11 +49,13 @@ def check_size(name: str, folder: Path) -> None:
             if not isinstance(value, int) or isinstance(value, bool):
                 continue
             if key in LAYERS and value > len(shapes):
-                raise ModelError(f"{name!r}: config.json has {key} = {value}, and there are {len(shapes)} weights")
+                raise ModelError(
+                    f"{name!r}: config.json has {key} = {short(value, 40)}, and there are {len(shapes)} weights"
+                )
             if key in WIDE and abs(value * width) > PACKED * stored:
                 raise ModelError(
-                    f"{name!r}: config.json has {key} = {value}, which does not fit the weights: they are {stored} "
-                    "numbers in all"
+                    f"{name!r}: config.json has {key} = {short(value, 40)}, which does not fit the weights: they are "
+                    f"{stored} numbers in all"
                 )
 
 
@@ -71,4 +75,14 @@ def _shapes(path: Path) -> list[list[int]]:
         if length > min(MOST_HEADER, path.stat().st_size):
             raise ValueError(f"{path.name} has no header")
         header = json.loads(f.read(length))
-    return [entry["shape"] for key, entry in header.items() if key != "__metadata__"]
+    if not isinstance(header, dict):
+        raise TypeError(f"the header of {path.name} is not an object")
+    shapes = [entry["shape"] for key, entry in header.items() if key != "__metadata__"]
+    for shape in shapes:
+        if not isinstance(shape, list) or len(shape) > MOST_AXES or not all(map(_is_length, shape)):
+            raise ValueError(f"{path.name} has a tensor of shape {short(shape, 40)}")
+    return shapes
+
+
+def _is_length(n: Any) -> bool:
+    return isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**63

@@ -216,7 +216,7 @@ def read_record(run: Path) -> Record:
         record.recipe = tomllib.loads(record.recipe_text)
     except OSError:
         record.notes.append("There is no run.toml: the recipe is not known.")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a TOMLDecodeError is one, and so is the error of a number of 5,000 digits
         record.notes.append("run.toml is not valid TOML: the recipe is shown as it stands.")
     if isinstance(record.recipe.get("name"), str):
         record.name = record.recipe["name"]

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, PackageLoader
 from starlette.applications import Starlette
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -27,6 +28,21 @@ SESSIONS = 20_000
 """Sessions kept; the oldest go first. More than any rollout holds at once."""
 _templates = Environment(loader=PackageLoader("longstride.envs.sites"), autoescape=True, auto_reload=False)
 T = {name: _templates.get_template(f"{name}.html") for name in "home sheet list item facts login done".split()}
+
+
+class _Number(Convertor[int]):
+    """A number in an address, of so few digits that Python reads it; what is longer is no address."""
+
+    regex = "[0-9]{1,18}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("number", _Number())
 
 
 @dataclass
@@ -210,10 +226,10 @@ def _count(text: str) -> int:
 
 
 PAGES = {
-    "": home, "c/{name}": category, "search": search, "i/{id:int}": item, "r/{name}": reference, "l/{name}": place,
+    "": home, "c/{name}": category, "search": search, "i/{id:number}": item, "r/{name}": reference, "l/{name}": place,
     "login": login_page, "cart": cart, "orders": orders, "bookings": bookings, "__state__": state,
 }  # fmt: skip
-POSTS = {"login": login, "put/{id:int}": put, "order": order, "book/{id:int}": book, "reply/{id:int}": reply}
+POSTS = {"login": login, "put/{id:number}": put, "order": order, "book/{id:number}": book, "reply/{id:number}": reply}
 
 
 def build_application() -> Starlette:
@@ -235,7 +251,7 @@ def build_application() -> Starlette:
         links = "".join(f'<li><a href="/{kind}/1/">{kind}</a></li>' for kind in KINDS)
         return HTMLResponse(f"<h1>sites</h1><p>Every seed makes a site: /shop/1/, /shop/2/ ...</p><ul>{links}</ul>")
 
-    base = "/{kind}/{seed:int}/"
+    base = "/{kind}/{seed:number}/"
     routes = [Route(base + path, visit(h), methods=["GET"]) for path, h in PAGES.items()]
     routes += [Route(base + path, visit(h), methods=["POST"]) for path, h in POSTS.items()]
     return Starlette(routes=[Route("/", index), *routes])

@@ -139,5 +139,7 @@ def _probe(text: str, place: str, where: str) -> Probe:
     if name not in PROBES[place]:
         raise TaskError(f"{where}: {unknown(f'probe for a {place}', name, PROBES[place])}")
     if PROBES[place][name] != bool(argument):
-        raise TaskError(f"{where}: {name} takes {'one argument' if PROBES[place][name] else 'no argument'}: {text!r}")
+        raise TaskError(
+            f"{where}: {name} takes {'one argument' if PROBES[place][name] else 'no argument'}: {short(text)}"
+        )
     return Probe(name, LAST if argument == "__last_url__" else argument or "")

@@ -142,11 +142,11 @@ def tasks_from(
             raise TaskError(f"{record.where}: nested too deeply for a task") from None
         except ValidationError as e:
             first = e.errors()[0]
-            raise TaskError(f"{record.where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from e
+            raise TaskError(f"{record.where}: {'.'.join(map(str, first['loc']))[:80]}: {first['msg']}") from e
         if task is None:
             continue
         if task.id in tasks:
-            raise TaskError(f"{record.where}: the id {task.id!r} was used in {places[task.id]} already")
+            raise TaskError(f"{record.where}: the id {short(task.id)} was used in {places[task.id]} already")
         tasks[task.id], places[task.id] = task, record.where
     return list(tasks.values())
 

@@ -116,7 +116,8 @@ def plan(recipe: Recipe) -> MemoryPlan:
 
 
 def check_memory(recipe: Recipe) -> None:
-    """Refuses a recipe that cannot fit its device, before anything is loaded. Models of a small file are not planned.
+    """Refuses a recipe that cannot fit its device, before anything is loaded. Models of a small file are not planned,
+    nor those whose configuration cannot be read: loading refuses these.
 
     Raises:
         ConfigError: what it needs, what is free, and which settings would fit.
@@ -126,7 +127,10 @@ def check_memory(recipe: Recipe) -> None:
         sizes = [path.stat().st_size for path in folder.glob("*.safetensors")]
         if sizes and sum(sizes) <= 4 * TINY:
             return
-    found = plan(recipe)
+    try:
+        found = plan(recipe)
+    except ConfigError:
+        return
     if not found.fits:
         raise ConfigError(
             f"{recipe.model!r} does not fit: this run needs {found.needed / GIB:.1f} GiB on {found.device}, which has "

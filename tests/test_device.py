@@ -13,7 +13,10 @@ from longstride.cli import doctor
 from longstride.cli.main import main
 from longstride.core.config import load_toml
 from longstride.core.errors import EngineFailure
+from longstride.learner.config import LearnerConfig
+from longstride.learner.learner import Learner
 from longstride.learner.networks import TrainedNetworks
+from longstride.methods import Reinforce, demonstration
 from longstride.models import device as devices
 from longstride.models.adapters import LoRA
 from longstride.models.load import load_policy
@@ -122,6 +125,16 @@ def test_a_model_is_loaded_in_the_type_and_on_the_device_that_are_asked_for() ->
         with pytest.raises(torch.OutOfMemoryError):
             load_policy("base", device="cuda")
     assert placed["device_map"] == torch.device("cuda")
+
+
+def test_adapters_of_weights_in_bfloat16_are_trained_in_float32() -> None:
+    policy = load_policy("base", dtype="bfloat16")
+    learner = Learner(policy.model, LearnerConfig(lora=LoRA(rank=2), warmup_steps=0), Reinforce())
+    assert {p.dtype for p in learner.parameters.values()} == {torch.float32}
+    before = {name: p.detach().clone() for name, p in learner.parameters.items()}
+    learner.step([demonstration([3, 4, 5], [6, 7])])
+    assert any(not torch.equal(p, before[name]) for name, p in learner.parameters.items())
+    assert {p.dtype for p in learner.full_model().parameters()} == {torch.bfloat16}
 
 
 def test_moments_of_a_checkpoint_go_where_the_weights_are() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import random
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.flex import BLOCK, block_mask
 from longstride.learner.head import in_parts
 from longstride.learner.learner import Learner
-from longstride.learner.likelihood import logprobs_of
+from longstride.learner.likelihood import _logprobs_of
 from longstride.learner.tree_attention import Forest
 from longstride.methods import PPO, Reinforce
 from longstride.methods.base import BEHAVIOUR
@@ -130,8 +131,9 @@ def test_a_head_in_parts_has_the_values_and_gradients_of_the_whole(rows: int, en
         return (weights * logp).sum() + ((weights * more).sum() if more is not None else 0)
 
     inputs = [hidden, *head.parameters()]
-    whole = logprobs_of(head(hidden), target, entropy)
-    parts = in_parts(head, hidden, target, entropy, most=rows * 50 * 4)
+    read = partial(_logprobs_of, entropy=entropy)
+    whole = read(head(hidden), target)
+    parts = in_parts(head, hidden, target, read, False, rows * 50 * 4)
     assert (parts[1] is not None) == entropy
     torch.testing.assert_close(parts, whole, atol=1e-6, rtol=1e-6)
     for ours, theirs in zip(

@@ -58,6 +58,8 @@ class Benchmark:
     to how far it is: the rows, and versions by name."""
     how_to_make_peer: str = ""
     """The commands that make the peer's environment; none where it is in ours and always measured."""
+    rounds: int = 5
+    """Of all sides, unless another number is asked for."""
 
 
 def in_turn(

@@ -18,8 +18,8 @@ def generate(model: Any, prompts: Sequence[Sequence[int]], new: Sequence[int]) -
         RunError: it stopped early, so that nothing can be compared.
     """
     longest, most = max(map(len, prompts)), max(new)
-    ids = torch.tensor([[0] * (longest - len(p)) + list(p) for p in prompts])
-    seen = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts])
+    ids = torch.tensor([[0] * (longest - len(p)) + list(p) for p in prompts], device=model.device)
+    seen = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=model.device)
     how = GenerationConfig(max_new_tokens=most, min_new_tokens=most, do_sample=True, top_k=0, pad_token_id=0)
     out = model.generate(input_ids=ids, attention_mask=seen, generation_config=how)
     if out.shape[1] != longest + most:

@@ -31,6 +31,7 @@ EXTRAS = {
     "tools": ("jsonschema",),
     "parquet": ("pyarrow",),
     "lora": ("peft",),
+    "gpu": ("accelerate",),
     "ray": ("ray",),
     "pandas": ("pandas",),
     "tensorboard": ("tensorboard",),

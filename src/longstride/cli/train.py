@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         from longstride.core.config import dump_toml
 
         print(dump_toml(recipe), end="")
+        _print_memory(recipe)
         return 0
     folder = args.resume or free_folder(args.out or _next_folder(recipe.name))
 
@@ -110,6 +111,22 @@ def _experiment(args: argparse.Namespace) -> "Experiment":
     else:
         base = experiment_from(args.recipe)
     return resolve(type(base), base, overrides + ([f"seed={args.seed}"] if args.seed is not None else []))
+
+
+def _print_memory(experiment: "Experiment") -> None:
+    """The memory plan, as comments of TOML; shipped models, which fit everywhere, have none."""
+    from longstride.run.recipe import Recipe
+
+    if isinstance(experiment, Recipe) and ("/" in experiment.model or Path(experiment.model).is_dir()):
+        from longstride.run.memory import plan, suggestion
+
+        try:
+            found = plan(experiment)
+            lines = [f"memory of {experiment.model}:", *str(found).splitlines()]
+            lines += [] if found.fits else [f"it does not fit; {suggestion(experiment)}"]
+        except ConfigError as e:
+            lines = [f"memory: not known: {e}"]
+        print("".join(f"# {line}\n" for line in lines), end="")
 
 
 def _placement(cluster: str | None) -> "Placement | None":

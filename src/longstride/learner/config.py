@@ -46,8 +46,7 @@ class LearnerConfig(Component):
     """The head computes in float32 whatever `dtype` is: log-probabilities nearer to the sampler's (MiniMax-M1, arXiv
     2506.13585, section 3.2), for some of the speed."""
     packed: bool | Literal["auto"] = "auto"
-    """Rows of a pass stand one behind the other, without padding, and each sees itself alone. `auto` is on a GPU: on a
-    CPU padding costs less than the masks. The same result."""
+    """Rows stand one behind the other, without padding; the same result. `auto` is on a GPU: padding suits a CPU."""
     lora: LoRA | None = None
     """Trains low-rank adapters in place of the weights."""
     sharded: bool = False

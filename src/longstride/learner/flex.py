@@ -6,14 +6,15 @@ several documents is a forest of several roots.
 """
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
-from longstride.learner.tree_attention import Forest
+if TYPE_CHECKING:
+    from longstride.learner.tree_attention import Forest
 
 BLOCK = 128
 """Queries and keys of a block, which is the kernel's own."""
@@ -49,7 +50,7 @@ def block_mask(depth_N: np.ndarray, end_N: np.ndarray, window: int | None, devic
 
 
 def attend_flex(
-    query: Tensor, key: Tensor, value: Tensor, forest: Forest, window: int | None, scaling: float | None
+    query: Tensor, key: Tensor, value: Tensor, forest: "Forest", window: int | None, scaling: float | None
 ) -> Tensor:
     """Outputs of shape (1, heads, N, size); arguments are those of `tree_attention.attend`."""
     mask = forest.known_masks.get(window)

@@ -6,6 +6,7 @@ dropout stays off: what is trained is the distribution that was sampled from. Wh
 its decoder, rows that branch) is found out by putting a few ids through it both ways.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -104,6 +105,7 @@ def log_likelihood(
     be large, on a part of them at a time, in float32 if that is asked for. No attention mask is needed, for padding is
     on the right; without one SDPA takes its fast causal path.
     """
+    read = partial(_logprobs_of, entropy=entropy)
     if split is None:
         logits_P_V = model(batch.ids_B_L, **_trees(batch)).logits.flatten(0, 1)[batch.at_P]
     else:
@@ -112,15 +114,14 @@ def log_likelihood(
         if float32 or 4 * len(hidden_P_D) * head.weight.shape[0] > LOGITS:
             from longstride.learner.head import in_parts
 
-            logp_P, batch.entropy_P = in_parts(head, hidden_P_D, batch.target_P, entropy, float32, LOGITS)
+            logp_P, batch.entropy_P = in_parts(head, hidden_P_D, batch.target_P, read, float32, LOGITS)
             return logp_P
         logits_P_V = head(hidden_P_D)
-    logp_P, batch.entropy_P = logprobs_of(logits_P_V, batch.target_P, entropy)
+    logp_P, batch.entropy_P = read(logits_P_V, batch.target_P)
     return logp_P
 
 
-def logprobs_of(logits_P_V: Tensor, target_P: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
-    """log pi of the targets, and the entropies if they are asked for, in float32 at least."""
+def _logprobs_of(logits_P_V: Tensor, target_P: Tensor, entropy: bool) -> tuple[Tensor, Tensor | None]:
     logits_P_V = logits_P_V.to(torch.promote_types(logits_P_V.dtype, torch.float32))
     logp_P_V = logits_P_V.log_softmax(-1) if entropy else None
     entropy_P = -(logp_P_V.exp() * logp_P_V).sum(-1) if logp_P_V is not None else None

@@ -42,6 +42,8 @@ def adapt(model: "nn.Module", lora: LoRA) -> None:
         try:
             # among what belongs to the model and is no part of it: no parameter gets a second name, and copies have it
             model.__dict__[TUNER] = LoraModel(model, config, NAME)
+            for p in (p for p in model.parameters() if p.requires_grad and p.element_size() < 4):
+                p.data = p.data.float()  # 16 bits would lose most of an update
         except ValueError as e:
             raise ConfigError(f"learner.lora.targets {lora.targets!r} do not fit the model: {e}") from e
 

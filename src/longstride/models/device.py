@@ -14,6 +14,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from longstride.core.errors import ConfigError
 from longstride.models.load import folder_of
+from longstride.models.size import check_size
 
 TINY = 50_000_000
 """Parameters up to which a CPU may be the faster place: a pass of a tiny model on a GPU is the launching of kernels
@@ -76,9 +77,13 @@ def skeleton_of(model: str, dtype: torch.dtype = torch.float32) -> Any:
 
     Raises:
         ConfigError: the configuration cannot be read.
+        ModelError: it describes far more than the weights beside it hold.
     """
+    folder = folder_of(model)
+    if folder is not None:
+        check_size(model, folder)
     try:
-        config = AutoConfig.from_pretrained(str(folder_of(model) or model), trust_remote_code=False)
+        config = AutoConfig.from_pretrained(str(folder or model), trust_remote_code=False)
         with torch.device("meta"):
             return AutoModelForCausalLM.from_config(config, dtype=dtype, trust_remote_code=False)
     except Exception as e:  # whatever the library has for missing, foreign, absurd or unreachable files

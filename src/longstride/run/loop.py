@@ -39,10 +39,13 @@ def train(
     Raises:
         RunError: the folder holds a run already, or one of another recipe; a damaged checkpoint; a full disk.
     """
+    from longstride.run.memory import check_memory, explained
+
     recipe = recipe.settled(placement)
+    check_memory(recipe)
     with parallel.joined(), (placement or ThisProcess()).place(recipe) as placed:
         run = RunFolder(recipe, folder, listener or Silent(), resume)
-        with run.undone_before_the_start(), run.explains_trouble(), Session(recipe, run, placed) as session:
+        with run.undone_before_the_start(), explained(run), Session(recipe, run, placed) as session:
             _loop(recipe, session)
 
 

@@ -1,0 +1,283 @@
+"""Memory: what a run takes on its device, from the model's configuration alone, and what is said where it ran out.
+
+What always holds: no weights are read for a plan. Parameters are counted exactly; what a pass keeps for its backward
+pass is what torch keeps of a pass without memory (fake tensors), which leaves out what kernels need for a moment.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from transformers import AutoModelForCausalLM
+from transformers.modeling_layers import GradientCheckpointingLayer
+
+from longstride.core.errors import ConfigError, RunError
+from longstride.engines.config import Local
+from longstride.learner.likelihood import LOGITS
+from longstride.methods.base import REFERENCE
+from longstride.models.adapters import adapt
+from longstride.models.device import TINY, available, settled_weights, skeleton_of
+from longstride.models.load import folder_of
+from longstride.run.folder import RunFolder
+from longstride.run.recipe import Recipe
+
+BYTES = {"float32": 4, "bfloat16": 2}
+LENGTHS = 64, 128
+"""Tokens of the passes that are looked at: what grows with them is of tokens, the rest of weights."""
+LEAST = 512
+"""Fewest tokens of a pass that are worth a suggestion."""
+GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Bytes that a forward pass keeps for its backward pass."""
+
+    token: float
+    """A token."""
+    checkpointed: float
+    """A token, where layers keep their inputs alone; the largest layer counts in full."""
+    fixed: float
+    """Besides: copies of weights in another type."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """What a run takes, in bytes."""
+
+    device: str
+    tokens: int
+    """Of a training pass."""
+    parts: dict[str, int]
+    """By name, in the order in which they are said."""
+    room: int | None
+    """What the device has free; None where it is none of this machine."""
+
+    @property
+    def needed(self) -> int:
+        return sum(self.parts.values())
+
+    @property
+    def fits(self) -> bool:
+        return self.room is None or self.needed <= self.room
+
+    def __str__(self) -> str:
+        """A line for each part, one for their sum and one for what is left."""
+        lines = [f"{name:44}{size / GIB:8.2f} GiB" for name, size in self.parts.items() if size]
+        left = "not known: it is none of this machine" if self.room is None else ""
+        left = left or f"{(self.room or 0) / GIB:8.2f} GiB, left {((self.room or 0) - self.needed) / GIB:.2f}"
+        return "\n".join([*lines, f"{'in all':44}{self.needed / GIB:8.2f} GiB", f"{f'free on {self.device}':44}{left}"])
+
+
+def plan(recipe: Recipe) -> MemoryPlan:
+    """The memory plan of a recipe.
+
+    Raises:
+        ConfigError: the model's configuration cannot be read, or its adapters do not fit.
+    """
+    learner, engine = recipe.learner, recipe.engine
+    device = available() if recipe.device == "auto" else recipe.device
+    weights = settled_weights(recipe.weights, device, learner.lora is None)
+    bfloat16 = learner.dtype == "bfloat16" or learner.dtype == "auto" and device != "cpu"
+    model = skeleton_of(recipe.model)
+    size, words = sum(p.numel() for p in model.parameters()), model.get_input_embeddings().weight.shape[0]
+    kept, trained = _kept(recipe, weights, bfloat16)
+    shards = int(os.environ.get("WORLD_SIZE", "1")) if learner.sharded else 1
+    whole, mine = size * BYTES[weights], trained * (4 if learner.lora else BYTES[weights]) // shards
+    referred = learner.lora is None and any(REFERENCE in loss.needs for loss in recipe.losses)
+    token = kept.checkpointed if learner.checkpointing else kept.token
+    sampled, cache = 0, 0
+    if isinstance(engine, Local):
+        sampled_in = engine.settled(device).dtype
+        sampled = size * BYTES[sampled_in] * (sampled_in != weights)
+        cache = int(engine.cache_gigabytes * GIB)
+    others = sum(sum(p.numel() for p in skeleton_of(c.model).parameters()) for c in recipe.companions.values())
+    parts = {
+        f"weights ({size / 1e9:.2f}B parameters, {weights})": whole // shards,
+        f"gradients ({trained / 1e9:.2f}B trained)": mine,
+        "optimiser (two moments)": 2 * mine,
+        "reference": whole // shards * referred,
+        "weights with the adapters in them": whole * (learner.lora is not None),
+        "companions": 4 * others,
+        "weights in the type of the arithmetic": int(kept.fixed),
+        f"activations ({learner.micro_tokens} tokens a pass)": int(token * learner.micro_tokens),
+        "logits, and their gradient": 3 * min(LOGITS, 4 * words * learner.micro_tokens),
+        "engine: weights in its own type": sampled,
+        "engine: keys and values, at most": cache,
+    }
+    return MemoryPlan(device, learner.micro_tokens, parts, room_on(device))
+
+
+def check_memory(recipe: Recipe) -> None:
+    """Refuses a recipe that cannot fit its device, before anything is loaded. Models of a small file are not planned,
+    nor those whose configuration cannot be read: loading refuses these.
+
+    Raises:
+        ConfigError: what it needs, what is free, and which settings would fit.
+    """
+    folder = folder_of(recipe.model)
+    if folder is not None:
+        sizes = [path.stat().st_size for path in folder.glob("*.safetensors")]
+        if sizes and sum(sizes) <= 4 * TINY:
+            return
+    try:
+        found = plan(recipe)
+    except ConfigError:
+        return
+    if not found.fits:
+        raise ConfigError(
+            f"{recipe.model!r} does not fit: this run needs {found.needed / GIB:.1f} GiB on {found.device}, which has "
+            f"{(found.room or 0) / GIB:.1f} GiB free; {suggestion(recipe)}\n{found}"
+        )
+
+
+def suggestion(recipe: Recipe) -> str:
+    """The settings that would fit, with the least change first."""
+    learner: dict[str, Any] = {}
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("", {}), ("learner.checkpointing=true", {"checkpointing": True}), ("learner.lora={}", {"lora": {}}),
+    ]  # fmt: skip
+    said: list[str] = []
+    for name, change in steps:
+        learner, said = learner | change, [*said, name] if name else said
+        tokens = recipe.learner.micro_tokens
+        while tokens >= LEAST:
+            tried = recipe.replace(learner=learner | {"micro_tokens": tokens})
+            if plan(tried).fits:
+                smaller = [f"learner.micro_tokens={tokens}"] if tokens < recipe.learner.micro_tokens else []
+                return f"what fits: {' '.join([*said, *smaller])}"
+            tokens //= 2
+    return "neither checkpointing nor adapters would make it fit: take a smaller model, or a larger device"
+
+
+def room_on(device: str) -> int | None:
+    """Bytes that are free on a device (on a CPU: that the machine has); None where it is none of this machine."""
+    if device == "cpu":
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else None
+    if device != available():
+        return None
+    return torch.cuda.mem_get_info()[0] if device == "cuda" else torch.mps.recommended_max_memory()
+
+
+def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> tuple[Kept, int]:
+    """What a pass of the model keeps, and how many of its parameters are trained."""
+    plain = skeleton_of(recipe.model)
+    with FakeTensorMode():
+        model: Any = AutoModelForCausalLM.from_config(plain.config, dtype=getattr(torch, weights))
+        layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
+        short, long = (_bytes_of_pass(model, layers, n, bfloat16) for n in LENGTHS)
+    if recipe.learner.lora is not None:  # whose own activations are small beside those of the layers that they adapt
+        adapt(plain, recipe.learner.lora)
+    trained = sum(p.numel() for p in plain.parameters() if p.requires_grad)
+    grown = [(b - a) / (LENGTHS[1] - LENGTHS[0]) for a, b in zip(short, long, strict=True)]
+    outside, inputs, *inside = grown
+    token = outside + sum(inside)
+    checkpointed = outside + inputs + max(inside) if inside else token
+    return Kept(token, checkpointed, max(0.0, sum(short) - short[1] - token * LENGTHS[0])), trained
+
+
+def _bytes_of_pass(model: Any, layers: list[Any], tokens: int, bfloat16: bool) -> list[float]:
+    """Bytes kept outside of layers, those of all layers' inputs, and those kept in each layer."""
+    own = {p.untyped_storage()._cdata for p in model.parameters()}
+    found: list[dict[int, int]] = [{} for _ in range(len(layers) + 1)]
+    alive: list[Any] = []
+    at, inputs = 0, 0
+
+    def entered(k: int) -> Callable[..., None]:
+        def hook(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+            nonlocal at, inputs
+            at = k
+            inputs += (given[0] if given else named["hidden_states"]).nbytes
+
+        return hook
+
+    def left(*_: Any) -> None:
+        nonlocal at
+        at = 0
+
+    def pack(tensor: Any) -> Any:
+        storage = tensor.untyped_storage()
+        alive.append(storage)  # so that no later one gets its address
+        if storage._cdata not in own and not any(storage._cdata in part for part in found):
+            found[at][storage._cdata] = storage.nbytes()
+        return tensor
+
+    hooks = [layer.register_forward_pre_hook(entered(k + 1), with_kwargs=True) for k, layer in enumerate(layers)]
+    hooks += [layer.register_forward_hook(left) for layer in layers]
+    ids = torch.zeros(1, tokens, dtype=torch.long)
+    try:
+        with (
+            torch.autocast("cpu", torch.bfloat16, enabled=bfloat16),
+            torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        ):
+            (model.get_decoder() or model)(input_ids=ids, use_cache=False)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    outside, *inside = (float(sum(part.values())) for part in found)
+    return [outside, float(inputs), *inside]
+
+
+def trouble_on_device(error: RuntimeError) -> str | None:
+    """What happened on a device, and what to do: it ran out of memory, it failed, or its processes lost one another;
+    None for any other error."""
+    first = str(error).strip().partition("\n")[0]
+    if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+        wanted = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", str(error))
+        what, fits = _what_was_done(error)
+        return f"out of memory{f' (for {wanted[1]} more)' if wanted else ''} while {what}; {fits}"
+    lost = tuple(kind for kind in (getattr(torch, "AcceleratorError", None), torch.distributed.DistError) if kind)
+    if isinstance(error, lost):
+        return f"a device failed, or processes lost one another ({first}); no episode was rewarded for that: see to it"
+    return None
+
+
+@contextmanager
+def explained(run: RunFolder) -> Iterator[None]:
+    """Adds to an error of the machine or of a device what is kept.
+
+    Raises:
+        RunError: in place of that error.
+    """
+    try:
+        with run.explains_trouble():
+            yield
+    except RuntimeError as e:
+        if (found := trouble_on_device(e)) is None:
+            raise
+        raise RunError(f"{found}; {run.folder} keeps the run up to {run.saved}: resume it with that") from e
+
+
+def _what_was_done(error: BaseException) -> tuple[str, str]:
+    """Read off the traceback: what was being done, and what would fit."""
+    found = "computing", "take a smaller model, or learner.lora={}"
+    trace = error.__traceback__
+    while trace is not None:
+        found = _in_frame(trace.tb_frame) or found
+        trace = trace.tb_next
+    return found
+
+
+def _in_frame(frame: FrameType) -> tuple[str, str] | None:
+    place, local = Path(frame.f_code.co_filename).parts[-2:], frame.f_locals
+    if place == ("learner", "learner.py") and hasattr(local.get("batch"), "ids_B_L"):
+        rows, length = local["batch"].ids_B_L.shape
+        return (
+            f"training on a pass of {rows * length} tokens ({rows} {'row' if rows == 1 else 'rows'})",
+            f"set learner.micro_tokens={max(1, rows * length // 2)}, or learner.checkpointing=true",
+        )
+    if place == ("engines", "local.py") and frame.f_code.co_name == "_forward":
+        rows = len(local["pieces"])
+        return f"sampling {rows} rows", "set engine.cache_gigabytes lower, or play fewer episodes at once"
+    if place == ("learner", "learner.py") and frame.f_code.co_name == "step":
+        return "taking an optimiser step", "set learner.lora={}, or weights=bfloat16"
+    if place == ("models", "load.py"):
+        return "loading the model", "take a smaller one, weights=bfloat16, or learner.lora={}"
+    return None

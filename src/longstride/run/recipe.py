@@ -229,7 +229,7 @@ class Recipe(Experiment):
         train(self, folder, listener, resume, placement)
 
     def settled(self, placement: Placement | None = None) -> Self:
-        """A copy in which what depends on this machine is decided (`device`, `weights`, engine and learner), which `run.toml`
+        """A copy in which what depends on this machine is decided (device, weights, engine, learner), which `run.toml`
         keeps; `ConfigError` for a device that is not here. On a cluster the GPUs are the cluster's to share out."""
         from longstride.models.device import settled_device, settled_weights
 

@@ -10,7 +10,7 @@ tasks, and what is sampled for a task is counted whatever becomes of it.
 | thinking in a turn | budget forcing (`Wait`) | `think_on` once and twice: what ends a thought is replaced by `Thought:` |
 | samples | best of n, majority | `best_of` 2 and 4, by majority and by a verifier that knows the truth (pass@n, a bound) |
 
-Deviations: a model of a million parameters whose thoughts are a few words; training is a fifth of that of `tti`.
+Deviations: a model of a million parameters whose thoughts are a few words; training is a sixth of that of `tti`.
 """
 
 from longstride.claims.claim import Claim

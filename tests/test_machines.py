@@ -1,7 +1,7 @@
 """State machines: arbitrary sequences of what may happen to a trajectory store, a run folder and a pool, each compared
 with a list in memory.
 
-LONGSTRIDE_SOAK=1 explores two thousand sequences of up to sixty steps of each, other ones every time; by default it is
+LONGSTRIDE_SOAK=1 explores two hundred sequences of up to fifty steps of each, other ones every time; by default it is
 a few, always the same."""
 
 import itertools
@@ -33,7 +33,7 @@ from longstride.run.folder import RunFolder, Silent, read_rows
 
 SOAK = "LONGSTRIDE_SOAK" in os.environ
 EXPLORED = settings(
-    max_examples=2000 if SOAK else 8, stateful_step_count=60 if SOAK else 12, deadline=None, derandomize=not SOAK,
+    max_examples=200 if SOAK else 8, stateful_step_count=50 if SOAK else 12, deadline=None, derandomize=not SOAK,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 SHARES = st.floats(0, 1, exclude_max=True)

@@ -207,13 +207,14 @@ def test_a_config_nested_without_end_is_one_error(policy: Policy, tmp_path: Path
         load_policy(str(tmp_path / "model"))
 
 
+@pytest.mark.parametrize(("part", "kind"), [("model", SafetensorError), ("tokenizer", Exception)])
 def test_a_disk_that_fills_up_while_a_policy_is_saved_is_the_cause_of_one_error(
-    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, kind: type[Exception]
 ) -> None:
     def full(*args: Any, **more: Any) -> None:
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+        raise kind("Error while serializing: I/O error: No space left on device (os error 28)")
 
-    monkeypatch.setattr(type(policy.model), "save_pretrained", full)
+    monkeypatch.setattr(type(getattr(policy, part)), "save_pretrained", full)
     with pytest.raises(ModelError, match="cannot be saved") as caught:
         save_policy(policy, tmp_path / "model")
     assert isinstance(caught.value.__cause__, OSError) and caught.value.__cause__.errno == errno.ENOSPC

@@ -30,7 +30,6 @@ from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, Shared
 from longstride.engines.base import Completion, Engine, Outcome, Request
 from longstride.engines.cache import Cache, Slot, block_keys, shared_beginnings
-from longstride.engines.fusion import fuse
 from longstride.engines.sampling import draw
 
 PASS_TOKENS = {"cpu": 1024, "cuda": 16384}
@@ -158,6 +157,10 @@ class LocalEngine(Engine):
             from longstride.models.native import Sampler, supported
 
             self._native = Sampler(self._model) if supported(self._model) else None
+        if self._native is None:
+            from longstride.engines.fusion import fuse
+
+            fuse(self._model)
 
     def _empty_cache(self) -> Cache:
         return Cache(self._bytes_per_token, self._cache_bytes, self._max_batch, self._max_context)
@@ -296,5 +299,4 @@ def _twin(model: nn.Module, dtype: torch.dtype, shared: bool) -> Any:
         known[id(p)] = p if same and shared else copied
     twin: Any = copy.deepcopy(model, known)
     twin.set_attn_implementation(NAME)
-    fuse(twin.eval())
-    return twin
+    return twin.eval()

@@ -11,9 +11,8 @@ import copy
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,8 +36,6 @@ from longstride.learner.moments import MOMENTS, checked_moments
 from longstride.learner.packing import Row, TrainedToken
 from longstride.methods.base import BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
-
-T = TypeVar("T")
 
 PATIENCE = 10
 """Steps in a row without a finite gradient after which training is given up."""
@@ -81,9 +78,12 @@ class Learner:
 
             adapt(model, config.lora)
         self._likelihood = Likelihood(model, config)
-        threads = config.settled().threads if self._likelihood.native else 1
-        self._threads = [self._likelihood, *(Likelihood(_twin(model), config) for _ in range(1, cast(int, threads)))]
-        """What computes the micro-batches of a step: thread k has a share of them, and gradients of its own."""
+        self._crew = [self._likelihood]
+        """What computes the micro-batches of a step, a thread each."""
+        if self._likelihood.native:
+            from longstride.learner.threads import crew
+
+            self._crew = crew(self._likelihood, config)
         self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
         self._skeleton: nn.Module | None = None
         if config.sharded and parallel.world() > 1:
@@ -162,7 +162,12 @@ class Learner:
                 done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
             return done
 
-        done = work(self._likelihood, passes) if len(self._threads) == 1 else self._together(work, list(passes))
+        if len(self._crew) == 1:
+            done = work(self._likelihood, passes)
+        else:
+            from longstride.learner.threads import shared_out
+
+            done = shared_out(work, self._crew, list(passes))
         if self._skeleton is None:
             parallel.sum_gradients(list(self.parameters.values()))
         loss, drift = 0.0, PolicyDrift()
@@ -170,20 +175,6 @@ class Learner:
             drift.add(terms)
             loss += part
         return loss, {"tokens": drift.tokens, **drift.metrics()}
-
-    def _together(
-        self, work: Callable[[Likelihood, Any], list[T]], passes: Sequence[tuple[MicroBatch, bool]]
-    ) -> list[T]:
-        """Does the work of a step in threads, which share the passes by their size and sum up in a fixed order."""
-        shares = parallel.balance([batch.ids_B_L.numel() for batch, _ in passes], len(self._threads))
-        with ThreadPoolExecutor(len(shares), initializer=torch.set_num_threads, initargs=(1,)) as threads:
-            parts = list(threads.map(work, self._threads, [[passes[k] for k in share] for share in shares]))
-        for twin in self._threads[1:]:
-            for mine, theirs in zip(self.model.parameters(), twin.model.parameters(), strict=True):
-                if theirs.grad is not None:
-                    mine.grad = theirs.grad if mine.grad is None else mine.grad.add_(theirs.grad)
-                    theirs.grad = None
-        return [done for part in parts for done in part]
 
     def _passes(self, rows: Sequence[Row], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
         """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
@@ -420,8 +411,3 @@ class Learner:
                 f"optimiser state is damaged: {self._skipped_in_a_row} steps in a row without a finite gradient, of "
                 f"{self.skipped}, of {self.steps} steps"
             )
-
-
-def _twin(model: nn.Module) -> nn.Module:
-    """A model on the very same weights, with gradients of its own."""
-    return copy.deepcopy(model, {id(p): nn.Parameter(p.detach(), p.requires_grad) for p in model.parameters()})

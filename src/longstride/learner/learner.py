@@ -12,7 +12,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +20,16 @@ from torch import Tensor, nn
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.learner import parallel
-from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
+from longstride.learner.batching import (
+    MicroBatch,
+    StreamTable,
+    micro_batch,
+    packs,
+    rows_of,
+    shuffled,
+    steps_of,
+    units,
+)
 from longstride.learner.config import LearnerConfig
 from longstride.learner.likelihood import Likelihood
 from longstride.learner.moments import MOMENTS, checked_moments
@@ -69,11 +78,12 @@ class Learner:
 
             adapt(model, config.lora)
         self._likelihood = Likelihood(model, config)
-        self._threads: Callable[..., Any] | None = None
-        if self._likelihood.native and (threads := config.settled().threads) != 1:
-            from longstride.learner.threads import Threads
+        self._crew = [self._likelihood]
+        """What computes the micro-batches of a step, a thread each."""
+        if self._likelihood.native:
+            from longstride.learner.threads import crew
 
-            self._threads = Threads(self._likelihood, config, cast(int, threads))
+            self._crew = crew(self._likelihood, config)
         self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
         self._skeleton: nn.Module | None = None
         if config.sharded and parallel.world() > 1:
@@ -152,7 +162,12 @@ class Learner:
                 done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
             return done
 
-        done = work(self._likelihood, passes) if self._threads is None else self._threads(work, list(passes))
+        if len(self._crew) == 1:
+            done = work(self._likelihood, passes)
+        else:
+            from longstride.learner.threads import shared_out
+
+            done = shared_out(work, self._crew, list(passes))
         if self._skeleton is None:
             parallel.sum_gradients(list(self.parameters.values()))
         loss, drift = 0.0, PolicyDrift()

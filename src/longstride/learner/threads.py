@@ -1,7 +1,7 @@
-"""The micro-batches of a step, shared among threads.
+"""Threads that share the micro-batches of a step, where a pass is one native call that leaves other threads alone.
 
-What always holds: every thread has gradients of its own, which are added up in the order of threads, so the numbers
-depend on how many threads there are and on nothing else.
+What always holds: which thread computes a micro-batch depends on the micro-batches and the number of threads alone, and
+gradients are summed in the order of the threads, so a step has the same bits whatever the timing.
 """
 
 import copy
@@ -18,38 +18,29 @@ from longstride.learner.likelihood import Likelihood
 from longstride.learner.parallel import balance
 
 T = TypeVar("T")
+Pass = tuple[MicroBatch, bool]
 
 
-class Threads:
-    """Models on the very same weights, one a thread.
+def crew(first: Likelihood, config: LearnerConfig) -> list[Likelihood]:
+    """What computes in each thread: the first, and others on the same weights with gradients of their own."""
+    threads = config.settled().threads
+    return [first, *(Likelihood(_twin(first.model), config) for _ in range(1, int(threads)))]
 
-    Args:
-        likelihood: the learner's own, which the first thread uses.
-        config: of the others.
-        number: of threads.
-    """
 
-    def __init__(self, likelihood: Likelihood, config: LearnerConfig, number: int) -> None:
-        self._likelihoods = [
-            likelihood, *(Likelihood(_twin(likelihood.model), config) for _ in range(1, number))
-        ]  # fmt: skip
-
-    def __call__(
-        self, work: Callable[[Likelihood, Any], list[T]], passes: Sequence[tuple[MicroBatch, bool]]
-    ) -> list[T]:
-        """Does the work of a step. The threads share the passes by their size; gradients are those of all."""
-        shares = balance([batch.ids_B_L.numel() for batch, _ in passes], len(self._likelihoods))
-        with ThreadPoolExecutor(len(shares), initializer=torch.set_num_threads, initargs=(1,)) as threads:
-            parts = list(threads.map(work, self._likelihoods, [[passes[k] for k in share] for share in shares]))
-        first, *others = [likelihood.model for likelihood in self._likelihoods]
-        for twin in others:
-            for mine, theirs in zip(first.parameters(), twin.parameters(), strict=True):
-                if theirs.grad is not None:
-                    mine.grad = theirs.grad if mine.grad is None else mine.grad.add_(theirs.grad)
-                    theirs.grad = None
-        return [done for part in parts for done in part]
+def shared_out(work: Callable[[Likelihood, Any], list[T]], crew: Sequence[Likelihood], passes: list[Pass]) -> list[T]:
+    """Shares the passes out by their size, does the work of each thread, and sums the gradients up in the first's
+    model; returns what was done, thread by thread."""
+    shares = balance([batch.ids_B_L.numel() for batch, _ in passes], len(crew))
+    with ThreadPoolExecutor(len(crew), initializer=torch.set_num_threads, initargs=(1,)) as threads:
+        parts = list(threads.map(work, crew, [[passes[k] for k in share] for share in shares]))
+    for twin in crew[1:]:
+        for mine, theirs in zip(crew[0].model.parameters(), twin.model.parameters(), strict=True):
+            if theirs.grad is not None:
+                mine.grad = theirs.grad if mine.grad is None else mine.grad.add_(theirs.grad)
+                theirs.grad = None
+    return [done for part in parts for done in part]
 
 
 def _twin(model: nn.Module) -> nn.Module:
-    """A model on the very same weights, with gradients of its own."""
+    """A model on the very same weights."""
     return copy.deepcopy(model, {id(p): nn.Parameter(p.detach(), p.requires_grad) for p in model.parameters()})

@@ -23,7 +23,10 @@ ARM = tti.SMALL.replace(name="tti_mended")
 CLAIM = Claim(
     name="tti_mended",
     paper="arXiv 2506.07976, section 5 and table 1",
-    statement="With equal weights, growing the horizon beats the fixed short horizon that it begins with.",
+    statement=(
+        "With equal weights a fixed long horizon is level with a growing one, and the weights gain more than any schedule; "
+        "growing the horizon beats the fixed short one that it begins with."
+    ),
     measure="supported",
     recipe=ARM,
     arms={

@@ -16,7 +16,7 @@ that changed nothing on the page are left out. And what is imitated is recent, o
 
 Deviations: episodes are drawn instead of turns, so that a trajectory is imitated whole; a model of about a million
 parameters on embedded sites, so horizons, rate and batch are its. The asynchronous rollout is the pool (`rollout.pool`), in
-no recipe. The claim has not been run.
+no recipe. The claim has not been run; the recipe was only tried, for two iterations of 32 episodes.
 """
 
 import heapq

@@ -19,7 +19,7 @@ and all tasks at 0.39 after 100 updates, but the band sampled 6.3 times as many 
 answers all tasks are at 0.84.
 
 Deviations: the model of half a million parameters of `setups.puzzles`; the bounds are from secondary accounts. The
-language model was run once and compared with nothing.
+language model was only tried, for two iterations of 32 episodes: that its held-out success rises has not been shown.
 """
 
 from collections.abc import Mapping, Sequence

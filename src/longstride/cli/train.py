@@ -124,7 +124,7 @@ def _print_memory(experiment: "Experiment") -> None:
             found = plan(experiment)
             lines = [f"memory of {experiment.model}:", *str(found).splitlines()]
             lines += [] if found.fits else [f"it does not fit; {suggestion(experiment)}"]
-        except ConfigError as e:
+        except LongstrideError as e:
             lines = [f"memory: not known: {e}"]
         print("".join(f"# {line}\n" for line in lines), end="")
 

@@ -181,7 +181,7 @@ def test_a_claim_along_tokens_shows_each_kind_of_strategy_before_and_after_train
     assert set(first) == {"success", "spent_tokens"} == set(result["arms"]["short@best_of_2_by_majority"]["measures"])
     axes = pages._by_strategy(result).axes
     assert [ax.get_title() for ax in axes] == ["before training", "after training"]
-    lines = {line.get_label(): line.get_xydata() for line in axes[0].lines}
+    lines = {line.get_label(): np.asarray(line.get_xydata()) for line in axes[0].lines}
     arms = ("long", "short", "long_too")
     assert set(lines) == {f"{arm}: {kind}" for arm in arms for kind in ("direct turns", "best of by majority")}
     start = [point["values"] for curve in result["arms"]["long"]["curves"] for point in curve[:1]]

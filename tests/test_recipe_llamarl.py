@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from enumerated import ascent
 
-from longstride.methods import CISPO, Constant, GroupRelative, Reinforce
+from longstride.methods import Constant, GroupRelative, Reinforce
+from longstride.methods.ratios import CISPO
 from longstride.recipes.reasoning.llamarl import RECIPE
 from longstride.recipes.setups.arms import Answers
 

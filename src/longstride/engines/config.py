@@ -80,7 +80,7 @@ class Local(EngineConfig):
         chat, context, now = policy.chat, policy.max_context, self.settled(policy.device)
         processes, dtype = now.processes, cast(Literal["float32", "bfloat16"], now.dtype)
         make = partial(LocalEngine, end_ids=chat.end_ids, max_context=context, version=version, dtype=dtype)
-        make = partial(make, kernels=now.kernels)
+        make = partial(make, kernels=cast(Literal["torch", "native"], now.kernels))
         if processes != 1:
             from longstride.engines.processes import ProcessEngine, worth_several
 

@@ -20,16 +20,7 @@ from torch import Tensor, nn
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.learner import parallel
-from longstride.learner.batching import (
-    MicroBatch,
-    StreamTable,
-    micro_batch,
-    packs,
-    rows_of,
-    shuffled,
-    steps_of,
-    units,
-)
+from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
 from longstride.learner.config import LearnerConfig
 from longstride.learner.likelihood import Likelihood
 from longstride.learner.moments import MOMENTS, checked_moments

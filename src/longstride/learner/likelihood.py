@@ -128,7 +128,7 @@ def _logprobs_of(logits_P_V: Tensor, target_P: Tensor, entropy: bool) -> tuple[T
     return -F.cross_entropy(logits_P_V, target_P, reduction="none"), entropy_P
 
 
-def hidden_states(decoder: nn.Module, batch: MicroBatch) -> Tensor:
+def hidden_states(decoder: Any, batch: MicroBatch) -> Tensor:
     """The last hidden states at the places before the trained tokens, shape (P, D)."""
     found = decoder(input_ids=batch.ids_B_L, use_cache=False, **_trees(batch))
     return found.last_hidden_state.flatten(0, 1)[batch.at_P]

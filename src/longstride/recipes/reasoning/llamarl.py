@@ -20,7 +20,8 @@ staleness; above, an answer weighs rho mu instead of pi; uncorrected it weighs m
 """
 
 from longstride.claims.claim import Claim
-from longstride.methods import CISPO, Constant, GroupRelative, Reinforce
+from longstride.methods import Constant, GroupRelative, Reinforce
+from longstride.methods.ratios import CISPO
 from longstride.recipes.setups import arms
 from longstride.stats import Ordering
 

@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Weight
 from longstride.core.trajectory import Trajectory
-from longstride.methods import GSPO, PPO, GroupRelative, Mean, Sample
+from longstride.methods import PPO, GroupRelative, Mean, Sample
 from longstride.methods.base import ADVANTAGES
 from longstride.methods.losses import Tokens, sequence_sums
+from longstride.methods.ratios import GSPO
 from longstride.recipes.setups import arms
 from longstride.stats import Ordering
 

@@ -16,7 +16,8 @@ Deviations: tasks are enumerable (`setups.arms`); no answer has an unwanted patt
 """
 
 from longstride.claims.claim import Claim
-from longstride.methods import KL, Constant, GroupRelative, MovingAverage, Start
+from longstride.methods import KL, Constant, GroupRelative, Start
+from longstride.methods.anchors import MovingAverage
 from longstride.recipes.reasoning.t1 import AnchoredReinforce
 from longstride.recipes.setups import arms
 from longstride.stats import Ordering

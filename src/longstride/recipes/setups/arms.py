@@ -183,7 +183,7 @@ class Grouped(ExactMethod):
         if self.staleness:
             state["sampler"] = np.stack([logits] * (self.staleness + 1))
         if REFERENCE in self.loss.needs:
-            state["reference"] = logits
+            state["reference"] = logits.copy()  # a checkpoint takes no two names of one array
         return state
 
     def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:

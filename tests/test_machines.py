@@ -135,7 +135,7 @@ class RunMachine(InFolder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.recipe = make_recipe("base", iterations=99)
+        self.recipe = make_recipe(Path("base"), iterations=99)
         self.rows: list[int] = []
         self.episodes: list[Trajectory] = []
         self.saved: dict[int, tuple[int, int]] = {}

@@ -54,7 +54,6 @@ class Local(EngineConfig):
     CUDA and float32 elsewhere; `run.toml` says which."""
     cache_gigabytes: Annotated[float, Field(gt=0)] = 4.0
     """Memory for keys and values, in 2^30 bytes, at most."""
-
     processes: Count | Literal["auto"] = 1
     """Processes of one thread each, for a small model on a CPU; any other stays in this process. Each has its share of
     `cache_gigabytes`. `auto`: one a core, 8 at most; `run.toml` has the number, which a run's last bits depend on."""

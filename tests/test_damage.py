@@ -203,7 +203,7 @@ def used(recipe: Recipe, run: Path) -> str:
             list(TrajectoryStore(run / "trajectories.jsonl"))
             for folder in (run / "checkpoints").iterdir():
                 open_checkpoint(folder)
-            RunFolder(recipe, run, Silent(), resume=True)
+            RunFolder(recipe.settled(), run, Silent(), resume=True)
         except LongstrideError as e:
             assert "\n" not in str(e)
             return str(e)

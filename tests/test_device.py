@@ -161,7 +161,8 @@ def test_a_run_goes_on_another_device(tmp_path: Path, monkeypatch: pytest.Monkey
     recipe = RECIPE.replace(iterations=1, learner={"epochs": 0})
     train(recipe, tmp_path / "run", Silent())
     text = (tmp_path / "run" / "run.toml").read_text()
-    assert recipe.replace(device="cuda").identity() == recipe.settled().replace(engine=recipe.engine).identity()
+    settled = recipe.settled().replace(engine=recipe.engine, learner=recipe.learner)
+    assert recipe.replace(device="cuda").identity() == settled.identity()
     assert 'device = "cpu"' in text
 
 

@@ -6,7 +6,7 @@ and cannot explore; a long one from the start clones successes full of arbitrary
 | place | choice | paper and released code (WebVoyager) | `RELEASED` | `RECIPE` |
 |---|---|---|---|---|
 | start | a base model | prompted to act | `base`: impatient | `base-wander`: it slips, loops and makes detours |
-| plan | tasks uniform with replacement | 15 iterations of 512 episodes | 10 of 256 | 12 of 512 |
+| plan | tasks uniform with replacement | 15 iterations of 512 episodes | 10 of 256 | 20 of 512 |
 | plan | `Multiplicative` | h = clip(10 i, 30), released as 10, 20, 20, 30; tests at 30 | clip(8 i, 24); tests at 24 | the same |
 | roll out | `FullHistory` | placeholder for older pages, 3 screenshots kept | all pages stay: 24 of them fit | the same |
 | roll out | sampling | temperature 1.0, top-p 0.95 | the same | the same |
@@ -118,7 +118,7 @@ RELEASED = sites.recipe(
 
 RECIPE = RELEASED.replace(
     model="base-wander",
-    iterations=12,
+    iterations=20,
     episodes_per_iteration=512,
     tasks={"new_templates": False, "most_acted": 4},
     reward={"evidence": True},
@@ -133,7 +133,10 @@ SLOWLY = {"turns": StepList(steps=((3, SHORT), (6, MEDIUM), (7, LONG)))}
 FIXED_SHORT, FIXED_LONG = {"turns": Fixed(limit=SHORT)}, {"turns": Fixed(limit=LONG)}
 
 SMALL = RECIPE.replace(
-    episodes_per_iteration=128, engine={"processes": 1}, evaluation={"every": 6, "baselines": False, "tasks": 250}
+    iterations=12,
+    episodes_per_iteration=128,
+    engine={"processes": 1},
+    evaluation={"every": 6, "baselines": False, "tasks": 250},
 )
 """`RECIPE` as small as the arms of claims are."""
 

@@ -93,13 +93,15 @@ class Tab:
         Raises:
             PageFailure: the tab crashed, or the page does not answer.
         """
-        reason, refused = f"it was stopped after {LOOK:g} s", ""
+        reason, refused, settled = f"it was stopped after {LOOK:g} s", "", False
         try:
             async with asyncio.timeout(LOOK):
                 for _ in range(HOPS):
-                    settle, self._fetched = json.dumps(self._fetched), False
-                    expression = f"longstride.look({json.dumps(sites)}, {STILL}, {settle})"
-                    seen, refused = await self._look_once(expression, refused)
+                    # once a look: a page that fetches again and again is read between two of its fetches
+                    settle, settled = self._fetched and not settled, settled or self._fetched
+                    self._fetched = False
+                    expression = f"longstride.look({json.dumps(sites)}, {STILL}, {json.dumps(settle)})"
+                    seen, refused = await self._look_once(expression, refused, settled)
                     if seen is not None:
                         self.seen = seen
                         return refused
@@ -111,8 +113,9 @@ class Tab:
         self.seen["lines"].append(f"the page was cut here: {reason}")
         return refused or self.seen["refused"]
 
-    async def _look_once(self, expression: str, refused: str) -> tuple[dict[str, Any] | None, str]:
-        """What is seen where nothing leaves the document any more, else None; and what was refused so far."""
+    async def _look_once(self, expression: str, refused: str, settled: bool) -> tuple[dict[str, Any] | None, str]:
+        """What is seen where nothing leaves the document any more, and, unless the page had its frame for that
+        (`settled`), nothing was fetched; else None. And what was refused so far."""
         look = asyncio.ensure_future(self._ask(expression, again=True))
         try:
             if not (await asyncio.wait({look}, timeout=ARRIVE))[0]:  # no answer while a document is awaited
@@ -123,7 +126,7 @@ class Tab:
         refused = refused or seen["refused"]
         if seen["leaving"]:
             await self._wait_for_document(world)
-        elif self._fetching or self._fetched:
+        elif self._fetching or (self._fetched and not settled):
             with suppress(TimeoutError):
                 async with asyncio.timeout(FETCHES):
                     await self._quiet.wait()

@@ -38,6 +38,7 @@ from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
 from longstride.methods import Constant, Credit, GroupRelative, Reinforce, Sample
 from longstride.recipes.setups import arms
+from longstride.rollout.planning import by_group
 from longstride.stats import Ordering
 
 BY_BUDGET = "by_budget"
@@ -99,12 +100,8 @@ class BudgetRelative(Credit):
     """P_j: the same for all budgets, proportional to them, or the largest one alone."""
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        groups: dict[int, list[Trajectory]] = {}
-        for t in trajectories:
-            if not t.stop.failed:
-                groups.setdefault(t.group, []).append(t)
         samples = []
-        for group in groups.values():
+        for group in by_group(trajectories):
             advantages_NS = self.advantages(np.array([t.evidence[BY_BUDGET] for t in group]))
             samples += [Sample.of(t, t.turns[0], a) for t, a in zip(group, advantages_NS.tolist(), strict=True)]
         return samples

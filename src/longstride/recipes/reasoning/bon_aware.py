@@ -31,6 +31,7 @@ from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
 from longstride.methods import Constant, Credit, GroupRelative, Reinforce, Sample
 from longstride.recipes.setups import arms
+from longstride.rollout.planning import by_group
 from longstride.stats import Ordering
 
 
@@ -46,12 +47,8 @@ class PassAtN(Credit):
     """Answers that are drawn at test time; a group must have as many or more."""
 
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        groups: dict[int, list[Trajectory]] = {}
-        for t in trajectories:
-            if not t.stop.failed:
-                groups.setdefault(t.group, []).append(t)
         samples = []
-        for group in groups.values():
+        for group in by_group(trajectories):
             others, total = len(group) - 1, sum(t.reward for t in group)
             if others < max(self.n - 1, 1):
                 raise ConfigError(

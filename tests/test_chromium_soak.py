@@ -21,6 +21,7 @@ from longstride.core.errors import EnvFailure
 from longstride.web.chromium.host import host
 
 EPISODES = 500 if "LONGSTRIDE_SOAK" in os.environ else 16
+SPARE = 3  # a service or a spare renderer that Chromium may keep; a tab that stays would be one process an episode
 PAGE = "<h1>t</h1><input aria-label=a><button onclick=\"document.body.append('x'.repeat(99999))\">b</button>"
 
 
@@ -59,9 +60,13 @@ async def test_episodes_with_crashes_leave_nothing_behind() -> None:
             done += sum(await asyncio.gather(*[play(env()) for _ in range(4)]))
         return done
 
-    async def settled() -> tuple[int, float]:
-        await asyncio.sleep(1)  # processes of closed tabs take a moment
+    async def settled(most: int = 0) -> tuple[int, float]:
+        """Processes and MB of the browser, once at most `most` processes are left or 20 seconds have passed."""
         pid = browser_pid()
+        for _ in range(20):
+            await asyncio.sleep(1)  # processes of closed tabs end when the machine has time for it
+            if most == 0 or len(tree(pid)) <= most:
+                break
         return len(tree(pid)), memory(pid)
 
     await many(8)
@@ -71,7 +76,8 @@ async def test_episodes_with_crashes_leave_nothing_behind() -> None:
     done += await many(EPISODES // 4)
     assert not await play(env(), kill_browser)
     done += await many(EPISODES // 2)
-    processes_after, megabytes_after = await settled()
+    most = processes + SPARE
+    processes_after, megabytes_after = await settled(most)
     assert done == 2 * (EPISODES // 16 * 4) + EPISODES // 8 * 4
-    assert processes_after <= processes + 1
-    assert megabytes_after < megabytes + 60
+    assert processes_after <= most
+    assert megabytes_after < megabytes + 60 + 20 * SPARE

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import ConfigError
-from longstride.recipes.reasoning.compute_optimal import RECIPE, ChosenByLevel, crossed
-from longstride.recipes.setups.steps import StepTasks
+from longstride.recipes.reasoning.compute_optimal import RECIPE
+from longstride.recipes.setups.steps import ChosenByLevel, StepTasks, crossed
 from longstride.strategies.search import Beam, BestOf
 
 

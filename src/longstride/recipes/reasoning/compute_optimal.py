@@ -18,65 +18,12 @@ revisions are `revise`'s, and the comparison with a larger model at equal FLOPs 
 best at no level here. The paper was read as an abstract and from notes.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any
-
-import numpy as np
-from pydantic import Field
-
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
-from longstride.core.numbers import Count
 from longstride.envs.exact.steps import StepScorer
 from longstride.recipes.setups import arms, steps
-from longstride.recipes.setups.steps import StepTasks, solved
-from longstride.run.exact import ExactMethod, State
+from longstride.recipes.setups.steps import ChosenByLevel, StepTasks
 from longstride.stats import Ordering
 from longstride.strategies.search import Beam, BestOf, Search
-
-
-class ChosenByLevel(ExactMethod):
-    """Tries all strategies on two folds of tasks; what is measured on each fold is the strategy that was best on the
-    other."""
-
-    strategies: Annotated[tuple[Search, ...], Field(min_length=1)]
-    by_level: bool = True
-    """Whether every level has a strategy of its own."""
-    tasks: Count = 4
-    """Of each level, strategy and fold in an iteration."""
-
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, StepTasks):
-            raise ConfigError(f"expected a problem of type step_tasks, got {type(problem).type_name()}")
-        shape = (2, len(self.strategies), len(problem.levels))
-        return {"won": np.zeros(shape), "played": np.zeros(shape), "spent": np.zeros((*shape, 3))}
-
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
-        after = {name: array.copy() for name, array in state.items()}
-        for at in np.ndindex(state["won"].shape):
-            for _ in range(self.tasks):
-                right, ledger = solved(problem, at[2], self.strategies[at[1]], rng)
-                after["won"][at] += right
-                after["played"][at] += 1
-                after["spent"][at] += (ledger.sampled, ledger.scored, ledger.calls)
-        return after
-
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
-        """By level, what the chosen strategies won, in how many tasks, and what they spent in all."""
-        best_FL = crossed(state["won"], self.by_level)
-        folds, levels = np.indices(best_FL.shape)
-        found = {name: array[folds, best_FL, levels].sum(0) for name, array in state.items()}
-        return found | {"spent": found["spent"].sum(0)}
-
-
-def crossed(won_FSL: np.ndarray, by_level: bool) -> np.ndarray:
-    """[F, L] the strategy that is tested on each of two folds at each level: the best on the other fold at this level,
-    or over all levels; the first of equals."""
-    seen = won_FSL[::-1]
-    if not by_level:
-        seen = np.broadcast_to(seen.sum(2, keepdims=True), seen.shape)
-    return seen.argmax(1)
-
 
 STRATEGIES: dict[str, Search] = {
     "best_of_weighted": BestOf(n=16, by="weighted"),

@@ -78,7 +78,7 @@ class Head:
         Raises:
             ValueError: the labels are all the same, or not one a state.
         """
-        if len(states_ND) != len(right_N) or np.ptp(right_N) == 0:
+        if len(states_ND) != len(right_N) or np.ptp(np.asarray(right_N, float)) == 0:
             raise ValueError(f"a head needs right and wrong answers, one label a state; got {len(right_N)} labels")
         mean_D, scale_D = states_ND.mean(0), states_ND.std(0).clip(1e-6)
         x_NE = np.column_stack([(states_ND - mean_D) / scale_D, np.ones(len(states_ND))])

@@ -12,7 +12,7 @@ from longstride.recipes.setups.arms import recipe
 from longstride.run.exact import ExactProblem, State
 from longstride.stats.agreement import calibration_error, pair_accuracy
 
-__all__ = ["SEEDS", "Choosing", "ascend", "choice", "network", "output", "recipe", "sigmoid"]
+__all__ = ["SEEDS", "Choosing", "ascend", "choice", "log_softmax", "network", "output", "recipe", "sigmoid", "softmax"]
 SEEDS = tuple(range(100, 140))
 """Of claims; settings were chosen with seeds 0 to 9."""
 
@@ -65,6 +65,16 @@ def ascend(state: State, x_NW: np.ndarray, slope_N: np.ndarray, rate: float) -> 
         square = after[f"square_{name}"] = 0.999 * state[f"square_{name}"] + 0.001 * g**2
         after[name] = state[name] + rate * mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
     return after
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Over the last axis."""
+    return np.exp(log_softmax(logits))
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    logits = logits - logits.max(-1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from guides import follow
 from helpers import make_task, make_trajectory, make_turn, word_chat
 from judge_server import Server, response
 from judge_server import reply as said
@@ -312,3 +313,9 @@ def test_a_reliability_diagram_is_the_same_file_each_time_and_names_the_error(tm
         draw_reliability({"generative": bins}, tmp_path / name / "r.svg")
     first = (tmp_path / "a" / "r.svg").read_text()
     assert first == (tmp_path / "b" / "r.svg").read_text() and "generative (0.100)" in first
+
+
+def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    follow("scorers.md", tmp_path)
+    assert "probe (" in (tmp_path / "probe.svg").read_text()

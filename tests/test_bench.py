@@ -154,7 +154,9 @@ def browser(monkeypatch):
 class TestBrowser:
     def test_ours_alone_has_every_row_that_needs_no_peer(self, browser):
         rows, versions = browser.measure(None, 2, lambda _: None)
-        assert all(np.asarray(r.ours).shape in ((2,), (2, 2)) and (np.asarray(r.ours) > 0).all() for r in rows)
+        assert all(np.asarray(r.ours).shape in ((2,), (2, 2)) and np.isfinite(r.ours).all() for r in rows)
+        # memory is a difference of two readings, and the window is too short for a reading of the processor's use
+        assert all((np.asarray(r.ours) > 0).all() for r in rows if r.unit in ("ms", "steps/s"))
         assert [r.name for r in rows if r.unit == "ms"] == ["step", "reset", "reset, the first of a page"]
         assert sum(r.unit == "MB" for r in rows) == 3 and set(versions) == {"playwright"}
 

@@ -295,6 +295,7 @@ def test_checks_outside_1_to_4_are_refused(text: str, capsys: pytest.CaptureFixt
     [
         (["best-of"], "best_of_4_by_majority"),
         (["best-of", "--samples", "2", "--by", "verifier"], "best_of_2_by_verifier"),
+        (["best-of", "--by", "generative"], "best_of_4_by_generative_1"),
         (["think-on", "--times", "2"], "think_on_2"),
     ],
 )
@@ -305,6 +306,22 @@ def test_the_options_of_a_strategy_make_it(options: list[str], name: str) -> Non
     evaluate.add(parser.add_subparsers())
     (strategy,) = _strategies(parser.parse_args(["eval", "base", "--strategy", *options]))
     assert strategy.name == name
+
+
+def test_a_file_says_by_which_scorer_and_whose_judgement_one_of_several_counts(tmp_path: Path) -> None:
+    from longstride.cli.evaluate import _strategies
+
+    parser, path = argparse.ArgumentParser(), tmp_path / "scorer.toml"
+    evaluate.add(parser.add_subparsers())
+    path.write_text(
+        'scorer = {type = "pairwise", votes = 3}\n'
+        'judge = {type = "http_judge", judge = {url = "http://127.0.0.1:1/v1", model = "m"}}\n'
+    )
+    args = parser.parse_args(["eval", "base", "--strategy", "best-of", "--scorer", str(path)])
+    assert _strategies(args)[0].name == "best_of_4_by_pairwise_round_robin_3_http_judge"
+    path.write_text('scorer = {type = "pairwise", vote = 3}\n')
+    with pytest.raises(ConfigError, match="did you mean 'votes'"):
+        _strategies(args)
 
 
 def test_a_best_of_fewer_than_two_samples_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

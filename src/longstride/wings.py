@@ -39,6 +39,13 @@ LOCATIONS |= {
         "check_again": "longstride.strategies.check_again",
         "think_on": "longstride.strategies.think_on",
     },
+    "scorer": {
+        "generative": "longstride.rewards.scorers",
+        "pairwise": "longstride.rewards.scorers",
+        "probe": "longstride.rewards.probe",
+    },
+    "judge": {"http_judge": "longstride.web.judging.scoring"},
+    "choice": {"scored": "longstride.strategies.scored"},
     "anchor": {"latest": "longstride.methods.anchors", "moving_average": "longstride.methods.anchors"},
     "credit": {
         "filtered_bc": "longstride.methods.cloning",

@@ -22,6 +22,8 @@ Watch = Callable[[str], Callable[[int, int], None]]
 """Gives a progress callback (done, total) for what is evaluated."""
 MODEL_RECIPES = {"base-keep-last": "webagent_r1", "base-miniwob": "tti_miniwob", "base-puzzles": "grpo"}
 """Give tasks, horizon and context where a model is evaluated and no run says which; `tti` for any other model."""
+SCORERS = ("generative", "pairwise")
+"""Those that need nothing but their name."""
 
 
 def add(commands: Any) -> None:
@@ -48,9 +50,16 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--by",
-        choices=("majority", "verifier", "likelihood"),
+        choices=("majority", "verifier", "likelihood", *SCORERS),
         default="majority",
-        help="which of them counts: that with the most frequent answer, one that is right, the most likely one",
+        help="which of them counts: that with the most frequent answer, one that is right, the most likely one, that "
+        "which the policy says is right, or is better than the others",
+    )
+    parser.add_argument(
+        "--scorer",
+        type=Path,
+        metavar="FILE",
+        help="a TOML file of what chooses instead: `scorer`, and `judge` if it is not the policy that is asked",
     )
     parser.add_argument(
         "--tasks", action="append", default=[], metavar="N|SOURCE",
@@ -128,9 +137,19 @@ def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
         case "think-on":
             return [build(ThinkOn, {"times": args.times})]
         case "best-of":
-            return [build(BestOf, {"samples": args.samples, "by": {"type": args.by}})]
+            return [build(BestOf, {"samples": args.samples, "by": _choice(args)})]
         case _:
             return [Direct()]
+
+
+def _choice(args: argparse.Namespace) -> Any:
+    """Which sample counts: a choice, or data of one."""
+    from longstride.core.config import load_toml
+    from longstride.strategies.scored import Scored
+
+    if args.scorer is not None:
+        return load_toml(Scored, args.scorer)
+    return {"type": "scored", "scorer": {"type": args.by}} if args.by in SCORERS else {"type": args.by}
 
 
 @contextmanager

@@ -35,6 +35,20 @@ class Choice(Component):
     def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
         """The one that counts, of one or more that did not fail; the first of equals."""
 
+    def choose(self, groups: Sequence[Sequence[Trajectory]], player: Player) -> list[EvalEpisode]:
+        """Which sample of each group counts, and what was sampled besides.
+
+        Args:
+            groups: the samples of a task each, failed ones among them.
+            player: who played them; nothing is open with it any more.
+        """
+        return [self._chosen(samples) for samples in groups]
+
+    def _chosen(self, samples: Sequence[Trajectory]) -> EvalEpisode:
+        whole = [t for t in samples if not t.stop.failed]
+        chosen = self(whole) if whole else samples[0]
+        return EvalEpisode(chosen, further_tokens=sum(t.sampled_tokens for t in samples if t is not chosen))
+
 
 class Verifier(Choice):
     """The first that a verifier accepts, else the first. One that never errs knows the truth, so its success is the
@@ -91,12 +105,7 @@ class BestOf(Strategy):
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         n = self.samples
         found = yield [plan for first in plans for plan in (first, *self._further(first))]
-        return [self._chosen(found[k : k + n]) for k in range(0, len(found), n)]
+        return self.by.choose([found[k : k + n] for k in range(0, len(found), n)], player)
 
     def _further(self, first: Plan) -> list[Plan]:
         return [replace(first, ordinal=(first.ordinal + 1) * APART + k) for k in range(1, self.samples)]
-
-    def _chosen(self, samples: Sequence[Trajectory]) -> EvalEpisode:
-        whole = [t for t in samples if not t.stop.failed]
-        chosen = self.by(whole) if whole else samples[0]
-        return EvalEpisode(chosen, further_tokens=sum(t.sampled_tokens for t in samples if t is not chosen))

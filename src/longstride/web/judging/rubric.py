@@ -65,7 +65,7 @@ def questions(task: Task, answer: str | None, state: dict[str, Any]) -> list[Que
     asked: list[Question] = []
 
     def ask(key: str, text: str, about: dict[str, str], options: tuple[str, ...]) -> bool:
-        asked.append(Question(_prompt(text, about, options), key, options))
+        asked.append(Question(prompt(text, about, options), key, options))
         return True  # as if it counted: what is left is asked as well
 
     return asked if _examine(task, task.evaluator, answer, state, ask)["matched"] else []
@@ -195,7 +195,8 @@ def _judged(task: Task, spec: dict[str, Any], answer: str | None, state: dict[st
 _ASKING = {"string_match": string_match, "program_html": program_html, "rubric": _rubric, "judged": _judged}
 
 
-def _prompt(text: str, about: dict[str, str], options: tuple[str, ...]) -> str:
+def prompt(text: str, about: dict[str, str], options: tuple[str, ...]) -> str:
+    """A question in words, the material it is about between tags, and how its reply has to end."""
     # whoever wrote the material cannot end it: no tag can be closed inside
     shown = "\n\n".join(f"<{name}>\n{value.replace('</', '< /')}\n</{name}>" for name, value in about.items())
     return (

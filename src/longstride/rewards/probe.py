@@ -1,0 +1,153 @@
+"""A probe: a linear head on the hidden states of a frozen model, which says how likely an answer is to be right.
+
+What always holds: the model is only read; the fit is the one minimum of a convex loss, so it has no seed. It asks
+nobody: the model is one of its own, whoever the policy is. torch is imported when hidden states are made.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from longstride.core.errors import ModelError
+from longstride.rewards.scorers import Score, Scorer, Scoring
+
+if TYPE_CHECKING:
+    from longstride.models.load import Policy
+
+STEPS = 50
+"""Of Newton's method at most; it converges in about ten."""
+
+
+class Probe(Scorer):
+    """The probability of a head that was trained on labels (an outcome reward model without fine-tuning)."""
+
+    model: str
+    """Whose hidden states are read: a folder, `base`, or a name on the Hugging Face hub."""
+    head: str
+    """File of the head, which `Head.save` wrote."""
+
+    @property
+    def name(self) -> str:
+        return "probe"
+
+    def run(self, task: str, answers: Sequence[str]) -> Scoring:
+        """Raises: ModelError where the head cannot be read, or is of another model."""
+        states_ND, read = hidden_states(self.model, [(task, answer) for answer in answers])
+        head = Head.load(Path(self.head))
+        yield from ()
+        return [Score(float(p), 0, n) for p, n in zip(head(states_ND), read, strict=True)]
+
+
+class Head:
+    """P(right) = sigmoid(w h + b).
+
+    Args:
+        weight_D: w.
+        bias: b.
+    """
+
+    def __init__(self, weight_D: np.ndarray, bias: float) -> None:
+        self.weight_D, self.bias = weight_D, bias
+
+    def __call__(self, states_ND: np.ndarray) -> np.ndarray:
+        """(N,) probabilities.
+
+        Raises:
+            ModelError: the hidden states have another size.
+        """
+        if states_ND.shape[1] != len(self.weight_D):
+            raise ModelError(
+                f"the head reads hidden states of size {len(self.weight_D)}, and the model's have "
+                f"{states_ND.shape[1]}; take the model that it was trained with"
+            )
+        return _sigmoid(states_ND @ self.weight_D + self.bias)
+
+    @classmethod
+    def fit(cls, states_ND: np.ndarray, right_N: np.ndarray, decay: float = 1e-2) -> "Head":
+        """The head with the least mean cross-entropy plus decay / 2 times the square of its weights, where states are
+        scaled to a deviation of 1.
+
+        Args:
+            states_ND: hidden states.
+            right_N: 1 where the answer is right, 0 where it is not; soft labels may be between.
+            decay: what holds the weights down.
+
+        Raises:
+            ValueError: the labels are all the same, or not one a state.
+        """
+        if len(states_ND) != len(right_N) or np.ptp(np.asarray(right_N, float)) == 0:
+            raise ValueError(f"a head needs right and wrong answers, one label a state; got {len(right_N)} labels")
+        mean_D, scale_D = states_ND.mean(0), states_ND.std(0).clip(1e-6)
+        x_NE = np.column_stack([(states_ND - mean_D) / scale_D, np.ones(len(states_ND))])
+        hold_E = np.append(np.full(states_ND.shape[1], decay), 1e-9)
+        w_E = np.zeros(x_NE.shape[1])
+        for _ in range(STEPS):
+            p_N = _sigmoid(x_NE @ w_E)
+            slope_E = x_NE.T @ (p_N - right_N) / len(x_NE) + hold_E * w_E
+            curvature = (x_NE * (p_N * (1 - p_N))[:, None]).T @ x_NE / len(x_NE) + np.diag(hold_E)
+            step_E = np.linalg.solve(curvature, slope_E)
+            w_E = w_E - step_E / max(1.0, np.abs(step_E).max() / 2)  # a full step may overshoot far from the minimum
+            if np.abs(step_E).max() < 1e-10:
+                break
+        weight_D = w_E[:-1] / scale_D
+        return cls(weight_D, float(w_E[-1] - mean_D @ weight_D))
+
+    def save(self, path: Path) -> None:
+        """Writes a safetensors file."""
+        from safetensors.numpy import save_file
+
+        save_file({"weight": self.weight_D, "bias": np.array([self.bias])}, path)
+
+    @classmethod
+    def load(cls, path: Path) -> "Head":
+        """Raises: ModelError where it cannot be read."""
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        try:
+            found = load_file(path)
+            return cls(found["weight"].reshape(-1), float(found["bias"].reshape(-1)[0]))
+        except (OSError, KeyError, IndexError, SafetensorError) as e:
+            raise ModelError(f"{path} is no head of a probe ({e}); write one with Head.fit(...).save(...)") from e
+
+
+def hidden_states(model: str, answers: Sequence[tuple[str, str]]) -> tuple[np.ndarray, list[int]]:
+    """The last hidden state at the last token of each answer, as the policy's turn after its task.
+
+    Args:
+        model: as `Probe.model`.
+        answers: task and answer.
+
+    Returns:
+        (N, D) states, and the tokens that were read for each.
+
+    Raises:
+        ModelError: the model cannot be loaded, or an answer has more tokens than its context.
+    """
+    import torch
+
+    policy = _policy(model)
+    states, read = [], []
+    for task, answer in answers:
+        ids = policy.chat.head(task) + policy.chat.observation("", first=True) + policy.chat.encode(answer)
+        if len(ids) > policy.max_context:
+            raise ModelError(f"an answer of {len(ids)} tokens with its task; {model!r} reads {policy.max_context}")
+        with torch.inference_mode():
+            came = policy.model.base_model(torch.tensor([ids], device=policy.device))  # pyright: ignore
+        states.append(came.last_hidden_state[0, -1].float().cpu().numpy())
+        read.append(len(ids))
+    return np.array(states, np.float64), read
+
+
+@cache
+def _policy(model: str) -> "Policy":
+    from longstride.models.load import load_policy
+
+    return load_policy(model)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 0.5 * (1 + np.tanh(x / 2))

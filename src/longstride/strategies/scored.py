@@ -1,0 +1,150 @@
+"""Best of n by a scorer: the policy itself is asked, or a judge.
+
+What always holds: what a scorer samples is in `spent_tokens`; a sample that could not be scored is a failed one
+(`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the task counts as failed, not as unsolved;
+the score of a sample is in its evidence as `score`.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
+
+from longstride.core.budget import StopReason
+from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure
+from longstride.core.seeds import derive
+from longstride.core.trajectory import Trajectory
+from longstride.engines.base import Completion, Request
+from longstride.rewards.scorers import Answered, Judge, Question, Reply, Score, Scorer, score
+from longstride.rollout.players import LanguagePlayer, Player
+from longstride.strategies.base import EvalEpisode
+from longstride.strategies.best_of import Choice
+
+_log = logging.getLogger(__name__)
+VERDICT = "Verdict:"
+"""What stands before the verdict, whether or not there were reasons."""
+
+
+class Scored(Choice):
+    """The sample with the highest score, the first of equals."""
+
+    scorer: Scorer
+    """Says how good an answer is; a sample without one is worth 0 and asks nobody."""
+    judge: Judge | None = None
+    """Who is asked; the policy itself where left out."""
+
+    @property
+    def name(self) -> str:
+        return self.scorer.name + (f"_{self.judge.type_name()}" if self.judge else "")
+
+    def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
+        return max(samples, key=lambda t: t.evidence.get("score", 0.0))
+
+    def choose(self, groups: Sequence[Sequence[Trajectory]], player: Player) -> list[EvalEpisode]:
+        """Raises: ConfigError where no language model plays and there is no judge."""
+        judge, seed = self.judge, groups[0][0].seed if groups else 0
+        ask = (lambda questions: judge.ask(questions, seed)) if judge else Policy(player, seed)
+        answered = [[k for k, t in enumerate(g) if t.answer is not None and not t.stop.failed] for g in groups]
+        tasks = [
+            (g[0].task.goal, [g[k].answer or "" for k in of]) for g, of in zip(groups, answered, strict=True) if of
+        ]
+        found = iter(score(self.scorer, tasks, lambda questions: _warned(ask(questions))))
+        scores = [dict(zip(of, next(found), strict=True)) if of else {} for of in answered]
+        marked = [[_marked(t, s.get(k)) for k, t in enumerate(g)] for g, s in zip(groups, scores, strict=True)]
+        return [
+            episode._replace(further_tokens=episode.further_tokens + sum(of.tokens for of in s.values()))
+            for episode, s in zip(super().choose(marked, player), scores, strict=True)
+        ]
+
+
+def _marked(sample: Trajectory, of: Score | None) -> Trajectory:
+    """The sample with its score as evidence, or as failed; as it was where there was nothing to score."""
+    if of is None:
+        return sample
+    if of.value is None:
+        return replace(sample, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
+    return replace(sample, evidence=sample.evidence | {"score": round(of.value, 6)})
+
+
+def _warned(replies: Sequence[Answered]) -> Sequence[Answered]:
+    """The replies; says what was wrong with the first that failed."""
+    if failed := [r for r in replies if not isinstance(r, Reply)]:
+        _log.warning("%d of %d questions of a scorer have no reply: %s", len(failed), len(replies), failed[0])
+    return replies
+
+
+class Policy:
+    """Asks a player's own model: reasons first where there are to be any, then the verdict.
+
+    A share is read off the verdict that was sampled: its probability p, and 1 - p for the other of two options, as the
+    engine reports it for the way of sampling at hand (greedy sampling makes it 1). Where the model says none of the
+    options, that is a failure and no verdict.
+
+    Args:
+        player: who played; nothing is open with it any more.
+        seed: what is sampled derives from it, the question and the vote.
+    """
+
+    def __init__(self, player: Player, seed: int) -> None:
+        if not isinstance(player, LanguagePlayer):
+            raise ConfigError(
+                f"a scorer asks a language model, and {type(player).__name__} is none; name a judge, or take another "
+                "way to choose"
+            )
+        self._player, self._seed = player, seed
+
+    def __call__(self, questions: Sequence[Question]) -> list[Answered]:
+        chat, prompts, reasons = self._player.chat, [], self._reasons(questions)
+        for q, came in zip(questions, reasons, strict=True):
+            thought = [i for i in came.ids if i not in chat.end_ids] if isinstance(came, Completion) else []
+            close = chat.thought_close if chat.is_thinking(thought) else []
+            prompts.append([*self._prompt(q), *thought, *close, *chat.encode(VERDICT)])
+        longest = [max(len(chat.encode(f" {option}")) for option in q.options) for q in questions]
+        verdicts = self._sample("verdict", questions, prompts, longest)
+        return [self._reply(*of) for of in zip(questions, prompts, reasons, verdicts, strict=True)]
+
+    def _prompt(self, question: Question) -> list[int]:
+        return self._player.chat.head(_words(question)) + self._player.chat.observation("", first=True)
+
+    def _reasons(self, questions: Sequence[Question]) -> list[Completion | EngineFailure | None]:
+        """What is said before each verdict; None where there is to be nothing."""
+        having = [q for q in questions if q.reasons]
+        came = iter(self._sample("reasons", having, [self._prompt(q) for q in having], [q.reasons for q in having]))
+        return [next(came) if q.reasons else None for q in questions]
+
+    def _sample(
+        self, what: str, questions: Sequence[Question], prompts: Sequence[list[int]], most: Sequence[int]
+    ) -> list[Completion | EngineFailure]:
+        """Continues the prompts; trouble of one is its own."""
+        engine, tickets, done = self._player.engine, [], dict[int, Completion | EngineFailure]()
+        for k, (q, prompt, n) in enumerate(zip(questions, prompts, most, strict=True)):
+            seed = derive(self._seed, what, _words(q), q.vote)
+            tickets.append(engine.submit(Request(prompt, n, seed, sampling=self._player.sampling, ordinal=k)))
+        while not done.keys() >= set(tickets):
+            done |= dict(engine.poll())
+        return [done[ticket] for ticket in tickets]
+
+    def _reply(
+        self,
+        question: Question,
+        prompt: Sequence[int],
+        reasons: Completion | EngineFailure | None,
+        came: Completion | EngineFailure,
+    ) -> Answered:
+        if isinstance(reasons, EngineFailure):
+            return reasons
+        if isinstance(came, EngineFailure):
+            return came
+        for n in range(1, len(came.ids) + 1):
+            said = self._player.chat.decode(came.ids[:n]).strip().casefold()
+            if said in question.options:
+                p, others = min(1.0, exp(sum(came.logprobs[:n]))), len(question.options) - 1
+                shares = tuple(p if option == said else (1 - p) / others for option in question.options)
+                return Reply(shares, len(came.ids) + (len(reasons.ids) if reasons else 0), len(prompt))
+        said = self._player.chat.decode(came.ids)[:60]
+        return JudgeFailure(f"the policy's verdict is one of {', '.join(question.options)}; it said {said!r}")
+
+
+def _words(question: Question) -> str:
+    """A question as the goal of a turn."""
+    return "\n".join([question.text, *(f"{name}: {value}" for name, value in question.about.items())])

@@ -1,0 +1,42 @@
+"""A judge over HTTP for scorers: questions of `rewards.scorers` to a language model at an OpenAI-compatible address.
+
+What always holds: a question without a verdict is a failure and never a vote; material stands between tags that it
+cannot close; the words of a judge carry no probabilities, so its verdict has all of the share: votes make it graded.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from longstride.core.errors import JudgeFailure
+from longstride.rewards.scorers import Answered, Judge, Reply
+from longstride.rewards.scorers import Question as Asked
+from longstride.web.judging.judges import OpenAIJudge
+from longstride.web.judging.rubric import Question, prompt
+
+
+class HTTPJudge(Judge):
+    """A language model over HTTP. It reasons as long as `judge.max_tokens` lets it; several votes on one question are
+    useful where `judge.temperature` is not 0. How many tokens a reply took is not known; they are not counted."""
+
+    judge: OpenAIJudge
+    """Who is asked."""
+
+    def ask(self, questions: Sequence[Asked], seed: int) -> list[Answered]:
+        with ThreadPoolExecutor(1) as thread:  # a loop of its own, also where one is running (a notebook)
+            return thread.submit(asyncio.run, self._ask(questions, seed)).result()
+
+    async def _ask(self, questions: Sequence[Asked], seed: int) -> list[Answered]:
+        return await asyncio.gather(*(self._reply(q, seed) for q in questions))
+
+    async def _reply(self, asked: Asked, seed: int) -> Answered:
+        question = Question(prompt(asked.text, dict(asked.about), asked.options), "score", asked.options)
+        try:
+            said = await self.judge.ask(question.text, seed, asked.vote)
+        except JudgeFailure as e:
+            return e
+        option = question.read(said)
+        if option is None:
+            ends = f"it said none of {', '.join(asked.options)}; its reply ends with {said[-100:]!r}"
+            return JudgeFailure(f"the judge {self.judge.model!r}: {ends}; raise max_tokens, or take an abler model")
+        return Reply(tuple(float(o == option) for o in asked.options))

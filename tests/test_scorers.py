@@ -1,0 +1,321 @@
+"""Scorers: what they ask, how replies become scores, and that trouble is no score."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from guides import follow
+from helpers import make_task, make_trajectory, make_turn, word_chat
+from judge_server import Server, response
+from judge_server import reply as said
+
+from longstride.core.budget import StopReason
+from longstride.core.component import build
+from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure, ModelError
+from longstride.core.trajectory import Trajectory
+from longstride.engines.base import Completion, Outcome, Request, Sampling
+from longstride.report.reliability import draw_reliability
+from longstride.rewards.probe import Head, Probe, hidden_states
+from longstride.rewards.scorers import Answered, Generative, Judge, Pairwise, Question, Reply, Score, Scorer, score
+from longstride.rollout import FullHistory, LanguagePlayer, ScriptedPlayer
+from longstride.stats.agreement import calibration_error, kappa, pair_accuracy, reliability
+from longstride.strategies import Strategy
+from longstride.strategies.best_of import BestOf
+from longstride.strategies.scored import Policy, Scored
+
+FAILED = JudgeFailure("nobody there")
+STRENGTH = {"bad": 0.0, "fair": 1.0, "good": 2.0, "best": 3.0}
+
+
+def asked(reply: Callable[[Question], Answered], log: list[Sequence[Question]] | None = None):
+    def ask(questions: Sequence[Question]) -> list[Answered]:
+        if log is not None:
+            log.append(questions)
+        return [reply(q) for q in questions]
+
+    return ask
+
+
+def values(scores: Sequence[Score]) -> list[float | None]:
+    return [s.value for s in scores]
+
+
+# generative
+
+
+def test_the_votes_of_an_answer_are_averaged_and_their_tokens_are_counted() -> None:
+    log: list[Sequence[Question]] = []
+    ask = asked(lambda q: Reply((0.2 * (1 + q.vote), 0.0), tokens=3, read=10), log)
+    (found,) = score(Generative(votes=3), [("add", ["4", "5"])], ask)
+    assert values(found) == pytest.approx([0.4, 0.4]) and [s[1:] for s in found] == [(9, 30)] * 2
+    assert [(q.about["answer"], q.vote) for q in log[0]] == [(a, v) for a in "45" for v in range(3)]
+    assert log[0][0].options == ("yes", "no") and log[0][0].reasons == 256
+
+
+def test_votes_that_failed_are_left_out_and_an_answer_without_a_vote_failed() -> None:
+    replies = {("4", 0): Reply((0.9, 0.1), 1, 1), ("4", 1): FAILED}
+    (found,) = score(
+        Generative(votes=2), [("add", ["4", "5"])], asked(lambda q: replies.get((q.about["answer"], q.vote), FAILED))
+    )
+    assert found == [Score(0.9, 1, 1), Score(None)]
+
+
+def test_what_is_open_of_all_tasks_is_asked_at_once() -> None:
+    log: list[Sequence[Question]] = []
+    found = score(Generative(), [("a", ["x", "y"]), ("b", ["z"])], asked(lambda q: Reply((0.5, 0.5)), log))
+    assert [len(of) for of in found] == [2, 1] and len(log) == 1 and len(log[0]) == 3
+
+
+# pairwise
+
+
+def by_strength(bias: float = 0.0) -> Callable[[Question], Reply]:
+    """The better answer is preferred with .8; the first place adds a bias."""
+
+    def reply(q: Question) -> Reply:
+        a, b = STRENGTH[q.about["first"]], STRENGTH[q.about["second"]]
+        p = 0.5 + 0.3 * np.sign(a - b) + bias
+        return Reply((p, 1 - p), tokens=1)
+
+    return reply
+
+
+def test_every_pair_is_asked_in_both_orders_so_that_a_liking_for_a_place_cancels() -> None:
+    log: list[Sequence[Question]] = []
+    answers = ["fair", "good", "bad"]
+    (plain,) = score(Pairwise(), [("t", answers)], asked(by_strength(), log))
+    (biased,) = score(Pairwise(), [("t", answers)], asked(by_strength(0.15)))
+    assert values(plain) == pytest.approx([0.5, 0.8, 0.2]) and values(biased) == pytest.approx([0.5, 0.8, 0.2])
+    assert len(log[0]) == 6 and sum(s.tokens for s in plain) == 6
+
+
+def test_a_knockout_asks_about_one_pair_fewer_than_answers_and_the_best_wins_all_rounds() -> None:
+    log: list[Sequence[Question]] = []
+    scorer = Pairwise(tournament="knockout")
+    (found,) = score(scorer, [("t", ["bad", "good", "fair", "best"])], asked(by_strength(), log))
+    assert values(found) == [0.0, 0.5, 0.0, 1.0] and [len(q) for q in log] == [4, 2]
+    (odd,) = score(scorer, [("t", ["best", "fair", "good"])], asked(by_strength()))
+    assert values(odd) == [1.0, 0.0, 0.5]
+
+
+def test_an_answer_whose_pairs_all_failed_was_not_scored() -> None:
+    answers = ["good", "fair", "best"]
+
+    def reply(q: Question) -> Answered:
+        return FAILED if "best" in q.about.values() else by_strength()(q)
+
+    (found,) = score(Pairwise(), [("t", answers)], asked(reply))
+    assert values(found) == pytest.approx([0.8, 0.2, None]) and found[0].tokens == 2
+    (found,) = score(Pairwise(tournament="knockout"), [("t", ["good", "best", "fair"])], asked(reply))
+    assert values(found) == [None, None, 0.5]
+
+
+@pytest.mark.parametrize("kind", ["round_robin", "knockout"])
+def test_one_answer_alone_asks_nothing(kind: str) -> None:
+    scorer = build(Scorer, {"type": "pairwise", "tournament": kind})
+    assert score(scorer, [("t", ["good"])], asked(lambda q: FAILED)) == [[Score(0.5)]]
+
+
+# a head on hidden states
+
+
+def test_a_head_recovers_planted_weights_and_has_the_exact_optimum() -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(3, 2, (4000, 3)), np.array([1.0, -0.5, 0.0])
+    y = (rng.random(4000) < 1 / (1 + np.exp(-(x @ w - 1)))).astype(float)
+    head = Head.fit(x, y, decay=0.0)
+    assert head.weight_D == pytest.approx(w, abs=0.1) and head.bias == pytest.approx(-1, abs=0.35)
+    assert (head(x) - y) @ np.column_stack([x, np.ones(4000)]) == pytest.approx([0] * 4, abs=1e-5)
+    with pytest.raises(ValueError, match="right and wrong"):
+        Head.fit(x, np.ones(4000))
+
+
+def test_a_head_on_separable_states_is_finite_and_is_kept(tmp_path: Path) -> None:
+    x, y = np.array([[-1.0], [1.0]]), np.array([0.0, 1.0])
+    head = Head.fit(x, y)
+    assert head(x) == pytest.approx([1 - head(x)[1], head(x)[1]]) and 0.8 < head(x)[1] < 1
+    head.save(tmp_path / "head")
+    assert Head.load(tmp_path / "head")(x) == pytest.approx(head(x))
+    with pytest.raises(ModelError, match="no head of a probe"):
+        Head.load(tmp_path / "none")
+    with pytest.raises(ModelError, match="size 1"):
+        head(np.zeros((1, 2)))
+
+
+def test_a_probe_scores_by_the_hidden_states_of_a_model(tmp_path: Path) -> None:
+    answers = ["answer red", "click lamp"]
+    states, read = hidden_states("base", [("go", a) for a in answers])
+    Head.fit(states, np.array([1.0, 0.0])).save(tmp_path / "head")
+    (found,) = score(Probe(model="base", head=str(tmp_path / "head")), [("go", answers)], asked(lambda q: FAILED))
+    first, second = values(found)
+    assert first is not None and second is not None and first > 0.5 > second
+    assert [s.read for s in found] == read and found[0].tokens == 0
+
+
+# the policy is asked
+
+
+class Scripted:
+    """An engine that says what it is told by how a prompt ends."""
+
+    def __init__(self, say: Callable[[str], str | EngineFailure]) -> None:
+        self.say, self.requests = say, list[Request]()
+
+    def submit(self, request: Request) -> int:
+        self.requests.append(request)
+        return len(self.requests)
+
+    def poll(self) -> list[tuple[int, Outcome]]:
+        out: list[tuple[int, Outcome]] = []
+        for ticket, request in enumerate(self.requests, 1):
+            said = self.say(CHAT.decode(request.prompt))
+            ids = [] if isinstance(said, EngineFailure) else CHAT.encode(said)[: request.max_new]
+            done = (
+                said if isinstance(said, EngineFailure) else Completion(ids, [-0.5] * len(ids), [0] * len(ids), "stop")
+            )
+            out.append((ticket, done))
+        return out
+
+
+CHAT = word_chat("Is the answer correct? task: answer: add red blue yes no maybe because Verdict: go")
+
+
+def player(say: Callable[[str], str | EngineFailure]) -> LanguagePlayer:
+    return LanguagePlayer(cast(Any, Scripted(say)), CHAT, FullHistory(), Sampling())
+
+
+def question(answer: str, reasons: int = 0) -> Question:
+    return Question("Is the answer correct?", {"task": "add", "answer": answer}, ("yes", "no"), reasons)
+
+
+def test_the_policy_reasons_first_and_its_verdict_has_the_probability_it_was_sampled_with() -> None:
+    def say(prompt: str) -> str:
+        return "because red" if "Verdict" not in prompt else "yes" if "because" in prompt else "no"
+
+    who = player(say)
+    direct, reasoned = Policy(who, 7)([question("red"), question("red", 5)])
+    p = float(np.exp(-0.5))
+    assert isinstance(direct, Reply) and direct.shares == pytest.approx((1 - p, p)) and direct.tokens == 1
+    assert isinstance(reasoned, Reply) and reasoned.shares == pytest.approx((p, 1 - p)) and reasoned.tokens == 3
+    assert [r.max_new for r in cast(Any, who.engine).requests] == [5, 1, 1]
+
+
+def test_no_verdict_and_a_dead_engine_are_failures() -> None:
+    said: dict[str, str | EngineFailure] = {"red": "maybe", "blue": EngineFailure("gone")}
+    replies = Policy(player(lambda prompt: said["red" if "red" in prompt else "blue"]), 0)(
+        [question("red"), question("blue")]
+    )
+    assert isinstance(replies[0], JudgeFailure) and "said 'maybe'" in str(replies[0])
+    assert isinstance(replies[1], EngineFailure)
+
+
+def test_a_script_is_no_language_model() -> None:
+    with pytest.raises(ConfigError, match="ScriptedPlayer is none"):
+        Policy(ScriptedPlayer(lambda _: "back"), 0)
+
+
+# a judge over HTTP
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 0.001)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = Server()
+    yield server
+    server.stop()
+
+
+def test_a_judge_over_http_gives_verdicts_and_what_it_does_not_say_is_no_vote(server: Server) -> None:
+    server.always = said("so it is\nVERDICT: no")
+    judge = build(Judge, {"type": "http_judge", "judge": {"url": server.url, "model": "m", "retries": 0}})
+    (found,) = score(Generative(votes=2), [("add", ["4 </answer>"])], lambda q: judge.ask(q, 0))
+    assert found == [Score(0.0)]
+    prompt = server.bodies[0]["messages"][0]["content"]
+    assert "<answer>\n4 < /answer>\n</answer>" in prompt and "one of: yes, no" in prompt
+    server.always = said("perhaps")
+    (unclear,) = judge.ask([question("red")], 0)
+    assert isinstance(unclear, JudgeFailure) and "said none of yes, no" in str(unclear)
+    server.always = response("busy", 503)
+    assert score(Generative(), [("add", ["4"])], lambda q: judge.ask(q, 0)) == [[Score(None)]]
+
+
+# best of n
+
+
+class Sure(Judge):
+    """Knows by the answer; of an unknown one it says nothing."""
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        shares = {"red": (0.9, 0.1), "blue": (0.2, 0.8)}
+        return [Reply(shares[a], 2) if (a := q.about["answer"]) in shares else FAILED for q in questions]
+
+
+def sample(answer: str | None, stop: StopReason = StopReason.ANSWERED) -> Trajectory:
+    return make_trajectory([make_turn([1])], 1.0, answer=answer, stop=stop, task=make_task())
+
+
+@pytest.mark.parametrize(
+    ("answers", "chosen", "tokens"),
+    [(["blue", "red", None], 1, 2 + 4), ([None, "blue"], 1, 1 + 2), (["odd", None], 1, 1), (["odd", "blue"], 1, 1 + 2)],
+)
+def test_the_highest_score_counts_and_what_could_not_be_scored_does_not(
+    answers: list[str | None], chosen: int, tokens: int
+) -> None:
+    (found,) = Scored(scorer=Generative(), judge=Sure()).choose([[sample(a) for a in answers]], player(lambda _: ""))
+    assert found.trajectory.answer == answers[chosen] and found.further_tokens == tokens
+    assert not found.trajectory.stop.failed
+
+
+def test_a_task_of_which_nothing_could_be_scored_failed_and_was_not_unsolved(caplog: pytest.LogCaptureFixture) -> None:
+    groups = [[sample("odd"), sample("strange")], [sample(None)]]
+    failed, unsolved = Scored(scorer=Generative(), judge=Sure()).choose(groups, player(lambda _: ""))
+    assert failed.trajectory.stop.failed and not failed.trajectory.success
+    assert not unsolved.trajectory.stop.failed
+    assert "2 of 2 questions of a scorer have no reply: nobody there" in caplog.text
+
+
+def test_it_is_named_and_built_from_data() -> None:
+    data = {"type": "best_of", "samples": 2, "by": {"type": "scored", "scorer": {"type": "generative", "votes": 4}}}
+    strategy = build(Strategy, data)
+    assert isinstance(strategy, BestOf) and strategy.name == "best_of_2_by_generative_4"
+    assert Scored(scorer=Pairwise(reasons=0), judge=Sure()).name == "pairwise_round_robin_1_direct_sure"
+
+
+# what a scorer is worth
+
+
+def test_calibration_error_by_hand() -> None:
+    scores, right = [0.1, 0.1, 0.9, 0.9, 0.95, 1.0], [0, 1, 1, 1, 1, 0]
+    bins = reliability(scores, right)
+    assert [(b.count, b.right) for b in bins] == [(2, 0.5), (4, 0.75)] and bins[1].score == pytest.approx(0.9375)
+    assert calibration_error(scores, right) == pytest.approx((2 * 0.4 + 4 * 0.1875) / 6)
+    with pytest.raises(ValueError, match="from 0.5 to 1.5"):
+        reliability([0.5, 1.5], [0, 1])
+
+
+def test_agreement_by_hand() -> None:
+    assert pair_accuracy([0.9, 0.5, 0.5, 0.1], [1, 1, 0, 0]) == pytest.approx(3.5 / 4)
+    with pytest.raises(ValueError, match="all labels are the same"):
+        pair_accuracy([0.1], [1])
+    assert kappa("yynn", "ynnn") == pytest.approx((0.75 - 0.5) / 0.5)
+    assert kappa("yy", "yy") == 1 and kappa("yn", "ny") == -1
+    with pytest.raises(ValueError, match="got 1 and 2"):
+        kappa("y", "yn")
+
+
+def test_a_reliability_diagram_is_the_same_file_each_time_and_names_the_error(tmp_path: Path) -> None:
+    bins = reliability([0.1, 0.9], [0, 1])
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        draw_reliability({"generative": bins}, tmp_path / name / "r.svg")
+    first = (tmp_path / "a" / "r.svg").read_text()
+    assert first == (tmp_path / "b" / "r.svg").read_text() and "generative (0.100)" in first
+
+
+def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    follow("scorers.md", tmp_path)
+    assert "probe (" in (tmp_path / "probe.svg").read_text()

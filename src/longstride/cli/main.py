@@ -15,6 +15,7 @@ from typing import Any
 
 from longstride import __version__
 from longstride.cli import (
+    advise,
     bench,
     claim,
     compare,
@@ -34,7 +35,7 @@ from longstride.core.files import explain, trouble_of
 from longstride.core.modules import own_frames
 
 COMMANDS = (
-    listing, train, evaluate, claim, view, compare, replay, export, serve, bench, doctor, make_base, completion,
+    listing, train, evaluate, advise, claim, view, compare, replay, export, serve, bench, doctor, make_base, completion,
 )  # fmt: skip
 """In the order in which `--help` shows them."""
 

@@ -1,13 +1,14 @@
 """Scorers: what they ask, how replies become scores, and that trouble is no score."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from guides import follow
-from helpers import make_task, make_trajectory, make_turn, word_chat
+from helpers import make_task, make_trajectory, make_turn, tiny_policy, word_chat
 from judge_server import Server, response
 from judge_server import reply as said
 
@@ -16,6 +17,7 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure, ModelError
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Outcome, Request, Sampling
+from longstride.engines.local import LocalEngine
 from longstride.report.reliability import draw_reliability
 from longstride.rewards.probe import Head, Probe, hidden_states
 from longstride.rewards.scorers import Answered, Generative, Judge, Pairwise, Question, Reply, Score, Scorer, score
@@ -209,6 +211,39 @@ def test_no_verdict_and_a_dead_engine_are_failures() -> None:
     )
     assert isinstance(replies[0], JudgeFailure) and "said 'maybe'" in str(replies[0])
     assert isinstance(replies[1], EngineFailure)
+
+
+def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons() -> None:
+    """A model that has learned to say one of a few words answers; what it says is compared with a pass over the ids."""
+    import torch
+
+    policy = tiny_policy("Is the answer correct? task: answer: add red Verdict: yes no because")
+    prompt = torch.tensor([policy.chat.head("red") + policy.chat.encode("Verdict:")])
+    words = torch.tensor([policy.chat.encode(word)[0] for word in ("yes", "no", "because")])
+    optimiser = torch.optim.Adam(policy.model.parameters(), 0.01)
+    for _ in range(15):
+        loss = -policy.model(prompt).logits[0].log_softmax(-1)[:, words].mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    engine = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
+    who = LanguagePlayer(engine, policy.chat, FullHistory(), Sampling())
+    questions = [replace(question("red", reasons), vote=v) for reasons in (0, 2) for v in range(12)]
+    replies = Policy(who, 0)(questions)
+    again = Policy(who, 0)(questions[::-1])[::-1]  # a reply does not hang on what else is asked
+    for one, other in zip(replies, again, strict=True):
+        assert type(one) is type(other)
+        assert not isinstance(one, Reply) or one.shares == pytest.approx(getattr(other, "shares", ()), abs=1e-5)
+    for q, reply in zip(questions, replies, strict=True):
+        if isinstance(reply, Reply) and not q.reasons:
+            ids = policy.chat.head("Is the answer correct?\ntask: add\nanswer: red")
+            ids += policy.chat.observation("", first=True) + policy.chat.encode("Verdict:")
+            with torch.inference_mode():
+                p = policy.model(torch.tensor([ids])).logits[0, -1].softmax(-1)[words[:2]].tolist()
+            said = [i for i in range(2) if reply.shares[i] == pytest.approx(p[i], abs=1e-5)]
+            assert said and reply.read == len(ids) and reply.tokens == 1
+    votes = [sum(isinstance(r, Reply) for r in part) for part in (replies[:12], replies[12:])]
+    assert all(3 <= n <= 12 for n in votes)
 
 
 def test_a_script_is_no_language_model() -> None:

@@ -312,6 +312,23 @@ def test_a_task_of_which_nothing_could_be_scored_failed_and_was_not_unsolved(cap
     assert "2 of 2 questions of a scorer have no reply: nobody there" in caplog.text
 
 
+def test_samples_that_say_the_same_are_scored_once_and_reasons_are_shown_where_that_is_asked_for() -> None:
+    asked: list[str] = []
+
+    class Listens(Judge):
+        def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+            asked.extend(q.about["answer"] for q in questions)
+            return [Reply((float(len(q.about["answer"])) / 20, 0.0), 2) for q in questions]
+
+    said = ["so red", "so red", "it is surely red"]
+    group = [make_trajectory([make_turn([1], text=text)], 1.0, answer="red", task=make_task()) for text in said]
+    (one,) = Scored(scorer=Generative(), judge=Listens()).choose([group], player(lambda _: ""))
+    assert asked == ["red"] and one.trajectory.turns is group[0].turns and one.further_tokens == 2 + 2
+    turn = Scored(scorer=Generative(), judge=Listens(), shown="turn")
+    (other,) = turn.choose([group], player(lambda _: ""))
+    assert asked[1:] == said[1:] and other.trajectory.turns is group[2].turns and turn.name.endswith("_turn")
+
+
 def test_it_is_named_and_built_from_data() -> None:
     data = {"type": "best_of", "samples": 2, "by": {"type": "scored", "scorer": {"type": "generative", "votes": 4}}}
     strategy = build(Strategy, data)

@@ -2,13 +2,14 @@
 
 What always holds: what a scorer samples is in `spent_tokens`; a sample that could not be scored is a failed one
 (`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the task counts as failed, not as unsolved;
-the score of a sample is in its evidence as `score`.
+the score of a sample is in its evidence as `score`; samples of a task that say the same are scored once.
 """
 
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
+from typing import Literal
 
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure
@@ -32,10 +33,13 @@ class Scored(Choice):
     """Says how good an answer is; a sample without one is worth 0 and asks nobody."""
     judge: Judge | None = None
     """Who is asked; the policy itself where left out."""
+    shown: Literal["answer", "turn"] = "answer"
+    """What is scored: the answer alone, or all that was said in the turn that gave it, its reasons too."""
 
     @property
     def name(self) -> str:
-        return self.scorer.name + (f"_{self.judge.type_name()}" if self.judge else "")
+        asked = f"_{self.judge.type_name()}" if self.judge else ""
+        return self.scorer.name + asked + ("_turn" if self.shown == "turn" else "")
 
     def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
         return max(samples, key=lambda t: t.evidence.get("score", 0.0))
@@ -44,23 +48,29 @@ class Scored(Choice):
         """Raises: ConfigError where no language model plays and there is no judge."""
         judge, seed = self.judge, groups[0][0].seed if groups else 0
         ask = (lambda questions: judge.ask(questions, seed)) if judge else Policy(player, seed)
-        answered = [[k for k, t in enumerate(g) if t.answer is not None and not t.stop.failed] for g in groups]
-        tasks = [
-            (g[0].task.goal, [g[k].answer or "" for k in of]) for g, of in zip(groups, answered, strict=True) if of
-        ]
+        shown = [list(dict.fromkeys(self._shown(t) for t in g if _is_scored(t))) for g in groups]
+        tasks = [(g[0].task.goal, answers) for g, answers in zip(groups, shown, strict=True) if answers]
         found = iter(score(self.scorer, tasks, lambda questions: _warned(ask(questions))))
-        scores = [dict(zip(of, next(found), strict=True)) if of else {} for of in answered]
-        marked = [[_marked(t, s.get(k)) for k, t in enumerate(g)] for g, s in zip(groups, scores, strict=True)]
+        scores = [dict(zip(answers, next(found), strict=True)) if answers else {} for answers in shown]
+        marked = [
+            [_marked(t, of[self._shown(t)]) if _is_scored(t) else t for t in g]
+            for g, of in zip(groups, scores, strict=True)
+        ]
         return [
-            episode._replace(further_tokens=episode.further_tokens + sum(of.tokens for of in s.values()))
-            for episode, s in zip(super().choose(marked, player), scores, strict=True)
+            episode._replace(further_tokens=episode.further_tokens + sum(s.tokens for s in of.values()))
+            for episode, of in zip(super().choose(marked, player), scores, strict=True)
         ]
 
+    def _shown(self, sample: Trajectory) -> str:
+        return sample.turns[-1].text if self.shown == "turn" else sample.answer or ""
 
-def _marked(sample: Trajectory, of: Score | None) -> Trajectory:
-    """The sample with its score as evidence, or as failed; as it was where there was nothing to score."""
-    if of is None:
-        return sample
+
+def _is_scored(sample: Trajectory) -> bool:
+    return sample.answer is not None and not sample.stop.failed
+
+
+def _marked(sample: Trajectory, of: Score) -> Trajectory:
+    """The sample with its score as evidence, or as failed."""
     if of.value is None:
         return replace(sample, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
     return replace(sample, evidence=sample.evidence | {"score": round(of.value, 6)})

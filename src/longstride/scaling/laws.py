@@ -177,16 +177,15 @@ class MixedGeometric(Law):
     """As `Geometric`, with chances that differ between tasks as Beta(a, b): ceiling (1 - B(a, b + x) / B(a, b)). `mean`
     is a / (a + b) and `concentration` a + b; one chance for all is the limit of large concentrations."""
 
-    ceiling: Annotated[float | None, Field(gt=0, le=1)] = 1.0
-    """Share of tasks that can be solved at all. Few attempts cannot tell it from very small chances, so it is fitted
-    only where it is `None`."""
+    ceiling: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of tasks that can be solved at all. Attempts cannot tell it from very small chances, so it is given."""
 
     weights = ("ceiling",)
     shapes = ("mean", "concentration")
 
     @property
     def bounds(self) -> tuple[Range, ...]:
-        return ((0.0, 1.0) if self.ceiling is None else (self.ceiling, self.ceiling),)
+        return ((self.ceiling, self.ceiling),)
 
     def search(self, x: np.ndarray) -> tuple[Range, ...]:
         return (np.log(0.01 / x.max()), np.log(10 / x.min())), (np.log(0.05), np.log(1000.0))

@@ -17,7 +17,9 @@ or that shares nothing, comes to the same with every n.
 The envelope: `longstride sweep isocompute --grid method.rollouts=4,16,64,256 OUT`, then `longstride fit OUT --by
 method.rollouts --x rollouts`.
 
-Read as: the specification. Deviations: answers are enumerable, a problem's logits are its base policy's plus a linear
+Read as: the specification.
+
+Deviations: answers are enumerable, a problem's logits are its base policy's plus a linear
 map of its features, and success is exact; no ratio, as there is one step a batch; B is not swept.
 """
 

@@ -15,7 +15,9 @@ midpoint settle neither.
 | fit | `Sigmoid` | without the first 3 % of compute; grid over A and C_mid, then B | without the first 5 %, by variable projection |
 | predict | the end from the first half | 100,000 GPU hours from 50,000 | iteration 120 from 60 |
 
-Read as: summaries of the paper and the specification. Deviations: answers are enumerable (`setups.problems`), problems
+Read as: summaries of the paper and the specification.
+
+Deviations: answers are enumerable (`setups.problems`), problems
 share no parameters, all iterations cost the same, and none of the recipe's details (PipelineRL, CISPO, precision of
 logits, no-positive-resampling, interruptions) is there: which of them move the asymptote is not shown.
 

@@ -18,7 +18,9 @@ coverage 1 - B(a, b + N) / B(a, b), which is as easy to fit.
 | fit | `Geometric` | F_max, p by least squares | the same; `MixedGeometric` beside it |
 | predict | F(64), N* at eps = 0.002 | N* against the plateau seen | both against the exact ones |
 
-Read as: abstract, summaries and the specification. Deviations: attempts are draws of a known chance, and the best of
+Read as: abstract, summaries and the specification.
+
+Deviations: attempts are draws of a known chance, and the best of
 them is chosen without error, so the answers of no model are looked at; the Beta form is not the paper's; eps is ours.
 """
 
@@ -45,7 +47,7 @@ class Attempted(ExactProblem):
     """How many."""
     mean: Chance = 0.15
     """Mean chance of an attempt."""
-    concentration: Positive | None = 1.0
+    concentration: Positive | None = None
     """a + b of the Beta that chances are drawn from; `None`: all have the mean."""
     few: Annotated[int, Field(ge=4)] = 8
     """Largest N that the law is fitted to."""
@@ -109,8 +111,8 @@ class Extrapolated(ExactMethod):
         return {**state, "curve": found.predict(np.arange(1, 100 * problem.beyond)).mean}
 
 
-RECIPE = ExactRecipe(name="ttspm", problem=Attempted(), method=Extrapolated(), iterations=4)
-ALIKE = RECIPE.problem.replace(concentration=None)
+RECIPE = ExactRecipe(name="ttspm", problem=Attempted(concentration=1.0), method=Extrapolated(), iterations=4)
+ALIKE = Attempted()
 _one = {"law": Geometric()}
 
 CLAIM = Claim(

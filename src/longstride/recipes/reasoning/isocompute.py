@@ -9,12 +9,12 @@ or that shares nothing, comes to the same with every n.
 | place | choice | report (Qwen2.5-7B-Instruct, Guru-Math) | here |
 |---|---|---|---|
 | problem | `Sharing` | 5,000 and 6,000 problems, easy and hard | 20 of chances 0.3 to 0.003, features of 16 numbers |
-| plan | B problems, n rollouts | 32 to 1,024, 8 to 2,048 | 4; 4 to 256 |
+| plan | B problems, n rollouts | 32 to 1,024, 8 to 2,048 | 4; 8 to 1,024 |
 | credit | group-relative | GRPO, zero-variance groups dropped | (r - mean) / deviation |
 | update | rate | by the square root of B n | the same |
 | compare | equal C | records, a sigmoid for each n, their envelope | the same number of rollouts an iteration |
 
-The envelope: `longstride sweep isocompute --grid method.rollouts=4,16,64,256 OUT`, then `longstride fit OUT --by
+The envelope: `longstride sweep isocompute --grid method.rollouts=8,32,256 OUT`, then `longstride fit OUT --by
 method.rollouts --x rollouts`.
 
 Read as: the specification.
@@ -29,14 +29,14 @@ from longstride.recipes.setups.problems import Sampled, Sharing
 from longstride.run.exact import ExactRecipe
 from longstride.stats import Ordering
 
-RECIPE = ExactRecipe(name="isocompute", problem=Sharing(), method=Sampled(rate=4.0), iterations=20, every=2)
+RECIPE = ExactRecipe(name="isocompute", problem=Sharing(), method=Sampled(), iterations=48, every=4)
 ALONE = {"problems": 1, "chances": (0.03,), "features": 0}
 _arms = {
     prefix + str(n): RECIPE.replace(problem=problem, method={"rollouts": n} | method)
     for prefix, problem, method, numbers in (
-        ("rollouts_", {}, {}, (4, 16, 64, 256, 1024)),
-        ("separate_", {"features": 0}, {}, (4, 256)),
-        ("alone_", ALONE, {"batch": 1, "budget": 1024}, (4, 256)),
+        ("rollouts_", {}, {}, (8, 32, 256, 1024)),
+        ("separate_", {"features": 0}, {}, (8, 256)),
+        ("alone_", ALONE, {"batch": 1, "budget": 1024}, (8, 256)),
     )
     for n in numbers
 }
@@ -44,19 +44,18 @@ _arms = {
 CLAIM = Claim(
     name="isocompute",
     paper="IsoCompute Playbook, the findings on the best number of rollouts",
-    statement="At much compute 256 rollouts a problem end above 4, at little compute below; alone, or with parameters of "
+    statement="At much compute 256 rollouts a problem end above 8, at little compute below; alone, or with parameters of "
     "its own, a problem does not care.",
     recipe=RECIPE,
     arms=_arms,
-    expected=Ordering(relations=("rollouts_256 > rollouts_4 by 0.02",)),
+    expected=Ordering(relations=("rollouts_256 > rollouts_8 by 0.02",)),
     # without shared parameters there is nothing to disturb
-    control=Ordering(relations=("separate_256 > separate_4 by 0.02", "alone_256 > alone_4 by 0.02")),
+    control=Ordering(relations=("separate_256 > separate_8 by 0.02", "alone_256 > alone_8 by 0.02")),
     reported=Ordering(
         relations=(
-            "rollouts_4 > rollouts_256 in early",
-            "rollouts_16 > rollouts_4",
-            "rollouts_64 > rollouts_16",
-            "rollouts_256 > rollouts_64",
+            "rollouts_8 > rollouts_256 in early",
+            "rollouts_32 > rollouts_8",
+            "rollouts_256 > rollouts_32",
             "rollouts_1024 > rollouts_256",
         )
     ),

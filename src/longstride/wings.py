@@ -28,15 +28,12 @@ LOCATIONS |= {
         "environment_reward": "longstride.adapters.seeded",
         "judged_reward": "longstride.web.judging.judged",
     },
-    "schedule": {
-        "linear": "longstride.curriculum.stages",
-        "per_difficulty": "longstride.curriculum.stages",
-        "step_list": "longstride.curriculum.stages",
-    },
+    "schedule": dict.fromkeys(("linear", "per_difficulty", "step_list"), "longstride.curriculum.stages"),
     "strategy": {
         "anytime": "longstride.strategies.anytime",
         "best_of": "longstride.strategies.best_of",
         "check_again": "longstride.strategies.check_again",
+        "searched": "longstride.strategies.searched",
         "think_on": "longstride.strategies.think_on",
     },
     "scorer": {

@@ -22,7 +22,7 @@ from longstride.core.seeds import derive
 from longstride.scaling.laws import MOST, FitError, Law, Range
 from longstride.stats.bootstrap import t_quantile
 
-RESAMPLES = 400
+RESAMPLES = 200
 FIRST, FINE, ROUNDS, SHRINK = 24, 5, 48, 0.4
 """Points a shape of the first grid and of the small ones; how many of these there are at most, and how much finer
 they get."""

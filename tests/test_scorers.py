@@ -154,6 +154,12 @@ def test_a_probe_scores_by_the_hidden_states_of_a_model(tmp_path: Path) -> None:
     first, second = values(found)
     assert first is not None and second is not None and first > 0.5 > second
     assert [s.read for s in found] == read and found[0].tokens == 0
+    with pytest.raises(ValueError, match="the model's context cannot hold"):
+        Head.fit(np.array([[np.nan], [1.0]]), np.array([1, 0]))
+    (found,) = score(
+        Probe(model="base", head=str(tmp_path / "head")), [("go", ["red " * 2000])], asked(lambda q: FAILED)
+    )
+    assert found == [Score(None)]
 
 
 # the policy is asked

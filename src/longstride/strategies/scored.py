@@ -45,12 +45,18 @@ class Scored(Choice):
         return max(samples, key=lambda t: t.evidence.get("score", 0.0))
 
     def choose(self, groups: Sequence[Sequence[Trajectory]], player: Player) -> list[EvalEpisode]:
-        """Raises: ConfigError where no language model plays and there is no judge."""
-        judge, seed = self.judge, groups[0][0].seed if groups else 0
-        ask = (lambda questions: judge.ask(questions, seed)) if judge else Policy(player, seed)
+        """Raises: ConfigError where somebody has to be asked, no language model plays, and there is no judge."""
+        seed = groups[0][0].seed if groups else 0
+
+        def ask(questions: Sequence[Question]) -> Sequence[Answered]:
+            replies = self.judge.ask(questions, seed) if self.judge else Policy(player, seed)(questions)
+            if failed := [r for r in replies if not isinstance(r, Reply)]:
+                _log.warning("%d of %d questions of a scorer have no reply: %s", len(failed), len(replies), failed[0])
+            return replies
+
         shown = [list(dict.fromkeys(self._shown(t) for t in g if _is_scored(t))) for g in groups]
         tasks = [(g[0].task.goal, answers) for g, answers in zip(groups, shown, strict=True) if answers]
-        found = iter(score(self.scorer, tasks, lambda questions: _warned(ask(questions))))
+        found = iter(score(self.scorer, tasks, ask))
         scores = [dict(zip(answers, next(found), strict=True)) if answers else {} for answers in shown]
         marked = [
             [_marked(t, of[self._shown(t)]) if _is_scored(t) else t for t in g]
@@ -74,13 +80,6 @@ def _marked(sample: Trajectory, of: Score) -> Trajectory:
     if of.value is None:
         return replace(sample, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
     return replace(sample, evidence=sample.evidence | {"score": round(of.value, 6)})
-
-
-def _warned(replies: Sequence[Answered]) -> Sequence[Answered]:
-    """The replies; says what was wrong with the first that failed."""
-    if failed := [r for r in replies if not isinstance(r, Reply)]:
-        _log.warning("%d of %d questions of a scorer have no reply: %s", len(failed), len(replies), failed[0])
-    return replies
 
 
 class Policy:

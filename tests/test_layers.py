@@ -18,6 +18,7 @@ ROOT = Path(longstride.__file__).parent
 LINES = """
 core
 stats
+scaling
 envs models
 engines rewards curriculum methods
 rollout learner

@@ -154,6 +154,12 @@ def test_a_probe_scores_by_the_hidden_states_of_a_model(tmp_path: Path) -> None:
     first, second = values(found)
     assert first is not None and second is not None and first > 0.5 > second
     assert [s.read for s in found] == read and found[0].tokens == 0
+    with pytest.raises(ValueError, match="the model's context cannot hold"):
+        Head.fit(np.array([[np.nan], [1.0]]), np.array([1, 0]))
+    (found,) = score(
+        Probe(model="base", head=str(tmp_path / "head")), [("go", ["red " * 2000])], asked(lambda q: FAILED)
+    )
+    assert found == [Score(None)]
 
 
 # the policy is asked
@@ -194,14 +200,19 @@ def question(answer: str, reasons: int = 0) -> Question:
 
 def test_the_policy_reasons_first_and_its_verdict_has_the_probability_it_was_sampled_with() -> None:
     def say(prompt: str) -> str:
-        return "because red" if "Verdict" not in prompt else "yes" if "because" in prompt else "no"
+        if prompt.endswith("Verdict :"):
+            return "yes" if "because" in prompt else "no"
+        return "because red Verdict:" if "blue" in prompt else "because red"
 
     who = player(say)
     direct, reasoned = Policy(who, 7)([question("red"), question("red", 5)])
     p = float(np.exp(-0.5))
     assert isinstance(direct, Reply) and direct.shares == pytest.approx((1 - p, p)) and direct.tokens == 1
     assert isinstance(reasoned, Reply) and reasoned.shares == pytest.approx((p, 1 - p)) and reasoned.tokens == 3
-    assert [r.max_new for r in cast(Any, who.engine).requests] == [5, 1, 1]
+    requests = cast(Any, who.engine).requests
+    assert [r.max_new for r in requests] == [5, 1, 1] and requests[0].stop == (tuple(CHAT.encode("Verdict:")),)
+    (itself,) = Policy(who, 7)([question("blue", 5)])  # the model begins its verdict by itself
+    assert isinstance(itself, Reply) and itself.tokens == 5 and itself.read == reasoned.read
 
 
 def test_no_verdict_and_a_dead_engine_are_failures() -> None:
@@ -234,9 +245,10 @@ def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons() -
     for one, other in zip(replies, again, strict=True):
         assert type(one) is type(other)
         assert not isinstance(one, Reply) or one.shares == pytest.approx(getattr(other, "shares", ()), abs=1e-5)
+    said_of_red = "Is the answer correct?\ntask: add\nanswer: red\nSay Verdict: and one of yes, no"
     for q, reply in zip(questions, replies, strict=True):
         if isinstance(reply, Reply) and not q.reasons:
-            ids = policy.chat.head("Is the answer correct?\ntask: add\nanswer: red")
+            ids = policy.chat.head(said_of_red)
             ids += policy.chat.observation("", first=True) + policy.chat.encode("Verdict:")
             with torch.inference_mode():
                 p = policy.model(torch.tensor([ids])).logits[0, -1].softmax(-1)[words[:2]].tolist()

@@ -42,7 +42,7 @@ MODULES = {
 
 
 WORKERS = {
-    ("longstride.engines.config", "longstride.engines.http"),
+    ("longstride.engines.server", "longstride.engines.http"),
     ("longstride.learner.critics", "longstride.learner.turn_critic"),
     ("longstride.run.recipe", "longstride.run.loop"),
     ("longstride.cluster.config", "longstride.cluster.cluster"),

@@ -85,9 +85,14 @@ class Learner:
         self._reference = self._frozen(reference) if reference is not None else None
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.device = next(iter(self.parameters.values())).device
-        self.optimiser = torch.optim.AdamW(
-            self.parameters.values(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
-        )
+        if config.optimiser == "adamw_8bit":
+            from longstride.learner.eight_bit import adamw_8bit
+
+            self.optimiser = adamw_8bit(self.parameters.values(), config)
+        else:
+            self.optimiser = torch.optim.AdamW(
+                self.parameters.values(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
+            )
         self.steps = 0
         """Optimiser steps taken, skipped ones included: the place in the learning-rate schedule."""
         self.skipped = 0
@@ -268,7 +273,7 @@ class Learner:
         self.steps += 1
         if finite:
             for group in self.optimiser.param_groups:
-                group["lr"] = lr
+                group["lr"] = torch.tensor(lr) if isinstance(group["lr"], Tensor) else lr
             self.optimiser.step()
             self._skipped_in_a_row = 0
         else:
@@ -352,7 +357,7 @@ class Learner:
         tensors = {
             f"{key}/{name}": parallel.full(value.detach())
             for name, p in self.parameters.items()
-            for key, value in self.optimiser.state.get(p, {}).items()
+            for key, value in self._moments(p).items()
         }
         if self.config.lora is not None:
             tensors |= {f"adapter/{name}": parallel.full(p.detach()) for name, p in self.parameters.items()}
@@ -362,6 +367,14 @@ class Learner:
                 for name, p in self._reference.model.named_parameters()
             }
         return tensors, {"steps": self.steps, "skipped": self.skipped, "skipped_in_a_row": self._skipped_in_a_row}
+
+    def _moments(self, p: Tensor) -> dict[str, Tensor]:
+        found = self.optimiser.state.get(p, {})
+        if self.config.optimiser == "adamw_8bit":
+            from longstride.learner.eight_bit import plain
+
+            return plain(found)
+        return found
 
     def load_state(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
         """Takes back what `state` gave.
@@ -377,7 +390,8 @@ class Learner:
             p.detach().copy_(parallel.like(moved[f"{REFERENCE_PREFIX}{name}"], p))
         self._reference_moved = bool(moved)
         adapters = ("adapter",) if self.config.lora is not None else ()
-        kinds = MOMENTS + adapters
+        moments = (*MOMENTS, "exp_avg_scale", "exp_avg_sq_scale")  # the last two of an optimiser of 8 bits
+        kinds = moments + adapters
         known = {f"{key}/{name}" for name in self.parameters for key in kinds}
         strange = sorted(set(tensors) - known)
         if strange:
@@ -389,7 +403,12 @@ class Learner:
                 if value is None or value.shape != p.shape:
                     raise RunError(f"the checkpoint has no adapter {name!r} of shape {tuple(p.shape)}")
                 p.detach().copy_(parallel.like(value, p))
-            found = {key: tensors[f"{key}/{name}"] for key in MOMENTS if f"{key}/{name}" in tensors}
+            found = {key: tensors[f"{key}/{name}"] for key in moments if f"{key}/{name}" in tensors}
+            if self.config.optimiser == "adamw_8bit":
+                from longstride.learner.eight_bit import quantised
+
+                self.optimiser.state[p] = quantised(found, p, name)
+                continue
             for key, value in checked_moments(found, p, name).items():
                 self.optimiser.state[p][key] = parallel.like(value, p, whole=key == "step")
         try:

@@ -43,6 +43,7 @@ MODULES = {
 
 WORKERS = {
     ("longstride.engines.server", "longstride.engines.http"),
+    ("longstride.engines.server", "longstride.engines.in_process"),
     ("longstride.learner.critics", "longstride.learner.turn_critic"),
     ("longstride.run.recipe", "longstride.run.loop"),
     ("longstride.cluster.config", "longstride.cluster.cluster"),

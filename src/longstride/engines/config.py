@@ -58,6 +58,10 @@ class Local(EngineConfig):
 
     kernels: Kernels = "torch"
     """What computes a pass on a CPU."""
+    float32_head: bool = False
+    """The head computes in float32 whatever `dtype` is: log-probabilities nearer to the learner's."""
+    graphs: bool = False
+    """On CUDA decoding passes are captured as CUDA graphs (`engines.graphs`); not yet run on a GPU."""
 
     def settled(self, device: str = "cpu") -> Self:
         from longstride.engines.processes import cores
@@ -78,6 +82,7 @@ class Local(EngineConfig):
         processes, dtype = now.processes, cast(Literal["float32", "bfloat16"], now.dtype)
         make = partial(LocalEngine, end_ids=chat.end_ids, max_context=context, version=version, dtype=dtype)
         make = partial(make, kernels=cast(Literal["torch", "native"], now.kernels))
+        make = partial(make, graphs=now.graphs, float32_head=now.float32_head)
         if processes != 1:
             from longstride.engines.processes import ProcessEngine, worth_several
 

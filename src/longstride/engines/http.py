@@ -271,20 +271,10 @@ class _Client:
         if choice.prompt != request.prompt:
             came = len(choice.prompt)
             raise self.failure(f"it read another prompt ({came} ids) than was sent ({len(request.prompt)}); {FORM}")
-        if not 0 < len(ids) == len(logprobs) <= limit:
-            raise self.failure(f"{len(ids)} ids and {len(logprobs)} log-probabilities, expected 1 to {limit} of both")
-        if max(ids) >= self._vocabulary:
-            raise self.failure(f"id {max(ids)} is none of the policy's {self._vocabulary}; serve the policy's model")
-        if not ends.isdisjoint(ids[:-1]):
-            raise self.failure("it went on after an end token; expected is a server that knows stop_token_ids")
-        # a sampler that knows the longer sequences would have stopped here: what came before is what it samples
-        n = next((n for n in range(1, len(ids)) if request.stopped(ids[:n])), len(ids)) if request.stop else len(ids)
-        # at an end token that the chat format does not know the turn is cut, as if its tokens had run out
-        cut = "length" if n == request.max_new or choice.finish == "stop" else "context"
-        stopped = ids[n - 1] in ends or request.stopped(ids[:n])
-        if request.sampling.temperature <= 0:
-            logprobs = [0.0] * n
-        return Completion(ids[:n], logprobs[:n], [version] * n, "stop" if stopped else cut)
+        try:
+            return completion_of(request, limit, version, ids, logprobs, choice.finish, ends, self._vocabulary)
+        except ValueError as e:
+            raise self.failure(str(e)) from None
 
     async def control(
         self, path: str, body: dict[str, Any] | None, method: Literal["GET", "POST"], advice: str
@@ -335,6 +325,49 @@ class _Client:
         """What went wrong, with the server's name."""
         server = f"the server of {self._config.model!r} at {self._config.url}"
         return EngineFailure(f"{server}: {without_key(trouble, self._key)}")
+
+
+def completion_of(
+    request: Request,
+    limit: int,
+    version: int,
+    ids: list[int],
+    logprobs: list[float],
+    finish: str | None,
+    ends: frozenset[int],
+    vocabulary: int,
+) -> Completion:
+    """A request's completion, of what vLLM or SGLang say that they sampled.
+
+    Args:
+        request: what was asked for.
+        limit: tokens that were asked for at most: fewer than the request's where the context ends.
+        version: of the weights.
+        ids: the sampled tokens.
+        logprobs: of each.
+        finish: why it ended, `stop` or `length`.
+        ends: ids that end it.
+        vocabulary: of the policy.
+
+    Raises:
+        ValueError: it cannot be trusted; says what is wrong.
+    """
+    if finish not in ("stop", "length"):
+        raise ValueError(f"it ended with {finish!r}, expected stop or length")
+    if not 0 < len(ids) == len(logprobs) <= limit:
+        raise ValueError(f"{len(ids)} ids and {len(logprobs)} log-probabilities, expected 1 to {limit} of both")
+    if max(ids) >= vocabulary:
+        raise ValueError(f"id {max(ids)} is none of the policy's {vocabulary}; serve the policy's model")
+    if not ends.isdisjoint(ids[:-1]):
+        raise ValueError("it went on after an end token; expected is a server that knows stop_token_ids")
+    # a sampler that knows the longer sequences would have stopped here: what came before is what it samples
+    n = next((n for n in range(1, len(ids)) if request.stopped(ids[:n])), len(ids)) if request.stop else len(ids)
+    # at an end token that the chat format does not know the turn is cut, as if its tokens had run out
+    cut = "length" if n == request.max_new or finish == "stop" else "context"
+    stopped = ids[n - 1] in ends or request.stopped(ids[:n])
+    if request.sampling.temperature <= 0:
+        logprobs = [0.0] * n
+    return Completion(ids[:n], logprobs[:n], [version] * n, "stop" if stopped else cut)
 
 
 class PreflightReport(NamedTuple):

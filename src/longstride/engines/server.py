@@ -1,4 +1,4 @@
-"""A server as the engine of a recipe, as data. No torch."""
+"""vLLM and other servers as the engine of a recipe, as data. No torch."""
 
 import os
 from collections.abc import Sequence
@@ -46,16 +46,8 @@ class HTTP(EngineConfig):
         """
         from longstride.engines.http import HTTPEngine, preflight
 
-        if self.weights is not None and int(os.environ.get("WORLD_SIZE", "1")) > 1:
-            raise ConfigError(
-                "engine.weights: one process pushes weights to a server, and here are "
-                f"{os.environ['WORLD_SIZE']} (WORLD_SIZE); train in one process"
-            )
-        if self.weights is not None and self.weights.sleep and not shared:
-            raise ConfigError(
-                "engine.weights.sleep: the server samples while the learner trains; set pool.staleness=0, or leave "
-                "sleep out"
-            )
+        if self.weights is not None:
+            _check(self.weights.sleep, shared)
         engine = HTTPEngine(self, policy, version)
         engine.check_tokenizer()
         if self.weights is not None:
@@ -67,3 +59,45 @@ class HTTP(EngineConfig):
         except EngineFailure as e:
             raise ConfigError(f"engine: no prompt of {engine.max_context - 1} tokens (set engine.context?): {e}") from e
         return engine
+
+
+class VLLM(EngineConfig):
+    """vLLM in this run (`longstride[vllm]`): on the learner's CUDA device, where it reads the learner's weights."""
+
+    memory: Annotated[float, Field(gt=0, lt=1)] = 0.4
+    """Share of the card's memory that it takes for weights, cache and passes."""
+    sleep: bool = False
+    """Whether it gives that memory back while the learner trains."""
+    context: Annotated[int | None, Field(ge=2)] = None
+    """Tokens of prompt and answer together, where they should be fewer than the policy's."""
+    timeout: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds for each step of a push of weights."""
+
+    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
+        """An engine that took the policy's weights and has passed its preflight for each of `samplings`.
+
+        Raises:
+            ConfigError: vLLM is no match for the policy or for the settings.
+            MissingExtra: it is not installed.
+            EngineFailure: it does not start, or does not take the weights.
+        """
+        from longstride.engines.http import preflight
+        from longstride.engines.in_process import VLLMEngine
+
+        _check(self.sleep, shared)
+        engine = VLLMEngine(self, policy, version)
+        engine.update(policy.model, version)
+        for sampling in samplings:
+            preflight(engine, policy, sampling)
+        return engine
+
+
+def _check(sleep: bool, shared: bool) -> None:
+    """Refuses several processes that would push to one engine, and sleep while the engine samples."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            "engine.weights: one process pushes weights to vLLM or to a server, and here are "
+            f"{os.environ['WORLD_SIZE']} (WORLD_SIZE); train in one process"
+        )
+    if sleep and not shared:
+        raise ConfigError("engine sleep: it samples while the learner trains; set pool.staleness=0, or leave sleep out")

@@ -119,12 +119,12 @@ class _VLLM(Push):
         asleep = self.settings.sleep and self._call("is_sleeping", method="GET")["is_sleeping"]
         self._call("wake_up?tags=weights" if asleep else "pause?mode=wait")
         self.send(model, version)
-        if not asleep:
-            if self._call("reset_prefix_cache").get("success") is False:
-                raise EngineFailure("vLLM did not drop its cache of the old weights: is another client sampling?")
-            self._call("resume")
-        elif self._call("wake_up?tags=kv_cache").get("status") != "awake":
+        if asleep and self._call("wake_up?tags=kv_cache").get("status") != "awake":
             raise EngineFailure("vLLM did not wake up whole: is another client using it?")
+        if self._call("reset_prefix_cache").get("success") is False:
+            raise EngineFailure("vLLM did not drop its cache of the old weights: is another client sampling?")
+        if not asleep:
+            self._call("resume")
 
     def _sleep(self) -> None:
         self._call(f"sleep?level={self.level}&mode=wait")

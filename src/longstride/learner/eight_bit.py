@@ -12,13 +12,12 @@ from torch import Tensor
 
 from longstride.core.errors import ConfigError, MissingExtra, RunError
 from longstride.learner.config import LearnerConfig
-from longstride.learner.moments import checked_moments
+from longstride.learner.moments import SCALES, checked_moments
 
 BLOCK = 256
 """Values that share a scale."""
 SCALE = "_scale"
 """What follows the name of a moment in the name of its scales."""
-EIGHT_BIT = ("exp_avg_scale", "exp_avg_sq_scale")
 
 
 def adamw_8bit(parameters: Iterable[Tensor], config: LearnerConfig) -> Any:
@@ -55,9 +54,9 @@ def quantised(found: Mapping[str, Tensor], p: Tensor, name: str) -> dict[str, An
     from torchao.optim.subclass_8bit import OptimState8bit
 
     coded = p.numel() >= 4096 and p.numel() % BLOCK == 0
-    if found and coded != all(key in found for key in EIGHT_BIT):
+    if coded != all(key in found for key in SCALES):
         raise RunError(f"optimiser state of another optimiser: {name}; resume with the run's own learner.optimiser")
-    made: dict[str, Any] = checked_moments({k: v for k, v in found.items() if k not in EIGHT_BIT}, p, name)
+    made: dict[str, Any] = checked_moments({k: v for k, v in found.items() if k not in SCALES}, p, name)
     for key in made if coded else ():
         if key != "step":
             kept: Any = OptimState8bit.zeros(p.shape, key == "exp_avg", BLOCK, p.device, dtype=p.dtype)

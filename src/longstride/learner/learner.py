@@ -23,7 +23,7 @@ from longstride.learner import parallel
 from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
 from longstride.learner.config import LearnerConfig
 from longstride.learner.likelihood import Likelihood
-from longstride.learner.moments import MOMENTS, checked_moments
+from longstride.learner.moments import MOMENTS, SCALES, taken_moments
 from longstride.learner.packing import Row, TrainedToken
 from longstride.methods.base import BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
@@ -86,10 +86,11 @@ class Learner:
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.device = next(iter(self.parameters.values())).device
         if config.optimiser == "adamw_8bit":
-            from longstride.learner.eight_bit import adamw_8bit
+            from longstride.learner.eight_bit import adamw_8bit, plain, quantised
 
-            self.optimiser = adamw_8bit(self.parameters.values(), config)
+            self.optimiser, self._plain, self._taken = adamw_8bit(self.parameters.values(), config), plain, quantised
         else:
+            self._plain, self._taken = dict, taken_moments
             self.optimiser = torch.optim.AdamW(
                 self.parameters.values(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
             )
@@ -357,7 +358,7 @@ class Learner:
         tensors = {
             f"{key}/{name}": parallel.full(value.detach())
             for name, p in self.parameters.items()
-            for key, value in self._moments(p).items()
+            for key, value in self._plain(self.optimiser.state.get(p, {})).items()
         }
         if self.config.lora is not None:
             tensors |= {f"adapter/{name}": parallel.full(p.detach()) for name, p in self.parameters.items()}
@@ -367,14 +368,6 @@ class Learner:
                 for name, p in self._reference.model.named_parameters()
             }
         return tensors, {"steps": self.steps, "skipped": self.skipped, "skipped_in_a_row": self._skipped_in_a_row}
-
-    def _moments(self, p: Tensor) -> dict[str, Tensor]:
-        found = self.optimiser.state.get(p, {})
-        if self.config.optimiser == "adamw_8bit":
-            from longstride.learner.eight_bit import plain
-
-            return plain(found)
-        return found
 
     def load_state(self, tensors: dict[str, Tensor], numbers: dict[str, Any]) -> None:
         """Takes back what `state` gave.
@@ -390,8 +383,7 @@ class Learner:
             p.detach().copy_(parallel.like(moved[f"{REFERENCE_PREFIX}{name}"], p))
         self._reference_moved = bool(moved)
         adapters = ("adapter",) if self.config.lora is not None else ()
-        moments = (*MOMENTS, "exp_avg_scale", "exp_avg_sq_scale")  # the last two of an optimiser of 8 bits
-        kinds = moments + adapters
+        kinds = MOMENTS + SCALES + adapters
         known = {f"{key}/{name}" for name in self.parameters for key in kinds}
         strange = sorted(set(tensors) - known)
         if strange:
@@ -403,14 +395,9 @@ class Learner:
                 if value is None or value.shape != p.shape:
                     raise RunError(f"the checkpoint has no adapter {name!r} of shape {tuple(p.shape)}")
                 p.detach().copy_(parallel.like(value, p))
-            found = {key: tensors[f"{key}/{name}"] for key in moments if f"{key}/{name}" in tensors}
-            if self.config.optimiser == "adamw_8bit":
-                from longstride.learner.eight_bit import quantised
-
-                self.optimiser.state[p] = quantised(found, p, name)
-                continue
-            for key, value in checked_moments(found, p, name).items():
-                self.optimiser.state[p][key] = parallel.like(value, p, whole=key == "step")
+            found = {key: tensors[f"{key}/{name}"] for key in MOMENTS + SCALES if f"{key}/{name}" in tensors}
+            if found:
+                self.optimiser.state[p] = self._taken(found, p, name)
         try:
             self.steps, self.skipped = int(numbers["steps"]), int(numbers["skipped"])
             self._skipped_in_a_row = int(numbers["skipped_in_a_row"])

@@ -43,7 +43,8 @@ MODULES = {
 
 
 WORKERS = {
-    ("longstride.engines.config", "longstride.engines.http"),
+    ("longstride.engines.server", "longstride.engines.http"),
+    ("longstride.engines.server", "longstride.engines.in_process"),
     ("longstride.learner.critics", "longstride.learner.turn_critic"),
     ("longstride.run.recipe", "longstride.run.loop"),
     ("longstride.cluster.config", "longstride.cluster.cluster"),

@@ -8,7 +8,9 @@ from test_http_engine import Server
 from longstride.core.component import build
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
-from longstride.engines.config import HTTP, Local
+from longstride.engines.config import Local
+from longstride.engines.server import HTTP
+from longstride.engines.weights import Folder
 from longstride.models.load import load_policy
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
@@ -28,16 +30,22 @@ def server(model_folder, monkeypatch):
 
 
 def test_an_engine_is_named_on_the_command_line_and_comes_back_from_data(model_folder):
-    settings = ["engine.type=http", "engine.url=http://127.0.0.1:8000/v1/", "engine.model=m", "engine.weights=/shared"]
+    settings = [
+        "engine.type=http",
+        "engine.url=http://127.0.0.1:8000/v1/",
+        "engine.model=m",
+        "engine.weights.type=folder",
+    ]
+    settings.append("engine.weights.path=/shared")
     recipe = resolve(Recipe, make_recipe(model_folder), settings)
-    assert recipe.engine == HTTP(url="http://127.0.0.1:8000/v1", model="m", weights="/shared")
+    assert recipe.engine == HTTP(url="http://127.0.0.1:8000/v1", model="m", weights=Folder(path="/shared"))
     assert build(Recipe, recipe.as_data()) == recipe
     assert make_recipe(model_folder).engine == Local()
 
 
 def test_a_run_over_http_is_the_run_in_this_process(model_folder, server, tmp_path):
     recipe = make_recipe(model_folder, iterations=2)
-    weights = str(tmp_path / "weights")
+    weights = Folder(path=str(tmp_path / "weights"))
     remote = recipe.replace(engine=HTTP(url=f"{server.root}/v1", model="m", weights=weights))
     for name, each in (("local", recipe), ("remote", remote)):
         train(each, tmp_path / name)

@@ -220,20 +220,26 @@ def test_the_first_wrong_step_decides_the_answer_and_labels_of_later_steps_are_t
 
 def test_a_scorer_is_exact_without_noise_calibrated_with_some_and_says_nothing_with_infinite_noise() -> None:
     rng = RNG(0)
-    assert [StepScorer().see(sound, None, rng)[0] for sound in (True, False)] == [1.0, 0.0]
-    assert StepScorer(noise=inf).see(True, None, rng)[0] == 0.5
+    assert [StepScorer().see(1, age, 0, rng)[0] for age in (None, 0)] == [1.0, 0.0]
+    assert StepScorer(noise=inf).see(1, None, 0, rng)[0] == 0.5
     labels = rng.random(20_000) < 0.5
-    said = np.array([StepScorer(noise=1.5).see(bool(label), None, rng)[0] for label in labels])
+    said = np.array([StepScorer(noise=1.5).see(1, None if label else 0, 0, rng)[0] for label in labels])
     for low in (0.1, 0.3, 0.5, 0.7):
         among = (said >= low) & (said < low + 0.2)
         assert labels[among].mean() == pytest.approx(said[among].mean(), abs=0.03)
 
 
+def test_an_error_looks_better_than_right_until_it_is_as_old_as_the_lag() -> None:
+    scorer = StepScorer(noise=2.0, lag=2, lure=0.5)
+    said = [log_odds(scorer.see(1, age, 0, RNG(0))[0]) for age in (None, 0, 1, 2)]
+    assert np.subtract(said, said[0]) == pytest.approx([0, 0.25, 0.25, -1])  # 2 / 4 for a unit of evidence
+
+
 def test_the_error_of_a_scorer_drifts_as_it_says() -> None:
     rng, scorer = RNG(0), StepScorer(noise=1.0, drift=0.8)
-    errors = [scorer.see(True, None, rng)[1]]
+    errors = [scorer.see(1, None, 0, rng)[1]]
     for _ in range(20_000):
-        errors.append(scorer.see(True, errors[-1], rng)[1])
+        errors.append(scorer.see(2, None, errors[-1], rng)[1])
     assert np.std(errors) == pytest.approx(1, abs=0.05)
     assert np.corrcoef(errors[1:], errors[:-1])[0, 1] == pytest.approx(0.8, abs=0.02)
 

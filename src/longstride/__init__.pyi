@@ -36,8 +36,8 @@ from longstride.curriculum.stages import Linear as Linear
 from longstride.curriculum.stages import PerDifficulty as PerDifficulty
 from longstride.curriculum.stages import StepList as StepList
 from longstride.engines.base import Sampling as Sampling
-from longstride.engines.config import HTTP as HTTP
 from longstride.engines.config import Local as Local
+from longstride.engines.server import HTTP as HTTP
 from longstride.envs.base import Env as Env
 from longstride.envs.base import Observation as Observation
 from longstride.envs.base import Step as Step
@@ -73,6 +73,11 @@ from longstride.models.lora import LoRA as LoRA
 from longstride.rewards import Reward as Reward
 from longstride.rewards import TaskReward as TaskReward
 from longstride.rewards import Verdict as Verdict
+from longstride.rewards.probe import Probe as Probe
+from longstride.rewards.scorers import Generative as Generative
+from longstride.rewards.scorers import Judge as Judge
+from longstride.rewards.scorers import Pairwise as Pairwise
+from longstride.rewards.scorers import Scorer as Scorer
 from longstride.rollout import ContextPolicy as ContextPolicy
 from longstride.rollout import FullHistory as FullHistory
 from longstride.rollout import Groups as Groups
@@ -97,6 +102,7 @@ from longstride.strategies.best_of import Likelihood as Likelihood
 from longstride.strategies.best_of import Majority as Majority
 from longstride.strategies.best_of import Verifier as Verifier
 from longstride.strategies.check_again import CheckAgain as CheckAgain
+from longstride.strategies.scored import Scored as Scored
 from longstride.strategies.think_on import ThinkOn as ThinkOn
 
 __version__: str

@@ -28,15 +28,12 @@ LOCATIONS |= {
         "environment_reward": "longstride.adapters.seeded",
         "judged_reward": "longstride.web.judging.judged",
     },
-    "schedule": {
-        "linear": "longstride.curriculum.stages",
-        "per_difficulty": "longstride.curriculum.stages",
-        "step_list": "longstride.curriculum.stages",
-    },
+    "schedule": dict.fromkeys(("linear", "per_difficulty", "step_list"), "longstride.curriculum.stages"),
     "strategy": {
         "anytime": "longstride.strategies.anytime",
         "best_of": "longstride.strategies.best_of",
         "check_again": "longstride.strategies.check_again",
+        "searched": "longstride.strategies.searched",
         "think_on": "longstride.strategies.think_on",
     },
     "scorer": {
@@ -47,6 +44,7 @@ LOCATIONS |= {
     "judge": {"http_judge": "longstride.web.judging.scoring"},
     "choice": {"scored": "longstride.strategies.scored"},
     "anchor": {"latest": "longstride.methods.anchors", "moving_average": "longstride.methods.anchors"},
+    "engine_config": {"http": "longstride.engines.server", "vllm": "longstride.engines.server"},
     "credit": {
         "filtered_bc": "longstride.methods.cloning",
         "gae": "longstride.methods.returns",

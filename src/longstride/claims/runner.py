@@ -7,16 +7,12 @@ written down like any other.
 """
 
 import json
-import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
-import torch
 
 from longstride.claims.claim import Claim
 from longstride.core.component import unknown
@@ -27,8 +23,8 @@ from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
 from longstride.run.checkpoint import FIRST, open_checkpoint
 from longstride.run.evaluation import evaluate_policy, load_run
-from longstride.run.experiment import Experiment
 from longstride.run.folder import Listener, Silent, read_rows
+from longstride.run.many import train_all
 from longstride.run.recipe import Recipe
 from longstride.stats import Finding, Judgement, Relation, mean_interval, overall, paired_difference
 from longstride.strategies import Direct
@@ -83,7 +79,7 @@ def run_claim(
         if strategy and strategy not in others:
             raise ConfigError(f"{arm}@{strategy}: {unknown('strategy', strategy, others)}")
     curves: Curves = {}
-    _train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
+    train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
     for arm, seed in runs:
         for side, curve in _curves(home / f"{arm}-{seed}", arm, claim.measures).items():
             curves.setdefault(side, []).append(curve)
@@ -126,26 +122,6 @@ def run_claim(
     }
     write_atomically(folder / f"{claim.name}.json", json.dumps(result, indent=1) + "\n")
     return result
-
-
-def _train_all(runs: dict[Path, Experiment], listener: Listener, jobs: int) -> None:
-    """Trains what has not been trained yet, `jobs` runs at a time."""
-    if jobs == 1:
-        for folder, experiment in runs.items():
-            experiment.train(folder, listener, resume=True)
-        return
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
-        waiting = {pool.submit(run.train, folder, None, True): folder for folder, run in runs.items()}
-        try:
-            for done, future in enumerate(as_completed(waiting), 1):
-                future.result()
-                for row in read_rows(waiting[future] / "metrics.jsonl"):
-                    listener(row)
-                listener.progress("runs", done, len(runs))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judgement:

@@ -15,6 +15,7 @@ from typing import Any
 
 from longstride import __version__
 from longstride.cli import (
+    allocate,
     bench,
     claim,
     compare,
@@ -22,10 +23,12 @@ from longstride.cli import (
     doctor,
     evaluate,
     export,
+    fit,
     listing,
     make_base,
     replay,
     serve,
+    sweep,
     train,
     view,
 )
@@ -34,7 +37,8 @@ from longstride.core.files import explain, trouble_of
 from longstride.core.modules import own_frames
 
 COMMANDS = (
-    listing, train, evaluate, claim, view, compare, replay, export, serve, bench, doctor, make_base, completion,
+    listing, train, evaluate, claim, sweep, fit, allocate, view, compare, replay, export, serve, bench, doctor,
+    make_base, completion,
 )  # fmt: skip
 """In the order in which `--help` shows them."""
 

@@ -154,10 +154,10 @@ class Cache:
         most = len(ids) - 1
         same = 0 if own is None else common_prefix(own.ids, ids, most)
         for n in range(min(len(keys), most // BLOCK), same // BLOCK, -1):
-            for slot in self._index.get(keys[n - 1], ()):
-                theirs = common_prefix(slot.ids, ids, most)
-                if theirs >= same + BLOCK:
-                    return slot, theirs
+            like = ((common_prefix(slot.ids, ids, most), -slot.row, slot) for slot in self._index.get(keys[n - 1], ()))
+            theirs, _, slot = max(like, default=(0, 0, own))
+            if theirs >= same + BLOCK:
+                return slot, theirs
         return own, same
 
     def _make_room(self, need: int, own: Slot | None) -> None:

@@ -11,7 +11,7 @@ from longstride.core.errors import require
 from longstride.stats.agreement import Bin
 
 
-def draw_reliability(scorers: Mapping[str, Sequence[Bin]], path: Path) -> None:
+def draw_reliability(scorers: Mapping[str, Sequence[Bin]], path: str | Path) -> None:
     """Writes an SVG: a curve a scorer, dots by how many answers a bin has.
 
     Args:
@@ -37,5 +37,5 @@ def draw_reliability(scorers: Mapping[str, Sequence[Bin]], path: Path) -> None:
     ax.set_xlabel("score")
     ax.set_ylabel("share that was right")
     figure.legend(loc="outside right upper", frameon=False, fontsize="small", title="calibration error")
-    with rc_context({"svg.hashsalt": path.stem}):
+    with rc_context({"svg.hashsalt": Path(path).stem}):
         figure.savefig(path, format="svg", metadata={"Date": None})

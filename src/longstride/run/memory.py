@@ -102,7 +102,7 @@ def plan(recipe: Recipe) -> MemoryPlan:
     parts = {
         f"weights ({size / 1e9:.2f}B parameters, {weights})": whole // shards,
         f"gradients ({trained / 1e9:.2f}B trained)": mine,
-        "optimiser (two moments)": 2 * mine,
+        "optimiser (two moments)": 2 * (trained // shards if learner.optimiser == "adamw_8bit" else mine),
         "reference": whole // shards * referred,
         "weights with the adapters in them": whole * (learner.lora is not None),
         "companions": 4 * others,

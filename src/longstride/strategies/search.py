@@ -249,7 +249,7 @@ class Particles(Search):
 
 
 class BestFirst(Search):
-    """The partial with the highest score is expanded, wherever it stands, the newest of equals. Ends with the first `finish`
+    """The partial with the highest score is expanded, wherever it stands, the newest of equals. Ends with enough
     candidates, or when the expansions are spent; if nothing is finished then, the best partial goes on alone."""
 
     expansions: Count = 16

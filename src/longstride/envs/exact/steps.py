@@ -50,12 +50,20 @@ class Model(Component):
 class StepScorer(Component):
     """Says after each step how likely a solution is still right, from evidence that is 1 where it is and -1 where it is
     not, plus noise: the probability that this evidence leaves, right and wrong being equally likely before. Without
-    noise that is the label, and with infinite noise 0.5."""
+    noise that is the label, and with infinite noise 0.5. It knows how well it sees, unless it is misled: an error that
+    is younger than `lag` steps looks right, and better than that by `lure`."""
 
     noise: Weight = 0.0
     """Standard deviation."""
     drift: Share = 0.0
     """Correlation of the noise with that of the step before: a scorer that was taken in stays so."""
+    every: Count = 1
+    """Steps from one at which it sees as well as `noise` says to the next; at others the noise is `haze` times that."""
+    haze: Positive = 10.0
+    lag: CountOrZero = 0
+    """Steps for which an error passes for right."""
+    lure: Weight = 0.0
+    """What such an error adds to the evidence."""
     trust: Positive = 1.0
     """Factor of the log-odds: above 1 the scorer is surer than its evidence allows."""
     aggregate: Literal["last", "min", "product", "mean"] = "last"
@@ -63,22 +71,25 @@ class StepScorer(Component):
     tokens: CountOrZero = 0
     """That it reads for a step."""
 
-    def see(self, sound: bool, before: float | None, rng: np.random.Generator) -> tuple[float, float]:
+    def see(self, step: int, age: int | None, before: float, rng: np.random.Generator) -> tuple[float, float]:
         """What it says of a solution, and its error in standard deviations.
 
         Args:
-            sound: whether no step is wrong.
-            before: its error at the step before; None at the first.
+            step: number of the last step, from 1.
+            age: steps since the first wrong one, which itself has 0; None where all are right.
+            before: its error at the step before, if there was one.
             rng: for its noise.
         """
         error = float(rng.normal())
-        if before is not None:
+        if step > 1:
             error = self.drift * before + sqrt(1 - self.drift**2) * error
-        if self.noise == 0:
-            return float(sound), error
-        if self.noise == inf:
+        seen, lure = age is not None and age >= self.lag, 0.0 if age is None or age >= self.lag else self.lure
+        noise = self.noise if step % self.every == 0 else self.haze * self.noise
+        if noise == 0:
+            return float(not seen), error
+        if noise == inf:
             return 0.5, error
-        log_odds = 2 * self.trust * ((1.0 if sound else -1.0) + self.noise * error) / self.noise**2
+        log_odds = 2 * self.trust * ((-1.0 if seen else 1.0 + lure) + noise * error) / noise**2
         return 1 / (1 + exp(-max(-700.0, min(700.0, log_odds)))), error
 
     def score(self, scores: tuple[float, ...]) -> float:
@@ -113,8 +124,10 @@ class StepWorld(Component):
         wrong = solution.wrong
         if not right and not wrong:
             wrong = f"wrong {min(int(np.searchsorted(self._below, rng.random())), len(self.wrong) - 1)}"
-        said, error = scorer.see(not wrong, solution.error if solution.labels else None, rng)
-        return Solution((*solution.labels, right), wrong, (*solution.scores, said), error)
+        labels = (*solution.labels, right)
+        age = len(labels) - 1 - labels.index(False) if wrong else None
+        said, error = scorer.see(len(labels), age, solution.error, rng)
+        return Solution(labels, wrong, (*solution.scores, said), error)
 
     def answer(self, solution: Solution) -> str | None:
         """Of a finished solution; None of any other."""

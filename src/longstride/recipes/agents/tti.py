@@ -13,7 +13,7 @@ and cannot explore; a long one from the start clones successes full of arbitrary
 | score | `TaskReward` | judge that asks for evidence, 88.9 % agreement with people | programmatic, exact | pages that the answer rests on were seen |
 | credit | `TTIReplay` | 512 successes, half recency, half site balance | 256 | 1,024 |
 | credit | `FilteredBC` | 1 over the length of a turn, per token | the same | equal weights; turns that moved nothing are left out |
-| update | AdamW, warm-up 20, cosine, weight decay 0.01 | one epoch, to 2000 steps | the same | the same |
+| update | AdamW, warm-up 20, cosine, weight decay 0.01 | one epoch, to 2000 steps | the same | to 3200 steps: it takes 2400 |
 | update | rate, betas, clip, batch | 4e-6, (0.9, 0.999), 0.01, 32 | 5e-4, (0.9, 0.95), 1.0, 64 | the same |
 | test | held-out tasks | of WebVoyager's own sites | new templates, sites and names | new sites and names; new templates beside |
 
@@ -125,7 +125,7 @@ RECIPE = RELEASED.replace(
     credit=FilteredBC(drop_unchanged=True),
     replay={"keep": 1024},
     engine={"processes": "auto", "kernels": "auto"},
-    learner={"dtype": "float32", "micro_tokens": 512, "kernels": "auto", "threads": "auto"},
+    learner={"decay_steps": 3200, "dtype": "float32", "micro_tokens": 512, "kernels": "auto", "threads": "auto"},
     evaluation={"every": 4},
 )
 
@@ -136,6 +136,7 @@ SMALL = RECIPE.replace(
     iterations=12,
     episodes_per_iteration=128,
     engine={"processes": 1},
+    learner={"decay_steps": 2000},
     evaluation={"every": 6, "baselines": False, "tasks": 250},
 )
 """`RECIPE` as small as the arms of claims are."""

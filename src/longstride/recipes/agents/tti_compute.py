@@ -34,7 +34,7 @@ RECIPE = tti.RECIPE.replace(
     episodes_per_iteration=128,
     replay={"keep": 256},
     engine={"processes": 1},
-    learner={"lr": 1e-3},
+    learner={"lr": 1e-3, "decay_steps": 2000},
     evaluation={"tasks": 90, "every": 8, "baselines": False, "strategies": STRATEGIES},
 )
 

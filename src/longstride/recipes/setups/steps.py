@@ -63,6 +63,11 @@ class StepTasks(ExactProblem):
     model: Model = Model()
     scorer: StepScorer = StepScorer()
 
+    @property
+    def kinds(self) -> int:
+        """How many levels there are."""
+        return len(self.levels)
+
     def solver(self, level: int, rng: np.random.Generator) -> Solver:
         """Who extends partials of a task of a level, counted from 0."""
         return Solver(self.world, self.levels[level], self.model, self.scorer, rng)
@@ -80,6 +85,17 @@ class StepTasks(ExactProblem):
         }
 
 
+def levels_of(problem: Any) -> int:
+    """How many levels its tasks have.
+
+    Raises:
+        ConfigError: it is no `StepTasks`.
+    """
+    if not isinstance(problem, StepTasks):
+        raise ConfigError(f"expected a problem of type step_tasks, got {type(problem).type_name()}")
+    return problem.kinds
+
+
 class Solve(ExactMethod):
     """Solves tasks by a search."""
 
@@ -89,20 +105,14 @@ class Solve(ExactMethod):
     """Of each level in an iteration."""
 
     def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, StepTasks):
-            raise ConfigError(f"expected a problem of type step_tasks, got {type(problem).type_name()}")
-        levels = len(problem.levels)
+        levels = levels_of(problem)
         return {"won": np.zeros(levels), "played": np.zeros(levels), "spent": np.zeros(3)}
-
-    def search_at(self, state: State, level: int) -> Search:
-        """The search that is used for a level, by what was played so far."""
-        return self.search
 
     def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
         after = {name: array.copy() for name, array in state.items()}
-        for level in range(len(problem.levels)):
+        for level in range(problem.kinds):
             for _ in range(self.tasks):
-                right, ledger = solved(problem, level, self.search_at(state, level), rng)
+                right, ledger = solved(problem, level, self.search, rng)
                 after["won"][level] += right
                 after["played"][level] += 1
                 after["spent"] += (ledger.sampled, ledger.scored, ledger.calls)
@@ -113,6 +123,47 @@ def solved(problem: StepTasks, level: int, search: Search, rng: np.random.Genera
     """Whether a search solves a task of a level, and what it spends."""
     solver = problem.solver(level, rng)
     return play(search.run(ROOT, rng), solver)[0].answer == RIGHT, solver.ledger
+
+
+class ChosenByLevel(ExactMethod):
+    """Tries all strategies on two folds of tasks; what is measured on each fold is the strategy that was best on the
+    other."""
+
+    strategies: Annotated[tuple[Search, ...], Field(min_length=1)]
+    by_level: bool = True
+    """Whether every level has a strategy of its own."""
+    tasks: Count = 4
+    """Of each level, strategy and fold in an iteration."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        shape = (2, len(self.strategies), levels_of(problem))
+        return {"won": np.zeros(shape), "played": np.zeros(shape), "spent": np.zeros((*shape, 3))}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        after = {name: array.copy() for name, array in state.items()}
+        for at in np.ndindex(state["won"].shape):
+            for _ in range(self.tasks):
+                right, ledger = solved(problem, at[2], self.strategies[at[1]], rng)
+                after["won"][at] += right
+                after["played"][at] += 1
+                after["spent"][at] += (ledger.sampled, ledger.scored, ledger.calls)
+        return after
+
+    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+        """By level, what the chosen strategies won, in how many tasks, and what they spent in all."""
+        best_FL = crossed(state["won"], self.by_level)
+        folds, levels = np.indices(best_FL.shape)
+        found = {name: array[folds, best_FL, levels].sum(0) for name, array in state.items()}
+        return found | {"spent": found["spent"].sum(0)}
+
+
+def crossed(won_FSL: np.ndarray, by_level: bool) -> np.ndarray:
+    """[F, L] the strategy that is tested on each of two folds at each level: the best on the other fold at this level,
+    or over all levels; the first of equals."""
+    seen = won_FSL[::-1]
+    if not by_level:
+        seen = np.broadcast_to(seen.sum(2, keepdims=True), seen.shape)
+    return seen.argmax(1)
 
 
 def recipe(name: str, problem: ExactProblem, method: ExactMethod, iterations: int = 10) -> ExactRecipe:

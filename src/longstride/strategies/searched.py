@@ -1,0 +1,219 @@
+"""Search with a language model: a step is a piece of a thought up to a mark, or a turn of an episode.
+
+What always holds: what was said before is played again, read and sampled once; every sampled token is counted
+(`spent_tokens`), those of dropped beginnings and of the guide too; what is random in step n of a task derives from the
+task's plan and n, so evaluations stay paired. A beginning that failed, or could not be scored, is not extended, and
+counts only where nothing else was finished. Searches of all tasks go step by step together.
+
+| a step is | `mark` | plans |
+|---|---|---|
+| a piece of a thought | `;`, or any text | `Plan.prefix`, pausing at `Plan.marks` |
+| a turn | empty | `Plan.history`, with one turn more in the budget |
+"""
+
+from abc import abstractmethod
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from math import exp
+from statistics import fmean
+
+import numpy as np
+
+from longstride.core.budget import StopReason
+from longstride.core.component import Component
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Weight
+from longstride.core.seeds import derive
+from longstride.core.trajectory import Trajectory
+from longstride.envs.exact.steps import StepScorer
+from longstride.envs.puzzles.modular import Chain, ModularChain
+from longstride.envs.text import MARK
+from longstride.rewards.scorers import Judge, Score, Scorer, score
+from longstride.rollout.branching import STEP
+from longstride.rollout.episode import PastTurn, Plan
+from longstride.rollout.players import LanguagePlayer, Player
+from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.ledger import Ledger
+from longstride.strategies.scored import Policy
+from longstride.strategies.search import Partial, Search, Searching, chosen
+
+
+class Guide(Component):
+    """Family: scores solutions as far as they go."""
+
+    @property
+    def name(self) -> str:
+        """What metrics rows call it."""
+        return self.type_name()
+
+    @abstractmethod
+    def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
+        """Scores in [0, 1], in their order.
+
+        Args:
+            solutions: none of them failed; of any tasks, finished ones among them.
+            player: who played them; nothing is open with it.
+
+        Raises:
+            ConfigError: solutions of such tasks cannot be scored.
+        """
+
+
+class Confidence(Guide):
+    """The mean probability of a token, by the policy itself: exp of the mean log-probability of its own turns."""
+
+    def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
+        return [Score(exp(fmean(lps) if (lps := _logprobs(t)) else 0.0)) for t in solutions]
+
+
+def _logprobs(solution: Trajectory) -> list[float]:
+    return [x for turn in solution.turns for x in turn.behaviour_logprobs]
+
+
+class Oracle(Guide):
+    """The truth with noise: the labels of the steps of modular chains, and at the end whether the task was done; seen
+    as a `StepScorer` sees it. For experiments: it reads the solution."""
+
+    noise: Weight = 0.0
+    """Standard deviation; the truth is 1 or -1."""
+
+    @property
+    def name(self) -> str:
+        return f"oracle_{self.noise:g}"
+
+    def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
+        return [self._score(t) for t in solutions]
+
+    def _score(self, solution: Trajectory) -> Score:
+        rng = np.random.default_rng(derive(solution.seed, "oracle", solution.ordinal))
+        return Score(StepScorer(noise=self.noise).see(1, None if self._sound(solution) else 0, 0.0, rng)[0])
+
+    def _sound(self, solution: Trajectory) -> bool:
+        if solution.stop is not StopReason.MARK:
+            return solution.success
+        if solution.task.source != ModularChain().source:
+            raise ConfigError(
+                f"an oracle needs tasks whose steps have labels (puzzles/modular_chain), and task {solution.task.id!r} "
+                f"is of {solution.task.source}; take another guide"
+            )
+        return all(Chain.of(solution.task).step_labels(f"{solution.turns[-1].text} {MARK}"))
+
+
+class Asked(Guide):
+    """A scorer of answers, which is shown the solution so far in place of an answer."""
+
+    scorer: Scorer
+    """Says how good it is."""
+    judge: Judge | None = None
+    """Who is asked; the policy itself where left out."""
+
+    @property
+    def name(self) -> str:
+        return self.scorer.name + (f"_{self.judge.type_name()}" if self.judge else "")
+
+    def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
+        judge, seed = self.judge, solutions[0].seed if solutions else 0
+        ask = (lambda questions: judge.ask(questions, seed)) if judge else Policy(player, seed)
+        said = [(t.task.goal, ["\n".join(turn.text for turn in t.turns)]) for t in solutions]
+        return [of_one for (of_one,) in score(self.scorer, said, ask)]
+
+
+@dataclass(eq=False, slots=True)
+class _Task:
+    """A search under way."""
+
+    plan: Plan
+    searching: Searching
+    wanted: Sequence[Partial]
+    """What is to be extended next."""
+    ledger: Ledger = Ledger()
+    guide_tokens: int = 0
+    """Of the scored ones those that were sampled."""
+    found: Sequence[Partial] = ()
+    """What the search returned, when it has."""
+
+
+class Searched(Strategy):
+    """Looks for a solution by a search."""
+
+    search: Search
+    guide: Guide = Confidence()
+    """Scores beginnings."""
+    mark: str = STEP
+    """What ends a step of a thought, in the model's words; where empty, a step is a turn."""
+
+    @property
+    def name(self) -> str:
+        words = {STEP: "", "": "_turns"}.get(self.mark, f"_at_{self.mark!r}")
+        return f"{self.search.name}_guided_by_{self.guide.name}{words}"
+
+    def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
+        """Raises: ConfigError where no language model plays."""
+        if not isinstance(player, LanguagePlayer):
+            raise ConfigError(
+                f"strategy {self.name} extends what a language model said, and {type(player).__name__} is none; "
+                "evaluate it under direct"
+            )
+        marks = (tuple(player.chat.encode(self.mark)),) if self.mark else ()
+        tasks = [self._begun(plan) for plan in plans]
+        while live := [task for task in tasks if task.wanted]:
+            yield from self._step(live, marks, player)
+        return [self._ended(task) for task in tasks]
+
+    def _begun(self, plan: Plan) -> _Task:
+        searching = self.search.run(Partial(None), np.random.default_rng(derive(plan.seed, "search", plan.ordinal)))
+        return _Task(plan, searching, next(searching))
+
+    def _step(
+        self, tasks: Sequence[_Task], marks: tuple[tuple[int, ...], ...], player: Player
+    ) -> Generator[Sequence[Plan], list[Trajectory], None]:
+        """Extends all that is wanted by one step."""
+        stage = [
+            self._next(task.plan, p.state, task.ledger.calls + k, marks)
+            for task in tasks
+            for k, p in enumerate(task.wanted)
+        ]
+        came = yield stage
+        scores = iter(self.guide([t for t in came if not t.stop.failed], player))
+        made = iter([(t, Score(None) if t.stop.failed else next(scores)) for t in came])
+        for task in tasks:
+            extended = [next(made) for _ in task.wanted]
+            task.ledger += Ledger(
+                sampled=sum(t.sampled_tokens for t, _ in extended),
+                scored=sum(s.tokens + s.read for _, s in extended),
+                calls=len(extended),
+            )
+            task.guide_tokens += sum(s.tokens for _, s in extended)
+            try:
+                task.wanted = task.searching.send([self._partial(task.plan, t, s) for t, s in extended])
+            except StopIteration as end:
+                task.wanted, task.found = (), end.value
+
+    def _next(self, plan: Plan, so_far: Trajectory | None, n: int, marks: tuple[tuple[int, ...], ...]) -> Plan:
+        """The plan of the n-th step of a task, which goes on from a trajectory."""
+        past = [] if so_far is None else [PastTurn(turn.text, tuple(turn.ids)) for turn in so_far.turns]
+        prefix = past.pop().ids if so_far is not None and so_far.stop is StopReason.MARK else ()
+        turns = _turns(plan) if marks else len(past) + 1
+        budget = plan.budget.model_copy(update={"turns": turns})
+        ordinal = (plan.ordinal + 1) * APART + n
+        return replace(plan, ordinal=ordinal, budget=budget, prefix=prefix, history=tuple(past), marks=marks)
+
+    def _partial(self, plan: Plan, came: Trajectory, of: Score) -> Partial:
+        if of.value is None:
+            return Partial(replace(came, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False), 0.0, done=True)
+        going = came.stop is StopReason.MARK or (came.stop is StopReason.TURNS and came.length < _turns(plan))
+        return Partial(came, of.value, not going, None if going else came.answer)
+
+    def _ended(self, task: _Task) -> EvalEpisode:
+        """The episode that counts, under the number and the budget of its plan."""
+        whole = [p for p in task.found if not p.state.stop.failed]
+        counts: Trajectory = (chosen(whole, self.search.by) if whole else task.found[0]).state
+        further = task.ledger.sampled - counts.sampled_tokens + task.guide_tokens
+        budget = counts.budget.model_copy(update={"turns": _turns(task.plan)})
+        episode = replace(counts, ordinal=task.plan.ordinal, budget=budget)
+        return EvalEpisode(episode, {"steps": task.ledger.calls, "scored_tokens": task.ledger.scored}, further)
+
+
+def _turns(plan: Plan) -> int:
+    """That an episode may take."""
+    return min(plan.budget.turns, plan.task.horizon or plan.budget.turns)

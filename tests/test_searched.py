@@ -1,0 +1,141 @@
+"""Search with a language model: what is played again and counted, and that a guide which knows leads to answers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from helpers import make_task, make_trajectory, make_turn, played, word_chat
+
+from longstride.core.budget import Budget, StopReason
+from longstride.core.component import build
+from longstride.core.errors import ConfigError
+from longstride.core.trajectory import Trajectory
+from longstride.engines.base import Sampling
+from longstride.envs.puzzles.modular import Chain, ModularChain
+from longstride.models.load import load_policy
+from longstride.recipes.reasoning import grpo
+from longstride.rewards.scorers import Score
+from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
+from longstride.run.evaluation import evaluate_player, language_player
+from longstride.strategies import EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.search import Beam, BestOf, TreeSearch
+from longstride.strategies.searched import Confidence, Guide, Oracle, Searched
+
+CHAT = word_chat("Thought: 3 + 4 ≡ 0 ; Action: answer 1 2 click back")
+PLAYER = LanguagePlayer(None, CHAT, FullHistory(), Sampling())  # pyright: ignore[reportArgumentType]
+MARK, FAILED = StopReason.MARK, StopReason.INFRA_FAILURE
+
+
+class Told(Guide):
+    """Scores by the last word that was said; says nothing of `back`."""
+
+    def __call__(self, solutions: Sequence[Trajectory], player: object) -> list[Score]:
+        return [
+            Score(None if (last := t.turns[-1].text.split()[-1]) == "back" else float(last == "2"), 5, 7)
+            for t in solutions
+        ]
+
+
+def plan(turns: int = 1) -> Plan:
+    return Plan(make_task(), 3, 10, Budget(turns=turns), group=3)
+
+
+def said(p: Plan, text: str, stop: StopReason, answer: str | None = None) -> Trajectory:
+    """A stage in which the policy added `text` to what it began with, after the turns of the history."""
+    past = [make_turn([], [0, *turn.ids], given=len(turn.ids), text=turn.text) for turn in p.history]
+    ids, begun = CHAT.encode(text), CHAT.decode(p.prefix)
+    now = make_turn(ids, [0, *p.prefix], given=len(p.prefix), text=f"{begun} {text}".strip())
+    fields = {"task": p.task, "ordinal": p.ordinal, "seed": p.seed, "budget": p.budget, "history": len(p.history)}
+    return make_trajectory([*past, now], stop=stop, answer=answer, **fields)
+
+
+def ended(stages: EvalPlan, came: Sequence[Trajectory]) -> EvalEpisode:
+    with pytest.raises(StopIteration) as end:
+        stages.send(list(came))
+    (found,) = end.value.value
+    return found
+
+
+def test_a_step_of_a_thought_goes_on_from_what_was_said_and_all_tokens_are_counted() -> None:
+    stages = Searched(search=Beam(n=2, width=2), guide=Told()).run([plan()], PLAYER)
+    first = next(stages)
+    assert len({p.ordinal for p in first}) == 2 and {p.marks for p in first} == {(tuple(CHAT.encode(";")),)}
+    again = stages.send([said(first[0], "3 ;", MARK), said(first[1], "3 + 2", MARK)])
+    assert [CHAT.decode(p.prefix) for p in again] == ["3 + 2"] * 2 and len({p.ordinal for p in [*first, *again]}) == 4
+    over = StopReason.ANSWERED
+    found = ended(stages, [said(again[0], "answer 1", over, "1"), said(again[1], "answer 2", over, "2")])
+    assert found.trajectory.answer == "2" and found.trajectory.ordinal == 3
+    # 2 + 3 + 2 + 2 tokens of steps, and 5 of the guide for each of 4; the guide has read 7 each
+    assert found.spent_tokens == 9 + 20 and found.measures == {"steps": 4, "scored_tokens": 48}
+
+
+def test_a_step_may_be_a_turn_of_an_episode_up_to_the_horizon() -> None:
+    stages = Searched(search=BestOf(n=1), guide=Told(), mark="").run([plan(turns=2)], PLAYER)
+    (first,) = next(stages)
+    assert first.budget.turns == 1 and first.marks == ()
+    (second,) = stages.send([said(first, "click 1", StopReason.TURNS)])
+    assert second.budget.turns == 2 and [turn.text for turn in second.history] == ["click 1"] and not second.prefix
+    found = ended(stages, [said(second, "click 2", StopReason.TURNS)])
+    assert found.trajectory.budget.turns == 2 and found.trajectory.length == 2
+    short = replace(plan(turns=9), task=make_task(horizon=1))
+    stages = Searched(search=BestOf(n=1), guide=Told(), mark="").run([short], PLAYER)
+    assert ended(stages, [said(next(stages)[0], "click 1", StopReason.TURNS)]).trajectory.budget.turns == 1
+
+
+def test_what_failed_or_could_not_be_scored_counts_only_where_nothing_else_was_finished() -> None:
+    for texts, chosen in ((("answer back", "answer 1"), "1"), (("answer back", "answer back"), "back")):
+        stages = Searched(search=BestOf(n=2), guide=Told()).run([plan()], PLAYER)
+        came = [said(p, t, StopReason.ANSWERED, t.split()[1]) for p, t in zip(next(stages), texts, strict=True)]
+        found = ended(stages, came)
+        assert found.trajectory.answer == chosen and found.trajectory.stop.failed == (chosen == "back")
+    stages = Searched(search=BestOf(n=2), guide=Told()).run([plan()], PLAYER)
+    broken, whole = next(stages)
+    found = ended(stages, [played(broken, stop=FAILED), said(whole, "answer 1", StopReason.ANSWERED, "1")])
+    assert found.trajectory.answer == "1"
+
+
+def test_an_oracle_knows_the_steps_of_chains_and_refuses_other_tasks() -> None:
+    task = ModularChain(lengths=(2, 2, 2)).held_out(1)[0]
+    right = f"Thought: {Chain.of(task).steps()[0]} ;"
+    solution = make_trajectory([make_turn([1], text=right)], stop=MARK, task=task)
+    wrong = make_trajectory([make_turn([1], text="Thought: 1 + 1 ≡ 5 ;")], stop=MARK, task=task)
+    assert [s.value for s in Oracle()([solution, wrong], PLAYER)] == [1.0, 0.0]
+    noisy = [Oracle(noise=2.0)([replace(solution, ordinal=k)], PLAYER)[0].value for k in range(200)]
+    assert sum(v > 0.5 for v in noisy if v is not None) / 200 == pytest.approx(0.69, abs=0.1)  # P(z > -1 / 2)
+    done = make_trajectory([make_turn([1])], stop=StopReason.ANSWERED)
+    done.success = True
+    assert Oracle()([done], PLAYER)[0].value == 1.0
+    with pytest.raises(ConfigError, match="steps have labels"):
+        Oracle()([make_trajectory([make_turn([1])], stop=MARK)], PLAYER)
+
+
+def test_confidence_is_the_mean_probability_of_a_token() -> None:
+    solution = make_trajectory([make_turn([1, 2], behaviour_logprobs=[-1.0, -3.0])])
+    assert Confidence()([solution], PLAYER)[0].value == pytest.approx(0.1353, abs=1e-4)
+
+
+def test_names_differ_and_come_from_data_and_who_is_no_language_model_cannot_search() -> None:
+    data = {"type": "searched", "search": {"type": "beam", "n": 4, "width": 2}, "guide": {"type": "oracle", "noise": 1}}
+    strategy = build(Strategy, data)
+    assert strategy.name == "beam_4_2_width_by_score_guided_by_oracle_1"
+    names = {strategy.replace(**change).name for change in ({}, {"mark": ""}, {"guide": Confidence()}, {"mark": "."})}
+    assert len(names) == 4
+    with pytest.raises(ConfigError, match="ScriptedPlayer is none"):
+        next(strategy.run([plan()], ScriptedPlayer(lambda _: "back")))
+
+
+def test_with_a_model_a_beam_that_is_led_by_the_truth_solves_more_and_encodes_next_to_nothing_twice() -> None:
+    recipe = grpo.RECIPE.replace(tasks=ModularChain(), engine={"processes": 1})
+    policy, tasks = load_policy("base-puzzles"), ModularChain().held_out(4)
+    solved = {}
+    for strategy in (Searched(search=BestOf(n=1)), Searched(search=TreeSearch(expansions=16, width=2), guide=Oracle())):
+        player = language_player(policy, recipe, testing=True)
+        assert isinstance(player, LanguagePlayer)
+        result = evaluate_player(player, recipe, tasks, strategy)
+        solved[strategy.name] = result.summary["success"]
+        steps = sum(v or 0 for v in result.measures["steps"])
+        assert player.engine.tokens_out == sum(v or 0 for v in result.measures["spent_tokens"])
+    # the goals once each, and of a step the last token, whose logits are wanted
+    goals = sum(len(turns[0].prompt_ids) - turns[0].given for t in result.trajectories if (turns := t.turns))
+    again = player.engine.tokens_in - goals - (steps - len(tasks))
+    assert again < steps and solved[strategy.name] > solved["best_of_1_by_score_guided_by_confidence"] + 0.3

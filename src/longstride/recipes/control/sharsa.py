@@ -184,3 +184,8 @@ CLAIM = Claim(
     reported=Ordering(relations=("n_step > one_step by 0.1", "short_n_step > short_one_step by 0.1")),
     seeds=(0, 1, 2, 3, 4),
 )
+
+FINDING = (
+    "Networks of this size hardly order states far from their goal (0.60 of the steps of shortest paths, 0.52 with one step), "
+    "a table of the same data does (sharsa_mechanism)."
+)

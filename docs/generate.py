@@ -80,6 +80,8 @@ def _recipes() -> Iterator[tuple[str, str]]:
         yield f"recipes/{name}.md", "\n\n".join([*parts, ""])
 
 
+WIDE = "---\nhide: [toc]\n---\n"
+"""Before a page with a table that takes the width of the table of contents too."""
 SHOWN = {"reproduced": "shown", "not reproduced": "null", "undecided": "open"}
 """What a verdict means for a system."""
 
@@ -90,11 +92,11 @@ def _systems() -> str:
     listed = recipes.catalogue()
     families = dict.fromkeys(each.family for each in listed.values())
     lines = [
-        "# What is shown", "",
+        WIDE, "# What is shown", "",
         "Of each paper two things can be shown: its *mechanism*, where it can be computed, and its *effect*, in runs",
         "at the scale of a laptop. **shown**: the claim's relation holds, and is gone in its control; **null**: it",
-        "does not; **open**: the seeds do not decide. Beside it stand the difference that decides, its interval of 95 %,",
-        "and why, where that was found. All claims: [Claims](claims/index.md).", "",
+        "does not; **open**: the seeds do not decide. Beside it stand the difference that decides, its interval of",
+        "95 %, and why, where that was found. All claims: [Claims](claims/index.md).", "",
     ]  # fmt: skip
     for family in families:
         lines += [f"## {FAMILIES.get(family, family)}", "", "| system | mechanism | effect | where it is not shown |"]
@@ -153,8 +155,10 @@ def _linked(text: str) -> str:
 
 def _claims() -> Iterator[tuple[str, str | bytes]]:
     for path in sorted((ROOT / "claims").glob("*.*")):
-        if path.suffix == ".md":
-            yield f"claims/{'index' if path.stem == 'README' else path.stem}.md", _linked(path.read_text("utf-8"))
+        if path.stem == "README":
+            yield "claims/index.md", WIDE + path.read_text("utf-8")
+        elif path.suffix == ".md":
+            yield f"claims/{path.stem}.md", _linked(path.read_text("utf-8"))
         elif path.suffix == ".svg":
             yield f"claims/{path.name}", path.read_bytes()
 
@@ -189,6 +193,8 @@ def _filled(entries: list[Any]) -> list[Any]:
 
 def _folder(folder: str) -> list[Any]:
     made = [uri for uri in pages() if uri.startswith(folder) and uri.endswith(".md") and not uri.endswith("/index.md")]
+    if folder == "claims/":
+        return [{"One by one": made}]
     if folder != "recipes/":
         return made
     listed = recipes.catalogue()

@@ -126,7 +126,7 @@ def test_names_differ_and_come_from_data_and_who_is_no_language_model_cannot_sea
 
 def test_with_a_model_a_beam_that_is_led_by_the_truth_solves_more_and_encodes_next_to_nothing_twice() -> None:
     recipe = grpo.RECIPE.replace(tasks=ModularChain(), engine={"processes": 1})
-    policy, tasks = load_policy("base-puzzles"), ModularChain().held_out(4)
+    policy, tasks = load_policy("base-puzzles"), ModularChain().held_out(6)
     solved = {}
     for strategy in (Searched(search=BestOf(n=1)), Searched(search=TreeSearch(expansions=16, width=2), guide=Oracle())):
         player = language_player(policy, recipe, testing=True)
@@ -138,4 +138,5 @@ def test_with_a_model_a_beam_that_is_led_by_the_truth_solves_more_and_encodes_ne
     # the goals once each, and of a step the last token, whose logits are wanted
     goals = sum(len(turns[0].prompt_ids) - turns[0].given for t in result.trajectories if (turns := t.turns))
     again = player.engine.tokens_in - goals - (steps - len(tasks))
-    assert again < steps and solved[strategy.name] > solved["best_of_1_by_score_guided_by_confidence"] + 0.3
+    assert again < 0.1 * steps * goals / len(tasks)  # without a cache, more than a goal for each step
+    assert solved[strategy.name] > solved["best_of_1_by_score_guided_by_confidence"] + 0.2

@@ -180,7 +180,7 @@ def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
     if all(len(runs) == 1 for runs in groups.values()):
         return []
     names = _settings([runs[0] for runs in groups.values()])
-    scores = [[(_measures(record) or {}).get(by) for record in runs] for runs in groups.values()]
+    scores: list[list[Any]] = [[(_measures(record) or {}).get(by) for record in runs] for runs in groups.values()]
     tasks = {len(values) for of in scores for values in of if values}
     if len(tasks) != 1 or any(not values or None in values for of in scores for values in of):
         return [{"note": f"methods are not compared: not every run has {by} for the same tasks"}]

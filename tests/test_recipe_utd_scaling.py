@@ -25,7 +25,7 @@ def test_all_transitions_have_their_chances() -> None:
 
 
 def test_more_updates_need_less_data_down_to_a_limit() -> None:
-    data = [np.mean([to_threshold(RECIPE.problem, ratio, 0.2, seed) for seed in range(4)]) for ratio in (2, 8, 32)]
+    data = [np.mean([to_threshold(Chain(), ratio, 0.2, seed) for seed in range(4)]) for ratio in (2, 8, 32)]
     assert data[0] > 2 * data[1] > 2.5 * data[2]
     known = Chain(known=True)
     without = [np.mean([to_threshold(known, ratio, 0.2, seed) for seed in range(4)]) for ratio in (4, 16)]

@@ -180,11 +180,12 @@ def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
     if all(len(runs) == 1 for runs in groups.values()):
         return []
     names = _settings([runs[0] for runs in groups.values()])
-    scores = [[(_measures(record) or {}).get(by) for record in runs] for runs in groups.values()]
+    scores: list[list[Any]] = [[(_measures(record) or {}).get(by) for record in runs] for runs in groups.values()]
     tasks = {len(values) for of in scores for values in of if values}
     if len(tasks) != 1 or any(not values or None in values for of in scores for values in of):
         return [{"note": f"methods are not compared: not every run has {by} for the same tasks"}]
-    thresholds = np.linspace(*np.quantile(np.concatenate([np.ravel(of) for of in scores]), [0, 1]), PROFILE).tolist()
+    all_of = np.concatenate([np.ravel(of) for of in scores])
+    thresholds = np.linspace(all_of.min(), all_of.max(), PROFILE).tolist()
     out = []
     for name, of in zip(names, scores, strict=True):
         e = stratified_interval(interquartile_mean, of, seed=0)

@@ -112,9 +112,9 @@ def load_fits(path: Path) -> dict[str, Any]:
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        for group in found["groups"]:
-            group["fit"]["law"], group["points"], group["setting"]
-    except (OSError, ValueError, KeyError, TypeError) as e:
+        if not all({"fit", "points", "setting"} <= group.keys() for group in found["groups"]):
+            raise KeyError("fit, points or setting")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
         raise RunError(
             f"{path} is no fit: {type(e).__name__}: {e}; give a file that `longstride fit --out` wrote"
         ) from e

@@ -22,7 +22,9 @@ share no parameters, all iterations cost the same, and none of the recipe's deta
 logits, no-positive-resampling, interruptions) is there: which of them move the asymptote is not shown.
 
 Why a sigmoid: a problem of chance p is solved once about 1 / p rollouts were spent on it, so success by the logarithm of
-compute is the distribution of the logarithm of difficulty. Where that is bell-shaped, success is S-shaped.
+compute is the distribution of the logarithm of difficulty. Where that is bell-shaped, success is S-shaped, though not
+exactly a sigmoid: the band, which holds if the law does, holds the end in fewer than half of the runs (`within`), while
+the prediction is off by two points in the mean.
 """
 
 from statistics import NormalDist

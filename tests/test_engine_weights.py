@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import trajectories_of
-from one_page import make_recipe, save_model
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from test_http_engine import Server, batch, call_of, response, tiny
@@ -25,7 +23,6 @@ from longstride.engines.weights import IPC, NCCL, Adapters, Disk, Folder, Push, 
 from longstride.models.adapters import adapt, merged
 from longstride.models.load import Policy, load_policy
 from longstride.models.lora import LoRA
-from longstride.run.loop import train
 
 
 class SGLangServer(Server):
@@ -145,7 +142,7 @@ class TestTransfer:
         tickets = [engine.submit(r) for r in requests]
         engine.update(tiny(2).model, 8)
         told = engine.poll()
-        assert [t for t, _ in told] == tickets and {v for _, c in told for v in c.versions} == {7}
+        assert [t for t, _ in told] == tickets and {v for _, c in told for v in getattr(c, "versions", ())} == {7}
 
     def test_weights_of_another_run_are_found_out_by_their_version(self, server, policy):
         engine = engine_of(server, NCCL())
@@ -298,23 +295,7 @@ def test_work_that_never_ends_is_left_behind_and_errors_have_their_names():
         within(5, lambda: (_ for _ in ()).throw(ValueError("no")))
 
 
-def test_a_run_is_that_of_the_engine_in_this_process(server, policy, tmp_path, monkeypatch):
-    folder = save_model(tmp_path / "tiny")
-    other = VLLMServer(load_policy(str(folder)))
-    install(monkeypatch)
-    try:
-        recipe = make_recipe(folder, iterations=2)
-        remote = recipe.replace(engine=HTTP(url=f"{other.root}/v1", model="m", weights=NCCL(sleep=True)))
-        for name, each in (("local", recipe), ("remote", remote)):
-            train(each, tmp_path / name)
-    finally:
-        other.stop()
-    local, served = ([[t.ids for t in e.turns] for e in trajectories_of(tmp_path / n)] for n in ("local", "remote"))
-    assert local == served and len(local) == 20
-    assert other.calls.count("/sleep?level=2&mode=wait") == 2
-
-
-REAL = os.environ.get("LONGSTRIDE_VLLM")
+REAL = os.environ.get("LONGSTRIDE_VLLM", "")
 
 
 @pytest.mark.skipif(not REAL, reason="LONGSTRIDE_VLLM=URL of a vLLM with weight transfer says what to test against")

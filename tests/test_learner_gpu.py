@@ -95,7 +95,7 @@ class TestLiger:
             learner_of(fresh(), head="liger")
         with pytest.raises(ModelError, match="exclude each other"):
             learner_of(fresh(), head="liger", float32_head=True)
-        monkeypatch.setitem(sys.modules, "liger_kernel.transformers.functional", None)
+        monkeypatch.setitem(sys.modules, "liger_kernel.transformers", None)
         with pytest.raises(MissingExtra, match=r"longstride\[liger\]"):
             learner_of(fresh(), head="liger")
 

@@ -27,12 +27,13 @@ from longstride.models.load import Policy
 VERSION = "0.33.0"
 SHARED: dict[str, torch.Tensor] = {}
 """What handles lead to."""
+distributed: Any = dist
 PATIENCE = timedelta(seconds=20)
 
 
 def group(port: int, rank: int, world: int) -> Any:
-    store = dist.TCPStore("127.0.0.1", port, world, is_master=rank == 0, timeout=PATIENCE)
-    return dist.ProcessGroupGloo(store, rank, world, PATIENCE)
+    store = distributed.TCPStore("127.0.0.1", port, world, is_master=rank == 0, timeout=PATIENCE)
+    return distributed.ProcessGroupGloo(store, rank, world, PATIENCE)
 
 
 class VLLMServer(Server):
@@ -66,7 +67,8 @@ class VLLMServer(Server):
 
     def reset(self) -> None:
         self.asleep: set[str] = set()
-        self.level, self.label, self.group, self.meta = 0, "default", None, None
+        self.level, self.label, self.meta = 0, "default", None
+        self.group: Any = None
         self.staged: dict[str, torch.Tensor] | None = None
         self.adapters: dict[str, LocalEngine] = {}
         self.silent: set[str] = set()

@@ -26,7 +26,7 @@ from longstride.run.evaluation import evaluate_policy, load_run
 from longstride.run.folder import Listener, Silent, read_rows
 from longstride.run.many import train_all
 from longstride.run.recipe import Recipe
-from longstride.stats import Finding, Judgement, Relation, mean_interval, overall, paired_difference
+from longstride.stats import Effect, Finding, Judgement, Relation, mean_interval, overall, paired_difference
 from longstride.strategies import Direct
 from longstride.strategies.check_again import CheckAgain
 
@@ -131,6 +131,54 @@ def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judg
     if "reproduced" in against:
         return "not reproduced"
     return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
+
+
+def judge_kept(claim: Claim, folder: Path) -> dict[str, Any]:
+    """Judges what is kept of a claim in `folder/NAME.json` by the relations that decide now, and keeps the judgement.
+    Nothing is run: differences and intervals are those of the run.
+
+    Returns:
+        What `run_claim` does, with `judged_again`.
+
+    Raises:
+        ConfigError: nothing is kept of the claim, or of one of its relations.
+        RunError: what is kept is damaged.
+    """
+    path = folder / f"{claim.name}.json"
+    if not path.exists():
+        raise ConfigError(f"nothing is kept of {claim.name} in {folder}; run the claim first, without --judge")
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        result = _judged_again(claim, result)
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it, and run the claim again") from e
+    write_atomically(path, json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
+    kept = {e["relation"]: e for part in ("effects", "control_effects", "reported") for e in result.get(part, [])}
+    expected, control, reported = (
+        list(of.relations) if of else [] for of in (claim.expected, claim.control, claim.reported)
+    )
+    for text in (*expected, *control, *reported):
+        if text not in kept:
+            raise ConfigError(f"{claim.name}: nothing is kept of {text!r}; run the claim again, without --judge")
+
+    def findings(texts: Sequence[str]) -> list[Finding]:
+        found = [kept[text] for text in texts]
+        return [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in found]
+
+    return result | {
+        "verdict": verdict_of(findings(expected), findings(control)),
+        "statement": claim.statement,
+        "ordering": expected,
+        "control": control,
+        "effects": [kept[text] for text in expected],
+        "control_effects": [kept[text] for text in control],
+        "reported": [kept[text] for text in reported],
+        "judged_again": True,
+    }
 
 
 def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict[str, Any]]]:

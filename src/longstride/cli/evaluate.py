@@ -15,6 +15,8 @@ from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from longstride.core.task import Task
+    from longstride.models.load import Policy
+    from longstride.run.experiment import Experiment
     from longstride.run.recipe import Recipe
     from longstride.strategies import Strategy
 
@@ -85,12 +87,9 @@ def run(args: argparse.Namespace) -> int:
     from longstride.control.evaluation import evaluate_run
     from longstride.control.recipe import ControlRecipe
     from longstride.core.config import resolve
-    from longstride.run.experiment import load_run_experiment
     from longstride.run.recipe import Recipe
 
-    folder = Path(args.target)
-    is_run = (folder / RUN_FILE).is_file()
-    experiment = load_run_experiment(folder) if is_run else recipes.load(MODEL_RECIPES.get(args.target, "tti"))
+    experiment = experiment_of(args.target)
     experiment = resolve(type(experiment), experiment, _overrides(args, isinstance(experiment, ControlRecipe)))
     if not isinstance(experiment, Recipe | ControlRecipe):
         raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
@@ -98,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(experiment, ControlRecipe):
             if args.strategy != "direct":
                 raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
-            rows = evaluate_run(experiment, folder, watch)
+            rows = evaluate_run(experiment, Path(args.target), watch)
             tasks = len(rows[0]["summary"]["by_source"])
         else:
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
@@ -168,19 +167,33 @@ def _bars() -> Iterator[Watch]:
         yield watch
 
 
+def experiment_of(target: str) -> "Experiment":
+    """What a run is of; for a model, the recipe that gives tasks, horizon and context."""
+    from longstride.run.experiment import load_run_experiment
+
+    is_run = (Path(target) / RUN_FILE).is_file()
+    return load_run_experiment(Path(target)) if is_run else recipes.load(MODEL_RECIPES.get(target, "tti"))
+
+
+def agent_of(target: str, recipe: "Recipe") -> "Policy":
+    """The policy of a run's last checkpoint, or a model."""
+    from longstride.models.device import device_here
+    from longstride.models.load import load_policy
+    from longstride.run.evaluation import load_run
+
+    if (Path(target) / RUN_FILE).is_file():
+        return load_run(Path(target))[1]
+    return load_policy(target, recipe.chat, device_here(recipe.device, target))
+
+
 def _rows(
     target: str, recipe: "Recipe", tasks: "Sequence[Task]", strategies: "Sequence[Strategy]", watch: Watch
 ) -> list[dict[str, Any]]:
     """Rows with the keys of an evaluation in `metrics.jsonl`."""
-    from longstride.models.device import device_here
     from longstride.models.load import load_policy
-    from longstride.run.evaluation import evaluate_baselines, evaluate_policy, load_run
+    from longstride.run.evaluation import evaluate_baselines, evaluate_policy
 
-    path = Path(target)
-    if (path / RUN_FILE).is_file():
-        agent = load_run(path)[1]
-    else:
-        agent = load_policy(target, recipe.chat, device_here(recipe.device, target))
+    agent = agent_of(target, recipe)
     start = load_policy(recipe.model, recipe.chat, agent.device) if target != recipe.model else None
     results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
     if start is not None:

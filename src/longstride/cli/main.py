@@ -15,6 +15,7 @@ from typing import Any
 
 from longstride import __version__
 from longstride.cli import (
+    advise,
     allocate,
     bench,
     claim,
@@ -37,7 +38,7 @@ from longstride.core.files import explain, trouble_of
 from longstride.core.modules import own_frames
 
 COMMANDS = (
-    listing, train, evaluate, claim, sweep, fit, allocate, view, compare, replay, export, serve, bench, doctor,
+    listing, train, evaluate, advise, claim, sweep, fit, allocate, view, compare, replay, export, serve, bench, doctor,
     make_base, completion,
 )  # fmt: skip
 """In the order in which `--help` shows them."""

@@ -3,7 +3,7 @@
 How it works: a pass has a row for each slot, from the first to a power of two behind the last that is decoded, and
 attention reads so many positions of each as the longest row needs, rounded up: these two numbers are a bucket. What a
 pass depends on beside that (ids, positions, places) stands in buffers of one address, which are filled before a replay.
-A graph is captured when its bucket first comes, and dropped with the store whose memory it reads.
+A graph is captured when its bucket first comes, and dropped with the store whose memory it reads, so after an update.
 
 What always holds: tokens see what they see in `attention.Layout`'s passes, and keys and values are written for decoded
 rows alone: a row of an idle slot computes something and writes what another one writes. The uncaptured form, which runs
@@ -37,7 +37,7 @@ class StaticLayout:
         """Says what the next pass decodes: one token a piece."""
         first = pieces[0]
         idle = (0, 0, first.slot * self.store.capacity + first.start, first.slot)  # writes what the first one writes
-        rows = [idle] * self.rows
+        rows: list[tuple[int, int, int, int]] = [idle] * self.rows
         for token, piece in zip(ids, pieces, strict=True):
             at = piece.slot * self.store.capacity + piece.start
             rows[piece.slot] = (token, piece.start, at, piece.slot)
@@ -66,6 +66,8 @@ class DecodeGraphs:
 
     def __init__(self, model: Any) -> None:
         self._model, self._device = model, next(model.parameters()).device
+        self._pool: Any = None
+        """Of the graphs' memory, which they share: logits are copied out before the next replay."""
         self._store: KeyValueStore | None = None
         self._shape = (0, 0)
         self._buckets: dict[tuple[int, int], tuple[StaticLayout, Any, Tensor]] = {}
@@ -120,8 +122,9 @@ class DecodeGraphs:
                 for _ in range(2):
                     self._pass(layout)
             torch.cuda.current_stream().wait_stream(beside)
-            with torch.cuda.graph(graph):
+            with torch.cuda.graph(graph, pool=self._pool):
                 logits = self._pass(layout)
+            self._pool = graph.pool()
         except RuntimeError as e:
             name = type(self._model).__name__
             raise ModelError(

@@ -324,7 +324,8 @@ class _Client:
     def failure(self, trouble: str) -> EngineFailure:
         """What went wrong, with the server's name."""
         server = f"the server of {self._config.model!r} at {self._config.url}"
-        return EngineFailure(f"{server}: {without_key(trouble, self._key)}")
+        said = without_key(trouble, self._key)
+        return EngineFailure(said if said.startswith(server) else f"{server}: {said}")
 
 
 def completion_of(

@@ -36,14 +36,15 @@ class VLLMEngine(Engine):
         self._push = IPC(sleep=config.sleep).push(self, policy)
         os.environ.setdefault("VLLM_ALLOW_INSECURE_SERIALIZATION", "1")  # handles are pickled, from here to its process
         try:
-            import vllm
-            from vllm.config import WeightTransferConfig
+            import vllm  # pyright: ignore[reportMissingImports]
+            from vllm.config import WeightTransferConfig  # pyright: ignore[reportMissingImports]
         except ImportError as e:
             raise MissingExtra("engine.type = 'vllm' needs vLLM: pip install 'longstride[vllm]'") from e
         self._library: Any = vllm
+        place = str(folder_of(policy.name) or policy.name)
         try:
             self._llm: Any = vllm.LLM(
-                model=str(folder_of(policy.name) or policy.name),
+                model=place,
                 load_format="dummy",  # the learner's weights are pushed before anything is sampled
                 skip_tokenizer_init=True,
                 max_model_len=self.max_context,

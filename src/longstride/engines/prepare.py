@@ -34,7 +34,7 @@ def _compute_in_float32(twin: Any, model: Any) -> None:
     weight = theirs.weight.detach().float().clone()
     bias = None if theirs.bias is None else theirs.bias.detach().float().clone()
 
-    def forward(hidden: Tensor) -> Tensor:
-        return F.linear(hidden.float(), weight, bias)
+    def forward(input: Tensor) -> Tensor:
+        return F.linear(input.float(), weight, bias)
 
     head.forward = forward

@@ -311,8 +311,8 @@ class _TransferPush(_VLLM):
     def __init__(self, settings: NCCL | IPC, server: Server, policy: "Policy") -> None:
         super().__init__(settings, server, policy)
         try:
-            import vllm
-            from vllm.distributed import weight_transfer
+            import vllm  # pyright: ignore[reportMissingImports]
+            from vllm.distributed import weight_transfer  # pyright: ignore[reportMissingImports]
         except ImportError as e:
             raise MissingExtra(
                 f"engine.weights: {settings.type_name()} needs vLLM's trainer side: pip install 'longstride[vllm]' (or "
@@ -345,7 +345,7 @@ class _TransferPush(_VLLM):
         if self._trainer is not None:
             trainer, self._trainer = self._trainer, None
             with suppress(EngineFailure):
-                within(self.server.timeout, trainer.shutdown)
+                within(min(self.server.timeout, 30), trainer.shutdown)  # it may wait for a side that is gone
                 self._call("shutdown_weight_transfer_engine")
 
     def _check_library(self) -> None:
@@ -359,7 +359,7 @@ class _TransferPush(_VLLM):
     def _meet(self) -> Any:
         library = self._library
         if isinstance(self.settings, NCCL):
-            from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
+            from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo  # pyright: ignore[reportMissingImports]
 
             others = self._call("get_world_size", method="GET")["world_size"]
             port = self.settings.port or _free_port()
@@ -367,7 +367,7 @@ class _TransferPush(_VLLM):
                 master_address=self.settings.address, master_port=port, world_size=others + 1, rank=0
             )
         else:
-            from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo
+            from vllm.distributed.weight_transfer.ipc_engine import IPCTrainerInitInfo  # pyright: ignore[reportMissingImports]
 
             info = IPCTrainerInitInfo(rank=0)
         source: Any = library.ModuleSource(self._newest)  # pyright: ignore[reportArgumentType]

@@ -30,7 +30,7 @@ def adamw_8bit(parameters: Iterable[Tensor], config: LearnerConfig) -> Any:
     if config.sharded:
         raise ConfigError("learner.optimiser: adamw_8bit does not go with learner.sharded; leave one of them out")
     try:
-        from torchao.optim import AdamW8bit
+        from torchao.optim import AdamW8bit  # pyright: ignore[reportMissingImports]
     except ImportError as e:
         raise MissingExtra("learner.optimiser = 'adamw_8bit' needs torchao: pip install 'longstride[torchao]'") from e
     return AdamW8bit(list(parameters), config.lr, config.betas, weight_decay=config.weight_decay, block_size=BLOCK)
@@ -51,7 +51,7 @@ def quantised(found: Mapping[str, Tensor], p: Tensor, name: str) -> dict[str, An
     Raises:
         RunError: they are those of another optimiser, or no moments.
     """
-    from torchao.optim.subclass_8bit import OptimState8bit
+    from torchao.optim.subclass_8bit import OptimState8bit  # pyright: ignore[reportMissingImports]
 
     coded = p.numel() >= 4096 and p.numel() % BLOCK == 0
     if coded != all(key in found for key in SCALES):

@@ -32,7 +32,9 @@ def liger_head(head: Any, float32: bool) -> Head:
     if float32:
         raise ModelError("learner.float32_head and learner.head = 'liger' exclude each other; leave one out")
     try:
-        from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy as kernel
+        from liger_kernel.transformers import functional  # pyright: ignore[reportMissingImports]
+
+        kernel: Any = functional.liger_fused_linear_cross_entropy
     except ImportError as e:
         raise MissingExtra("learner.head = 'liger' needs liger-kernel: pip install 'longstride[liger]'") from e
 

@@ -1,0 +1,80 @@
+"""`longstride advise`: which strategy a policy should use on tasks of one's own, at a budget of tokens a task: measured
+on one half of the held-out tasks, tested on the other."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from longstride.cli.common import print_json
+from longstride.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from longstride.core.task import Task
+    from longstride.run.advice import Advice
+    from longstride.strategies import Strategy
+
+
+def add(commands: Any) -> None:
+    """Adds the command."""
+    parser = commands.add_parser(
+        "advise", help="say which test-time strategy to use", description=__doc__, allow_abbrev=False
+    )
+    parser.add_argument("target", metavar="RUN_OR_MODEL", help="a run folder, `base`, a model folder or a name")
+    parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
+    parser.add_argument(
+        "--tasks", type=int, default=120, metavar="N", help="held-out tasks, both halves together (default: 120)"
+    )
+    parser.add_argument(
+        "--budget", type=int, required=True, metavar="TOKENS", help="sampled tokens that a task may cost, in the mean"
+    )
+    parser.add_argument(
+        "--mark",
+        metavar="TEXT",
+        help="what ends a step of a thought (default: `;`; with several turns a step is a turn)",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints what is advised for each difficulty."""
+    from longstride.cli.evaluate import agent_of, experiment_of
+    from longstride.core.config import resolve
+    from longstride.rollout.branching import STEP
+    from longstride.run.advice import advise
+    from longstride.run.evaluation import evaluate_policy
+    from longstride.run.recipe import Recipe
+
+    recipe = experiment_of(args.target)
+    if not isinstance(recipe, Recipe):
+        raise ConfigError(f"strategies are for language agents, and {args.target} is of a {recipe.type_name()}")
+    recipe = resolve(Recipe, recipe, args.overrides)
+    policy, tasks = agent_of(args.target, recipe), recipe.tasks.held_out(args.tasks)
+
+    def evaluate(strategy: "Strategy", of: "Sequence[Task]") -> list[tuple[bool, int] | None]:
+        found = evaluate_policy(policy, recipe.replace(evaluation={"samples": 1}), of, strategy).episodes
+        return [None if e.trajectory.stop.failed else (e.trajectory.success, e.spent_tokens) for e in found]
+
+    turns = recipe.test_budget.limits("turns", 1)
+    single = turns == 1 or isinstance(turns, dict) and set(turns.values()) == {1}
+    mark = args.mark if args.mark is not None else STEP if single else ""
+    found = advise(tasks, args.budget, mark, recipe.seed, evaluate)
+    if args.json:
+        print_json(asdict(found) | {"best_fixed": found.best_fixed, "beats": found.beats})
+    else:
+        _print(found)
+    return 0
+
+
+def _print(advice: "Advice") -> None:
+    lines = [["difficulty", "strategy", "tokens", "predicted", "observed"]]
+    for a in advice.by_difficulty:
+        observed = "-" if a.observed is None else f"{a.observed:.2f} [{a.interval[0]:.2f}, {a.interval[1]:.2f}]"
+        lines.append([a.difficulty, a.strategy, f"{a.tokens:.0f}", f"{a.predicted:.2f}", f"{observed} of {a.tasks}"])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    against = f"{advice.best_fixed} for all: {advice.fixed[advice.best_fixed]:.2f}"
+    verdict = "better than every fixed strategy" if advice.beats else "not better than every fixed strategy"
+    print(f"on the half that was not looked at: {advice.success:.2f}, {verdict} ({against})")

@@ -1,0 +1,229 @@
+"""Advice: which strategy to use on tasks of one's own, for each difficulty, at a budget of tokens a task.
+
+What always holds: half of the tasks of each difficulty are for choosing and the other half for testing, and no result
+of the second enters a choice; what a strategy spends is `spent_tokens`, all tokens that it samples; an advised setting
+is never expected to spend more than the budget. The idea is that of arXiv 2408.03314: difficulty decides the strategy.
+
+On the first half every family is played at a few small settings. For each difficulty a logistic curve in the logarithm
+of tokens is fitted to whether tasks were done, and read off at the settings that the budget allows; the setting with
+the highest prediction is advised, the cheapest of equals. On the second half the advised settings are played, and each
+family at its largest setting, which is what a fixed strategy is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, log2
+from statistics import fmean
+
+import numpy as np
+
+from longstride.core.errors import ConfigError
+from longstride.core.seeds import stream
+from longstride.core.task import DIFFICULTIES, Task
+from longstride.stats import wilson_interval
+from longstride.strategies import Direct, Strategy
+from longstride.strategies.best_of import BestOf, Likelihood, Majority
+from longstride.strategies.search import Beam, Particles
+from longstride.strategies.searched import Searched
+
+SMALL = (1, 2, 4)
+"""Settings that are played on the first half, as far as the budget allows."""
+RIDGE = 0.5
+"""Weight of the squared slope in the fit: without it, tasks that are all done or none have an endless one."""
+
+Evaluate = Callable[[Strategy, Sequence[Task]], Sequence[tuple[bool, int] | None]]
+"""Plays tasks under a strategy: whether each was done, and the tokens spent; None where it failed."""
+
+
+def families(mark: str) -> dict[str, Callable[[int], Strategy]]:
+    """What is tried, by name: a strategy that costs about n answers, for n of 2 or more; one answer is `Direct`.
+
+    Args:
+        mark: what ends a step of a thought; empty where a step is a turn.
+    """
+    return {
+        "vote": lambda n: BestOf(samples=n, by=Majority()),
+        "likeliest": lambda n: BestOf(samples=n, by=Likelihood()),
+        "beam": lambda n: Searched(search=Beam(n=n, width=2), mark=mark),
+        "particles": lambda n: Searched(search=Particles(n=n), mark=mark),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A strategy with its size."""
+
+    family: str
+    n: int
+    tokens: float
+    """That it is expected to spend on a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """What is advised for a difficulty."""
+
+    difficulty: str
+    strategy: str
+    tokens: float
+    """Expected for a task."""
+    predicted: float
+    """Share of tasks done."""
+    observed: float | None
+    """The same on the second half; None where all of it failed."""
+    interval: tuple[float, float]
+    """95 % Wilson interval of `observed`."""
+    tasks: int
+    """Of the second half that did not fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is advised, and how it did on the second half."""
+
+    by_difficulty: tuple[Advised, ...]
+    success: float
+    """Of what is advised, over the tasks of the second half."""
+    fixed: dict[str, float]
+    """The same of every fixed strategy, by name."""
+
+    @property
+    def best_fixed(self) -> str:
+        return max(self.fixed, key=self.fixed.__getitem__)
+
+    @property
+    def beats(self) -> bool:
+        """Whether it did better than every fixed strategy."""
+        return self.success > self.fixed[self.best_fixed]
+
+
+def advise(tasks: Sequence[Task], budget: int, mark: str, seed: int, evaluate: Evaluate) -> Advice:
+    """Measures, fits, chooses and tests.
+
+    Args:
+        tasks: at least four of each difficulty that there is.
+        budget: tokens that may be spent on a task, in the mean.
+        mark: see `families`.
+        seed: which tasks are in which half.
+        evaluate: plays them.
+
+    Raises:
+        ConfigError: too few tasks, or a budget that is too small for one answer.
+    """
+    first, second = halves(tasks, seed)
+    tried, played = families(mark), dict[tuple[str, int], list[tuple[str, bool, int]]]()
+
+    def play(family: str, n: int, half: Sequence[Task]) -> list[tuple[str, bool, int]]:
+        found = evaluate(tried[family](n) if n > 1 else Direct(), half)
+        return [(t.difficulty, *came) for t, came in zip(half, found, strict=True) if came is not None]
+
+    one = play("vote", 1, first)
+    if not one:
+        raise ConfigError("every episode failed, so there is nothing to go by; see `longstride eval` for why")
+    least = _tokens(one)
+    if budget < least:
+        raise ConfigError(
+            f"a budget of {budget} tokens is too small for one answer; the least that works is {ceil(least)}"
+        )
+    sizes = dict[str, list[Setting]]()
+    for family in tried:
+        played[family, 1], settings = one, [Setting(family, 1, least)]
+        for n in SMALL[1:]:
+            if settings[-1].tokens * n / settings[-1].n <= budget:
+                played[family, n] = play(family, n, first)
+                settings.append(Setting(family, n, _tokens(played[family, n])))
+        sizes[family] = _affordable(settings, budget)
+    chosen = {d: _best(d, sizes, played) for d in DIFFICULTIES if any(t.difficulty == d for t in tasks)}
+    largest = {family: of[-1] for family, of in sizes.items()}
+    tested = {
+        (s.family if s.n > 1 else "vote", s.n): None for s in [*(s for s, _ in chosen.values()), *largest.values()]
+    }
+    results = {key: play(*key, second) for key in tested}
+    at = lambda s: results[s.family if s.n > 1 else "vote", s.n]  # noqa: E731
+    advised = tuple(_tested(d, s, p, _name(tried, s), at(s)) for d, (s, p) in chosen.items())
+    done = [ok for d, (s, _) in chosen.items() for difficulty, ok, _ in at(s) if difficulty == d]
+    fixed = {_name(tried, s): fmean(ok for _, ok, _ in at(s)) for s in largest.values() if at(s)}
+    return Advice(advised, fmean(done) if done else 0.0, fixed)
+
+
+def halves(tasks: Sequence[Task], seed: int) -> tuple[list[Task], list[Task]]:
+    """Two halves with the same number of tasks of each difficulty; an odd one out is left out.
+
+    Raises:
+        ConfigError: fewer than four of one.
+    """
+    first, second = list[Task](), list[Task]()
+    for d in DIFFICULTIES:
+        of = [t for t in tasks if t.difficulty == d]
+        if of and len(of) < 4:
+            raise ConfigError(f"advice needs four tasks of each difficulty, and {d} has {len(of)}; ask for more tasks")
+        stream(seed, "advice", d).shuffle(of)
+        first += of[: len(of) // 2]
+        second += of[len(of) // 2 : len(of) // 2 * 2]
+    return first, second
+
+
+def fit(log_tokens: Sequence[float], done: Sequence[bool]) -> tuple[float, float]:
+    """Height and slope of log-odds that a task is done, linear in log2 of tokens; penalised by `RIDGE`, by Newton's
+    method. Heights are pulled to even odds by half a success and half a failure.
+
+    Args:
+        log_tokens: of each task that was played.
+        done: whether it was done.
+    """
+    mean = fmean(log_tokens)
+    x = np.array([*log_tokens, mean, mean]) - mean
+    y, weight = np.array([*map(float, done), 1.0, 0.0]), np.array([1.0] * len(done) + [0.5, 0.5])
+    design, ridge, beta = np.stack([np.ones_like(x), x], 1), np.diag([0.0, RIDGE]), np.zeros(2)
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-design @ beta))
+        gradient = design.T @ (weight * (y - p)) - ridge @ beta
+        step = np.linalg.solve((design * (weight * p * (1 - p))[:, None]).T @ design + ridge, gradient)
+        beta = beta + np.clip(step, -2, 2)
+        if abs(step).max() < 1e-9:
+            break
+    return float(beta[0] - beta[1] * mean), float(beta[1])
+
+
+def _affordable(measured: Sequence[Setting], budget: float) -> list[Setting]:
+    """Those that were measured and, doubled from the last of them, those that the budget allows besides."""
+    found = [s for s in measured if s.tokens <= budget]
+    if found[-1] is measured[-1]:
+        while 2 * (last := found[-1]).tokens <= budget:
+            found.append(Setting(last.family, 2 * last.n, 2 * last.tokens))
+    return found
+
+
+def _best(
+    difficulty: str, sizes: dict[str, list[Setting]], played: dict[tuple[str, int], list[tuple[str, bool, int]]]
+) -> tuple[Setting, float]:
+    """The setting with the highest prediction for a difficulty, the cheapest of equals, and the prediction."""
+    found: list[tuple[float, float, Setting]] = []
+    for family, settings in sizes.items():
+        points = [
+            (log2(_tokens(of)), ok)
+            for (name, _), of in played.items()
+            if name == family and of
+            for d, ok, _ in of
+            if d == difficulty
+        ]
+        if not points:
+            continue
+        height, slope = fit([x for x, _ in points], [ok for _, ok in points])
+        found += [(1 / (1 + np.exp(-(height + slope * log2(s.tokens)))), -s.tokens, s) for s in settings]
+    predicted, _, setting = max(found, key=lambda of: of[:2])
+    return setting, float(predicted)
+
+
+def _tested(difficulty: str, s: Setting, predicted: float, name: str, came: Sequence[tuple[str, bool, int]]) -> Advised:
+    done = [ok for d, ok, _ in came if d == difficulty]
+    interval = wilson_interval(sum(done), len(done)) if done else (0.0, 1.0)
+    return Advised(difficulty, name, s.tokens, predicted, fmean(done) if done else None, interval, len(done))
+
+
+def _name(tried: dict[str, Callable[[int], Strategy]], s: Setting) -> str:
+    return tried[s.family](s.n).name if s.n > 1 else Direct().name
+
+
+def _tokens(came: Sequence[tuple[str, bool, int]]) -> float:
+    return max(1.0, fmean(tokens for _, _, tokens in came))

@@ -1,0 +1,104 @@
+"""Advice: fitted on one half, tested on the other, and honest about what it came to."""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from helpers import make_task
+
+from longstride.cli.main import main
+from longstride.core.errors import ConfigError
+from longstride.core.seeds import stream
+from longstride.core.task import Task
+from longstride.run.advice import Evaluate, advise, fit, halves
+from longstride.strategies import Direct, Strategy
+
+
+def tasks(easy: int = 200, hard: int = 200) -> list[Task]:
+    return [make_task(f"{d}{k}", difficulty=d) for d, n in (("easy", easy), ("hard", hard)) for k in range(n)]
+
+
+def world(easy: dict[str, float], hard: dict[str, float]) -> tuple[Evaluate, list[tuple[str, set[str]]]]:
+    """Tasks are done with the log-odds of one answer (easy 0, hard -3), and with the given more for each doubling by
+    families whose strategies have this word in their names; an answer has 10 tokens. Also what was played."""
+    seen: list[tuple[str, set[str]]] = []
+
+    def evaluate(strategy: Strategy, of: Sequence[Task]) -> list[tuple[bool, int] | None]:
+        seen.append((strategy.name, {t.id for t in of}))
+        n = 1 if isinstance(strategy, Direct) else int(next(w for w in strategy.name.split("_") if w.isdigit()))
+
+        def done(task: Task) -> bool:
+            gain = next(
+                (g for word, g in (easy if task.difficulty == "easy" else hard).items() if word in strategy.name), 0
+            )
+            odds = (0 if task.difficulty == "easy" else -3) + gain * np.log2(n)
+            return stream(0, strategy.name, task.id).random() < 1 / (1 + np.exp(-odds))
+
+        return [(done(t), 10 * n) for t in of]
+
+    return evaluate, seen
+
+
+def test_the_fit_recovers_height_and_slope_and_stays_finite_where_all_were_done() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.choice([3.0, 4.0, 5.0], size=6000)
+    height, slope = fit(x.tolist(), (rng.random(6000) < 1 / (1 + np.exp(4 - x))).tolist())
+    assert (height, slope) == (pytest.approx(-4, abs=0.3), pytest.approx(1, abs=0.08))
+    height, slope = fit([3.0, 4.0, 5.0], [True] * 3)
+    assert 0 < height + 4 * slope < 9
+
+
+def test_each_difficulty_gets_what_serves_it_and_the_other_half_confirms_it() -> None:
+    evaluate, seen = world(easy={"majority": 1.0, "beam": -1.0}, hard={"majority": -1.0, "beam": 1.5})
+    of = tasks()
+    found = advise(of, 85, ";", 0, evaluate)
+    easy, hard = found.by_difficulty
+    assert easy.strategy == "best_of_8_by_majority" and hard.strategy.startswith("beam_8") and easy.tokens == 80
+    for advised in (easy, hard):
+        assert advised.observed is not None and advised.tasks == 100
+        assert advised.predicted == pytest.approx(advised.observed, abs=0.15)
+    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 4
+    first, second = ({t.id for t in half} for half in halves(of, 0))
+    assert not first & second
+    assert all(ids == (second if "_8" in name else first) for name, ids in seen)
+
+
+def test_where_nothing_is_better_than_a_fixed_strategy_it_says_so() -> None:
+    evaluate, _ = world(easy={"majority": 1.0}, hard={"majority": 1.0})
+    found = advise(tasks(), 45, ";", 0, evaluate)
+    assert (
+        not found.beats
+        and found.best_fixed == "best_of_4_by_majority"
+        and found.success == found.fixed[found.best_fixed]
+    )
+
+
+def test_a_budget_for_one_answer_is_one_answer_and_a_smaller_one_is_refused_with_the_least_that_works() -> None:
+    evaluate, seen = world({}, {})
+    found = advise(tasks(8, 8), 15, ";", 0, evaluate)
+    assert {a.strategy for a in found.by_difficulty} == {"direct"} == {name for name, _ in seen} and list(
+        found.fixed
+    ) == ["direct"]
+    with pytest.raises(ConfigError, match="too small for one answer; the least that works is 10"):
+        advise(tasks(8, 8), 9, ";", 0, evaluate)
+
+
+def test_too_few_tasks_and_failures_everywhere_are_refused() -> None:
+    with pytest.raises(ConfigError, match="hard has 3"):
+        advise(tasks(8, 3), 15, ";", 0, world({}, {})[0])
+    with pytest.raises(ConfigError, match="every episode failed"):
+        advise(tasks(8, 8), 15, ";", 0, lambda _, of: [None] * len(of))
+
+
+def test_the_command_advises_on_a_model_and_refuses_what_has_none(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["advise", "base-puzzles", "--tasks", "12", "--budget", "60", "engine.processes=1"]
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [a["difficulty"] for a in found["by_difficulty"]] == ["easy", "medium", "hard"]
+    assert (
+        all(a["tokens"] <= 60 and a["tasks"] == 2 for a in found["by_difficulty"])
+        and found["best_fixed"] in found["fixed"]
+    )
+    assert main(["advise", "base-puzzles", "--tasks", "12", "--budget", "3", "engine.processes=1"]) == 2
+    assert "the least that works" in capsys.readouterr().err

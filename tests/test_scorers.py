@@ -313,6 +313,7 @@ def test_the_highest_score_counts_and_what_could_not_be_scored_does_not(
 ) -> None:
     (found,) = Scored(scorer=Generative(), judge=Sure()).choose([[sample(a) for a in answers]], player(lambda _: ""))
     assert found.trajectory.answer == answers[chosen] and found.further_tokens == tokens
+    assert found.measures == {"scored_tokens": tokens - len(answers) + 1}
     assert not found.trajectory.stop.failed
 
 

@@ -1,8 +1,9 @@
 """Best of n by a scorer: the policy itself is asked, or a judge.
 
-What always holds: what a scorer samples is in `spent_tokens`; a sample that could not be scored is a failed one
-(`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the task counts as failed, not as unsolved;
-the score of a sample is in its evidence as `score`; samples of a task that say the same are scored once.
+What always holds: what a scorer samples is in `spent_tokens`, and with what it reads in `scored_tokens`; a sample that
+could not be scored is a failed one (`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the task
+counts as failed, not as unsolved; the score of a sample is in its evidence as `score`; samples of a task that say the
+same are scored once.
 """
 
 import logging
@@ -63,7 +64,10 @@ class Scored(Choice):
             for g, of in zip(groups, scores, strict=True)
         ]
         return [
-            episode._replace(further_tokens=episode.further_tokens + sum(s.tokens for s in of.values()))
+            episode._replace(
+                further_tokens=episode.further_tokens + sum(s.tokens for s in of.values()),
+                measures={"scored_tokens": sum(s.tokens + s.read for s in of.values())},
+            )
             for episode, of in zip(super().choose(marked, player), scores, strict=True)
         ]
 

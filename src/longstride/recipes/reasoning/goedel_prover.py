@@ -76,7 +76,7 @@ class Proving(ExactMethod):
         for _ in range(self.attempts):
             anew_NT = (np.arange(length) >= kept_N[:, None]) & ~done_N[:, None]
             right_NT = np.where(anew_NT, rng.random((n, length)) < chance, right_NT)
-            done_N = right_NT.all(1)
+            done_N = right_NT.sum(1) == length
             if self.told == "step":
                 kept_N = right_NT.argmin(1)
             elif self.told == "any":

@@ -56,8 +56,9 @@ CLAIM = Claim(
         "sheet_by_turns": ARM.replace(tasks=SHEET, credit=_by_turns),
     },
     measure="length",
-    expected=Ordering(relations=("by_turns > constant by 0.5", "constant > coupled in success")),
+    expected=Ordering(relations=("by_turns > constant by 0.5",)),
     # on a sheet all episodes are of one length: the two divisors differ by a factor alone
     control=Ordering(relations=("sheet_by_turns > sheet_constant by 0.5",)),
+    reported=Ordering(relations=("constant > coupled in success",)),
     seeds=(0, 1, 2, 3, 4),
 )

@@ -70,8 +70,9 @@ CLAIM = Claim(
         "sheet_staged": ARM.replace(tasks=SHEET),
         "sheet_fixed_short": ARM.replace(tasks=SHEET, budget={"turns": SHORT}),
     },
-    expected=Ordering(relations=("staged > fixed_short by 0.02", "staged > fixed_long by 0.02")),
+    expected=Ordering(relations=("staged > fixed_short by 0.02",)),
     # everything is on the first page of a sheet: there is nothing to explore, so the longer horizon must not pay
     control=Ordering(relations=("sheet_staged > sheet_fixed_short by 0.05",)),
+    reported=Ordering(relations=("staged > fixed_long by 0.02",)),
     seeds=(0, 1, 2, 3, 4),
 )

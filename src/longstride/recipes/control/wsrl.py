@@ -71,3 +71,5 @@ CLAIM = Claim(
     reported=Ordering(relations=("warm > retaining",)),
     seeds=(0, 1, 2, 3, 4),
 )
+
+FINDING = "Little is lost without a warm-up: success while online is 0.83 without, 0.86 with one, 0.87 with the data kept."

@@ -45,8 +45,7 @@ _by_turns = {"length_divisor": "turns"}
 CLAIM = Claim(
     name="asyncwebrl",
     paper="arXiv 2606.05597, abstract",
-    statement="A constant in place of the episode's own length as divisor of advantages makes episodes shorter; where "
-    "rollouts run ahead, the decoupled ratio solves more than one ratio for both.",
+    statement="A constant in place of the episode's own length as divisor of advantages makes episodes shorter.",
     recipe=ARM,
     arms={
         "constant": ARM,

@@ -61,7 +61,7 @@ ARM = sites.arm(RECIPE).replace(budget={"turns": StepSchedule(steps=(SHORT, MEDI
 CLAIM = Claim(
     name="scaling_inter",
     paper="arXiv 2509.08755, table 1",
-    statement="Growing the horizon in stages beats training at a fixed short and at a fixed long horizon.",
+    statement="Growing the horizon in stages beats training at a fixed short horizon.",
     recipe=ARM,
     arms={
         "staged": ARM,

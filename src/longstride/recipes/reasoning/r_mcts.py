@@ -1,15 +1,14 @@
 """R-MCTS and exploratory learning. Yu et al., 2024, "ExACT: Teaching AI Agents to Explore with Reflective-MCTS and
 Exploratory Learning", arXiv 2410.02052.
 
-A policy that was cloned from best paths has never seen where errors lead, and does not know the way back. The whole
-traversal of a search, with its returns from dead ends, shows it. Between tasks the search reflects: where its value was
-furthest from what came of the step, the memory keeps what came of it, and later searches begin from that.
+A policy cloned from best paths has never seen where errors lead. The whole traversal of a search, with its returns from
+dead ends, shows the way back. Between tasks the search reflects: where its value was furthest from what came of a step,
+it remembers what came of it.
 
 | place | choice | paper (VisualWebArena, GPT-4o) | here |
 |---|---|---|---|
 | world | `DeadEnds` | a browser that can go back | a way of right branches; any other leads into a dead end |
-| search | `TreeSearch` | PUCT, c = 1 | the same, c = 0.1 |
-| search | value | a debate of models | progress as it looks, with an error that every branch keeps |
+| search | `TreeSearch` | PUCT, c = 1, a debate of models for values | c = 0.1, progress with a lasting error a branch |
 | search | reflection | the step with the largest difference of V and Q | the same; of the same branch it is remembered |
 | data | `Cloning.data` | traversals written down, or best paths | the same |
 | update | cloning | supervised fine-tuning | counts of actions in states |
@@ -22,10 +21,10 @@ known chance, which is where errors come from. The paper was read as an abstract
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
@@ -51,7 +50,7 @@ class DeadEnds(ExactProblem):
     the end in `horizon` moves, and `expansions` of a search in the last iteration."""
 
     length: Count = 6
-    branches: Annotated[int, Field(ge=2)] = 3
+    branches: Count = 3
     depth: CountOrZero = 2
     slip: Share = 0.15
     """Chance that a move takes a branch at random."""
@@ -74,25 +73,21 @@ class DeadEnds(ExactProblem):
     def after(self, state: int, action: int) -> int:
         """The state after an action that does not slip."""
         back = action == self.branches
-        if state <= self.length:
-            if back or state == self.length:
-                return max(0, state - 1) if back else state
-            return state + 1 if action == 0 else self.length + 1 + state * self.depth if self.depth else state
+        if state == self.length:
+            return state
+        if state < self.length:
+            wrong = self.length + 1 + state * self.depth if self.depth else state
+            return max(0, state - 1) if back else wrong if action else state + 1
         on, deep = divmod(state - self.length - 1, self.depth)
-        if back:
-            return state - 1 if deep else on
-        return state + (deep + 1 < self.depth)
+        return (state - 1 if deep else on) if back else state + (deep + 1 < self.depth)
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         policy, at = solution["policy"], np.eye(self.states)[0]
         after = np.array([[self.after(s, a) for a in range(self.branches + 1)] for s in range(self.states)])
-        chance = (1 - self.slip) * policy
-        chance[:, :-1] += self.slip / self.branches
-        chance[self.length] = 0
+        chance = (1 - self.slip) * policy + self.slip / self.branches * (np.arange(self.branches + 1) < self.branches)
         for _ in range(self.horizon):
             moved = np.zeros_like(at)
             np.add.at(moved, after, at[:, None] * chance)
-            moved[self.length] += at[self.length]
             at = moved
         return {"success": float(at[self.length]), "expansions": float(solution["expansions"])}
 
@@ -112,26 +107,21 @@ class Cloning(ExactMethod):
     def start(self, problem: Any, rng: np.random.Generator) -> State:
         if not isinstance(problem, DeadEnds) or problem.branches != self.search.width:
             raise ConfigError(f"expected dead_ends with as many branches as the search is wide, {self.search.width}")
-        shape = (problem.states, problem.branches)
-        return {
-            "counts": np.zeros((problem.states, problem.branches + 1)),
-            "errors": self.noise * rng.normal(size=shape),
-            "memory": np.full(shape, np.nan),
-            "expansions": np.zeros(()),
-        }
+        errors = self.noise * rng.normal(size=(problem.states, problem.branches))
+        counts, memory = np.zeros((problem.states, problem.branches + 1)), np.full_like(errors, np.nan)
+        return {"counts": counts, "errors": errors, "memory": memory, "expansions": np.zeros(())}
 
     def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
         after = {name: array.copy() for name, array in state.items()}
         expanded, scores = self.searched(problem, state, rng)
         best = max(scores, key=lambda place: (scores[place], len(place)))
-        moves = [*expanded, best] if self.data == "traversals" else [best]
-        for before, place in zip([(), *moves], moves, strict=False):
-            for s, action in walked(problem, before, place):
-                after["counts"][s, action] += 1
+        way = [(), *expanded, best] if self.data == "traversals" else [(), best]
+        for move in (m for a, b in pairwise(way) for m in walked(problem, a, b)):
+            after["counts"][move] += 1
         after["expansions"] = np.array(float(len(expanded)))
-        if self.reflect and (found := surprises(expanded, scores)):
-            place = max(found, key=lambda p: abs(scores[p] - found[p]))
-            after["memory"][problem.state(place[:-1]), place[-1]] = found[place]
+        if self.reflect and (q := surprises(expanded, scores)):
+            place = max(q, key=lambda p: abs(scores[p] - q[p]))
+            after["memory"][problem.state(place[:-1]), place[-1]] = q[place]
         return after
 
     def searched(self, problem: DeadEnds, state: State, rng: np.random.Generator) -> tuple[list[Place], Values]:
@@ -139,17 +129,15 @@ class Cloning(ExactMethod):
         expanded, scores = list[Place](), Values()
 
         def extend(partials: Sequence[Partial]) -> list[Partial]:
-            place, made, going = partials[0].state, list[Partial](), 1.0 not in scores.values()
-            if going:
-                expanded.append(place)
+            place, made = partials[0].state, list[Partial]()
             for branch in range(problem.branches):
                 came = (*place, branch)
-                end = problem.state(came) == problem.length
-                ended = end or problem.dead(came)
-                value = float(end) if ended else self.value(problem, state, came)
-                if going:
-                    scores[came] = value
-                made.append(Partial(came, value, ended))
+                end, dead = problem.state(came) == problem.length, problem.dead(came)
+                value = float(end) if end or dead else self.value(problem, state, came)
+                made.append(Partial(came, value, end or dead))
+            if 1.0 not in scores.values():
+                expanded.append(place)
+                scores.update({p.state: p.score for p in made})
             return made
 
         play(self.search.run(Partial(()), rng), extend)
@@ -158,9 +146,8 @@ class Cloning(ExactMethod):
     def value(self, problem: DeadEnds, state: State, place: Place) -> float:
         """Of a place where nothing ends: what is remembered of its last branch, or progress as it looks."""
         at = problem.state(place[:-1]), place[-1]
-        if not np.isnan(state["memory"][at]):
-            return float(state["memory"][at])
-        return float(np.clip(0.2 + 0.6 * len(place) / problem.length + state["errors"][at], 0, 0.99))
+        looks = np.clip(0.2 + 0.6 * len(place) / problem.length + state["errors"][at], 0, 0.99)
+        return float(looks if np.isnan(state["memory"][at]) else state["memory"][at])
 
     def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
         counts = state["counts"] + self.prior
@@ -181,8 +168,7 @@ def surprises(expanded: Sequence[Place], scores: Values) -> Values:
 
 
 RECIPE = ExactRecipe(name="r_mcts", problem=DeadEnds(), method=Cloning(), iterations=100, every=100)
-_best = {"data": "best_paths"}
-_open = {"depth": 0}
+_best, _open = {"data": "best_paths"}, {"depth": 0}
 
 CLAIM = Claim(
     name="r_mcts",

@@ -8,10 +8,10 @@ too. What bounds one axis another one moves, so the best mix has some of each.
 | place | choice | paper | here |
 |---|---|---|---|
 | policy | steps | a thinking model on IOI, IMO and CPHO | 6 steps; a wrong one leads to one of three answers |
-| context | `looks` | tokens of a thought | looks at each step: a wrong one is seen, or a right one doubted |
+| context | `looks` | tokens of a thought | looks at each step, which may see that it is wrong |
 | batch | `thoughts` | samples | thoughts of a turn, the answer most of which give counts |
 | turn | `turns` | refinement of what came before | every thought reads one that gave this answer |
-| mix | `LOOKS` | several | looks at a step, reading among them, at most 80 in all |
+| mix | `LOOKS` | several | looks at a step, reading among them, at most 320 in all |
 
 Deviations: an exact world; feedback by people and embodied tasks are left out. The paper was read as an abstract.
 """
@@ -34,14 +34,14 @@ from longstride.stats import Ordering
 class Doubtful(ExactProblem):
     """Tasks whose solvers look at their own steps. Measures: `success`, the mean over levels, and by level."""
 
-    levels: Annotated[tuple[Chance, ...], Field(min_length=1)] = (0.01, 0.03, 0.1)
+    levels: Annotated[tuple[Chance, ...], Field(min_length=1)] = (0.1, 0.2, 0.3)
     """Chance of a right solution in one go, without a look."""
     length: Count = 6
     """Steps."""
     see: Share = 0.3
     """Chance that a look sees a wrong step."""
-    doubt: Share = 0.01
-    """Chance that a look takes a right step for wrong."""
+    doubt: Share = 0.1
+    """Chance that a right step is taken for wrong when it is read; who made it has no doubt."""
     blind: Share = 0.5
     """Share of wrong steps that a thought cannot see, however often it looks; another thought may."""
     wrong: tuple[Share, ...] = (0.5, 0.3, 0.2)
@@ -56,11 +56,11 @@ class Mixed(ExactMethod):
     """Turns of several thoughts. A step of a thought is 0 where it is right, else the number of a wrong answer; its answer
     is that of its first wrong step, if there is one."""
 
-    looks: Count = 4
+    looks: Count = 10
     """At each step in a thought; the first is what makes it."""
     thoughts: Count = 4
     """Of a turn."""
-    turns: Count = 4
+    turns: Count = 7
     tasks: Count = 100
     """Of each level in an iteration."""
 
@@ -100,7 +100,9 @@ class Mixed(ExactMethod):
             blind_MN = rng.random(shape) < problem.blind
             # one look more at what was read than at what was just made
             for look in range(self.looks):
-                seen_MN = rng.random(shape) < np.where(step_MN == 0, problem.doubt, problem.see * ~blind_MN)
+                seen_MN = rng.random(shape) < np.where(
+                    step_MN == 0, problem.doubt * (look == 0), problem.see * ~blind_MN
+                )
                 seen_MN &= by_draft_MN | (look > 0)
                 step_MN = np.where(seen_MN, self._made(problem, chance, rng), step_MN)
                 blind_MN = np.where(seen_MN, rng.random(shape) < problem.blind, blind_MN)
@@ -130,13 +132,15 @@ def votes(answers_MN: np.ndarray, wrong: int) -> np.ndarray:
 
 RECIPE = steps.recipe("scaling_3d", Doubtful(), Mixed(), iterations=4)
 LOOKS = {
-    "all_three": Mixed(),
-    "context": Mixed(looks=80, thoughts=1, turns=1),
-    "batch": Mixed(looks=1, thoughts=80, turns=1),
-    "turns": Mixed(looks=1, thoughts=1, turns=40),
-    "context_batch": Mixed(looks=8, thoughts=10, turns=1),
-    "context_turns": Mixed(looks=4, thoughts=1, turns=16),
-    "batch_turns": Mixed(looks=1, thoughts=5, turns=8),
+    "all_three": RECIPE.method,
+    "context": Mixed(looks=320, thoughts=1, turns=1),
+    "batch": Mixed(looks=1, thoughts=320, turns=1),
+    "turns": Mixed(looks=1, thoughts=1, turns=160),
+    "context_batch": Mixed(looks=10, thoughts=32, turns=1),
+    "context_turns": Mixed(looks=20, thoughts=1, turns=15),
+    "batch_turns": Mixed(looks=1, thoughts=9, turns=18),
+    "context_quarter": Mixed(looks=80, thoughts=1, turns=1),
+    "turns_quarter": Mixed(looks=1, thoughts=1, turns=40),
 }
 _easy = {"levels": (0.9, 0.95)}
 _best = "context_turns"
@@ -150,9 +154,17 @@ CLAIM = Claim(
         **{name: RECIPE.replace(method=method) for name, method in LOOKS.items()},
         **{f"easy_{n}": RECIPE.replace(problem=_easy, method=LOOKS[n]) for n in ("all_three", _best)},
     },
-    # the best mix of two axes on seeds 0 to 9
-    expected=Ordering(relations=(f"all_three > {_best} by 0.03",)),
+    # the best of the mixes of two axes that were tried on seed 0
+    expected=Ordering(relations=(f"all_three > {_best} by 0.05",)),
+    # tasks that are solved anyway
     control=Ordering(relations=(f"easy_all_three > easy_{_best} by 0.03",)),
-    reported=Ordering(relations=("all_three > context", "all_three > batch", "all_three > turns")),
+    # the last two are not to hold: four times the looks of one axis alone
+    reported=Ordering(
+        relations=(
+            *(f"all_three > {name}" for name in ("context", "batch", "turns", "context_batch", "batch_turns")),
+            "context > context_quarter by 0.02",
+            "turns > turns_quarter by 0.02",
+        )
+    ),
     seeds=arms.SEEDS,
 )

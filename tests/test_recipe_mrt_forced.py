@@ -1,13 +1,14 @@
 """MRT's forced answers: exact regret of a chain of blocks, and the groups that begin in it."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 
 from longstride.recipes.reasoning.mrt import FORCED, GO_ON
 from longstride.recipes.reasoning.mrt_forced import CLAIM, RECIPE, Blocks, Cut
 
-PROBLEM, METHOD = RECIPE.problem, RECIPE.method
-assert isinstance(PROBLEM, Blocks) and isinstance(METHOD, Cut)
+PROBLEM, METHOD = cast(Blocks, RECIPE.problem), cast(Cut, RECIPE.method)
 LOGITS = PROBLEM.begin(np.random.default_rng(0))
 
 

@@ -1,5 +1,7 @@
 """POPE's beginnings on enumerable answers: what is shown is read and not trained."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,7 @@ from longstride.recipes.reasoning.pope_unsolved import CLAIM, LENGTH, RECIPE, TO
 from longstride.recipes.setups.arms import Answers, gradient, places_of
 from longstride.recipes.setups.sampled import Sampled
 
-PROBLEM, METHOD = RECIPE.problem, RECIPE.method
-assert isinstance(PROBLEM, Answers) and isinstance(METHOD, Sampled)
+PROBLEM, METHOD = cast(Answers, RECIPE.problem), cast(Sampled, RECIPE.method)
 TREE = PROBLEM.tree
 
 

@@ -31,7 +31,6 @@ from longstride.recipes.setups.puzzles import ALIKE
 from longstride.stats import Ordering
 
 RECIPE = puzzles.recipe("grpo", credit=GroupRelative(), loss=PPO(aggregation=Mean(over="episode")))
-
 ARM = puzzles.arm(RECIPE).replace(credit={"normalize": "none"})
 
 CLAIM = Claim(

@@ -13,6 +13,9 @@ is reached, and the tasks that need more are never solved. Taken in turns, both 
 
 Deviations: an episode is a walk (`setups.walks.Search`) of useful turns, wasted ones and an answer, by a policy that
 sees how many useful turns it took.
+
+A first run, on seeds 100 to 139, had a control whose limits of 30 and 40 turns still bound now and then: it was undecided
+(0.363, -0.012 to 0.814; the effect itself was 2.810). Its limits are wider now, and the seeds are others.
 """
 
 from longstride.claims.claim import Claim
@@ -39,7 +42,7 @@ RECIPE = arms.recipe(
 )
 
 _long = {"turns": Fixed(limit=LONG)}
-_free = {"problem": {"depths": (1, 2), "wastes": 0.2}}
+_free = {"problem": {"depths": (1, 2), "wastes": 0.2, "horizon": 5 * LONG}}
 
 CLAIM = Claim(
     name="siri_walk",
@@ -52,13 +55,13 @@ CLAIM = Claim(
         "stair": RECIPE.replace(method={"turns": Stair(high=LONG, low=SHORT, period=CYCLE)}),
         "long": RECIPE.replace(method=_long),
         "short": RECIPE.replace(method={"turns": Fixed(limit=SHORT)}),
-        "free_siri": RECIPE.replace(**_free, method={"turns": {"low": 30}}),
-        "free_long": RECIPE.replace(**_free, method=_long),
+        "free_siri": RECIPE.replace(**_free, method={"turns": {"high": 5 * LONG, "low": 4 * LONG}}),
+        "free_long": RECIPE.replace(**_free, method={"turns": Fixed(limit=5 * LONG)}),
     },
     measure="length",
     expected=Ordering(relations=("long > siri by 0.5",)),
-    # a cycle of limits that do not bind: two useful turns within 30 at least
+    # a cycle of limits that never bind: two useful turns at most, within 160
     control=Ordering(relations=("free_long > free_siri by 0.2",)),
     reported=Ordering(relations=("long > siri by 0.05 in success", "siri > short in success", "long > stair")),
-    seeds=arms.SEEDS,
+    seeds=tuple(range(200, 240)),
 )

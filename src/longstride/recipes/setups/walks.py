@@ -50,7 +50,7 @@ class Walk(ExactProblem):
         return _tree(int(seen.max()) + 1, mdp.rewards.shape[1])
 
     def play(
-        self, logits: np.ndarray, starts_N: Sequence[int], horizon: int, rng: np.random.Generator
+        self, logits: np.ndarray, starts_N: Sequence[int] | np.ndarray, horizon: int, rng: np.random.Generator
     ) -> list[Trajectory]:
         """An episode from each of these states; those that begin in one state are a group. Success is a last reward
         of 1."""

@@ -228,7 +228,10 @@ def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, t
     (tmp_path / "patience.json").write_text((folder / "patience.json").read_text())
     first = result["ordering"][0]
     moved = make_claim(
-        recipe, expected=Ordering(relations=result["control"]), control=None, reported=Ordering(relations=[first])
+        recipe,
+        expected=Ordering(relations=tuple(result["control"])),
+        control=None,
+        reported=Ordering(relations=(first,)),
     )
     again = claims.judge_kept(moved, tmp_path)
     assert again["verdict"] == result["control_effects"][0]["verdict"] != result["verdict"]

@@ -18,6 +18,10 @@ from longstride.control.policies import GaussianNets
 from longstride.models.mlp import Trunk
 
 pytest.importorskip("d3rlpy", reason="compares with d3rlpy")
+cql_impl, cal_ql_impl, iql_impl = (
+    pytest.importorskip(f"d3rlpy.algos.qlearning.torch.{name}_impl") for name in ("cql", "cal_ql", "iql")
+)
+distributions = pytest.importorskip("d3rlpy.models.torch.distributions")
 
 E, B, K, A, S = 2, 16, 5, 3, 4
 TRUNK = Trunk(width=8, depth=1)
@@ -29,8 +33,6 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_the_conservative_gap_is_that_of_cql_and_of_cal_ql(calibrated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from d3rlpy.algos.qlearning.torch import cal_ql_impl, cql_impl
-
     uniform, here, after = (normal(E, B, K, seed=k) for k in range(3))
     density_here, density_after = (-normal(B, K, seed=k).abs() for k in (3, 4))
     data, returns = normal(E, B, seed=5), normal(B, seed=6)
@@ -50,21 +52,17 @@ def test_the_conservative_gap_is_that_of_cql_and_of_cal_ql(calibrated: bool, mon
 
 
 def test_the_density_of_a_squashed_gaussian_is_the_same() -> None:
-    from d3rlpy.models.torch.distributions import SquashedGaussianDistribution
-
     policy = GaussianPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0))
     assert isinstance(policy, GaussianNets)
     state, action = normal(B, S), 0.9 * normal(B, A).tanh()
     mean, log_std = policy.moments(state)
-    expected = SquashedGaussianDistribution(mean, log_std.exp()).log_prob(action)
+    expected = distributions.SquashedGaussianDistribution(mean, log_std.exp()).log_prob(action)
     torch.testing.assert_close(policy.log_density(state, action), expected[:, 0], atol=1e-4, rtol=1e-4)
 
 
 def test_the_weights_of_the_policy_s_imitation_are_those_of_iql() -> None:
-    from d3rlpy.algos.qlearning.torch.iql_impl import IQLImpl
-
     q, v = 3 * normal(B, 1), normal(B, 1, seed=1)
-    theirs: Any = object.__new__(IQLImpl)
+    theirs: Any = object.__new__(iql_impl.IQLImpl)
     theirs._targ_q_func_forwarder = SimpleNamespace(compute_expected_q=lambda *_: q)
     theirs._modules = SimpleNamespace(value_func=lambda _: v)
     theirs._weight_temp, theirs._max_weight = 3.0, 100.0

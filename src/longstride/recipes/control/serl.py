@@ -89,4 +89,6 @@ CLAIM = Claim(
     seeds=tuple(range(100, 106)),
 )
 
-FINDING = "Two of six runs stayed at 0.60, and left the interval too wide for the margin; the effect is gone with many walks."
+FINDING = (
+    "Two of six runs stayed at 0.60, and left the interval too wide for the margin; the effect is gone with many walks."
+)

@@ -25,6 +25,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import torch
 
 from longstride.claims.claim import Claim
 from longstride.control import NStep, PointMaze, TransitionStore
@@ -72,9 +73,9 @@ class TabularSarsa(ExactMethod):
         batch = NStep(goals=HINDSIGHT, steps=self.steps)(store, problem.walks.spec, store.draw(self.batch, rng), rng)
         places = batch.state_BS[:, :2], batch.state_BS[:, -2:], batch.next_state_BS[:, :2]
         here_B, goal_B, after_B = (layout.cell_of(xy.numpy()) for xy in places)
-        target_B = bellman_target(batch.reward_B.numpy(), batch.discount_B.numpy(), values[goal_B, after_B])
+        target_B = bellman_target(batch.reward_B, batch.discount_B, torch.from_numpy(values[goal_B, after_B]))
         total, count = np.zeros_like(values), np.zeros_like(values)
-        np.add.at(total, (goal_B, here_B), target_B)
+        np.add.at(total, (goal_B, here_B), target_B.numpy())
         np.add.at(count, (goal_B, here_B), 1)
         return state | {"values": np.where(count > 0, total / np.maximum(count, 1), values)}
 

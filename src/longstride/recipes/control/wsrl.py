@@ -72,4 +72,6 @@ CLAIM = Claim(
     seeds=(0, 1, 2, 3, 4),
 )
 
-FINDING = "Little is lost without a warm-up: success while online is 0.83 without, 0.86 with one, 0.87 with the data kept."
+FINDING = (
+    "Little is lost without a warm-up: success while online is 0.83 without, 0.86 with one, 0.87 with the data kept."
+)

@@ -1,14 +1,16 @@
 """What the site has beyond the files of this folder; a hook of mkdocs (mkdocs.yml).
 
 What always holds: nothing that is generated is kept in the repository, so it cannot differ from the code: a page for
-each recipe, from its docstring; the claims; a page of the reference for each section of api.md; files that live outside
-this folder because people look for them there.
+each recipe, from its docstring; the claims; what is shown of each system, from its kept claims; a page of the reference
+for each section of api.md; files that live outside this folder because people look for them there. A recipe may say why
+its claim came out as it did, in a sentence: `FINDING`, beside `CLAIM`.
 """
 
 import ast
+import json
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 def pages() -> dict[str, str | bytes]:
     """The content of every generated page and picture, by its address."""
     found: dict[str, str | bytes] = {uri: (ROOT / path).read_text("utf-8") for path, uri in ELSEWHERE.items()}
-    return found | dict(_recipes()) | dict(_claims()) | dict(_reference())
+    return found | dict(_recipes()) | dict(_claims()) | dict(_reference()) | {"systems.md": _systems()}
 
 
 def _recipes() -> Iterator[tuple[str, str]]:
@@ -65,16 +67,85 @@ def _recipes() -> Iterator[tuple[str, str]]:
         "`longstride train NAME` runs it.", "", "| recipe | family | what it is about |", "|---|---|---|", *rows, "",
     ])  # fmt: skip
     for name, each in listed.items():
-        path = Path(*each.module.split(".")).with_suffix(".py")
-        text = ast.get_docstring(ast.parse((ROOT / "src" / path).read_text("utf-8"))) or ""
+        text, finding = _written(each)
         title, _, body = text.partition("\n\n")
-        claim = f"Its claim: `longstride claim {name}`"
-        if (ROOT / "claims" / f"{name}.md").is_file():
-            claim += f" ([what was found](../claims/{name}.md))"
-        yield f"recipes/{name}.md", "\n\n".join([
-            f"# {name}", _linked(title.replace("\n", " ")), f"```\nlongstride train {name}\n```", _linked(body),
-            f"The file is `src/{path}`." + (f" {claim}." if each.claim else ""), "",
-        ])  # fmt: skip
+        parts = [f"# {name}", _linked(title.replace("\n", " ")), f"```\nlongstride train {name}\n```", _linked(body)]
+        claim = f" Its claim: `longstride claim {name}`" if each.claim else ""
+        if result := _kept(name):
+            claim += f" ([{result['verdict']}](../claims/{name}.md))"
+            parts += [f"![What was measured](../claims/{name}.svg)", *([finding] if finding else [])]
+        beside = [f"[{other}]({other}.md)" for other in listed if other != name and _system(other, listed) == name]
+        parts += [f"The file is `src/{_path(each)}`." + (f"{claim}." if claim else "")]
+        parts += [f"Beside it: {', '.join(beside)}."] if beside else []
+        yield f"recipes/{name}.md", "\n\n".join([*parts, ""])
+
+
+WIDE = "---\nhide: [toc]\n---\n"
+"""Before a page with a table that takes the width of the table of contents too."""
+SHOWN = {"reproduced": "shown", "not reproduced": "null", "undecided": "open"}
+"""What a verdict means for a system."""
+
+
+def _systems() -> str:
+    """For every system what its claims have shown. A claim about exact experiments is about the mechanism, one about
+    runs is about the effect."""
+    listed = recipes.catalogue()
+    families = dict.fromkeys(each.family for each in listed.values())
+    lines = [
+        WIDE, "# What is shown", "",
+        "Of each paper two things can be shown: its *mechanism*, where it can be computed, and its *effect*, in runs",
+        "at the scale of a laptop. **shown**: the claim's relation holds, and is gone in its control; **null**: it",
+        "does not; **open**: the seeds do not decide. Beside it stand the difference that decides, its interval of",
+        "95 %, and why, where that was found. All claims: [Claims](claims/index.md).", "",
+    ]  # fmt: skip
+    for family in families:
+        lines += [f"## {FAMILIES.get(family, family)}", "", "| system | mechanism | effect | where it is not shown |"]
+        lines += ["|---|---|---|---|"]
+        for system in (name for name in listed if _system(name, listed) == name and listed[name].family == family):
+            cells: dict[str, list[str]] = {"mechanism": [], "effect": [], "why": []}
+            for name in (name for name in listed if _system(name, listed) == system and listed[name].claim):
+                if not (result := _kept(name)):
+                    cells["why"].append(f"no result of {name} is kept")
+                    continue
+                kind = "mechanism" if result["recipe"]["type"] == "exact_recipe" else "effect"
+                cells[kind].append(f"[{SHOWN[result['verdict']]}](claims/{name}.md)")
+                if result["verdict"] != "reproduced":
+                    cells["why"].append(f"{_decisive(result)} {_written(listed[name])[1]}".strip())
+            shown = (", ".join(cells[kind]) or "-" for kind in ("mechanism", "effect"))
+            lines.append(f"| [{system}](recipes/{system}.md) | {' | '.join(shown)} | {'<br>'.join(cells['why'])} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _decisive(result: dict[str, Any]) -> str:
+    """The first difference of a claim that did not come out as expected, or was there in a control too."""
+    expected = [e for e in result["effects"] if e["verdict"] != "reproduced"]
+    present = [e for e in result["control_effects"] if e["verdict"] != "not reproduced"]
+    e = [*expected, *present][0]
+    where = "" if expected else "in the control "
+    return f"{where}{e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {len(result['seeds'])} seeds."
+
+
+def _system(name: str, listed: Mapping[str, recipes.Listed]) -> str:
+    """The recipe that a recipe is called after, itself where it is of no other: `tti_map` is of `tti`."""
+    return min((other for other in listed if f"{name}_".startswith(f"{other}_")), key=len)
+
+
+def _kept(name: str) -> dict[str, Any] | None:
+    """The kept result of a claim."""
+    path = ROOT / "claims" / f"{name}.json"
+    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+def _path(each: recipes.Listed) -> Path:
+    return Path(*each.module.split(".")).with_suffix(".py")
+
+
+def _written(each: recipes.Listed) -> tuple[str, str]:
+    """A recipe's docstring, and its `FINDING`, empty where it has none."""
+    tree = ast.parse((ROOT / "src" / _path(each)).read_text("utf-8"))
+    findings = [s.value for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "FINDING"]
+    return ast.get_docstring(tree) or "", ast.literal_eval(findings[0]) if findings else ""
 
 
 def _linked(text: str) -> str:
@@ -84,8 +155,10 @@ def _linked(text: str) -> str:
 
 def _claims() -> Iterator[tuple[str, str | bytes]]:
     for path in sorted((ROOT / "claims").glob("*.*")):
-        if path.suffix == ".md":
-            yield f"claims/{'index' if path.stem == 'README' else path.stem}.md", _linked(path.read_text("utf-8"))
+        if path.stem == "README":
+            yield "claims/index.md", WIDE + path.read_text("utf-8")
+        elif path.suffix == ".md":
+            yield f"claims/{path.stem}.md", _linked(path.read_text("utf-8"))
         elif path.suffix == ".svg":
             yield f"claims/{path.name}", path.read_bytes()
 
@@ -120,6 +193,8 @@ def _filled(entries: list[Any]) -> list[Any]:
 
 def _folder(folder: str) -> list[Any]:
     made = [uri for uri in pages() if uri.startswith(folder) and uri.endswith(".md") and not uri.endswith("/index.md")]
+    if folder == "claims/":
+        return [{"One by one": made}]
     if folder != "recipes/":
         return made
     listed = recipes.catalogue()

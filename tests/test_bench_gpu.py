@@ -31,7 +31,7 @@ def test_every_part_of_it_runs_on_any_device() -> None:
     rows = {row.name: row for row in measured_on("cpu", TINY, 2, lambda _: None)}
     assert list(rows) == [
         "sampling: 4 prompts", "sampling: 8 prompts", "sampling: 1 groups of 4",
-        "sampling: a pass of 8 rows at context 20",
+        "sampling: a pass of 8 rows at context 20", "sampling: a pass of 8 rows at context 20, as a graph",
         "learning: a step", "learning: groups, prompts shared", "learning: first two steps",
         "gap of sampler (bfloat16) and learner",
     ]  # fmt: skip

@@ -223,6 +223,27 @@ def test_a_finished_claim_is_judged_again_without_running_anything(done, recipe)
     assert count.rows == 0 and again == result
 
 
+def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, tmp_path):
+    folder, result = done
+    (tmp_path / "patience.json").write_text((folder / "patience.json").read_text())
+    first = result["ordering"][0]
+    moved = make_claim(
+        recipe,
+        expected=Ordering(relations=tuple(result["control"])),
+        control=None,
+        reported=Ordering(relations=(first,)),
+    )
+    again = claims.judge_kept(moved, tmp_path)
+    assert again["verdict"] == result["control_effects"][0]["verdict"] != result["verdict"]
+    assert again["effects"] == result["control_effects"] and again["reported"] == result["effects"][:1]
+    assert again["arms"] == result["arms"] and again == json.loads((tmp_path / "patience.json").read_text())
+    assert "changed after the run" in pages._page(again, drawn=True)
+    with pytest.raises(ConfigError, match="nothing is kept of 'long > short by 0.77'"):
+        claims.judge_kept(make_claim(recipe, expected=Ordering(relations=("long > short by 0.77",))), tmp_path)
+    with pytest.raises(ConfigError, match="run the claim first"):
+        claims.judge_kept(moved, tmp_path / "elsewhere")
+
+
 def test_arms_of_one_seed_share_warm_start_tasks_and_seeds(done):
     folder, _ = done
     shown = [[content(t) for t in shown_of(folder / "patience" / f"{arm}-0", "before")] for arm in ("long", "long_too")]

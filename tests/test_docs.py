@@ -1,5 +1,6 @@
 """The documentation site: it builds without a broken link, and has a page for every recipe and every public name."""
 
+import json
 import os
 import re
 import subprocess
@@ -35,6 +36,10 @@ def text(page: Path) -> str:
     return unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")))
 
 
+def text_of(html: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", " ", html))
+
+
 def words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
@@ -47,6 +52,18 @@ def test_every_recipe_has_its_paper_table_command_and_claim(site: Path) -> None:
         assert (f"longstride claim {name}" in page) == listed.claim
         kept = DOCS.parent / "claims" / f"{name}.md"
         assert (site / "claims" / f"{name}.html").is_file() == kept.is_file()
+
+
+def test_the_table_of_systems_has_every_kept_claim_and_says_what_decided_against_it(site: Path) -> None:
+    page = (site / "systems.html").read_text(encoding="utf-8")
+    rows = {text_of(row).split()[0]: row for row in re.findall(r"<tr>\n<td>.*?</tr>", page, re.S)}
+    assert "cql" in rows and "cql_mechanism" not in rows and set(rows) <= set(recipes.catalogue())
+    for path in (DOCS.parent / "claims").glob("*.json"):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        shown = {"reproduced": "shown", "not reproduced": "null", "undecided": "open"}[result["verdict"]]
+        assert f'<a href="claims/{path.stem}.html">{shown}</a>' in page
+        differences = [f"{e['relation']}: {e['mean']:+.3f}" for e in result["effects"] + result["control_effects"]]
+        assert any(each in unescape(page) for each in differences) == (shown != "shown")
 
 
 def test_every_public_name_has_an_entry_with_its_docstring(site: Path) -> None:

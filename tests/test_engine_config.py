@@ -3,12 +3,14 @@
 import pytest
 from helpers import content, trajectories_of
 from one_page import make_recipe, save_model
-from test_http_engine import Server
+from vllm_server import VLLMServer, install
 
 from longstride.core.component import build
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
-from longstride.engines.config import HTTP, Local
+from longstride.engines.config import Local
+from longstride.engines.server import HTTP
+from longstride.engines.weights import NCCL, Folder
 from longstride.models.load import load_policy
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
@@ -22,23 +24,30 @@ def model_folder(tmp_path_factory):
 @pytest.fixture
 def server(model_folder, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = Server(load_policy(str(model_folder)))
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    install(monkeypatch)
+    server = VLLMServer(load_policy(str(model_folder)))
     yield server
     server.stop()
 
 
 def test_an_engine_is_named_on_the_command_line_and_comes_back_from_data(model_folder):
-    settings = ["engine.type=http", "engine.url=http://127.0.0.1:8000/v1/", "engine.model=m", "engine.weights=/shared"]
+    settings = [
+        "engine.type=http",
+        "engine.url=http://127.0.0.1:8000/v1/",
+        "engine.model=m",
+        "engine.weights.type=folder",
+    ]
+    settings.append("engine.weights.path=/shared")
     recipe = resolve(Recipe, make_recipe(model_folder), settings)
-    assert recipe.engine == HTTP(url="http://127.0.0.1:8000/v1", model="m", weights="/shared")
+    assert recipe.engine == HTTP(url="http://127.0.0.1:8000/v1", model="m", weights=Folder(path="/shared"))
     assert build(Recipe, recipe.as_data()) == recipe
     assert make_recipe(model_folder).engine == Local()
 
 
-def test_a_run_over_http_is_the_run_in_this_process(model_folder, server, tmp_path):
+def test_a_run_over_http_whose_server_rests_is_the_run_in_this_process(model_folder, server, tmp_path):
     recipe = make_recipe(model_folder, iterations=2)
-    weights = str(tmp_path / "weights")
-    remote = recipe.replace(engine=HTTP(url=f"{server.root}/v1", model="m", weights=weights))
+    remote = recipe.replace(engine=HTTP(url=f"{server.root}/v1", model="m", weights=NCCL(sleep=True)))
     for name, each in (("local", recipe), ("remote", remote)):
         train(each, tmp_path / name)
     local, over_http = ([content(t) for t in trajectories_of(tmp_path / name)] for name in ("local", "remote"))
@@ -47,6 +56,7 @@ def test_a_run_over_http_is_the_run_in_this_process(model_folder, server, tmp_pa
         for ours, theirs in zip(one["turns"], other["turns"], strict=True):
             assert ours.pop("logprobs") == pytest.approx(theirs.pop("logprobs"), abs=1e-4)
         assert one == other
+    assert server.calls.count("/sleep?level=2&mode=wait") == 2
 
 
 def test_a_server_that_takes_no_weights_is_refused_before_a_rollout(model_folder, server, tmp_path):

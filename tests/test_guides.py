@@ -71,3 +71,13 @@ def test_the_template_of_the_guide_presents_tools_to_mistral(home: Path) -> None
     assert prompt.startswith("<s>[INST] [AVAILABLE_TOOLS] [{") and prompt.endswith(
         "\nBe brief.\ngo\nx[/INST] hi</s>[INST] y[/INST]"
     )
+
+
+def test_the_guide_of_scaling_goes_from_a_sweep_to_a_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    follow("scaling.md", tmp_path)
+    said = capsys.readouterr().out
+    assert "held out" in said and "best: " in said and "better than the first" in said
+    assert len(json.loads((tmp_path / "fit.json").read_text(encoding="utf-8"))["groups"]) == 2

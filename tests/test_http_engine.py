@@ -26,12 +26,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from longstride.core.component import build
-from longstride.core.errors import ConfigError, EngineFailure, ModelError
+from longstride.core.errors import ConfigError, EngineFailure
 from longstride.engines import http
 from longstride.engines.base import Completion, Request, Sampling
-from longstride.engines.config import HTTP
 from longstride.engines.http import HTTPEngine, preflight
 from longstride.engines.local import LocalEngine
+from longstride.engines.server import HTTP
 from longstride.models.load import BASE, Policy, load_policy, make_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 
@@ -45,21 +45,32 @@ def tiny(seed: int) -> Policy:
     return make_policy("tiny", build_model(SMALL, len(tokenizer), seed), tokenizer)
 
 
+def call_of(message: Message) -> str:
+    """Path and query of a request."""
+    return f"{message.url.path}{'?' if message.url.query else ''}{message.url.query}"
+
+
 class Server:
     """Answers as vLLM does; does what `script` says first, request by request, and then `always` if there is one."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy, self.engine = policy, LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
-        routes = [Route(f"/{name}", self.answer, methods=["POST"]) for name in ("v1/completions", "reset_prefix_cache")]
-        routes.append(Route("/collective_rpc", self.reload, methods=["POST"]))
-        self._server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), log_level="critical"))
+        self._server = uvicorn.Server(uvicorn.Config(Starlette(routes=self.routes()), log_level="critical"))
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.root = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self._thread = threading.Thread(target=lambda: self._server.run(sockets=[self._listener]), daemon=True)
         self.reset()
         self._thread.start()
 
+    def routes(self) -> list[Route]:
+        steps = [Route(f"/{name}", self.step, methods=["POST"]) for name in ("pause", "resume", "reset_prefix_cache")]
+        reload = Route("/collective_rpc", self.reload, methods=["POST"])
+        return [Route("/v1/completions", self.answer, methods=["POST"]), reload, *steps]
+
     def reset(self) -> None:
+        self.calls: list[str] = []
+        """Of the interface outside of `/v1`, in their order."""
+        self.paused = False
         self.engine.update(self.policy.model, 0)
         self.script, self.always, self.reading, self.change, self.pause = [], None, lambda asked: asked, {}, 0.0
         self.noise, self.random, self.context = 0.0, random.Random(0), self.policy.max_context
@@ -78,9 +89,20 @@ class Server:
         odd = self.script.pop(0) if self.script else self.always
         if len(body.get("prompt", [])) >= self.context:
             odd = response(f"maximum context length is {self.context}", 400)
-        return odd(message) if odd else JSONResponse(self.completion(body) if "prompt" in body else None)
+        if self.paused:
+            odd = response("generation is paused", 503)
+        return odd(message) if odd else JSONResponse(self.completion(body))
+
+    async def step(self, message: Message) -> Any:
+        self.calls.append(call_of(message))
+        if self.always:
+            return self.always(message)
+        if message.url.path != "/reset_prefix_cache":
+            self.paused = message.url.path == "/pause"
+        return JSONResponse({"success": True})
 
     async def reload(self, message: Message) -> Any:
+        self.calls.append(call_of(message))
         body = await message.json()
         self.loaded.append(body)
         self.engine.update(load_policy(body["kwargs"]["weights_path"]).model, 0)
@@ -396,44 +418,6 @@ class TestPreflight:
             config_of(server).make(policy, 0, [Sampling()])
         engine = config_of(server, context=100).make(policy, 0, [Sampling()])
         assert engine.generate([Request([5] * 100, 1, seed=0)])[0].finish == "context"
-
-
-class TestWeights:
-    def test_new_weights_go_through_the_folder(self, server, policy, tmp_path):
-        engine, new = engine_of(server, weights=str(tmp_path)), tiny(2)
-        requests = batch(policy)
-        for version in (1, 2):
-            engine.update(new.model, version)
-        assert [p.name for p in tmp_path.iterdir()] == ["version-2"]
-        assert server.loaded[-1] == {"method": "reload_weights", "kwargs": {"weights_path": f"{tmp_path}/version-2"}}
-        local = LocalEngine(new.model, policy.chat.end_ids, policy.max_context, version=2).generate(requests)
-        assert [(c.ids, c.versions) for c in engine.generate(requests)] == [(c.ids, c.versions) for c in local]
-        assert preflight(engine, new).max_gap < 1e-5
-
-    def test_what_is_on_its_way_ends_under_the_old_ones(self, server, policy, tmp_path):
-        server.pause = 0.1
-        engine = engine_of(server, weights=str(tmp_path))
-        requests, new = batch(policy, 3), tiny(2)
-        tickets = [engine.submit(r) for r in requests]
-        engine.update(new.model, 8)
-        told = engine.poll()
-        old = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context, version=7).generate(requests)
-        assert [t for t, _ in told] == tickets
-        assert [(c.ids, c.versions) for _, c in told if isinstance(c, Completion)] == [(c.ids, c.versions) for c in old]
-
-    def test_a_server_that_refuses_them_keeps_the_version(self, server, policy, tmp_path):
-        engine = engine_of(server, weights=str(tmp_path))
-        server.always = response("", 404)  # the second call: caches of the old weights would stay
-        with pytest.raises(EngineFailure, match="VLLM_SERVER_DEV_MODE=1"):
-            engine.update(policy.model, 8)
-        assert engine.version == 7
-
-    def test_without_a_folder_that_can_be_written_it_says_what_to_do(self, server, policy, tmp_path):
-        with pytest.raises(ConfigError, match="engine.weights.*VLLM_SERVER_DEV_MODE=1"):
-            engine_of(server).update(policy.model, 8)
-        (tmp_path / "file").touch()
-        with pytest.raises(ModelError, match="cannot be saved"):
-            engine_of(server, weights=str(tmp_path / "file")).update(policy.model, 8)
 
 
 @pytest.mark.parametrize(

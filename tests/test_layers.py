@@ -18,6 +18,7 @@ ROOT = Path(longstride.__file__).parent
 LINES = """
 core
 stats
+scaling
 envs models
 engines rewards curriculum methods
 rollout learner
@@ -42,7 +43,8 @@ MODULES = {
 
 
 WORKERS = {
-    ("longstride.engines.config", "longstride.engines.http"),
+    ("longstride.engines.server", "longstride.engines.http"),
+    ("longstride.engines.server", "longstride.engines.in_process"),
     ("longstride.learner.critics", "longstride.learner.turn_critic"),
     ("longstride.run.recipe", "longstride.run.loop"),
     ("longstride.cluster.config", "longstride.cluster.cluster"),

@@ -83,6 +83,15 @@ def test_activations_are_what_torch_keeps_of_a_real_pass_and_at_most_a_tenth_mor
     assert real <= ours <= 1.1 * real
 
 
+def test_moments_of_8_bits_and_the_share_of_vllm_are_counted(described: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "total_on", lambda device: 80 * GIB)
+    recipe = recipe_of(described)
+    small = plan(recipe.replace(learner={"optimiser": "adamw_8bit"}, engine={"type": "vllm", "memory": 0.25}))
+    assert part(small, "optimiser") < 0.26 * part(plan(recipe), "optimiser")
+    assert part(small, "engine: vLLM") == 20 * GIB and part(small, "engine: keys") == 0
+    assert part(plan(recipe.replace(engine={"type": "vllm", "sleep": True})), "engine: vLLM") == 0
+
+
 def test_checkpointing_and_adapters_need_less(described: str) -> None:
     full = plan(recipe_of(described, micro_tokens=4096))
     checkpointed = plan(recipe_of(described, micro_tokens=4096, checkpointing=True))

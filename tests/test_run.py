@@ -16,6 +16,7 @@ from one_page import OnePageTasks, Watcher, make_recipe, save_model
 from longstride import __version__
 from longstride.core.config import load_toml
 from longstride.core.errors import ModelError, RunError
+from longstride.core.provenance import commit
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
 from longstride.models.load import load_policy
@@ -51,7 +52,7 @@ def test_a_run_folder_holds_what_the_architecture_says(finished):
     made = json.loads((folder / "format.json").read_text())
     assert made.pop("modules").keys() == {"one_page"}  # where a run of an own module finds it again
     del made["crc"]
-    assert made == {"format": FORMAT, "longstride": __version__}
+    assert made == {"format": FORMAT, "longstride": __version__} | ({"commit": code} if (code := commit()) else {})
     rows = rows_of(folder, times=True)
     assert rows == watcher.rows and watcher.phases == {"rollout", "train", "eval"}
     common = {"kind", "iteration", "total_episodes", "total_env_steps", "seconds"}

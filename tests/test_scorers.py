@@ -1,13 +1,14 @@
 """Scorers: what they ask, how replies become scores, and that trouble is no score."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from guides import follow
-from helpers import make_task, make_trajectory, make_turn, word_chat
+from helpers import make_task, make_trajectory, make_turn, tiny_policy, word_chat
 from judge_server import Server, response
 from judge_server import reply as said
 
@@ -16,6 +17,7 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure, ModelError
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Outcome, Request, Sampling
+from longstride.engines.local import LocalEngine
 from longstride.report.reliability import draw_reliability
 from longstride.rewards.probe import Head, Probe, hidden_states
 from longstride.rewards.scorers import Answered, Generative, Judge, Pairwise, Question, Reply, Score, Scorer, score
@@ -152,6 +154,12 @@ def test_a_probe_scores_by_the_hidden_states_of_a_model(tmp_path: Path) -> None:
     first, second = values(found)
     assert first is not None and second is not None and first > 0.5 > second
     assert [s.read for s in found] == read and found[0].tokens == 0
+    with pytest.raises(ValueError, match="the model's context cannot hold"):
+        Head.fit(np.array([[np.nan], [1.0]]), np.array([1, 0]))
+    (found,) = score(
+        Probe(model="base", head=str(tmp_path / "head")), [("go", ["red " * 2000])], asked(lambda q: FAILED)
+    )
+    assert found == [Score(None)]
 
 
 # the policy is asked
@@ -192,14 +200,19 @@ def question(answer: str, reasons: int = 0) -> Question:
 
 def test_the_policy_reasons_first_and_its_verdict_has_the_probability_it_was_sampled_with() -> None:
     def say(prompt: str) -> str:
-        return "because red" if "Verdict" not in prompt else "yes" if "because" in prompt else "no"
+        if prompt.endswith("Verdict :"):
+            return "yes" if "because" in prompt else "no"
+        return "because red Verdict:" if "blue" in prompt else "because red"
 
     who = player(say)
     direct, reasoned = Policy(who, 7)([question("red"), question("red", 5)])
     p = float(np.exp(-0.5))
     assert isinstance(direct, Reply) and direct.shares == pytest.approx((1 - p, p)) and direct.tokens == 1
     assert isinstance(reasoned, Reply) and reasoned.shares == pytest.approx((p, 1 - p)) and reasoned.tokens == 3
-    assert [r.max_new for r in cast(Any, who.engine).requests] == [5, 1, 1]
+    requests = cast(Any, who.engine).requests
+    assert [r.max_new for r in requests] == [5, 1, 1] and requests[0].stop == (tuple(CHAT.encode("Verdict:")),)
+    (itself,) = Policy(who, 7)([question("blue", 5)])  # the model begins its verdict by itself
+    assert isinstance(itself, Reply) and itself.tokens == 5 and itself.read == reasoned.read
 
 
 def test_no_verdict_and_a_dead_engine_are_failures() -> None:
@@ -209,6 +222,40 @@ def test_no_verdict_and_a_dead_engine_are_failures() -> None:
     )
     assert isinstance(replies[0], JudgeFailure) and "said 'maybe'" in str(replies[0])
     assert isinstance(replies[1], EngineFailure)
+
+
+def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons() -> None:
+    """A model that has learned to say one of a few words answers; what it says is compared with a pass over the ids."""
+    import torch
+
+    policy = tiny_policy("Is the answer correct? task: answer: add red Verdict: yes no because")
+    prompt = torch.tensor([policy.chat.head("red") + policy.chat.encode("Verdict:")])
+    words = torch.tensor([policy.chat.encode(word)[0] for word in ("yes", "no", "because")])
+    optimiser = torch.optim.Adam(policy.model.parameters(), 0.01)
+    for _ in range(15):
+        loss = -policy.model(prompt).logits[0].log_softmax(-1)[:, words].mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    engine = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
+    who = LanguagePlayer(engine, policy.chat, FullHistory(), Sampling())
+    questions = [replace(question("red", reasons), vote=v) for reasons in (0, 2) for v in range(12)]
+    replies = Policy(who, 0)(questions)
+    again = Policy(who, 0)(questions[::-1])[::-1]  # a reply does not hang on what else is asked
+    for one, other in zip(replies, again, strict=True):
+        assert type(one) is type(other)
+        assert not isinstance(one, Reply) or one.shares == pytest.approx(getattr(other, "shares", ()), abs=1e-5)
+    said_of_red = "Is the answer correct?\ntask: add\nanswer: red\nSay Verdict: and one of yes, no"
+    for q, reply in zip(questions, replies, strict=True):
+        if isinstance(reply, Reply) and not q.reasons:
+            ids = policy.chat.head(said_of_red)
+            ids += policy.chat.observation("", first=True) + policy.chat.encode("Verdict:")
+            with torch.inference_mode():
+                p = policy.model(torch.tensor([ids])).logits[0, -1].softmax(-1)[words[:2]].tolist()
+            said = [i for i in range(2) if reply.shares[i] == pytest.approx(p[i], abs=1e-5)]
+            assert said and reply.read == len(ids) and reply.tokens == 1
+    votes = [sum(isinstance(r, Reply) for r in part) for part in (replies[:12], replies[12:])]
+    assert all(3 <= n <= 12 for n in votes)
 
 
 def test_a_script_is_no_language_model() -> None:
@@ -266,6 +313,7 @@ def test_the_highest_score_counts_and_what_could_not_be_scored_does_not(
 ) -> None:
     (found,) = Scored(scorer=Generative(), judge=Sure()).choose([[sample(a) for a in answers]], player(lambda _: ""))
     assert found.trajectory.answer == answers[chosen] and found.further_tokens == tokens
+    assert found.measures == {"scored_tokens": tokens - len(answers) + 1}
     assert not found.trajectory.stop.failed
 
 
@@ -275,6 +323,23 @@ def test_a_task_of_which_nothing_could_be_scored_failed_and_was_not_unsolved(cap
     assert failed.trajectory.stop.failed and not failed.trajectory.success
     assert not unsolved.trajectory.stop.failed
     assert "2 of 2 questions of a scorer have no reply: nobody there" in caplog.text
+
+
+def test_samples_that_say_the_same_are_scored_once_and_reasons_are_shown_where_that_is_asked_for() -> None:
+    asked: list[str] = []
+
+    class Listens(Judge):
+        def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+            asked.extend(q.about["answer"] for q in questions)
+            return [Reply((float(len(q.about["answer"])) / 20, 0.0), 2) for q in questions]
+
+    said = ["so red", "so red", "it is surely red"]
+    group = [make_trajectory([make_turn([1], text=text)], 1.0, answer="red", task=make_task()) for text in said]
+    (one,) = Scored(scorer=Generative(), judge=Listens()).choose([group], player(lambda _: ""))
+    assert asked == ["red"] and one.trajectory.turns is group[0].turns and one.further_tokens == 2 + 2
+    turn = Scored(scorer=Generative(), judge=Listens(), shown="turn")
+    (other,) = turn.choose([group], player(lambda _: ""))
+    assert asked[1:] == said[1:] and other.trajectory.turns is group[2].turns and turn.name.endswith("_turn")
 
 
 def test_it_is_named_and_built_from_data() -> None:

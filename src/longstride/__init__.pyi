@@ -36,8 +36,9 @@ from longstride.curriculum.stages import Linear as Linear
 from longstride.curriculum.stages import PerDifficulty as PerDifficulty
 from longstride.curriculum.stages import StepList as StepList
 from longstride.engines.base import Sampling as Sampling
-from longstride.engines.config import HTTP as HTTP
 from longstride.engines.config import Local as Local
+from longstride.engines.server import HTTP as HTTP
+from longstride.engines.server import VLLM as VLLM
 from longstride.envs.base import Env as Env
 from longstride.envs.base import Observation as Observation
 from longstride.envs.base import Step as Step

@@ -44,6 +44,7 @@ LOCATIONS |= {
     "judge": {"http_judge": "longstride.web.judging.scoring"},
     "choice": {"scored": "longstride.strategies.scored"},
     "anchor": {"latest": "longstride.methods.anchors", "moving_average": "longstride.methods.anchors"},
+    "engine_config": {"http": "longstride.engines.server", "vllm": "longstride.engines.server"},
     "credit": {
         "filtered_bc": "longstride.methods.cloning",
         "gae": "longstride.methods.returns",

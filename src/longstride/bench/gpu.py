@@ -82,7 +82,8 @@ def measured_on(device: str, sizes: Sizes, rounds: int, progress: Progress) -> l
     with torch.device(device):
         model: Any = Qwen3ForCausalLM(config).eval()
     model.generation_config.eos_token_id = None
-    rows = [*_sampling(model, sizes, rounds, progress), _one_pass(model, sizes, rounds, progress)]
+    rows = _sampling(model, sizes, rounds, progress)
+    rows += [_one_pass(model, sizes, rounds, progress, graphs) for graphs in (False, True)]
     return rows + _learning(model, sizes, rounds, progress)
 
 
@@ -112,9 +113,9 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list
     return rows
 
 
-def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> Row:
+def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs: bool) -> Row:
     """Decoding alone: what a pass takes when all prompts are encoded."""
-    engine, draw, found = _engine(model, sizes), random.Random(0), []
+    engine, draw, found = _engine(model, sizes, graphs), random.Random(0), []
     for k in range(rounds):
         progress(f"round {k + 1} of {rounds}: a pass of {sizes.rows} rows")
         engine.update(model, k)
@@ -131,7 +132,8 @@ def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> Row:
         found.append(1000 * _seconds(passes, model) / (sizes.passes - 4))
         while engine.tokens_out < (k + 1) * (sizes.passes + 8) * sizes.rows:
             engine.poll()
-    return Row(f"sampling: a pass of {sizes.rows} rows at context {sizes.context}", "ms", found, goal=8.0)
+    how = ", as a graph" if graphs else ""
+    return Row(f"sampling: a pass of {sizes.rows} rows at context {sizes.context}{how}", "ms", found, goal=8.0)
 
 
 def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list[Row]:
@@ -204,10 +206,10 @@ def _samples(model: Any, sizes: Sizes, group: int) -> list[Sample]:
     ]
 
 
-def _engine(model: Any, sizes: Sizes) -> LocalEngine:
+def _engine(model: Any, sizes: Sizes, graphs: bool = False) -> LocalEngine:
     room = 16 << 30 if model.device.type == "cuda" else 1 << 30
     longest = sizes.shape["max_position_embeddings"]
-    return LocalEngine(model, frozenset(), longest, dtype="bfloat16", cache_bytes=room, shared=False)
+    return LocalEngine(model, frozenset(), longest, dtype="bfloat16", cache_bytes=room, shared=False, graphs=graphs)
 
 
 def _ids(draw: random.Random, n: int, sizes: Sizes) -> list[int]:

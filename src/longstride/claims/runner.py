@@ -7,16 +7,12 @@ written down like any other.
 """
 
 import json
-import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
-import torch
 
 from longstride.claims.claim import Claim
 from longstride.core.component import unknown
@@ -27,10 +23,10 @@ from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
 from longstride.run.checkpoint import FIRST, open_checkpoint
 from longstride.run.evaluation import evaluate_policy, load_run
-from longstride.run.experiment import Experiment
 from longstride.run.folder import Listener, Silent, read_rows
+from longstride.run.many import train_all
 from longstride.run.recipe import Recipe
-from longstride.stats import Finding, Judgement, Relation, mean_interval, overall, paired_difference
+from longstride.stats import Effect, Finding, Judgement, Relation, mean_interval, overall, paired_difference
 from longstride.strategies import Direct
 from longstride.strategies.check_again import CheckAgain
 
@@ -83,7 +79,7 @@ def run_claim(
         if strategy and strategy not in others:
             raise ConfigError(f"{arm}@{strategy}: {unknown('strategy', strategy, others)}")
     curves: Curves = {}
-    _train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
+    train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
     for arm, seed in runs:
         for side, curve in _curves(home / f"{arm}-{seed}", arm, claim.measures).items():
             curves.setdefault(side, []).append(curve)
@@ -128,26 +124,6 @@ def run_claim(
     return result
 
 
-def _train_all(runs: dict[Path, Experiment], listener: Listener, jobs: int) -> None:
-    """Trains what has not been trained yet, `jobs` runs at a time."""
-    if jobs == 1:
-        for folder, experiment in runs.items():
-            experiment.train(folder, listener, resume=True)
-        return
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
-        waiting = {pool.submit(run.train, folder, None, True): folder for folder, run in runs.items()}
-        try:
-            for done, future in enumerate(as_completed(waiting), 1):
-                future.result()
-                for row in read_rows(waiting[future] / "metrics.jsonl"):
-                    listener(row)
-                listener.progress("runs", done, len(runs))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
 def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judgement:
     """All relations must be reproduced, and no control: an effect that stays without its cause has another one."""
     verdict = overall(findings)
@@ -155,6 +131,54 @@ def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judg
     if "reproduced" in against:
         return "not reproduced"
     return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
+
+
+def judge_kept(claim: Claim, folder: Path) -> dict[str, Any]:
+    """Judges what is kept of a claim in `folder/NAME.json` by the relations that decide now, and keeps the judgement.
+    Nothing is run: differences and intervals are those of the run.
+
+    Returns:
+        What `run_claim` does, with `judged_again`.
+
+    Raises:
+        ConfigError: nothing is kept of the claim, or of one of its relations.
+        RunError: what is kept is damaged.
+    """
+    path = folder / f"{claim.name}.json"
+    if not path.exists():
+        raise ConfigError(f"nothing is kept of {claim.name} in {folder}; run the claim first, without --judge")
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        result = _judged_again(claim, result)
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it, and run the claim again") from e
+    write_atomically(path, json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
+    kept = {e["relation"]: e for part in ("effects", "control_effects", "reported") for e in result.get(part, [])}
+    expected, control, reported = (
+        list(of.relations) if of else [] for of in (claim.expected, claim.control, claim.reported)
+    )
+    for text in (*expected, *control, *reported):
+        if text not in kept:
+            raise ConfigError(f"{claim.name}: nothing is kept of {text!r}; run the claim again, without --judge")
+
+    def findings(texts: Sequence[str]) -> list[Finding]:
+        found = [kept[text] for text in texts]
+        return [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in found]
+
+    return result | {
+        "verdict": verdict_of(findings(expected), findings(control)),
+        "statement": claim.statement,
+        "ordering": expected,
+        "control": control,
+        "effects": [kept[text] for text in expected],
+        "control_effects": [kept[text] for text in control],
+        "reported": [kept[text] for text in reported],
+        "judged_again": True,
+    }
 
 
 def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict[str, Any]]]:

@@ -21,6 +21,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--all", action="store_true", help="every claim")
     parser.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1 for each arm (default: the claim's own)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time (default: 1)")
+    parser.add_argument(
+        "--judge", action="store_true", help="run nothing: judge what is kept by the relations that decide now"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object; progress goes to stderr")
     parser.set_defaults(run=run)
 
@@ -39,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.console import Console
 
-    from longstride.claims.runner import run_claim
+    from longstride.claims.runner import judge_kept, run_claim
     from longstride.report.claims import write_pages
     from longstride.report.live import Live
 
@@ -49,7 +52,9 @@ def run(args: argparse.Namespace) -> int:
         # an arm after the other: a line a row, since a screen could show one run only
         lines = Live(claim.name, claim.recipe.iterations, Console(stderr=True, force_terminal=False))
         try:
-            results.append(run_claim(claim, FOLDER, seeds, lines, args.jobs))
+            results.append(
+                judge_kept(claim, FOLDER) if args.judge else run_claim(claim, FOLDER, seeds, lines, args.jobs)
+            )
             write_pages(FOLDER, results[-1])
         except KeyboardInterrupt:
             again = " ".join(["--all"] if args.all else [args.name])

@@ -1,4 +1,4 @@
-"""`longstride compare`: runs side by side: what they came to, differences paired by task, other settings."""
+"""`longstride compare`: runs side by side: differences paired by task, methods over seeds, and what differs."""
 
 import argparse
 import sys
@@ -12,8 +12,10 @@ def add(commands: Any) -> None:
     """Adds the command."""
     parser = commands.add_parser("compare", help="compare runs", description=__doc__, allow_abbrev=False)
     parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="run folders; the others are compared with the first"
-    )
+        "runs", nargs="+", type=Path, metavar="RUN",
+        help="run folders, or folders of them; the others are compared with the first",
+    )  # fmt: skip
+    parser.add_argument("--measure", default="success", metavar="NAME", help="by which methods are compared")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with curves besides")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
@@ -22,12 +24,14 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints tables."""
     from longstride.report.compare import as_text, compare, write_comparison
+    from longstride.report.curves import run_folders
 
-    found = compare(args.runs)
+    runs = run_folders(args.runs)
+    found = compare(runs, args.measure)
     if args.json:
         print_json(found)
     else:
         print(as_text(found))
     if args.html:
-        print(f"\npage: {write_comparison(args.runs, found, args.html)}", file=sys.stderr if args.json else sys.stdout)
+        print(f"\npage: {write_comparison(runs, found, args.html)}", file=sys.stderr if args.json else sys.stdout)
     return 0

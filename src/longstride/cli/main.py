@@ -16,6 +16,7 @@ from typing import Any
 from longstride import __version__
 from longstride.cli import (
     advise,
+    allocate,
     bench,
     claim,
     compare,
@@ -23,10 +24,12 @@ from longstride.cli import (
     doctor,
     evaluate,
     export,
+    fit,
     listing,
     make_base,
     replay,
     serve,
+    sweep,
     train,
     view,
 )
@@ -35,7 +38,8 @@ from longstride.core.files import explain, trouble_of
 from longstride.core.modules import own_frames
 
 COMMANDS = (
-    listing, train, evaluate, advise, claim, view, compare, replay, export, serve, bench, doctor, make_base, completion,
+    listing, train, evaluate, advise, claim, sweep, fit, allocate, view, compare, replay, export, serve, bench, doctor,
+    make_base, completion,
 )  # fmt: skip
 """In the order in which `--help` shows them."""
 

@@ -15,7 +15,7 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from longstride.core.errors import ConfigError
 
@@ -85,23 +85,29 @@ def client(key: str, **settings: Any) -> "httpx2.AsyncClient":
 
 
 async def post(
-    client: "httpx2.AsyncClient", url: str, body: Mapping[str, Any], seconds: float, largest: int
+    client: "httpx2.AsyncClient",
+    url: str,
+    body: Mapping[str, Any] | None,
+    seconds: float,
+    largest: int,
+    method: Literal["GET", "POST"] = "POST",
 ) -> HTTPResponse:
     """Sends one request.
 
     Args:
         client: sends it.
         url: where to.
-        body: sent as JSON of ASCII characters, which has a form for lone surrogates.
+        body: sent as JSON of ASCII characters, which has a form for lone surrogates; None for no body.
         seconds: from connecting to the last byte.
         largest: bytes of the answer's body that are read at most.
+        method: of the request.
 
     Raises:
         TimeoutError: there was no complete answer in time.
         httpx2.TransportError: the connection failed.
     """
-    content, data = json.dumps(body).encode(), bytearray()
-    async with asyncio.timeout(seconds), client.stream("POST", url, content=content) as response:
+    content, data = None if body is None else json.dumps(body).encode(), bytearray()
+    async with asyncio.timeout(seconds), client.stream(method, url, content=content) as response:
         async for chunk in response.aiter_raw(1 << 16):
             data += chunk
             if len(data) > largest:

@@ -68,6 +68,9 @@ Outcome = Completion | EngineFailure
 class Engine(ABC):
     """A source of tokens. Requests are submitted, and complete in any order while the engine is polled."""
 
+    adapters = False
+    """Whether `update` wants a model with its adapters, and not one into which they are merged."""
+
     def __init__(self, version: int) -> None:
         self.version = version
         """Number of the weights in use."""
@@ -106,6 +109,9 @@ class Engine(ABC):
     def update(self, weights: Any, version: int) -> None:
         """Takes new weights (a `torch.nn.Module`) under a version number; caches are dropped. Requests that are under
         way go on."""
+
+    def rest(self) -> None:  # noqa: B027 (most keep what they hold)
+        """Nothing is sampled before the next `update`: memory may be given back until then."""
 
     def close(self) -> None:  # noqa: B027 (most hold nothing)
         """Gives back what it holds outside of this object; it can be used no more."""

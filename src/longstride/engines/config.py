@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 
 from pydantic import Field
 
-from longstride.core.address import Address
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.numbers import Count
-from longstride.engines.base import Engine, Request, Sampling
+from longstride.engines.base import Engine, Sampling
 from longstride.models.kernels import Kernels, settled
 
 if TYPE_CHECKING:
@@ -60,6 +58,10 @@ class Local(EngineConfig):
 
     kernels: Kernels = "torch"
     """What computes a pass on a CPU."""
+    float32_head: bool = False
+    """The head computes in float32 whatever `dtype` is: log-probabilities nearer to the learner's."""
+    graphs: bool = False
+    """On CUDA decoding passes are captured as CUDA graphs (`engines.graphs`); not yet run on a GPU."""
 
     def settled(self, device: str = "cpu") -> Self:
         from longstride.engines.processes import cores
@@ -80,6 +82,7 @@ class Local(EngineConfig):
         processes, dtype = now.processes, cast(Literal["float32", "bfloat16"], now.dtype)
         make = partial(LocalEngine, end_ids=chat.end_ids, max_context=context, version=version, dtype=dtype)
         make = partial(make, kernels=cast(Literal["torch", "native"], now.kernels))
+        make = partial(make, graphs=now.graphs, float32_head=now.float32_head)
         if processes != 1:
             from longstride.engines.processes import ProcessEngine, worth_several
 
@@ -87,45 +90,3 @@ class Local(EngineConfig):
                 each = partial(make, cache_bytes=size // cast(int, processes))
                 return ProcessEngine(policy.model, each, cast(int, processes), version)
         return make(policy.model, cache_bytes=size, shared=shared)
-
-
-class HTTP(EngineConfig):
-    """A model behind a server (vLLM, SGLang)."""
-
-    url: Address
-    """Where the server's interface begins: `http://127.0.0.1:8000/v1`."""
-    model: Annotated[str, Field(min_length=1)]
-    """The model's name, as the server knows it."""
-    key_env: str | None = None
-    """Name of the environment variable that holds the key; a server of one's own mostly needs none."""
-    timeout: Annotated[float, Field(gt=0)] = 300.0
-    """Seconds for one request, from connecting to the last byte."""
-    retries: Annotated[int, Field(ge=0)] = 3
-    """How often a request is sent again that was not answered, or was answered by status 429 or 5xx."""
-    concurrency: Annotated[int, Field(ge=1)] = 64
-    """Requests that are under way at once."""
-    context: Annotated[int | None, Field(ge=2)] = None
-    """Tokens of prompt and answer together, where the server has fewer than the policy (`--max-model-len`)."""
-    weights: str | None = None
-    """Folder that this machine and the server both see under this name: new weights go through it to vLLM."""
-
-    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
-        """An engine that has passed its preflight for each of `samplings`, after it took the policy's weights where a
-        folder for them is named. A server's weights are always its own, whatever `shared` says.
-
-        Raises:
-            ConfigError: the server is no match for the policy or for the settings.
-            EngineFailure: it does not take the weights.
-        """
-        from longstride.engines.http import HTTPEngine, preflight
-
-        engine = HTTPEngine(self, policy, version)
-        if self.weights is not None:
-            engine.update(policy.model, version)
-        for sampling in samplings:
-            preflight(engine, policy, sampling)
-        try:  # the longest prompt: later, in the middle of a run, it would fail all episodes together
-            engine.generate([Request([min(policy.chat.end_ids)] * (engine.max_context - 1), 1, seed=0)])
-        except EngineFailure as e:
-            raise ConfigError(f"engine: no prompt of {engine.max_context - 1} tokens (set engine.context?): {e}") from e
-        return engine

@@ -10,20 +10,16 @@ What it does not do: stream, follow redirects, or promise the same tokens for th
 request, but a server's sampler is its own, and most depend on what else is in the batch.
 
 The form is that of vLLM (its pull request 22587) and SGLang (30917): `return_token_ids` asks for `token_ids` and
-`prompt_token_ids` beside `logprobs`. Weights are pushed to vLLM alone, by calls of its development mode
-(`VLLM_SERVER_DEV_MODE=1`): `/collective_rpc` with the worker's `reload_weights`, then `/reset_prefix_cache`. That part
-is written against their documented form and has not been run on a GPU yet.
+`prompt_token_ids` beside `logprobs`. How new weights get there stands in `engines.weights`.
 """
 
 import asyncio
-import shutil
+import json
 import weakref
 from collections.abc import Coroutine
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from threading import Thread
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -36,8 +32,9 @@ from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.seeds import stream
 from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
-from longstride.engines.config import HTTP
-from longstride.models.load import Policy, save_policy
+from longstride.engines.server import HTTP
+from longstride.engines.weights import Push
+from longstride.models.load import Policy
 
 T = TypeVar("T")
 
@@ -84,10 +81,12 @@ class HTTPEngine(Engine):
         self.max_context = min(config.context or policy.max_context, policy.max_context)
         """Tokens of prompt and answer together."""
         self._config, self._policy = config, policy
+        self.model, self.timeout = config.model, config.timeout
+        self.adapters = config.weights is not None and config.weights.adapters
         self._tickets = count()
         self._client: _Client | None = None
         self._going: dict[int, Future[Completion]] = {}
-        self._pushed: Path | None = None
+        self._push: Push | None = None
 
     def submit(self, request: Request) -> int:
         """See the family. At most `concurrency` requests are sent at once.
@@ -100,8 +99,8 @@ class HTTPEngine(Engine):
             raise ValueError("a prompt needs at least one token")
         ticket, limit = next(self._tickets), min(request.max_new, max(self.max_context - len(request.prompt), 0))
         if limit:
-            client = self._connected()
-            self._going[ticket] = client.start(client.complete(request, limit, self.version))
+            client, served = self._connected(), self._push.served if self._push else self.model
+            self._going[ticket] = client.start(client.complete(request, limit, self.version, served))
             self.tokens_in += len(request.prompt)
         else:
             self._done[ticket] = Completion([], [], [], "length" if limit == request.max_new else "context")
@@ -133,33 +132,70 @@ class HTTPEngine(Engine):
         """Nothing is kept here; a server drops its cache when it needs the memory."""
 
     def update(self, weights: Any, version: int) -> None:
-        """Takes the weights of a module: saves them in a folder of their own below `weights` of the settings, has vLLM
-        load it, and removes the one before. Before that, it waits for all requests that are under way, since a server
-        does not tell which token came from which weights: they end under the old ones. Not to be called while another
-        client of the server samples.
+        """Gives the server the weights of a module as `weights` of the settings says. Before that, it waits for all
+        requests that are under way, since a server does not tell which token came from which weights: they end under
+        the old ones. Not to be called while another client of the server samples.
 
         Raises:
-            ConfigError: no folder is named, so the server keeps the weights that it has; or the key is not set.
+            ConfigError: it is not said how, so the server keeps the weights that it has; or the key is not set.
             EngineFailure: the server did not take them.
             ModelError: they cannot be saved.
         """
         if self._config.weights is None:
             raise ConfigError(
-                f"engine.weights: the server at {self._config.url} cannot take new weights, as no folder is named for "
-                "them; name one that this machine and the server both see and start vLLM with VLLM_SERVER_DEV_MODE=1"
+                f"engine.weights: it is not said how the server at {self._config.url} gets new weights; set "
+                "engine.weights.type: ipc (vLLM on the same card), nccl (vLLM on others), adapters (of learner.lora), "
+                "folder (vLLM) or disk (SGLang)"
             )
-        # a name of its own for each version: servers have been seen to read an old file again from their cache
-        folder = Path(self._config.weights).absolute() / f"version-{version}"
-        save_policy(replace(self._policy, model=weights), folder)
+        if self._push is None:
+            self._push = self._config.weights.push(self, self._policy)
         wait(self._going.values())
+        try:
+            self._push(weights, version)
+        except EngineFailure as e:
+            raise self._connected().failure(str(e)) from e
+        self.version = version
+
+    def rest(self) -> None:
+        """Waits for all requests that are under way; then the server gives its memory back, where that is set."""
+        if self._push is not None:
+            wait(self._going.values())
+            self._push.rest()
+
+    def call(
+        self, path: str, body: dict[str, Any] | None = None, method: Literal["GET", "POST"] = "POST", advice: str = ""
+    ) -> dict[str, Any]:
+        """See `engines.weights.Server`. A call is sent once: most change the server, and one that was not answered may
+        have done so."""
         client = self._connected()
-        client.start(client.push(folder)).result()
-        if self._pushed not in (None, folder):
-            shutil.rmtree(self._pushed, ignore_errors=True)
-        self._pushed, self.version = folder, version
+        return client.start(client.control(path, body, method, advice)).result()
+
+    def check_tokenizer(self) -> None:
+        """Refuses a server that reads text as other ids, by its `/tokenize` where it has that.
+
+        Raises:
+            ConfigError: names the tokenizer and where the ids differ.
+        """
+        text = "Longstride counts: 1, 2, 3.\n  naïve café <b>42</b>"
+        body = {"model": self._config.model, "prompt": text, "add_special_tokens": False}
+        try:
+            theirs = self.call("tokenize", body).get("tokens")
+        except EngineFailure:  # not there, or none that answers: what is asked for next says it
+            return
+        ours = self._policy.tokenizer(text, add_special_tokens=False)["input_ids"]
+        if isinstance(theirs, list) and theirs != ours:
+            place = next((k for k, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b), len(ours))
+            raise ConfigError(
+                f"engine: the server of {self._config.model!r} has another tokenizer than {self._policy.name!r}: it "
+                f"reads a test text as {len(theirs)} ids and not {len(ours)}, other ones from place {place}; serve "
+                f"{self._policy.name!r} with its own tokenizer"
+            )
 
     def close(self) -> None:
         """Drops all requests and closes the connections."""
+        if self._push is not None:
+            push, self._push = self._push, None
+            push.close()
         if self._client is not None:
             self._client.close()
             self._client.thread.join()
@@ -208,11 +244,11 @@ class _Client:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._http.aclose()
 
-    async def complete(self, request: Request, limit: int, version: int) -> Completion:
-        """What the server sampled for a request, at most `limit` tokens."""
+    async def complete(self, request: Request, limit: int, version: int, served: str) -> Completion:
+        """What the server sampled for a request from the model called `served`, at most `limit` tokens."""
         ends = self._end_ids | {s[0] for s in request.stop if len(s) == 1}
         body = NEUTRAL | {
-            "model": self._config.model,
+            "model": served,
             "prompt": request.prompt,
             "max_tokens": limit,
             "temperature": request.sampling.temperature,
@@ -230,62 +266,109 @@ class _Client:
         except ValidationError as e:
             first = e.errors(include_url=False)[0]
             place, came = ".".join(map(str, first["loc"])) or "the response", repr(first["input"])[:100]
-            raise self._failure(f"{place}: {first['msg']} (got {came}); {FORM}") from None
+            raise self.failure(f"{place}: {first['msg']} (got {came}); {FORM}") from None
         ids, logprobs = choice.ids, choice.logprobs
         if choice.prompt != request.prompt:
             came = len(choice.prompt)
-            raise self._failure(f"it read another prompt ({came} ids) than was sent ({len(request.prompt)}); {FORM}")
-        if not 0 < len(ids) == len(logprobs) <= limit:
-            raise self._failure(f"{len(ids)} ids and {len(logprobs)} log-probabilities, expected 1 to {limit} of both")
-        if max(ids) >= self._vocabulary:
-            raise self._failure(f"id {max(ids)} is none of the policy's {self._vocabulary}; serve the policy's model")
-        if not ends.isdisjoint(ids[:-1]):
-            raise self._failure("it went on after an end token; expected is a server that knows stop_token_ids")
-        # a sampler that knows the longer sequences would have stopped here: what came before is what it samples
-        n = next((n for n in range(1, len(ids)) if request.stopped(ids[:n])), len(ids)) if request.stop else len(ids)
-        # at an end token that the chat format does not know the turn is cut, as if its tokens had run out
-        cut = "length" if n == request.max_new or choice.finish == "stop" else "context"
-        stopped = ids[n - 1] in ends or request.stopped(ids[:n])
-        if request.sampling.temperature <= 0:
-            logprobs = [0.0] * n
-        return Completion(ids[:n], logprobs[:n], [version] * n, "stop" if stopped else cut)
+            raise self.failure(f"it read another prompt ({came} ids) than was sent ({len(request.prompt)}); {FORM}")
+        try:
+            return completion_of(request, limit, version, ids, logprobs, choice.finish, ends, self._vocabulary)
+        except ValueError as e:
+            raise self.failure(str(e)) from None
 
-    async def push(self, folder: Path) -> None:
-        """Has vLLM load a folder and drop its caches."""
-        root = self._config.url.removesuffix("/v1")
-        advice = "expected is vLLM, started with VLLM_SERVER_DEV_MODE=1, that sees the folder of engine.weights"
-        call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
-        await self._post(f"{root}/collective_rpc", call, 1 << 16, advice)
-        await self._post(f"{root}/reset_prefix_cache", {}, 1 << 16, advice)
+    async def control(
+        self, path: str, body: dict[str, Any] | None, method: Literal["GET", "POST"], advice: str
+    ) -> dict[str, Any]:
+        """The JSON object that answers a call outside of `/v1`; empty where there is none."""
+        url = f"{self._config.url.removesuffix('/v1')}/{path}"
+        data = await self._post(url, body, 1 << 20, advice, retries=0, method=method)
+        with suppress(ValueError):
+            found = json.loads(data)
+            return found if isinstance(found, dict) else {}
+        return {}
 
-    async def _post(self, url: str, body: dict[str, Any], largest: int, advice: str) -> bytes:
+    async def _post(
+        self,
+        url: str,
+        body: dict[str, Any] | None,
+        largest: int,
+        advice: str,
+        retries: int | None = None,
+        method: Literal["GET", "POST"] = "POST",
+    ) -> bytes:
         """The body, at most `largest` bytes of it, of an answer of status 200."""
         config = self._config
+        retries = config.retries if retries is None else retries
 
         async def send() -> HTTPResponse:
             async with self._places:
-                return await http.post(self._http, url, body, config.timeout, largest)
+                return await http.post(self._http, url, body, config.timeout, largest, method)
 
-        came = await http.retry(send, config.retries, stream(body.get("seed", 0), "http", url))
+        came = await http.retry(send, retries, stream((body or {}).get("seed", 0), "http", url))
         if isinstance(came, TimeoutError):
             trouble = f"nothing whole came within {config.timeout:g} s"
         elif isinstance(came, Exception):
             trouble = str(came) or type(came).__name__
         elif came.body is None:
-            raise self._failure(f"a response of more than {largest} bytes; {advice}")
+            raise self.failure(f"a response of more than {largest} bytes; {advice}")
         elif came.status == 200:
             return came.body
         else:
             trouble = f"status {came.status} with {without_key(came.text, self._key)[:300]!r}"
             if not came.is_busy:
-                raise self._failure(f"{trouble}; {advice}")
-        raise self._failure(
-            f"{trouble} ({config.retries + 1} requests sent); look after the server, or raise engine.timeout or retries"
+                raise self.failure(f"{trouble}; {advice}")
+        raise self.failure(
+            f"{trouble} ({retries + 1} requests sent); look after the server, or raise engine.timeout or retries"
         )
 
-    def _failure(self, trouble: str) -> EngineFailure:
+    def failure(self, trouble: str) -> EngineFailure:
+        """What went wrong, with the server's name."""
         server = f"the server of {self._config.model!r} at {self._config.url}"
-        return EngineFailure(f"{server}: {without_key(trouble, self._key)}")
+        said = without_key(trouble, self._key)
+        return EngineFailure(said if said.startswith(server) else f"{server}: {said}")
+
+
+def completion_of(
+    request: Request,
+    limit: int,
+    version: int,
+    ids: list[int],
+    logprobs: list[float],
+    finish: str | None,
+    ends: frozenset[int],
+    vocabulary: int,
+) -> Completion:
+    """A request's completion, of what vLLM or SGLang say that they sampled.
+
+    Args:
+        request: what was asked for.
+        limit: tokens that were asked for at most: fewer than the request's where the context ends.
+        version: of the weights.
+        ids: the sampled tokens.
+        logprobs: of each.
+        finish: why it ended, `stop` or `length`.
+        ends: ids that end it.
+        vocabulary: of the policy.
+
+    Raises:
+        ValueError: it cannot be trusted; says what is wrong.
+    """
+    if finish not in ("stop", "length"):
+        raise ValueError(f"it ended with {finish!r}, expected stop or length")
+    if not 0 < len(ids) == len(logprobs) <= limit:
+        raise ValueError(f"{len(ids)} ids and {len(logprobs)} log-probabilities, expected 1 to {limit} of both")
+    if max(ids) >= vocabulary:
+        raise ValueError(f"id {max(ids)} is none of the policy's {vocabulary}; serve the policy's model")
+    if not ends.isdisjoint(ids[:-1]):
+        raise ValueError("it went on after an end token; expected is a server that knows stop_token_ids")
+    # a sampler that knows the longer sequences would have stopped here: what came before is what it samples
+    n = next((n for n in range(1, len(ids)) if request.stopped(ids[:n])), len(ids)) if request.stop else len(ids)
+    # at an end token that the chat format does not know the turn is cut, as if its tokens had run out
+    cut = "length" if n == request.max_new or finish == "stop" else "context"
+    stopped = ids[n - 1] in ends or request.stopped(ids[:n])
+    if request.sampling.temperature <= 0:
+        logprobs = [0.0] * n
+    return Completion(ids[:n], logprobs[:n], [version] * n, "stop" if stopped else cut)
 
 
 class PreflightReport(NamedTuple):

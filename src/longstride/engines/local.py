@@ -80,6 +80,8 @@ class LocalEngine(Engine):
         shared: whether the engine samples from the model's own tensors where their type is `dtype`, or from copies that
             only `update` refreshes.
         kernels: what computes a pass; `native` where `models.native` knows the model.
+        graphs: whether decoding passes have fixed shapes (`graphs`), which CUDA replays.
+        float32_head: whether the head computes in float32, from the weights as they were before they became `dtype`.
 
     Raises:
         ModelError: the architecture cannot be run, which a short probe against the model itself finds out.
@@ -96,9 +98,11 @@ class LocalEngine(Engine):
         cache_bytes: int = 4 << 30,
         shared: bool = True,
         kernels: Literal["torch", "native"] = "torch",
+        graphs: bool = False,
+        float32_head: bool = False,
     ) -> None:
         super().__init__(version)
-        self._kernels = kernels
+        self._kernels, self._graphs, self._float32_head = kernels, graphs, float32_head
         self._end_ids, self._max_context = end_ids, max_context
         self._max_batch, self._cache_bytes, self._shared = max_batch, cache_bytes, shared
         self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[dtype]
@@ -157,10 +161,11 @@ class LocalEngine(Engine):
             from longstride.models.native import Sampler, supported
 
             self._native = Sampler(self._model) if supported(self._model) else None
+        self._decode: Any = None
         if self._native is None:
-            from longstride.engines.fusion import fuse
+            from longstride.engines.prepare import prepared
 
-            fuse(self._model)
+            self._decode = prepared(self._model, model, self._graphs, self._float32_head)
 
     def _empty_cache(self) -> Cache:
         return Cache(self._bytes_per_token, self._cache_bytes, self._max_batch, self._max_context)
@@ -196,6 +201,10 @@ class LocalEngine(Engine):
         shared: Sequence[Shared] = (),
     ) -> Tensor:
         """Encodes packed tokens; logits after the last one of each wanted piece, shape (wanted, vocabulary)."""
+        n = self._decode.leading(pieces, wanted) if self._decode else 0
+        if n:
+            rest = [self._forward(store, ids[n:], pieces[n:], [k - n for k in wanted[n:]])] if pieces[n:] else []
+            return torch.cat([self._decode(store, ids[:n], pieces[:n]), *rest])
         layout = Layout(store, pieces, self._device, shared)
         if self._native is not None:
             return self._native(ids, layout.position_N, layout.at_N, pieces, store, layout.last_R[wanted])

@@ -47,6 +47,12 @@ class LearnerConfig(Component):
     2506.13585, section 3.2), for some of the speed."""
     packed: bool | Literal["auto"] = "auto"
     """Rows stand one behind the other, without padding; the same result. `auto` is on a GPU: padding suits a CPU."""
+    head: Literal["torch", "liger"] = "torch"
+    """What computes log-probabilities over a large vocabulary: torch in parts, or Liger's kernel, on CUDA."""
+    compile: bool = False
+    """Layers are compiled (torch.compile), for a GPU: the same result up to rounding, after a slow first step."""
+    optimiser: Literal["adamw", "adamw_8bit"] = "adamw"
+    """AdamW, or AdamW whose two moments take a byte a value each (torchao), at some noise in its steps."""
     lora: LoRA | None = None
     """Trains low-rank adapters in place of the weights."""
     sharded: bool = False

@@ -23,7 +23,7 @@ from longstride.learner import parallel
 from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
 from longstride.learner.config import LearnerConfig
 from longstride.learner.likelihood import Likelihood
-from longstride.learner.moments import MOMENTS, checked_moments
+from longstride.learner.moments import MOMENTS, SCALES, taken_moments
 from longstride.learner.packing import Row, TrainedToken
 from longstride.methods.base import BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
@@ -85,9 +85,15 @@ class Learner:
         self._reference = self._frozen(reference) if reference is not None else None
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.device = next(iter(self.parameters.values())).device
-        self.optimiser = torch.optim.AdamW(
-            self.parameters.values(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
-        )
+        if config.optimiser == "adamw_8bit":
+            from longstride.learner.eight_bit import adamw_8bit, plain, quantised
+
+            self.optimiser, self._plain, self._taken = adamw_8bit(self.parameters.values(), config), plain, quantised
+        else:
+            self._plain, self._taken = dict, taken_moments
+            self.optimiser = torch.optim.AdamW(
+                self.parameters.values(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
+            )
         self.steps = 0
         """Optimiser steps taken, skipped ones included: the place in the learning-rate schedule."""
         self.skipped = 0
@@ -268,7 +274,7 @@ class Learner:
         self.steps += 1
         if finite:
             for group in self.optimiser.param_groups:
-                group["lr"] = lr
+                group["lr"] = torch.tensor(lr) if isinstance(group["lr"], Tensor) else lr
             self.optimiser.step()
             self._skipped_in_a_row = 0
         else:
@@ -352,7 +358,7 @@ class Learner:
         tensors = {
             f"{key}/{name}": parallel.full(value.detach())
             for name, p in self.parameters.items()
-            for key, value in self.optimiser.state.get(p, {}).items()
+            for key, value in self._plain(self.optimiser.state.get(p, {})).items()
         }
         if self.config.lora is not None:
             tensors |= {f"adapter/{name}": parallel.full(p.detach()) for name, p in self.parameters.items()}
@@ -377,7 +383,7 @@ class Learner:
             p.detach().copy_(parallel.like(moved[f"{REFERENCE_PREFIX}{name}"], p))
         self._reference_moved = bool(moved)
         adapters = ("adapter",) if self.config.lora is not None else ()
-        kinds = MOMENTS + adapters
+        kinds = MOMENTS + SCALES + adapters
         known = {f"{key}/{name}" for name in self.parameters for key in kinds}
         strange = sorted(set(tensors) - known)
         if strange:
@@ -389,9 +395,9 @@ class Learner:
                 if value is None or value.shape != p.shape:
                     raise RunError(f"the checkpoint has no adapter {name!r} of shape {tuple(p.shape)}")
                 p.detach().copy_(parallel.like(value, p))
-            found = {key: tensors[f"{key}/{name}"] for key in MOMENTS if f"{key}/{name}" in tensors}
-            for key, value in checked_moments(found, p, name).items():
-                self.optimiser.state[p][key] = parallel.like(value, p, whole=key == "step")
+            found = {key: tensors[f"{key}/{name}"] for key in MOMENTS + SCALES if f"{key}/{name}" in tensors}
+            if found:
+                self.optimiser.state[p] = self._taken(found, p, name)
         try:
             self.steps, self.skipped = int(numbers["steps"]), int(numbers["skipped"])
             self._skipped_in_a_row = int(numbers["skipped_in_a_row"])

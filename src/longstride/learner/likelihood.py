@@ -96,14 +96,19 @@ def takes_trees(model: nn.Module) -> bool:
 
 
 def log_likelihood(
-    model: nn.Module, batch: MicroBatch, split: tuple[Any, Any] | None, entropy: bool = False, float32: bool = False
+    model: nn.Module,
+    batch: MicroBatch,
+    split: tuple[Any, Any] | None,
+    entropy: bool = False,
+    float32: bool = False,
+    fused: Any = None,
 ) -> Tensor:
     """log pi of the trained tokens, shape (P,), float32 (float64 for a model in float64); with `entropy` it also sets
     `batch.entropy_P`.
 
     With decoder and head apart (`split`) the head runs on the P trained positions only, and where their logits would
-    be large, on a part of them at a time, in float32 if that is asked for. No attention mask is needed, for padding is
-    on the right; without one SDPA takes its fast causal path.
+    be large, on a part of them at a time, in float32 if that is asked for, or by a head of its own (`fused`). No
+    attention mask is needed, for padding is on the right; without one SDPA takes its fast causal path.
     """
     read = partial(_logprobs_of, entropy=entropy)
     if split is None:
@@ -111,6 +116,9 @@ def log_likelihood(
     else:
         decoder, head = split
         hidden_P_D = hidden_states(decoder, batch)
+        if fused is not None and not entropy:
+            batch.entropy_P = None
+            return fused(hidden_P_D, batch.target_P)
         if float32 or 4 * len(hidden_P_D) * head.weight.shape[0] > LOGITS:
             from longstride.learner.head import in_parts
 
@@ -146,10 +154,11 @@ class Likelihood(nn.Module):
 
     Args:
         model: a causal language model.
-        config: its `dtype`, `checkpointing`, `float32_head` and `packed` are read.
+        config: its `dtype`, `checkpointing`, `compile`, `head`, `float32_head` and `packed` are read.
 
     Raises:
-        ModelError: `checkpointing` or `float32_head` is asked for and the model cannot do it, or only with dropout.
+        ModelError: `checkpointing`, `compile`, `head` or `float32_head` is asked for and cannot be had, or only with
+            dropout.
     """
 
     def __init__(self, model: nn.Module, config: LearnerConfig) -> None:
@@ -161,7 +170,7 @@ class Likelihood(nn.Module):
         self._split = split_head(model)
         self.native = False
         """Whether one call computes a pass, on one core."""
-        plain = not (self._bfloat16 or config.checkpointing or config.sharded)
+        plain = not (self._bfloat16 or config.checkpointing or config.sharded or config.compile)
         if plain and self._split is not None and settled(config.kernels) == "native":
             from longstride.models.native import Decoder, supported
 
@@ -177,10 +186,19 @@ class Likelihood(nn.Module):
         self._float32_head = config.float32_head
         if config.float32_head and self._split is None:
             raise ModelError(f"learner.float32_head: the head of {type(model).__name__} cannot be run by itself")
+        self._fused: Any = None
+        if config.head == "liger" and self._split is not None:
+            from longstride.learner.fused_head import liger_head
+
+            self._fused = liger_head(self._split[1], config.float32_head)
         self._attention = ""
         self._checkpointing = config.checkpointing
         if config.checkpointing:
             self._enable_checkpointing(device)
+        if config.compile:
+            from longstride.learner.compiled import compile_layers
+
+            compile_layers(self.layers, type(model).__name__)
 
     def forward(self, batch: MicroBatch, hidden: bool = False, entropy: bool = False) -> Tensor:
         """log pi, shape (P,) (see `log_likelihood`), or the `hidden_states`, shape (P, D).
@@ -197,7 +215,7 @@ class Likelihood(nn.Module):
             with torch.autocast(self._device_type, torch.bfloat16, enabled=self._bfloat16):
                 if hidden:
                     return hidden_states(decoder, batch).float()
-                return log_likelihood(self.model, batch, self._split, entropy, self._float32_head)
+                return log_likelihood(self.model, batch, self._split, entropy, self._float32_head, self._fused)
         finally:
             self._recompute(False)
 

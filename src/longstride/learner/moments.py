@@ -9,8 +9,16 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from longstride.core.errors import RunError
+from longstride.learner import parallel
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+SCALES = ("exp_avg_scale", "exp_avg_sq_scale")
+"""Of moments of 8 bits (`eight_bit`)."""
+
+
+def taken_moments(found: Mapping[str, Tensor], p: Tensor, name: str) -> dict[str, Tensor]:
+    """`checked_moments` as the optimiser keeps them, beside the parameter."""
+    return {k: parallel.like(v, p, whole=k == "step") for k, v in checked_moments(found, p, name).items()}
 
 
 def checked_moments(found: Mapping[str, Tensor], p: Tensor, name: str) -> dict[str, Tensor]:

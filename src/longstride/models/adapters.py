@@ -54,6 +54,11 @@ def merged(model: "nn.Module") -> "nn.Module":
     return plain.__dict__.pop(TUNER).merge_and_unload().requires_grad_(True)
 
 
+def is_adapted(model: "nn.Module") -> bool:
+    """Whether `adapt` has put adapters into a model."""
+    return TUNER in model.__dict__
+
+
 def save_adapters(model: "nn.Module", folder: Path, base: str) -> None:
     """Saves the adapters alone, as `peft.PeftModel.from_pretrained` loads them onto the model called `base`."""
     from peft.utils import get_peft_model_state_dict

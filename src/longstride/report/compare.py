@@ -1,7 +1,9 @@
-"""Runs side by side: what each came to, differences paired by task, and what differs in their recipes.
+"""Runs side by side: what each came to, differences paired by task, and what differs in recipe, seed and code.
 
 What always holds: a difference is between the last evaluations of two policies, task by task, and only where both runs
-draw the same held-out tasks; a run that is unfinished or damaged is compared as far as it can be read.
+draw the same held-out tasks; a run that is unfinished or damaged is compared as far as it can be read. Runs that differ
+in nothing but their seed are runs of one *method*; where one has several, methods are compared as `stats.reliable`
+defines it.
 """
 
 import json
@@ -11,28 +13,44 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from longstride.core.errors import ConfigError
+from longstride.core.sealed import DamagedError, read_object
+from longstride.report.curves import flat
 from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
 from longstride.report.rows import Record, Row, embed, interval, measure, number, read_record, short
+from longstride.report.tables import table
+from longstride.run.experiment import FORMAT_FILE
 from longstride.stats import paired_difference
+from longstride.stats.reliable import (
+    interquartile_mean,
+    performance_profile,
+    probability_of_improvement,
+    stratified_interval,
+)
 
 COMPARED = ("success", "reward", "length")
 """Measures that are shown; all others are in the data."""
 SHOWN = 48
 """Characters of a value of a recipe."""
+PROFILE = 21
+"""Thresholds of a performance profile."""
 SAME = "The recipes are the same."
 
 
-def compare(folders: Sequence[Path]) -> dict[str, Any]:
-    """Compares runs with the first of them.
+def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
+    """Compares runs with the first of them, and methods by a measure.
 
     Returns:
         `runs`: of each `name`, `recipe`, `folder`, `iterations`, `episodes`, `env_steps`, `seconds`, `before`, `after`
         (success of the start and of the trained policy), `interval` of the latter, `curve` of evaluations;
         `differences` of each other run from the first: `run`, `against`, and by measure `mean`, `lo`, `hi`, on how many
         tasks it is `higher` and `lower`, of how many `tasks`, or a `note` in place of them; `recipe`: by dotted key
-        what each run has, where they differ.
+        what each run has, where they differ; `code`: likewise, the version and commit that wrote each run; `methods`
+        (where one has several runs): `name`, `runs`, `iqm` of the measure with `lo` and `hi`, its `profile` (shares of
+        scores above each of `thresholds`), and `improvement` over the first method with its `lo` and `hi`; or a `note`.
 
     Raises:
         ConfigError: fewer than two runs.
@@ -49,13 +67,16 @@ def compare(folders: Sequence[Path]) -> dict[str, Any]:
             for name, record in zip(names[1:], records[1:], strict=True)
         ],
         "recipe": _recipes(records),
+        "code": _differing([_code(folder) for folder in folders]),
+        "measure": by,
+        "methods": _methods(records, by),
     }
 
 
 def as_text(found: dict[str, Any]) -> str:
     """What `compare` found, as tables of plain text."""
-    parts = [_table(_rows(found)), _table(_difference_rows(found)), "\n".join(_notes(found))]
-    return "\n\n".join(filter(None, [*parts, _table(_recipe_rows(found)) or SAME]))
+    parts = [table(_rows(found)), table(_difference_rows(found)), table(_method_rows(found)), "\n".join(_notes(found))]
+    return "\n\n".join(filter(None, [*parts, table(_recipe_rows(found)) or SAME]))
 
 
 def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Path) -> Path:
@@ -66,7 +87,8 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
     page = string.Template((STATIC / "compare.html").read_text(encoding="utf-8")).substitute(
         title=escape(" and ".join(names) if len(names) == 2 else f"{len(names)} runs"),
         summary=escape(_summary(found)), runs=_html(_rows(found)),
-        differences=_html(_difference_rows(found)) + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
+        differences=_html(_difference_rows(found)) + _html(_method_rows(found))
+        + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
         recipes=_html(_recipe_rows(found)) or f"<p>{SAME}</p>", style=style, script=script,
         style_hash=hash_of(style), script_hash=hash_of(script), data=embed({"figures": comparison(records)}),
     )  # fmt: skip
@@ -132,18 +154,55 @@ def _measures(record: Record) -> Mapping[str, list[Any]] | None:
 
 
 def _recipes(records: Sequence[Record]) -> dict[str, list[Any]]:
-    flat = [dict(_flat(record.recipe)) for record in records]
-    keys = dict.fromkeys(key for data in flat for key in data)
-    values = {key: [data.get(key) for data in flat] for key in keys if key != "name"}
+    return _differing([{k: v for k, v in flat(record.recipe) if k != "name"} for record in records])
+
+
+def _differing(data: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """By key what each has, where they differ."""
+    values = {key: [d.get(key) for d in data] for key in dict.fromkeys(key for d in data for key in d)}
     return {key: found for key, found in values.items() if any(value != found[0] for value in found[1:])}
 
 
-def _flat(data: Mapping[str, Any], before: str = "") -> Any:
-    for key, value in data.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value
+def _code(folder: Path) -> dict[str, Any]:
+    """The version and the commit that wrote a run, as far as it says."""
+    try:
+        found = read_object(folder / FORMAT_FILE)
+    except (OSError, DamagedError):
+        return {}
+    return {key: found[key] for key in ("longstride", "commit") if key in found}
+
+
+def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
+    """Runs that differ in their seed alone, taken together."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(json.dumps({**record.recipe, "seed": 0}, sort_keys=True), []).append(record)
+    if all(len(runs) == 1 for runs in groups.values()):
+        return []
+    names = _settings([runs[0] for runs in groups.values()])
+    scores: list[list[Any]] = [[(_measures(record) or {}).get(by) for record in runs] for runs in groups.values()]
+    tasks = {len(values) for of in scores for values in of if values}
+    if len(tasks) != 1 or any(not values or None in values for of in scores for values in of):
+        return [{"note": f"methods are not compared: not every run has {by} for the same tasks"}]
+    all_of = np.concatenate([np.ravel(of) for of in scores])
+    thresholds = np.linspace(all_of.min(), all_of.max(), PROFILE).tolist()
+    out = []
+    for name, of in zip(names, scores, strict=True):
+        e = stratified_interval(interquartile_mean, of, seed=0)
+        method = {"name": name, "runs": len(of), "iqm": e.mean, "lo": e.lo, "hi": e.hi}
+        method |= {"thresholds": thresholds, "profile": performance_profile(of, thresholds)}
+        if out:
+            e = stratified_interval(probability_of_improvement, of, scores[0], seed=0)
+            method["improvement"] = {"mean": e.mean, "lo": e.lo, "hi": e.hi}
+        out.append(method)
+    return out
+
+
+def _settings(records: Sequence[Record]) -> list[str]:
+    """Names for recipes: the settings in which they differ."""
+    differing = {key: values for key, values in _recipes(records).items() if key != "seed"}
+    names = [", ".join(f"{key}={_brief(values[k])}" for key, values in differing.items()) for k in range(len(records))]
+    return [name or str(record.recipe.get("name")) for name, record in zip(names, records, strict=True)]
 
 
 def _rows(found: dict[str, Any]) -> list[list[str]]:
@@ -172,12 +231,26 @@ def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
 
 def _recipe_rows(found: dict[str, Any]) -> list[list[str]]:
     names = [run["name"] for run in found["runs"]]
-    return [["differs in", *names], *([key, *map(_brief, values)] for key, values in found["recipe"].items())]
+    differing = found["recipe"] | {f"code: {key}": values for key, values in found["code"].items()}
+    return [["differs in", *names], *([key, *map(_brief, values)] for key, values in differing.items())]
+
+
+def _method_rows(found: dict[str, Any]) -> list[list[str]]:
+    rows = [["method", "runs", f"IQM of {found['measure']}", "95 %", "better than the first", "95 %"]]
+    for m in found["methods"]:
+        if "note" not in m:
+            chance = m.get("improvement")
+            rows.append([
+                m["name"], str(m["runs"]), f"{m['iqm']:.3f}", f"{m['lo']:.3f} to {m['hi']:.3f}",
+                *([f"{chance['mean']:.2f}", f"{chance['lo']:.2f} to {chance['hi']:.2f}"] if chance else ["-", "-"]),
+            ])  # fmt: skip
+    return rows
 
 
 def _notes(found: dict[str, Any]) -> list[str]:
     """Why some runs have no differences."""
-    return [f"{d['run']} - {d['against']}: {d['note']}" for d in found["differences"] if "note" in d]
+    said = [f"{d['run']} - {d['against']}: {d['note']}" for d in found["differences"] if "note" in d]
+    return said + [m["note"] for m in found["methods"] if "note" in m]
 
 
 def _summary(found: dict[str, Any]) -> str:
@@ -207,20 +280,11 @@ def _brief(value: Any) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as plain text; nothing where there is only a head."""
-    if len(rows) == 1:
-        return ""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-    return "\n".join(lines)
-
-
 def _html(rows: Sequence[Sequence[str]]) -> str:
-    """As `_table`, for a page."""
+    """As `table`, for a page."""
     if len(rows) == 1:
         return ""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in rows[0])
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[1:])
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="scroll words" tabindex="0">{table}</div>'
+    page = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll words" tabindex="0">{page}</div>'

@@ -38,7 +38,7 @@ class Probe(Scorer):
         states_ND, read = hidden_states(self.model, [(task, answer) for answer in answers])
         head = Head.load(Path(self.head))
         yield from ()
-        return [Score(float(p), 0, n) for p, n in zip(head(states_ND), read, strict=True)]
+        return [Score(None if np.isnan(p) else float(p), 0, n) for p, n in zip(head(states_ND), read, strict=True)]
 
 
 class Head:
@@ -76,10 +76,14 @@ class Head:
             decay: what holds the weights down.
 
         Raises:
-            ValueError: the labels are all the same, or not one a state.
+            ValueError: the labels are all the same, or not one a state; a state is not finite.
         """
         if len(states_ND) != len(right_N) or np.ptp(np.asarray(right_N, float)) == 0:
             raise ValueError(f"a head needs right and wrong answers, one label a state; got {len(right_N)} labels")
+        if not np.isfinite(states_ND).all():
+            raise ValueError(
+                "a head is fitted to finite states; leave out answers that the model's context cannot hold"
+            )
         mean_D, scale_D = states_ND.mean(0), states_ND.std(0).clip(1e-6)
         x_NE = np.column_stack([(states_ND - mean_D) / scale_D, np.ones(len(states_ND))])
         hold_E = np.append(np.full(states_ND.shape[1], decay), 1e-9)
@@ -122,24 +126,22 @@ def hidden_states(model: str, answers: Sequence[tuple[str, str]]) -> tuple[np.nd
         answers: task and answer.
 
     Returns:
-        (N, D) states, and the tokens that were read for each.
+        (N, D) states, NaN where the model's context does not hold the answer, and the tokens that were read for each.
 
     Raises:
-        ModelError: the model cannot be loaded, or an answer has more tokens than its context.
+        ModelError: the model cannot be loaded.
     """
     import torch
 
-    policy = _policy(model)
-    states, read = [], []
-    for task, answer in answers:
+    policy, read = _policy(model), [0] * len(answers)
+    states_ND = np.full((len(answers), policy.model.config.get_text_config().hidden_size), np.nan)  # pyright: ignore
+    for n, (task, answer) in enumerate(answers):
         ids = policy.chat.head(task) + policy.chat.observation("", first=True) + policy.chat.encode(answer)
-        if len(ids) > policy.max_context:
-            raise ModelError(f"an answer of {len(ids)} tokens with its task; {model!r} reads {policy.max_context}")
-        with torch.inference_mode():
-            came = policy.model.base_model(torch.tensor([ids], device=policy.device))  # pyright: ignore
-        states.append(came.last_hidden_state[0, -1].float().cpu().numpy())
-        read.append(len(ids))
-    return np.array(states, np.float64), read
+        if len(ids) <= policy.max_context:
+            with torch.inference_mode():
+                came = policy.model.base_model(torch.tensor([ids], device=policy.device))  # pyright: ignore
+            states_ND[n], read[n] = came.last_hidden_state[0, -1].float().cpu(), len(ids)
+    return states_ND, read
 
 
 @cache

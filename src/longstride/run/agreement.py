@@ -23,6 +23,7 @@ def warn_of_gap(recipe: Recipe, iteration: int, chosen: Sequence[Trajectory], ga
         return
     remedies = [] if recipe.learner.float32_head else ["learner.float32_head=true"]
     if isinstance(recipe.engine, Local):
+        remedies += [] if recipe.engine.float32_head else ["engine.float32_head=true"]
         remedies.append("engine.dtype=float32")
     loss = recipe.at(iteration).loss
     if not isinstance(loss, RatioLoss):

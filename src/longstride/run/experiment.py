@@ -107,9 +107,10 @@ def load_run_experiment(folder: Path) -> Experiment:
 def format_of(experiment: Experiment) -> dict[str, Any]:
     """What `format.json` says of a run that begins now."""
     from longstride.core.modules import own_modules
+    from longstride.core.provenance import commit
 
-    modules = own_modules(experiment.as_data())
-    return {"format": FORMAT, "longstride": __version__} | ({"modules": modules} if modules else {})
+    found = {"commit": commit(), "modules": own_modules(experiment.as_data())}
+    return {"format": FORMAT, "longstride": __version__} | {name: value for name, value in found.items() if value}
 
 
 def check_run_folder(folder: Path) -> dict[str, Any]:
@@ -123,8 +124,7 @@ def check_run_folder(folder: Path) -> dict[str, Any]:
             f"{folder} is no run folder: it has no {RUN_FILE}; give the folder that `longstride train` wrote"
         )
     path = folder / FORMAT_FILE
-    found = _format(path)
-    if found != FORMAT:
+    if (found := _format(path)) != FORMAT:
         raise RunError(
             f"{folder} has run format {found}, and this version reads format {FORMAT}; train it anew, or open it with "
             "the version that wrote it"

@@ -20,6 +20,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.engines.config import Local
+from longstride.engines.server import VLLM
 from longstride.learner.likelihood import LOGITS
 from longstride.methods.base import REFERENCE
 from longstride.models.adapters import adapt
@@ -98,11 +99,12 @@ def plan(recipe: Recipe) -> MemoryPlan:
         sampled_in = engine.settled(device).dtype
         sampled = size * BYTES[sampled_in] * (sampled_in != weights)
         cache = int(engine.cache_gigabytes * GIB)
+    taken = int(engine.memory * total_on(device)) if isinstance(engine, VLLM) and not engine.sleep else 0
     others = sum(sum(p.numel() for p in skeleton_of(c.model).parameters()) for c in recipe.companions.values())
     parts = {
         f"weights ({size / 1e9:.2f}B parameters, {weights})": whole // shards,
         f"gradients ({trained / 1e9:.2f}B trained)": mine,
-        "optimiser (two moments)": 2 * mine,
+        "optimiser (two moments)": 2 * (trained + trained // 64 if learner.optimiser == "adamw_8bit" else mine),
         "reference": whole // shards * referred,
         "weights with the adapters in them": whole * (learner.lora is not None),
         "companions": 4 * others,
@@ -111,6 +113,7 @@ def plan(recipe: Recipe) -> MemoryPlan:
         "logits, and their gradient": 3 * min(LOGITS, 4 * words * learner.micro_tokens),
         "engine: weights in its own type": sampled,
         "engine: keys and values, at most": cache,
+        "engine: vLLM's share of the device": taken,
     }
     return MemoryPlan(device, learner.micro_tokens, parts, room_on(device))
 
@@ -164,6 +167,11 @@ def room_on(device: str) -> int | None:
     if device != available():
         return None
     return torch.cuda.mem_get_info()[0] if device == "cuda" else torch.mps.recommended_max_memory()
+
+
+def total_on(device: str) -> int:
+    """Bytes that a CUDA device of this machine has; 0 for any other."""
+    return torch.cuda.mem_get_info()[1] if device == available() == "cuda" else 0
 
 
 def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> tuple[Kept, int]:

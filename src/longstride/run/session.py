@@ -80,7 +80,9 @@ class Session:
             self.learner.load_state(tensors, checkpoint.numbers)
             self._memory = checkpoint.numbers.get("memory", {})
         self.weights = self.learner.full_model()
-        self.engine.update(self.weights, run.iteration)  # an engine that takes none says so now, not after a rollout
+        self.engine.update(
+            self._sampled_from(), run.iteration
+        )  # an engine that takes none says so now, not after a rollout
         companions = companion_players(self.policy, recipe)
         self.player = language_player(self.policy, recipe, self.engine, companions)
         self.tested = language_player(self.policy, recipe, self.engine, companions, testing=True)
@@ -181,6 +183,7 @@ class Session:
         """Updates policy and critic, and gives the engine the new weights; returns metrics."""
         i, seed, learner = self.run.iteration, self.recipe.seed, self.learner
         learner.loss = now.loss
+        self.pool.run_on_sampler_thread(self.engine.rest)
         metrics = learner.update(samples, stream(seed, "learner", i), self.run.progress("train"))
         learner.move_reference(i)
         if now.imitation:
@@ -188,8 +191,12 @@ class Session:
         if self.critic:
             metrics |= self.critic.after_update(self._critic_batch(now, chosen, "critic"))
         self.weights = learner.full_model()
-        self.pool.run_on_sampler_thread(lambda: self.engine.update(self.weights, i))
+        self.pool.run_on_sampler_thread(lambda: self.engine.update(self._sampled_from(), i))
         return metrics
+
+    def _sampled_from(self) -> Any:
+        """What the engine is given: complete weights, or those of the learner with its adapters."""
+        return self.learner.model if self.engine.adapters else self.weights
 
     # what is written
 

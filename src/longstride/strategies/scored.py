@@ -1,14 +1,16 @@
 """Best of n by a scorer: the policy itself is asked, or a judge.
 
-What always holds: what a scorer samples is in `spent_tokens`; a sample that could not be scored is a failed one
-(`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the task counts as failed, not as unsolved;
-the score of a sample is in its evidence as `score`.
+What always holds: what a scorer samples is in `spent_tokens`, and with what it reads in `scored_tokens`; a sample that
+could not be scored is a failed one (`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the task
+counts as failed, not as unsolved; the score of a sample is in its evidence as `score`; samples of a task that say the
+same are scored once.
 """
 
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp
+from typing import Literal
 
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure
@@ -32,45 +34,56 @@ class Scored(Choice):
     """Says how good an answer is; a sample without one is worth 0 and asks nobody."""
     judge: Judge | None = None
     """Who is asked; the policy itself where left out."""
+    shown: Literal["answer", "turn"] = "answer"
+    """What is scored: the answer alone, or all that was said in the turn that gave it, its reasons too."""
 
     @property
     def name(self) -> str:
-        return self.scorer.name + (f"_{self.judge.type_name()}" if self.judge else "")
+        asked = f"_{self.judge.type_name()}" if self.judge else ""
+        return self.scorer.name + asked + ("_turn" if self.shown == "turn" else "")
 
     def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
         return max(samples, key=lambda t: t.evidence.get("score", 0.0))
 
     def choose(self, groups: Sequence[Sequence[Trajectory]], player: Player) -> list[EvalEpisode]:
-        """Raises: ConfigError where no language model plays and there is no judge."""
-        judge, seed = self.judge, groups[0][0].seed if groups else 0
-        ask = (lambda questions: judge.ask(questions, seed)) if judge else Policy(player, seed)
-        answered = [[k for k, t in enumerate(g) if t.answer is not None and not t.stop.failed] for g in groups]
-        tasks = [
-            (g[0].task.goal, [g[k].answer or "" for k in of]) for g, of in zip(groups, answered, strict=True) if of
+        """Raises: ConfigError where somebody has to be asked, no language model plays, and there is no judge."""
+        seed = groups[0][0].seed if groups else 0
+
+        def ask(questions: Sequence[Question]) -> Sequence[Answered]:
+            replies = self.judge.ask(questions, seed) if self.judge else Policy(player, seed)(questions)
+            if failed := [r for r in replies if not isinstance(r, Reply)]:
+                _log.warning("%d of %d questions of a scorer have no reply: %s", len(failed), len(replies), failed[0])
+            return replies
+
+        shown = [list(dict.fromkeys(self._shown(t) for t in g if _is_scored(t))) for g in groups]
+        tasks = [(g[0].task.goal, answers) for g, answers in zip(groups, shown, strict=True) if answers]
+        found = iter(score(self.scorer, tasks, ask))
+        scores = [dict(zip(answers, next(found), strict=True)) if answers else {} for answers in shown]
+        marked = [
+            [_marked(t, of[self._shown(t)]) if _is_scored(t) else t for t in g]
+            for g, of in zip(groups, scores, strict=True)
         ]
-        found = iter(score(self.scorer, tasks, lambda questions: _warned(ask(questions))))
-        scores = [dict(zip(of, next(found), strict=True)) if of else {} for of in answered]
-        marked = [[_marked(t, s.get(k)) for k, t in enumerate(g)] for g, s in zip(groups, scores, strict=True)]
         return [
-            episode._replace(further_tokens=episode.further_tokens + sum(of.tokens for of in s.values()))
-            for episode, s in zip(super().choose(marked, player), scores, strict=True)
+            episode._replace(
+                further_tokens=episode.further_tokens + sum(s.tokens for s in of.values()),
+                measures={"scored_tokens": sum(s.tokens + s.read for s in of.values())},
+            )
+            for episode, of in zip(super().choose(marked, player), scores, strict=True)
         ]
 
+    def _shown(self, sample: Trajectory) -> str:
+        return sample.turns[-1].text if self.shown == "turn" else sample.answer or ""
 
-def _marked(sample: Trajectory, of: Score | None) -> Trajectory:
-    """The sample with its score as evidence, or as failed; as it was where there was nothing to score."""
-    if of is None:
-        return sample
+
+def _is_scored(sample: Trajectory) -> bool:
+    return sample.answer is not None and not sample.stop.failed
+
+
+def _marked(sample: Trajectory, of: Score) -> Trajectory:
+    """The sample with its score as evidence, or as failed."""
     if of.value is None:
         return replace(sample, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
     return replace(sample, evidence=sample.evidence | {"score": round(of.value, 6)})
-
-
-def _warned(replies: Sequence[Answered]) -> Sequence[Answered]:
-    """The replies; says what was wrong with the first that failed."""
-    if failed := [r for r in replies if not isinstance(r, Reply)]:
-        _log.warning("%d of %d questions of a scorer have no reply: %s", len(failed), len(replies), failed[0])
-    return replies
 
 
 class Policy:
@@ -94,57 +107,61 @@ class Policy:
         self._player, self._seed = player, seed
 
     def __call__(self, questions: Sequence[Question]) -> list[Answered]:
-        chat, prompts, reasons = self._player.chat, [], self._reasons(questions)
-        for q, came in zip(questions, reasons, strict=True):
-            thought = [i for i in came.ids if i not in chat.end_ids] if isinstance(came, Completion) else []
-            close = chat.thought_close if chat.is_thinking(thought) else []
-            prompts.append([*self._prompt(q), *thought, *close, *chat.encode(VERDICT)])
-        longest = [max(len(chat.encode(f" {option}")) for option in q.options) for q in questions]
-        verdicts = self._sample("verdict", questions, prompts, longest)
-        return [self._reply(*of) for of in zip(questions, prompts, reasons, verdicts, strict=True)]
+        chat, mark = self._player.chat, tuple(self._player.chat.encode(VERDICT))
+        first = [
+            self._request(k, q, "reasons", chat.head(_words(q)) + chat.observation("", first=True), q.reasons, mark)
+            for k, q in enumerate(questions)
+        ]
+        reasons = self._sample([r if r.max_new else None for r in first])
+        then: list[Request | None] = []
+        for k, (q, request, came) in enumerate(zip(questions, first, reasons, strict=True)):
+            said = [i for i in came.ids if i not in chat.end_ids] if isinstance(came, Completion) else []
+            close = chat.thought_close if chat.is_thinking(said) else []
+            end = () if tuple(said[-len(mark) :]) == mark else mark  # the model may have come to it by itself
+            longest = max(len(chat.encode(f" {option}")) for option in q.options)
+            verdict = self._request(k, q, "verdict", [*request.prompt, *said, *close, *end], longest)
+            then.append(None if isinstance(came, EngineFailure) else verdict)
+        return [
+            came if isinstance(came, EngineFailure) else self._reply(q, request, came, verdict)
+            for q, request, came, verdict in zip(questions, then, reasons, self._sample(then), strict=True)
+        ]
 
-    def _prompt(self, question: Question) -> list[int]:
-        return self._player.chat.head(_words(question)) + self._player.chat.observation("", first=True)
+    def _request(
+        self, k: int, question: Question, what: str, prompt: list[int], most: int, mark: tuple[int, ...] = ()
+    ) -> Request:
+        seed = derive(self._seed, what, _words(question), question.vote)
+        return Request(prompt, most, seed, None, self._player.sampling, (mark,) if mark else (), k)
 
-    def _reasons(self, questions: Sequence[Question]) -> list[Completion | EngineFailure | None]:
-        """What is said before each verdict; None where there is to be nothing."""
-        having = [q for q in questions if q.reasons]
-        came = iter(self._sample("reasons", having, [self._prompt(q) for q in having], [q.reasons for q in having]))
-        return [next(came) if q.reasons else None for q in questions]
-
-    def _sample(
-        self, what: str, questions: Sequence[Question], prompts: Sequence[list[int]], most: Sequence[int]
-    ) -> list[Completion | EngineFailure]:
+    def _sample(self, asked: Sequence[Request | None]) -> list[Completion | EngineFailure | None]:
         """Continues the prompts; trouble of one is its own."""
-        engine, tickets, done = self._player.engine, [], dict[int, Completion | EngineFailure]()
-        for k, (q, prompt, n) in enumerate(zip(questions, prompts, most, strict=True)):
-            seed = derive(self._seed, what, _words(q), q.vote)
-            tickets.append(engine.submit(Request(prompt, n, seed, sampling=self._player.sampling, ordinal=k)))
-        while not done.keys() >= set(tickets):
+        engine, done = self._player.engine, dict[int, Completion | EngineFailure]()
+        tickets = [None if request is None else engine.submit(request) for request in asked]
+        while not all(ticket is None or ticket in done for ticket in tickets):
             done |= dict(engine.poll())
-        return [done[ticket] for ticket in tickets]
+        return [None if ticket is None else done[ticket] for ticket in tickets]
 
     def _reply(
         self,
         question: Question,
-        prompt: Sequence[int],
-        reasons: Completion | EngineFailure | None,
-        came: Completion | EngineFailure,
+        request: Request | None,
+        reasons: Completion | None,
+        came: Completion | EngineFailure | None,
     ) -> Answered:
-        if isinstance(reasons, EngineFailure):
-            return reasons
         if isinstance(came, EngineFailure):
             return came
+        assert request is not None and came is not None
         for n in range(1, len(came.ids) + 1):
             said = self._player.chat.decode(came.ids[:n]).strip().casefold()
             if said in question.options:
                 p, others = min(1.0, exp(sum(came.logprobs[:n]))), len(question.options) - 1
                 shares = tuple(p if option == said else (1 - p) / others for option in question.options)
-                return Reply(shares, len(came.ids) + (len(reasons.ids) if reasons else 0), len(prompt))
+                return Reply(shares, len(came.ids) + (len(reasons.ids) if reasons else 0), len(request.prompt))
         said = self._player.chat.decode(came.ids)[:60]
         return JudgeFailure(f"the policy's verdict is one of {', '.join(question.options)}; it said {said!r}")
 
 
 def _words(question: Question) -> str:
     """A question as the goal of a turn."""
-    return "\n".join([question.text, *(f"{name}: {value}" for name, value in question.about.items())])
+    about = (f"{name}: {value}" for name, value in question.about.items())
+    ends = f"{'Give your reasons, then say' if question.reasons else 'Say'} {VERDICT} and one of "
+    return "\n".join([question.text, *about, ends + ", ".join(question.options)])

@@ -45,8 +45,7 @@ _by_turns = {"length_divisor": "turns"}
 CLAIM = Claim(
     name="asyncwebrl",
     paper="arXiv 2606.05597, abstract",
-    statement="A constant in place of the episode's own length as divisor of advantages makes episodes shorter; where "
-    "rollouts run ahead, the decoupled ratio solves more than one ratio for both.",
+    statement="A constant in place of the episode's own length as divisor of advantages makes episodes shorter.",
     recipe=ARM,
     arms={
         "constant": ARM,
@@ -56,8 +55,9 @@ CLAIM = Claim(
         "sheet_by_turns": ARM.replace(tasks=SHEET, credit=_by_turns),
     },
     measure="length",
-    expected=Ordering(relations=("by_turns > constant by 0.5", "constant > coupled in success")),
+    expected=Ordering(relations=("by_turns > constant by 0.5",)),
     # on a sheet all episodes are of one length: the two divisors differ by a factor alone
     control=Ordering(relations=("sheet_by_turns > sheet_constant by 0.5",)),
+    reported=Ordering(relations=("constant > coupled in success",)),
     seeds=(0, 1, 2, 3, 4),
 )

@@ -61,7 +61,7 @@ ARM = sites.arm(RECIPE).replace(budget={"turns": StepSchedule(steps=(SHORT, MEDI
 CLAIM = Claim(
     name="scaling_inter",
     paper="arXiv 2509.08755, table 1",
-    statement="Growing the horizon in stages beats training at a fixed short and at a fixed long horizon.",
+    statement="Growing the horizon in stages beats training at a fixed short horizon.",
     recipe=ARM,
     arms={
         "staged": ARM,
@@ -70,8 +70,9 @@ CLAIM = Claim(
         "sheet_staged": ARM.replace(tasks=SHEET),
         "sheet_fixed_short": ARM.replace(tasks=SHEET, budget={"turns": SHORT}),
     },
-    expected=Ordering(relations=("staged > fixed_short by 0.02", "staged > fixed_long by 0.02")),
+    expected=Ordering(relations=("staged > fixed_short by 0.02",)),
     # everything is on the first page of a sheet: there is nothing to explore, so the longer horizon must not pay
     control=Ordering(relations=("sheet_staged > sheet_fixed_short by 0.05",)),
+    reported=Ordering(relations=("staged > fixed_long by 0.02",)),
     seeds=(0, 1, 2, 3, 4),
 )

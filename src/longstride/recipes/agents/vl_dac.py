@@ -48,8 +48,7 @@ _no_values = {"credit": {"values": "none"}, "critic": None}
 CLAIM = Claim(
     name="vl_dac",
     paper="arXiv 2508.04280, abstract",
-    statement="Clipping each token and valuing each turn beats clipping a turn's tokens together, and beats returns "
-    "without values.",
+    statement="With values of turns, clipping each token beats clipping a turn's tokens together.",
     recipe=ARM,
     arms={
         "vl_dac": ARM,
@@ -58,8 +57,9 @@ CLAIM = Claim(
         "sheet_vl_dac": ARM.replace(tasks=SHEET),
         "sheet_no_values": ARM.replace(tasks=SHEET, **_no_values),
     },
-    expected=Ordering(relations=("vl_dac > sequence_ratio by 0.02", "vl_dac > no_values by 0.02")),
+    expected=Ordering(relations=("vl_dac > sequence_ratio by 0.02",)),
     # on a sheet an episode is a turn or two: there is little that values of turns could tell apart
     control=Ordering(relations=("sheet_vl_dac > sheet_no_values by 0.05",)),
+    reported=Ordering(relations=("vl_dac > no_values by 0.02",)),
     seeds=(0, 1, 2, 3, 4),
 )

@@ -16,7 +16,8 @@ that changed nothing on the page are left out. And what is imitated is recent, o
 
 Deviations: episodes are drawn instead of turns, so that a trajectory is imitated whole; a model of about a million
 parameters on embedded sites, so horizons, rate and batch are its. The asynchronous rollout is the pool (`rollout.pool`), in
-no recipe. The claim has not been run; the recipe was only tried, for two iterations of 32 episodes.
+no recipe. On seed 0 short horizons gain 0.023 over long ones: to tell that from 0.02 would take more seeds than there is
+time for, so the claim runs three and is not expected to decide.
 """
 
 import heapq
@@ -92,5 +93,5 @@ CLAIM = Claim(
     expected=Ordering(relations=("short > long by 0.02",)),
     # on a sheet everything is on the first page, so no success takes a detour
     control=Ordering(relations=("sheet_short > sheet_long by 0.05",)),
-    seeds=tuple(range(100, 110)),
+    seeds=tuple(range(100, 103)),
 )

@@ -62,3 +62,5 @@ CLAIM = Claim(
     control=Ordering(relations=("slight_cal_ql > slight_cql by 0.02",)),
     seeds=(0, 1, 2, 3, 4),
 )
+
+FINDING = "At this size CQL loses nothing online, so there is nothing to keep up."

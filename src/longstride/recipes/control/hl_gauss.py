@@ -20,7 +20,7 @@ so that a target changes the prediction by a bounded amount. Nothing else change
 Deviations: the head is `models.heads.HLGauss`, which critics of control take too (`critic.head.type = "hl_gauss"`), but
 a table of states stands for Atari, where the best values are known. On seeds 0 to 7, noise 1, the error is 0.47, that of
 a squared error 0.94, and 2.02 where its targets are not clamped; the greedy policies are worth the same (0.48, 0.48 and
-0.51 of the best), so what the paper shows of scores is not shown here, only of values. The claim has not been run to its end.
+0.51 of the best), so what the paper shows of scores is not shown here, only of values.
 """
 
 from collections.abc import Mapping

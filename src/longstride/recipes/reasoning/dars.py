@@ -95,8 +95,9 @@ CLAIM = Claim(
         "alike_uniform": ARM.replace(tasks=ALIKE, sampler=Groups()),
     },
     measure="pass@32",
-    expected=Ordering(relations=("dars > uniform", "dars > uniform_24")),
+    expected=Ordering(relations=("dars > uniform",)),
     # of tasks of one middling difficulty none is drowned
     control=Ordering(relations=("alike_dars > alike_uniform by 0.03",)),
+    reported=Ordering(relations=("dars > uniform_24",)),
     seeds=(0, 1, 2, 3, 4),
 )

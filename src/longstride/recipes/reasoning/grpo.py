@@ -31,7 +31,6 @@ from longstride.recipes.setups.puzzles import ALIKE
 from longstride.stats import Ordering
 
 RECIPE = puzzles.recipe("grpo", credit=GroupRelative(), loss=PPO(aggregation=Mean(over="episode")))
-
 ARM = puzzles.arm(RECIPE).replace(credit={"normalize": "none"})
 
 CLAIM = Claim(
@@ -47,7 +46,8 @@ CLAIM = Claim(
         "alike_group": ARM.replace(tasks=ALIKE),
         "alike_batch": ARM.replace(tasks=ALIKE, credit={"baseline": "batch"}),
     },
-    expected=Ordering(relations=("group > batch", "group > none")),
+    expected=Ordering(relations=("group > batch",)),
     # where all tasks are alike, the batch knows their mean as well, from more episodes
     control=Ordering(relations=("alike_group > alike_batch by 0.03",)),
+    reported=Ordering(relations=("group > none",)),
 )

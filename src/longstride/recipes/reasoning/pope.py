@@ -137,10 +137,9 @@ CLAIM = Claim(
         "easy_only": PLAIN.replace(tasks=_mix(1, 0)),
     },
     measure="success_hard",
-    expected=Ordering(
-        relations=("pope > guided_only", "guided_only > hard_only", "pope > hard_only by 0.02", "pope > hard_and_easy")
-    ),
+    expected=Ordering(relations=("pope > hard_only by 0.02",)),
     # what is solved without guidance is not guided
     control=Ordering(relations=("easy_pope > easy_only by 0.02",)),
+    reported=Ordering(relations=("pope > guided_only", "guided_only > hard_only", "pope > hard_and_easy")),
     seeds=(0, 1, 2, 3, 4),
 )

@@ -119,7 +119,8 @@ CLAIM = Claim(
         "alike_siri": ARM.replace(tasks=ALIKE),
         "alike_long": ARM.replace(tasks=ALIKE, budget={"tokens": LONG}),
     },
-    expected=Ordering(relations=("siri@direct_64_tokens > long@direct_64_tokens", "siri > short")),
+    expected=Ordering(relations=("siri@direct_64_tokens > long@direct_64_tokens",)),
     # two steps need 20 tokens: no limit binds
     control=Ordering(relations=("alike_siri > alike_long by 0.03",)),
+    reported=Ordering(relations=("siri > short",)),
 )

@@ -76,20 +76,27 @@ class Answers(ExactProblem):
 
     def episodes(self, logits: np.ndarray, answers_QN: np.ndarray) -> list[Trajectory]:
         """The single-turn episodes in which a policy gave these answers; what was read is the number of the task."""
-        tree, played = self.tree, []
-        log_policy = tree.log_policy(logits)
-        for q, (answers_N, c) in enumerate(zip(answers_QN, tree.context, strict=True)):
-            task = Task(id=f"task-{q}", source="exact", goal="", start="")
-            logp_NT = log_policy[c, tree.places[answers_N], tree.tokens[answers_N]].tolist()
-            for k, ids, logp in zip(answers_N, tree.tokens[answers_N].tolist(), logp_NT, strict=True):
-                reward = float(tree.rewards[q, k])
-                turn = Turn([q], ids, logp, [0] * len(ids), "", "", action="answer", reward=reward)
-                episode = Trajectory(
-                    task, len(played), 0, Budget(), [turn], StopReason.ANSWERED, reward=reward, group=q
-                )
-                episode.success = reward == 1
-                played.append(episode)
-        return played
+        log_policy = self.tree.log_policy(logits)
+        drawn = [(q, int(k)) for q, answers_N in enumerate(answers_QN) for k in answers_N]
+        return [self.episode(log_policy, self.task(q), k, n, q) for n, (q, k) in enumerate(drawn)]
+
+    def task(self, q: int) -> Task:
+        """The task of this number."""
+        return Task(id=f"task-{q}", source="exact", goal="", start="")
+
+    def episode(
+        self, log_policy: np.ndarray, task: Task, answer: int, ordinal: int, group: int, given: int = 0
+    ) -> Trajectory:
+        """The episode in which the policy gave an answer, whose first `given` tokens were there before it: what was read
+        is the number of the task and these."""
+        tree, q = self.tree, int(task.id.rpartition("-")[2])
+        tokens_T = tree.tokens[answer]
+        logp_T = log_policy[tree.context[q], tree.places[answer], tokens_T]
+        ids, logp, reward = tokens_T.tolist(), logp_T.tolist()[given:], float(tree.rewards[q, answer])
+        turn = Turn([q, *ids[:given]], ids[given:], logp, [0] * len(logp), "", "", "answer", reward=reward, given=given)
+        episode = Trajectory(task, ordinal, 0, Budget(), [turn], StopReason.ANSWERED, reward=reward, group=group)
+        episode.success = reward == 1
+        return episode
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         p_CK = self.tree.answers(solution["logits"])
@@ -127,11 +134,14 @@ class Batch:
 
 
 def places_of(tree: AnswerTree, samples: Sequence[Sample]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Context, place and token of every token of the samples, one after the other."""
-    ids_NT = np.array([s.sampled_ids for s in samples])
+    """Context, place and token of every sampled token of the samples, one after the other. A prompt is the number of the
+    task and the tokens that the answer began with."""
+    ids_NT = np.array([s.prompt_ids[1:] + s.sampled_ids for s in samples])
     answers_N = ids_NT @ tree.vocabulary ** np.arange(tree.length)[::-1]
     contexts_N = tree.context[[s.prompt_ids[0] for s in samples]]
-    return np.repeat(contexts_N, tree.length), tree.places[answers_N].ravel(), ids_NT.ravel()
+    sampled_NT = np.arange(tree.length) >= np.array([[len(s.prompt_ids) - 1] for s in samples])
+    contexts_NT = np.broadcast_to(contexts_N[:, None], ids_NT.shape)
+    return contexts_NT[sampled_NT], tree.places[answers_N][sampled_NT], ids_NT[sampled_NT]
 
 
 def gradient(tree: AnswerTree, logits: np.ndarray, samples: Sequence[Sample], loss: Loss) -> np.ndarray:
@@ -188,7 +198,7 @@ class Grouped(ExactMethod):
 
     def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
         sampler = state["sampler"][0] if self.staleness else state["logits"]
-        samples = self.credit(problem.play(sampler, self.group, rng))
+        samples = self.credit(self.collect(problem, sampler, state, rng))
         after = dict(state, iteration=state["iteration"] + 1)
         if samples:
             after["logits"] = self.update(problem.tree, state, samples)
@@ -199,17 +209,24 @@ class Grouped(ExactMethod):
             after["reference"] = state["reference"] + share * (after["logits"] - state["reference"])
         return after
 
+    def collect(self, problem: Any, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+        """The episodes of an iteration, played by the policy with these logits; `state` is that before the iteration."""
+        return problem.play(logits, self.group, rng)
+
     def update(self, tree: AnswerTree, state: State, samples: Sequence[Sample]) -> np.ndarray:
         """The logits after `passes` steps on the samples."""
         logits, at = state["logits"], places_of(tree, samples)
+        ends = np.cumsum([len(s.sampled_ids) for s in samples])[:-1]
+
+        def logprobs(table: np.ndarray) -> list[list[float]]:
+            return [part.tolist() for part in np.split(tree.log_policy(table)[at], ends)]
+
         for name, table in ((PROXIMAL, logits), (REFERENCE, state.get("reference"))):
             if name in self.loss.needs and table is not None:
-                for s, logp in zip(samples, tree.log_policy(table)[at].reshape(len(samples), -1).tolist(), strict=True):
+                for s, logp in zip(samples, logprobs(table), strict=True):
                     s.streams[name] = logp
         for _ in range(self.passes):
-            now = samples
-            if self.loss.depends_on_policy:
-                now = self.loss.reweigh(samples, tree.log_policy(logits)[at].reshape(len(samples), -1).tolist())
+            now = self.loss.reweigh(samples, logprobs(logits)) if self.loss.depends_on_policy else samples
             logits = logits - self.rate * gradient(tree, logits, now, self.loss)
         return logits
 

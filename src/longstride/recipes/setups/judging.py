@@ -22,16 +22,16 @@ def recipe(name: str, problem: ExactProblem, method: ExactMethod, iterations: in
 
 
 class Choosing(ExactProblem):
-    """Tasks with several answers, of which the one with the highest score is taken. A solution has `scores` [Q, N] and
-    `right` [Q, N]. Measures: `success`, the share of tasks whose chosen answer is right (of equals any is taken),
-    `pair_accuracy`, and `calibration_error` of scores that are probabilities."""
+    """Tasks with several answers, of which the one with the highest score is taken. A solution has `scores` [Q, N], which
+    are probabilities, and `right` [Q, N]. Measures: `success`, the share of tasks whose chosen answer is right (of
+    equals any is taken), `pair_accuracy`, and `calibration_error`."""
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         scores, right = solution["scores"], solution["right"]
         return {
             "success": choice(scores, right),
             "pair_accuracy": pair_accuracy(scores.ravel(), right.ravel()),
-            "calibration_error": calibration_error(scores.ravel().clip(0, 1), right.ravel()),
+            "calibration_error": calibration_error(scores.ravel(), right.ravel()),
         }
 
 

@@ -1,0 +1,50 @@
+"""`longstride fit`: a scaling law fitted to runs, with intervals, and held to points that it did not see."""
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from longstride.cli.common import print_json
+
+LAWS = ("sigmoid", "power", "geometric", "mixed_geometric")
+
+
+def add(commands: Any) -> None:
+    """Adds the command."""
+    parser = commands.add_parser("fit", help="fit a scaling law to runs", description=__doc__, allow_abbrev=False)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders, or folders of them")
+    parser.add_argument("--law", choices=LAWS, default="sigmoid", help="of the measure by what was spent")
+    parser.add_argument(
+        "--x", default="iteration", metavar="NAME",
+        help="iteration (default), episodes, env_steps, tokens, seconds, or a measure of the run",
+    )  # fmt: skip
+    parser.add_argument("--y", default="success", metavar="NAME", help="a measure (default: success)")
+    parser.add_argument("--by", default="", metavar="KEY", help="a setting; runs of each value have a fit of their own")
+    parser.add_argument(
+        "--until", type=float, default=math.inf, metavar="X", help="hold out the points beyond, and compare"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="keep it as JSON, with a figure beside it")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints parameters with intervals, and what the points do not settle as warnings."""
+    import warnings
+
+    from longstride.core.component import build
+    from longstride.core.errors import LongstrideWarning
+    from longstride.report.fits import fit_runs, fits_as_text, keep
+    from longstride.scaling import Law
+
+    found = fit_runs(args.runs, build(Law, {"type": args.law}), args.x, args.y, args.by, args.until)
+    for group in found["groups"]:
+        for doubt in group["fit"]["doubts"]:
+            warnings.warn(f"{group['setting']}: {doubt}", LongstrideWarning, stacklevel=2)
+    shown = keep(found, args.out) if args.out else None
+    if args.json:
+        print_json(found)
+    else:
+        print(fits_as_text(found) + (f"\n\nkept: {shown}" if shown else ""))
+    return 0

@@ -1,0 +1,133 @@
+"""Decoding passes of a fixed shape, so that a GPU replays them as CUDA graphs: one launch in place of some 1,600.
+
+How it works: a pass has a row for each slot, from the first to a power of two behind the last that is decoded, and
+attention reads so many positions of each as the longest row needs, rounded up: these two numbers are a bucket. What a
+pass depends on beside that (ids, positions, places) stands in buffers of one address, which are filled before a replay.
+A graph is captured when its bucket first comes, and dropped with the store whose memory it reads, so after an update.
+
+What always holds: tokens see what they see in `attention.Layout`'s passes, and keys and values are written for decoded
+rows alone: a row of an idle slot computes something and writes what another one writes. The uncaptured form, which runs
+everywhere, is what tests hold against `Layout`; capturing has not yet been run on a GPU.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from longstride.core.errors import ModelError
+from longstride.engines.attention import KeyValueStore, Piece
+
+LENGTH = 256
+"""What a bucket's positions are a multiple of."""
+
+
+class StaticLayout:
+    """The places of one bucket, where `attention.Layout` has those of one pass."""
+
+    def __init__(self, store: KeyValueStore, rows: int, length: int, device: torch.device) -> None:
+        self.store, self.rows, self.length = store, rows, length
+        self.id_R, self.position_R, self.at_R, self.source_R = (
+            torch.zeros(rows, dtype=torch.long, device=device) for _ in range(4)
+        )
+        self._place_L = torch.arange(length, device=device)
+
+    def fill(self, ids: Sequence[int], pieces: Sequence[Piece]) -> None:
+        """Says what the next pass decodes: one token a piece."""
+        first = pieces[0]
+        idle = (0, 0, first.slot * self.store.capacity + first.start, first.slot)  # writes what the first one writes
+        rows: list[tuple[int, int, int, int]] = [idle] * self.rows
+        for token, piece in zip(ids, pieces, strict=True):
+            at = piece.slot * self.store.capacity + piece.start
+            rows[piece.slot] = (token, piece.start, at, piece.slot)
+        new = torch.tensor(rows).T.contiguous().to(self.id_R.device)  # one transfer
+        for buffer, row in zip((self.id_R, self.position_R, self.at_R, self.source_R), new, strict=True):
+            buffer.copy_(row)
+
+    def attend(
+        self, layer: int, query_R: Tensor, key_R: Tensor, value_R: Tensor, scale: float, window: int | None
+    ) -> Tensor:
+        """As `Layout.attend`, for a query a slot: (R, heads, size)."""
+        written = self.store.write(layer, self.at_R, key_R[self.source_R], value_R[self.source_R])
+        keys, values = (x[: self.rows, : self.length].transpose(1, 2) for x in written)
+        hidden_R_L = self._place_L > self.position_R[:, None]
+        if window is not None:
+            hidden_R_L = hidden_R_L | (self._place_L <= self.position_R[:, None] - window)
+        mask_R_L = query_R.new_zeros(hidden_R_L.shape).masked_fill(hidden_R_L, -torch.inf)
+        query = query_R.unflatten(1, (keys.shape[1], -1))
+        mask = mask_R_L[:, None, None, :].expand(-1, -1, query.shape[2], -1)
+        answer = nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=mask, scale=scale)
+        return answer.flatten(1, 2)
+
+
+class DecodeGraphs:
+    """Passes of one model, the engine's twin; captured where it is on CUDA."""
+
+    def __init__(self, model: Any) -> None:
+        self._model, self._device = model, next(model.parameters()).device
+        self._pool: Any = None
+        """Of the graphs' memory, which they share: logits are copied out before the next replay."""
+        self._store: KeyValueStore | None = None
+        self._shape = (0, 0)
+        self._buckets: dict[tuple[int, int], tuple[StaticLayout, Any, Tensor]] = {}
+        """By rows and length: the places, the graph (None where it is not captured), and where its logits come."""
+
+    def leading(self, pieces: Sequence[Piece], wanted: Sequence[int]) -> int:
+        """How many of a pass's pieces, from the first, are decoded here: those of one token whose logits are wanted."""
+        n = next((k for k, piece in enumerate(pieces) if piece.count > 1), len(pieces))
+        return n if list(wanted[:n]) == list(range(n)) else 0
+
+    def __call__(self, store: KeyValueStore, ids: Sequence[int], pieces: Sequence[Piece]) -> Tensor:
+        """Encodes a token of each piece; logits after it, shape (pieces, vocabulary), float32.
+
+        Raises:
+            ModelError: the pass cannot be captured.
+        """
+        if store is not self._store or (store.slots, store.capacity) != self._shape:
+            self._buckets.clear()
+            self._store, self._shape = store, (store.slots, store.capacity)
+        slots, starts, _ = zip(*pieces, strict=True)
+        rows = min(1 << max(slots).bit_length(), store.slots)
+        length = min(-(-(max(starts) + 1) // LENGTH) * LENGTH, store.capacity)
+        known = self._buckets.get((rows, length))
+        layout = known[0] if known else StaticLayout(store, rows, length, self._device)
+        layout.fill(ids, pieces)
+        if self._device.type != "cuda":
+            logits = self._pass(layout)
+            self._buckets[rows, length] = layout, None, logits
+        elif known is None:
+            graph, logits = self._captured(layout)
+            self._buckets[rows, length] = layout, graph, logits
+            graph.replay()
+        else:
+            _, graph, logits = known
+            graph.replay()
+        return logits[list(slots)].float()
+
+    def _pass(self, layout: StaticLayout) -> Tensor:
+        return self._model(
+            input_ids=layout.id_R.unsqueeze(0),
+            position_ids=layout.position_R.unsqueeze(0),
+            use_cache=False,
+            layout=layout,
+        ).logits[0]
+
+    def _captured(self, layout: StaticLayout) -> tuple[Any, Tensor]:
+        """Captures a pass, after two on another stream, which libraries allocate their own memory in."""
+        graph, beside = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+        try:
+            beside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(beside):
+                for _ in range(2):
+                    self._pass(layout)
+            torch.cuda.current_stream().wait_stream(beside)
+            with torch.cuda.graph(graph, pool=self._pool):
+                logits = self._pass(layout)
+            self._pool = graph.pool()
+        except RuntimeError as e:
+            name = type(self._model).__name__
+            raise ModelError(
+                f"engine.graphs: a decoding pass of {name} cannot be captured ({str(e)[:200]}); set engine.graphs=false"
+            ) from e
+        return graph, logits

@@ -1,0 +1,117 @@
+"""Learning curves of runs, as points that laws are fitted to and tables are made of.
+
+What always holds: a curve has the run's evaluations of its agent, the start's among them, in order; what a run folder
+lacks is named with what it has.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from longstride.core.errors import ConfigError, RunError, unknown
+from longstride.report.rows import Record, Row, number, read_record
+from longstride.run.experiment import RUN_FILE
+
+AMOUNTS = {
+    "iteration": "iteration", "episodes": "total_episodes", "env_steps": "total_env_steps", "seconds": "seconds",
+}  # fmt: skip
+"""What a run has spent, by the key of its rows; `tokens` are added up, and all else is a measure."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The evaluations of a run."""
+
+    folder: Path
+    settings: dict[str, Any]
+    """Of the recipe, by dotted key."""
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+def run_folders(paths: Sequence[Path]) -> list[Path]:
+    """The run folders among paths: a path that is none stands for those directly in it, such as a sweep's.
+
+    Raises:
+        RunError: a path is neither.
+    """
+    found = []
+    for path in paths:
+        inside = [path] if (path / RUN_FILE).is_file() else sorted(p.parent for p in path.glob(f"*/{RUN_FILE}"))
+        if not inside:
+            raise RunError(f"{path} is no run folder and has none in it; give what `longstride train` or `sweep` wrote")
+        found += inside
+    return found
+
+
+def curve_of(folder: Path, x: str, y: str) -> Curve:
+    """The learning curve of a run.
+
+    Args:
+        folder: of the run.
+        x: what was spent: `iteration`, `episodes`, `env_steps`, `tokens`, `seconds`, or a measure.
+        y: a measure; its mean over tasks.
+
+    Raises:
+        RunError: no such folder, or it has no evaluation with both.
+    """
+    record = read_record(folder)
+    tokens, points = 0.0, []
+    last = _last_evaluations(record)
+    for row in record.rows:
+        if row.get("kind") == "train":
+            tokens += number(row, "summary", "sampled_tokens") or 0.0
+        if id(row) in last:
+            spent = tokens if x == "tokens" else number(row, AMOUNTS[x]) if x in AMOUNTS else measured(row, x)
+            value = measured(row, y)
+            if spent is not None and value is not None:
+                points.append((spent, value))
+    if not points:
+        known = sorted({name for row in record.learning for name in _names(row)})
+        missing = next((m for m in (y, x) if m not in {*AMOUNTS, "tokens", *known}), None)
+        why = unknown("measure", missing, known) if missing and known else "it has no evaluation with both"
+        raise RunError(f"{folder}: {y} by {x}: {why}")
+    xs, ys = zip(*points, strict=True)
+    return Curve(folder, dict(flat(record.recipe)), xs, ys)
+
+
+def measured(row: Row, name: str) -> float | None:
+    """A measure of an evaluation: its mean over tasks, or what the summary has of that name."""
+    measures = row.get("measures")
+    values = measures.get(name) if isinstance(measures, Mapping) else None
+    if isinstance(values, list) and (there := [v for v in values if isinstance(v, int | float)]):
+        return fmean(there)
+    return number(row, "summary", name)
+
+
+def by_setting(curves: Sequence[Curve], key: str) -> dict[Any, list[Curve]]:
+    """Curves by the value of a setting, in order.
+
+    Raises:
+        ConfigError: some run has no such setting.
+    """
+    groups: dict[Any, list[Curve]] = {}
+    for curve in curves:
+        if key not in curve.settings:
+            raise ConfigError(f"{curve.folder}: {unknown('setting', key, curve.settings)}")
+        groups.setdefault(curve.settings[key], []).append(curve)
+    return dict(sorted(groups.items(), key=lambda item: (isinstance(item[0], str), item[0])))
+
+
+def flat(data: Mapping[str, Any], before: str = "") -> Any:
+    """The values of nested tables with dotted keys."""
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _last_evaluations(record: Record) -> set[int]:
+    return {id(row) for row in record.learning}
+
+
+def _names(row: Row) -> list[str]:
+    return [name for key in ("measures", "summary") for name in (row.get(key) or {}) if measured(row, name) is not None]

@@ -1,0 +1,195 @@
+"""Laws fitted to runs, and what a budget is best spent on.
+
+What always holds: a kept fit has its points, so whatever is asked of it later is computed from these anew.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longstride.core.component import build, member_of
+from longstride.core.errors import ConfigError, RunError
+from longstride.core.files import write_atomically
+from longstride.core.provenance import commit
+from longstride.report.curves import Curve, by_setting, curve_of, run_folders
+from longstride.report.tables import table
+from longstride.scaling import Fit, FitError, Geometric, Law, MixedGeometric, fit, split
+
+ALL = "all"
+"""The group of runs that are not told apart."""
+
+
+def fit_runs(paths: Sequence[Path], law: Law, x: str, y: str, by: str = "", until: float = np.inf) -> dict[str, Any]:
+    """Fits a law to the learning curves of runs.
+
+    Args:
+        paths: run folders, or folders of them.
+        law: of y by x.
+        x: what was spent (see `report.curves.curve_of`).
+        y: a measure.
+        by: a setting by which runs are told apart, each with a fit of its own; seeds are fitted together.
+        until: points beyond it are held out, and compared with what was predicted.
+
+    Returns:
+        `x`, `y`, `by`, `until` (where it is finite), `groups` (of each `setting`, `runs`, `points` [x, y], what
+        `Fit.as_data` says, `spent` an iteration, and `held_out`: x, measured, predicted, lo, hi), `commit`.
+
+    Raises:
+        RunError: no runs, or without these measures.
+        ConfigError: no such setting.
+        FitError: too few points; the group is named.
+    """
+    curves = [curve_of(folder, x, y) for folder in run_folders(paths)]
+    groups = [
+        _group(law, setting, some, until) for setting, some in (by_setting(curves, by) if by else {ALL: curves}).items()
+    ]
+    finite = {"until": until} if np.isfinite(until) else {}
+    return {"x": x, "y": y, "by": by, **finite, "groups": groups, "commit": commit()}
+
+
+def _group(law: Law, setting: Any, curves: Sequence[Curve], until: float) -> dict[str, Any]:
+    points = np.array([(a, b) for curve in curves for a, b in zip(curve.x, curve.y, strict=True) if a > 0])
+    seen = points[points[:, 0] <= until] if len(points) else np.empty((0, 2))
+    try:
+        found = fit(law, seen[:, 0], seen[:, 1])
+    except FitError as e:
+        raise FitError(f"{setting}: {e}") from e
+    out = {
+        "setting": setting, "runs": [str(curve.folder) for curve in curves], "points": seen.tolist(),
+        "fit": found.as_data(), "spent": float(np.mean([curve.x[-1] / max(len(curve.x) - 1, 1) for curve in curves])),
+    }  # fmt: skip
+    if len(later := points[points[:, 0] > until]):
+        at = np.unique(later[:, 0])
+        band = found.predict(at, deviations=1)
+        real = [float(later[later[:, 0] == value, 1].mean()) for value in at]
+        out["held_out"] = np.stack([at, real, *band], 1).tolist()
+    return out
+
+
+def fitted(group: dict[str, Any]) -> Fit:
+    """The fit of a group of what `fit_runs` found, computed from its points."""
+    data = dict(group["fit"]["law"])
+    x, y = np.array(group["points"]).T
+    return fit(build(member_of(Law, data["type"]), data), x, y)
+
+
+def keep(found: dict[str, Any], path: Path) -> Path:
+    """Writes what `fit_runs` found as JSON, and beside it a figure where matplotlib is installed.
+
+    Returns:
+        The figure, or the JSON file where there is none.
+    """
+    write_atomically(path, json.dumps(found, indent=1) + "\n")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return path
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for k, group in enumerate(found["groups"]):
+        x, y = np.array(group["points"]).T
+        held = np.array(group.get("held_out", np.empty((0, 5))))
+        at = np.geomspace(x.min(), max(x.max(), *held[:, :1].ravel(), 0.0) * 1.5, 200)
+        band = fitted(group).predict(at)
+        axes.plot(at, band.mean, color=f"C{k}", label=f"{found['by'] or found['y']} {group['setting']}")
+        axes.fill_between(at, band.lo, band.hi, color=f"C{k}", alpha=0.2, linewidth=0)
+        axes.plot(x, y, ".", color=f"C{k}")
+        axes.plot(held[:, 0], held[:, 1], "x", color=f"C{k}")
+    axes.set(xscale="log", xlabel=found["x"].replace("_", " "), ylabel=found["y"].replace("_", " "))
+    axes.legend()
+    figure.savefig(path.with_suffix(".svg"), format="svg", metadata={"Date": None})
+    return path.with_suffix(".svg")
+
+
+def load_fits(path: Path) -> dict[str, Any]:
+    """What `keep` wrote.
+
+    Raises:
+        RunError: it cannot be read, or is something else.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not all({"fit", "points", "setting"} <= group.keys() for group in found["groups"]):
+            raise KeyError("fit, points or setting")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+        raise RunError(
+            f"{path} is no fit: {type(e).__name__}: {e}; give a file that `longstride fit --out` wrote"
+        ) from e
+    return found
+
+
+def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
+    """What a budget is best spent on, by the fits of several settings.
+
+    Laws of coverage by attempts share the budget out: attempts a task, for each kind of task, by what each adds. All
+    others choose one setting for the whole budget, in the units of x.
+
+    Returns:
+        `budget`, `choices` (of each `setting`: `predicted`, `lo`, `hi`, and `iterations` that the budget buys; or
+        `attempts` in their place), best first, and `best`, with `clear`: whether its band lies above the next one's
+        prediction.
+
+    Raises:
+        ConfigError: one setting alone, or no budget.
+        FitError: a budget of attempts that is too small for one at each task of any kind.
+    """
+    groups = {str(group["setting"]): (group, fitted(group)) for group in found["groups"]}
+    if len(groups) < 2:
+        raise ConfigError(f"there is nothing to choose between: fit runs `--by` a setting, got {found['by'] or 'none'}")
+    if not budget > 0:
+        raise ConfigError(f"--budget is a positive number, got {budget:g}")
+    if all(isinstance(f.law, Geometric | MixedGeometric) for _, f in groups.values()):
+        shared = split({name: f for name, (_, f) in groups.items()}, int(budget))
+        choices = [
+            {"setting": name, "attempts": shared[name]} | _predicted(f, shared[name]) for name, (_, f) in groups.items()
+        ]
+        return {"budget": budget, "choices": choices}
+    choices = [
+        {"setting": group["setting"], "iterations": int(budget // group["spent"])} | _predicted(f, budget)
+        for group, f in groups.values()
+    ]
+    choices.sort(key=lambda c: -c["predicted"])
+    clear = choices[0]["lo"] > choices[1]["predicted"]
+    return {"budget": budget, "choices": choices, "best": choices[0]["setting"], "clear": clear}
+
+
+def _predicted(found: Fit, amount: float) -> dict[str, Any]:
+    if not amount:
+        return {"predicted": 0.0, "lo": 0.0, "hi": 0.0, "doubts": []}
+    mean, lo, hi = (float(v[0]) for v in found.predict([amount]))
+    return {"predicted": mean, "lo": lo, "hi": hi, "doubts": list(found.doubts)}
+
+
+def fits_as_text(found: dict[str, Any]) -> str:
+    """What `fit_runs` found, as tables of plain text."""
+    names = list(found["groups"][0]["fit"]["values"])
+    rows = [[found["by"] or "runs", "points", "R2", *names]]
+    for group in found["groups"]:
+        values, ends = group["fit"]["values"], group["fit"]["intervals"]
+        cells = [f"{values[n]:.4g} [{ends[n][0]:.3g}, {ends[n][1]:.3g}]" for n in names]
+        rows.append([str(group["setting"]), str(group["fit"]["points"]), f"{group['fit']['r_squared']:.3f}", *cells])
+    held = [["held out", found["x"], "measured", "predicted", "95 %", "inside"]]
+    for group in found["groups"]:
+        held += [
+            [str(group["setting"]), f"{x:.4g}", f"{real:.3f}", f"{mean:.3f}", f"{lo:.3f} to {hi:.3f}",
+             "yes" if lo <= real <= hi else "no"]
+            for x, real, mean, lo, hi in group.get("held_out", ())
+        ]  # fmt: skip
+    return "\n\n".join(filter(None, [table(rows), table(held)]))
+
+
+def choices_as_text(found: dict[str, Any]) -> str:
+    """What `allocate` found, as a table and a sentence."""
+    what = "iterations" if "best" in found else "attempts"
+    rows = [["setting", what, "predicted", "95 %"]]
+    rows += [
+        [str(c["setting"]), str(c[what]), f"{c['predicted']:.3f}", f"{c['lo']:.3f} to {c['hi']:.3f}"]
+        for c in found["choices"]
+    ]
+    if "best" not in found:
+        return table(rows)
+    said = f"best: {found['best']}" + ("" if found["clear"] else ", though the next one may be as good")
+    return f"{table(rows)}\n\n{said}"

@@ -1,0 +1,57 @@
+"""Sweeps: a recipe under every combination of some settings, with several seeds.
+
+What always holds: every combination is built before the first one is run, so a key that does not exist, or a value that
+does not fit, costs nothing; the name of a run's folder says its settings, so a sweep that grows keeps what it has.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+from longstride.core.config import resolve
+from longstride.core.errors import ConfigError
+from longstride.run.experiment import Experiment
+
+
+def parse_axis(text: str) -> tuple[str, list[str]]:
+    """`learner.lr=1e-4,3e-4` -> ("learner.lr", ["1e-4", "3e-4"]). A comma within brackets, braces or quotes parts
+    nothing.
+
+    Raises:
+        ConfigError: no key, or fewer than two different values.
+    """
+    key, mark, values = text.partition("=")
+    found = [v.strip() for v in re.findall(r"(?:\[[^\]]*\]|\{[^}]*\}|\"[^\"]*\"|[^,])+", values)]
+    if not (key.strip() and mark) or len(set(found)) < max(2, len(found)):
+        raise ConfigError(f"{text!r} is no axis of a grid; expected KEY=VALUE,VALUE with two different values or more")
+    return key.strip(), found
+
+
+def combinations(
+    base: Experiment, axes: Mapping[str, Sequence[str]], seeds: Sequence[int], folder: Path
+) -> dict[Path, Experiment]:
+    """The runs of a sweep by folder.
+
+    Args:
+        base: what is swept.
+        axes: by dotted key, values as they stand on a command line.
+        seeds: of every combination.
+        folder: below it stands `KEY=VALUE,...,seed=N`, with the last part of each key.
+
+    Raises:
+        ConfigError: an unknown key (the nearest one is named), or a value that does not fit; or two keys of one name.
+    """
+    short = {key: key.rpartition(".")[2] for key in axes}
+    if len(set(short.values())) < len(short) or "seed" in short.values():
+        short = {key: key for key in axes}
+    if "seed" in axes:
+        raise ConfigError("seeds are no axis of a grid; say how many with --seeds")
+    runs = {}
+    for values in product(*axes.values()):
+        settings = dict(zip(axes, values, strict=True))
+        experiment = resolve(type(base), base, [f"{key}={value}" for key, value in settings.items()])
+        for seed in seeds:
+            name = ",".join([*(f"{short[key]}={value}" for key, value in settings.items()), f"seed={seed}"])
+            runs[folder / re.sub(r"[^\w.,=+-]", "_", name)] = experiment.replace(seed=seed)
+    return runs

@@ -1,0 +1,23 @@
+"""Scaling laws: what more compute, data or attempts will buy, fitted to what was measured. NumPy, no torch."""
+
+from longstride.scaling.fitting import Band, Fit, fit
+from longstride.scaling.frontier import Frontier, cheapest, frontier, records, split
+from longstride.scaling.laws import FitError, Geometric, Law, MixedGeometric, Power, Sigmoid, SizedPower
+
+__all__ = [
+    "Band",
+    "Fit",
+    "FitError",
+    "Frontier",
+    "Geometric",
+    "Law",
+    "MixedGeometric",
+    "Power",
+    "Sigmoid",
+    "SizedPower",
+    "cheapest",
+    "fit",
+    "frontier",
+    "records",
+    "split",
+]

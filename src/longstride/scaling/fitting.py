@@ -1,0 +1,253 @@
+"""Fitting laws to points, with intervals by bootstrap, and predicting what was held out.
+
+What always holds: the same points and seed give the same fit; every parameter and every prediction has an interval; a
+fit names what its points cannot settle, and too few points are refused with what is missing. NumPy, no torch.
+
+The procedure: the shapes are searched on a grid, then on a small one about the best point so far, which becomes finer
+whenever that point is its centre. For each candidate the weights are least squares within their bounds. Intervals:
+residuals, scaled by sqrt(n / (n - free)), are drawn anew and fitted R times; percentiles are widened about the fit by
+t / z, since the deviation is estimated too (as in `stats.bootstrap`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longstride.core.seeds import derive
+from longstride.scaling.laws import MOST, FitError, Law, Range
+from longstride.stats.bootstrap import t_quantile
+
+RESAMPLES = 200
+FIRST, FINE, ROUNDS, SHRINK = 24, 5, 48, 0.4
+"""Points a shape of the first grid and of the small ones; how many of these there are at most, and how much finer
+they get."""
+CLOSE = 1e-6
+"""Shapes this close to each other, in their coordinates, are one."""
+CHUNK = 1 << 21
+"""Numbers held at once."""
+
+
+class Band(NamedTuple):
+    """Predictions at some x: [n] each."""
+
+    mean: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A law fitted to points."""
+
+    law: Law
+    x: np.ndarray
+    """[n] or [n, inputs]."""
+    y: np.ndarray
+    """[n]."""
+    values: dict[str, float]
+    """Of the parameters, by name."""
+    draws: np.ndarray
+    """[R, names] fits to resampled points."""
+    residuals: np.ndarray
+    """[n] scaled, in units of `deviations`."""
+    seed: int
+    doubts: tuple[str, ...]
+    """What the points do not settle; empty where all is well."""
+
+    @property
+    def parameters(self) -> np.ndarray:
+        return np.array(list(self.values.values()))
+
+    @property
+    def r_squared(self) -> float:
+        """Share of the variance of y that the law has."""
+        rest = self.y - self.law(self.x, self.parameters)
+        return float(1 - (rest**2).sum() / max(((self.y - self.y.mean()) ** 2).sum(), 1e-300))
+
+    def interval(self, name: str, level: float = 0.95) -> tuple[float, float]:
+        """Of a parameter, within the bounds that the law sets."""
+        k = self.law.names.index(name)
+        lo, hi = self._spread(self.draws[:, k], self.values[name], level)
+        least, most = self.law.bounds[k] if k < len(self.law.weights) else (0.0, np.inf)
+        return float(max(lo, least)), float(min(hi, most))
+
+    def predict(self, x: ArrayLike, deviations: ArrayLike | None = None, level: float = 0.95) -> Band:
+        """The law at other x, with a band for the curve, or for what is measured there where deviations are given.
+
+        Args:
+            x: [m] or [m, inputs].
+            deviations: [m], or one for all: how uncertain a measurement there is, in the units in which those of the
+                fitted points were given (1 where none were).
+            level: of the band.
+        """
+        at = _inputs(self.law, x)
+        mean, drawn = self.law(at, self.parameters), self.law(at, self.draws)
+        if deviations is not None:
+            noise = np.random.default_rng(derive(self.seed, "noise")).choice(self.residuals, drawn.shape)
+            noise = noise * np.asarray(deviations, float)
+            drawn = drawn * np.exp(noise) if self.law.logarithmic else drawn + noise
+        return Band(mean, *self._spread(drawn, mean, level))
+
+    def _spread(self, drawn: np.ndarray, centre: Any, level: float) -> tuple[Any, Any]:
+        tail = 50 * (1 - level)
+        lo, hi = np.percentile(drawn, [tail, 100 - tail], axis=0)
+        wide = t_quantile(len(self.y) - self.law.free, level) / NormalDist().inv_cdf((1 + level) / 2)
+        return centre - wide * np.maximum(0, centre - lo), centre + wide * np.maximum(0, hi - centre)
+
+    def as_data(self) -> dict[str, Any]:
+        """All that a file keeps of it."""
+        return {
+            "law": self.law.as_data(),
+            "values": self.values,
+            "intervals": {name: list(self.interval(name)) for name in self.law.names},
+            "points": len(self.y), "r_squared": self.r_squared, "doubts": list(self.doubts),
+        }  # fmt: skip
+
+
+def fit(
+    law: Law,
+    x: ArrayLike,
+    y: ArrayLike,
+    deviations: ArrayLike | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Fit:
+    """Fits a law to points by least squares.
+
+    Args:
+        law: with what it holds fixed.
+        x: [n], positive, or [n, inputs] for a law of several.
+        y: [n].
+        deviations: [n] standard deviations of y (of log y for a logarithmic law) up to a common factor; equal if left
+            out.
+        seed: of the bootstrap.
+        resamples: of the points.
+
+    Raises:
+        FitError: too few points for the law (fewer different x than its free parameters and one more), or some that are
+            no positive numbers.
+    """
+    at, measured = _inputs(law, x), np.asarray(y, float)
+    _check(law, at, measured)
+    spread = np.ones_like(measured) if deviations is None else np.asarray(deviations, float)
+    target = np.log(measured) if law.logarithmic else measured
+    found = solve(law, at, target[None], spread)[0]
+    line = _line(law, at, found)
+    scaled = (target - line) / spread
+    scaled = scaled * np.sqrt(len(scaled) / (len(scaled) - law.free))
+    picked = np.random.default_rng(derive(seed, "fit")).choice(scaled, (resamples, len(scaled)))
+    draws = solve(law, at, line + picked * spread, spread)
+    values = {name: float(v) for name, v in zip(law.names, found, strict=True)}
+    return Fit(law, at, measured, values, draws, scaled, seed, tuple(law.doubts(at, values)))
+
+
+def solve(law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """[S, names] least squares for S sets of points at the same x; `y_SN` are logarithms for a logarithmic law."""
+    ranges = np.array(law.search(x))
+    axes = [np.linspace(lo, hi, FIRST) for lo, hi in ranges]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(1, -1, len(ranges))
+    steps = np.stack(np.meshgrid(*[np.linspace(-1, 1, FINE)] * len(ranges), indexing="ij"), -1).reshape(-1, len(ranges))
+    found = []
+    chunk = max(1, CHUNK // (grid.shape[1] * len(x)))
+    for first in range(0, len(y_SN), chunk):
+        y = y_SN[first : first + chunk] / deviations
+        best = _best(law, x, y, deviations, grid)
+        reach = np.tile((ranges[:, 1] - ranges[:, 0]) / (FIRST - 1), (len(y), 1))
+        for _ in range(ROUNDS):
+            near = np.clip(best[0][:, None] + steps * reach[:, None], *ranges.T)
+            before, best = best[0], _best(law, x, y, deviations, near)
+            reach[(np.abs(best[0] - before) < 0.4 * reach).all(1)] *= SHRINK
+            if reach.max() < CLOSE:
+                break
+        found.append(np.concatenate([best[1], law.natural(best[0])], -1))
+    return np.concatenate(found)
+
+
+def _best(
+    law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray, candidates: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of candidate coordinates [S or 1, G, shapes] the best for each of S sets, [S, shapes], and its weights."""
+    columns = law.columns(x, law.natural(candidates)) / deviations[:, None]
+    shape = (len(y_SN), candidates.shape[1])
+    gram = np.swapaxes(columns, -1, -2) @ columns
+    right = np.matmul(np.swapaxes(columns, -1, -2), y_SN[:, None, :, None])[..., 0]
+    gram = np.broadcast_to(gram, (*shape, *gram.shape[2:])).reshape(-1, *gram.shape[2:])
+    rest, weights = _weights(gram, right.reshape(len(gram), -1), law.bounds)
+    rows, pick = np.arange(len(y_SN)), rest.reshape(shape).argmin(1)
+    chosen = np.broadcast_to(candidates, (*shape, candidates.shape[2]))[rows, pick]
+    return chosen, weights.reshape(*shape, -1)[rows, pick]
+
+
+def _weights(gram: np.ndarray, right: np.ndarray, bounds: Sequence[Range]) -> tuple[np.ndarray, np.ndarray]:
+    """Least squares w'Gw - 2 w'r within bounds, for each of E problems: the value [E] and the weights [E, J].
+
+    The problem is convex, so weights within their bounds that are best without them are best; elsewhere the best of all
+    sets of weights at a bound is taken.
+    """
+    choices = [(lo,) if lo == hi else (None, *[b for b in (lo, hi) if abs(b) < MOST]) for lo, hi in bounds]
+    inner, *others = product(*choices)
+    weights = _held(gram, right, inner)
+    value = np.where(_inside(weights, bounds), _value(gram, right, weights), np.inf)
+    left = np.flatnonzero(np.isinf(value))
+    for active in others if len(left) else ():
+        w = _held(gram[left], right[left], active)
+        v = np.where(_inside(w, bounds), _value(gram[left], right[left], w), np.inf)
+        better = v < value[left]
+        value[left[better]], weights[left[better]] = v[better], w[better]
+    return value, weights
+
+
+def _held(gram: np.ndarray, right: np.ndarray, active: Sequence[float | None]) -> np.ndarray:
+    """Least squares with some of the weights held at the values of `active`."""
+    w = np.zeros_like(right)
+    held = [j for j, value in enumerate(active) if value is not None]
+    free = [j for j, value in enumerate(active) if value is None]
+    w[:, held] = [active[j] for j in held]
+    if free:
+        inner, across = gram[:, free][..., free], gram[:, free][..., held]
+        ridge = 1e-13 * np.trace(inner, axis1=1, axis2=2) + 1e-300
+        inner = inner + ridge[:, None, None] * np.eye(len(free))
+        w[:, free] = np.linalg.solve(inner, right[:, free, None] - across @ w[:, held, None])[..., 0]
+    return w
+
+
+def _value(gram: np.ndarray, right: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return np.einsum("ej,ejk,ek->e", w, gram, w) - 2 * (w * right).sum(-1)
+
+
+def _inside(w: np.ndarray, bounds: Sequence[Range]) -> np.ndarray:
+    return np.all([(lo <= w[:, j]) & (w[:, j] <= hi) for j, (lo, hi) in enumerate(bounds)], axis=0)
+
+
+def _line(law: Law, x: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+    fitted = law(x, parameters)
+    return np.log(fitted) if law.logarithmic else fitted
+
+
+def _inputs(law: Law, x: ArrayLike) -> np.ndarray:
+    at = np.atleast_1d(np.asarray(x, float))
+    want = (len(at),) if law.inputs == 1 else (len(at), law.inputs)
+    if at.shape != want:
+        raise FitError(f"{law.type_name()} wants x of shape {want}, got {at.shape}")
+    if not (np.isfinite(at).all() and (at > 0).all()):
+        raise FitError(f"{law.type_name()} wants positive x, got {at[~(at > 0)][:3].tolist()}; leave these points out")
+    return at
+
+
+def _check(law: Law, x: np.ndarray, y: np.ndarray) -> None:
+    if y.shape != x.shape[:1]:
+        raise FitError(f"a fit needs a y to every x, got {len(x)} x and {y.shape} y")
+    if not np.isfinite(y).all() or law.logarithmic and not (y > 0).all():
+        raise FitError(f"{law.type_name()} wants {'positive ' * law.logarithmic}numbers for y; leave other points out")
+    different = np.unique(x, axis=0)
+    if len(different) <= law.free:
+        at = ", ".join(f"{v:.4g}" for v in np.ravel(different)[:8]) or "none"
+        raise FitError(
+            f"{law.type_name()} has {law.free} free parameters and needs points at {law.free + 1} different x or more, "
+            f"got {len(different)} ({at}); measure at {law.free + 1 - len(different)} more"
+        )

@@ -1,0 +1,83 @@
+"""Decoding passes of a fixed shape: the ids and log-probabilities of the plain passes. Capturing them needs CUDA."""
+
+from typing import Any
+
+import pytest
+import torch
+from engine_models import NEVER, alone, batch, difference, like, llama, other, prompts
+
+from longstride.engines import graphs
+from longstride.engines.attention import KeyValueStore, Piece
+from longstride.engines.base import Request
+from longstride.engines.graphs import DecodeGraphs, StaticLayout
+from longstride.engines.local import LocalEngine
+
+
+def engine_of(model: Any, **more: Any) -> LocalEngine:
+    return LocalEngine(model, NEVER, 128, graphs=True, **more)
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "sliding window"])
+def test_requests_of_all_lengths_give_what_each_gives_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "LENGTH", 8)
+    model = llama() if name == "llama" else other(name)
+    requests = batch(prompts(6), max_new=9)
+    engine = engine_of(model)
+    got = engine.generate(requests)
+    assert all(like(done, alone(model, r)) for done, r in zip(got, requests, strict=True))
+    assert len(engine._decode._buckets) > 1
+
+
+def test_what_idle_slots_hold_is_left_alone() -> None:
+    model = llama()
+    engine = engine_of(model)
+    first = Request(list(range(5, 45)), 4, seed=0, session=1)
+    engine.generate([first])
+    engine.generate(batch(prompts(4), max_new=6))  # decodes beside the session's idle slot
+    again = Request(list(range(5, 45)) + [7], 4, seed=1, session=1)
+    before = engine.tokens_in
+    assert like(engine.generate([again])[0], alone(model, again))
+    assert engine.tokens_in - before < 10  # what was cached was read
+
+
+def test_a_bucket_is_used_again_until_the_store_has_other_memory() -> None:
+    model = llama().eval()
+    engine = engine_of(model)
+    passes = DecodeGraphs(engine._model)
+    store = KeyValueStore(4, 512)
+    for start in range(3):
+        passes(store, [5, 6], [Piece(0, start, 1), Piece(1, start, 1)])
+    assert list(passes._buckets) == [(2, 256)]
+    passes(store, [5], [Piece(3, 300, 1)])
+    assert list(passes._buckets) == [(2, 256), (4, 512)]
+    store.resize(8, 512, [(0, 3), (1, 3)])
+    passes(store, [5], [Piece(0, 3, 1)])
+    assert list(passes._buckets) == [(1, 256)]
+
+
+def test_rows_of_idle_slots_write_what_the_first_one_writes() -> None:
+    layout = StaticLayout(KeyValueStore(4, 8), 4, 8, torch.device("cpu"))
+    layout.fill([9, 7], [Piece(1, 2, 1), Piece(3, 5, 1)])
+    assert layout.id_R.tolist() == [0, 9, 0, 7] and layout.position_R.tolist() == [0, 2, 0, 5]
+    assert layout.at_R.tolist() == [10, 10, 10, 29] and layout.source_R.tolist() == [1, 1, 1, 3]
+
+
+def test_a_head_in_float32_brings_bfloat16_nearer_to_the_model() -> None:
+    model = llama().eval()
+    requests, gaps = batch(prompts(6), max_new=9), []
+    for float32_head in (False, True):
+        engine = LocalEngine(model, NEVER, 128, dtype="bfloat16", float32_head=float32_head)
+        gaps.append(difference(model, requests, engine.generate(requests)))
+    assert gaps[1] < gaps[0]
+    head: Any = model.get_output_embeddings()
+    head.weight.data.mul_(2)
+    engine.update(model, 1)
+    assert difference(model, requests, engine.generate(requests)) < 2 * gaps[0]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="capturing needs CUDA")
+def test_captured_passes_are_the_uncaptured_ones() -> None:
+    model: Any = llama().to("cuda").eval()
+    requests = batch(prompts(6), max_new=9)
+    plain = LocalEngine(model, NEVER, 128).generate(requests)
+    assert all(like(done, want) for done, want in zip(engine_of(model).generate(requests), plain, strict=True))

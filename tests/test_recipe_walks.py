@@ -1,0 +1,85 @@
+"""Recipes on walks: the parts that are their own, and their arms."""
+
+import numpy as np
+import pytest
+
+from longstride.methods.returns import GAE
+from longstride.recipes.agents import asyncwebrl_stale, scaling_inter_walk, vl_dac_values, webagent_r1_start
+from longstride.recipes.reasoning import reasoning_cache_rounds, siri_walk
+from longstride.recipes.setups.walks import Walked
+
+
+def after(recipe, iterations: int, seed: int = 0) -> tuple[dict, dict]:  # noqa: ANN001
+    """The state and measures of a recipe after some iterations."""
+    state = recipe.method.start(recipe.problem, np.random.default_rng(seed))
+    for i in range(iterations):
+        state = recipe.method.step(recipe.problem, state, np.random.default_rng([seed, i]))
+    return state, recipe.problem.measures(state)
+
+
+def test_a_critic_of_turns_is_asked_before_it_learns_and_goes_towards_the_targets() -> None:
+    recipe = vl_dac_values.RECIPE
+    method, problem = recipe.method, recipe.problem
+    assert isinstance(method, vl_dac_values.Valued) and isinstance(method.credit, GAE)
+    state = method.start(problem, np.random.default_rng(0))
+    played = method.collect(problem, state["logits"], state, np.random.default_rng(0))
+    assert {turn.estimates["value"] for t in played for turn in t.turns} == {0.0}
+    targets = [
+        target
+        for t, of_episode in zip(played, method.credit.targets(played), strict=True)
+        for turn, target in zip(t.turns, of_episode, strict=True)
+        if turn.prompt_ids == [0]
+    ]
+    assert state["values"][0] == pytest.approx(0.5 * np.mean(targets))
+
+
+def test_values_grow_towards_the_end_of_a_task() -> None:
+    values = after(vl_dac_values.RECIPE, 12)[0]["values"]
+    assert values[-1] > values[13] > values[9]
+
+
+def test_a_limit_that_never_binds_changes_nothing_and_one_that_does_shortens() -> None:
+    arms = siri_walk.CLAIM.arms
+    assert after(arms["free_siri"], 6)[1] == after(arms["free_long"], 6)[1]
+    assert after(arms["siri"], 20)[1]["length"] < after(arms["long"], 20)[1]["length"]
+
+
+def test_stages_are_sampled_within_their_horizons() -> None:
+    method = scaling_inter_walk.RECIPE.method
+    assert isinstance(method, Walked) and [method.turns.at(i) for i in (1, 8, 16, 60)] == [10, 20, 40, 40]
+    state = method.start(scaling_inter_walk.RECIPE.problem, np.random.default_rng(0))
+    played = method.collect(scaling_inter_walk.RECIPE.problem, state["logits"], state, np.random.default_rng(0))
+    assert max(t.length for t in played) == 10 and state["sampled"] == sum(t.length for t in played)
+
+
+def test_cloning_makes_a_start_that_succeeds_and_none_has_no_gradient() -> None:
+    arms = webagent_r1_start.CLAIM.arms
+    assert after(arms["cloned"], 0)[1]["success"] > 0.2
+    state, measured = after(arms["not_cloned"], 3)
+    assert measured["success"] < 1e-3
+    np.testing.assert_allclose(state["logits"], after(arms["not_cloned"], 0)[0]["logits"], atol=0.05)
+
+
+def test_with_fresh_samples_both_ratios_give_the_same_run() -> None:
+    arms = asyncwebrl_stale.CLAIM.arms
+    assert after(arms["fresh_decoupled"], 3)[1] == after(arms["fresh_coupled"], 3)[1]
+    assert after(arms["decoupled"], 8)[1]["success"] > after(arms["coupled"], 8)[1]["success"]
+
+
+def test_rounds_begin_where_an_episode_was_and_train_every_place_of_a_context() -> None:
+    recipe = reasoning_cache_rounds.RECIPE
+    method, problem = recipe.method, recipe.problem
+    assert isinstance(method, reasoning_cache_rounds.Summarised)
+    state = method.start(problem, np.random.default_rng(0))
+    played = method.collect(problem, state["logits"], state, np.random.default_rng(0))
+    assert max(t.length for t in played) <= reasoning_cache_rounds.ROUND
+    starts = {t.group for t in played}
+    assert all(s % reasoning_cache_rounds.ROUND == 0 for s in starts), "a summary begins a context"
+    assert starts - set(np.flatnonzero(problem.world[0].start)), "no state but the tasks was begun in"  # type: ignore[attr-defined]
+
+
+def test_beyond_the_trained_context_the_long_arm_is_as_it_was() -> None:
+    arms, trained = reasoning_cache_rounds.CLAIM.arms, reasoning_cache_rounds.ROUNDS * reasoning_cache_rounds.ROUND
+    moved = np.abs(after(arms["long"], 4)[0]["logits"] - after(arms["long"], 0)[0]["logits"]).max((1, 2))
+    assert (moved[trained:] == 0).all() and (moved[:trained] > 0).any()
+    assert after(arms["rounds"], 25)[1]["success"] > after(arms["long"], 25)[1]["success"]

@@ -1,0 +1,172 @@
+"""From a sweep to a budget: `sweep`, `fit`, `allocate`, and `compare` over seeds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from longstride.cli.main import main
+from longstride.core.errors import ConfigError
+from longstride.core.sealed import write_object
+from longstride.report.compare import compare
+from longstride.report.curves import curve_of
+from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
+from longstride.run.sweep import parse_axis
+
+SMALL = ["iterations=8", "every=1", "method.budget=512", "problem.problems=6", "problem.answers=4"]
+GRID = ["--grid", "method.rollouts=4,16"]
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("sweep") / "iso"
+    assert main(["sweep", "isocompute", str(out), *SMALL, *GRID, "--seeds", "2"]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def kept(swept: Path) -> Path:
+    """Fits of the sweep with its last points held out."""
+    path = swept.parent / "fit.json"
+    argv = ["--by", "method.rollouts", "--x", "rollouts", "--until", "3000", "--out", str(path)]
+    assert main(["fit", str(swept), *argv]) == 0
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
+    capsys.readouterr()
+    assert main([*argv, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(argv) == 2
+    return capsys.readouterr().err
+
+
+class TestSweep:
+    def test_every_combination_is_run_and_the_table_says_what_it_came_to(self, swept: Path, capsys: Any) -> None:
+        assert sorted(p.name for p in swept.iterdir()) == [
+            "rollouts=16,seed=0", "rollouts=16,seed=1", "rollouts=4,seed=0", "rollouts=4,seed=1",
+        ]  # fmt: skip
+        before = {p: p.read_bytes() for p in swept.glob("*/metrics.jsonl")}
+        found = said(capsys, "sweep", "isocompute", str(swept), *SMALL, *GRID, "--seeds", "2")
+        assert [row["settings"] for row in found["rows"]] == [{"method.rollouts": "4"}, {"method.rollouts": "16"}]
+        for row in found["rows"]:
+            n = row["settings"]["method.rollouts"]
+            last = [curve_of(swept / f"rollouts={n},seed={s}", "iteration", "success").y[-1] for s in (0, 1)]
+            assert row["values"] == last and row["mean"] == pytest.approx(sum(last) / 2)
+            assert row["interval"][0] < row["mean"] < row["interval"][1]
+        assert before == {p: p.read_bytes() for p in swept.glob("*/metrics.jsonl")}, "nothing is run again"
+
+    def test_what_cannot_be_swept_is_refused_before_anything_runs(self, tmp_path: Path, capsys: Any) -> None:
+        out = str(tmp_path / "none")
+        for grid, message in (
+            ("method.rolouts=4,8", "did you mean 'rollouts'"),
+            ("method.rollouts=4,no", "method.rollouts"),
+            ("method.rollouts=4", "no axis of a grid"),
+            ("seed=1,2", "--seeds"),
+        ):
+            assert message in refused(capsys, "sweep", "isocompute", out, "--grid", grid)
+        assert "at least 1" in refused(capsys, "sweep", "isocompute", out, *GRID, "--seeds", "0")
+        assert not (tmp_path / "none").exists()
+        assert "unknown measure 'sucess'" in refused(
+            capsys, "sweep", "isocompute", out, *SMALL, *GRID, "--measure", "sucess"
+        )
+
+    def test_a_comma_in_brackets_parts_nothing(self) -> None:
+        assert parse_axis("problem.chances=[0.1, 0.2],[0.3]") == ("problem.chances", ["[0.1, 0.2]", "[0.3]"])
+        with pytest.raises(ConfigError, match="two different values"):
+            parse_axis("a=1,1")
+
+
+class TestFit:
+    def test_a_law_is_fitted_to_the_runs_of_each_setting(self, kept: Path) -> None:
+        found = load_fits(kept)
+        assert [g["setting"] for g in found["groups"]] == [4, 16] and kept.with_suffix(".svg").exists()
+        for group in found["groups"]:
+            x, y = np.array(group["points"]).T
+            assert len(group["runs"]) == 2 and x.max() <= 3000 and (x > 0).all()
+            assert group["fit"]["values"] == fitted(group).values and group["spent"] == 512
+            at, real, mean, lo, hi = np.array(group["held_out"]).T
+            assert at.tolist() == [3072, 3584, 4096] and (lo < mean).all() and (mean < hi).all()
+            ends = [curve_of(Path(run), "rollouts", "success").y[-1] for run in group["runs"]]
+            assert real[-1] == pytest.approx(np.mean(ends))
+        text = fits_as_text(found)
+        assert "held out" in text and f"{found['groups'][0]['fit']['values']['asymptote']:.4g} [" in text
+
+    def test_all_runs_are_one_group_unless_they_are_told_apart(self, swept: Path, capsys: Any) -> None:
+        (group,) = said(capsys, "fit", str(swept), "--law", "power")["groups"]
+        assert group["setting"] == "all" and len(group["runs"]) == 4 and len(group["points"]) == 32
+
+    def test_what_cannot_be_fitted_is_refused(self, swept: Path, tmp_path: Path, capsys: Any) -> None:
+        run = str(swept)
+        assert "got 2 (1, 2); measure at 3 more" in refused(capsys, "fit", run, "--until", "2")
+        assert "unknown measure 'sucess'; did you mean 'success'" in refused(capsys, "fit", run, "--y", "sucess")
+        assert "unknown setting 'method.rollout'" in refused(capsys, "fit", run, "--by", "method.rollout")
+        assert "no run folder and has none in it" in refused(capsys, "fit", str(tmp_path))
+
+
+class TestAllocate:
+    def test_the_setting_that_is_predicted_to_come_to_most_is_best(self, kept: Path) -> None:
+        found = allocate(load_fits(kept), 10240)
+        predicted = [c["predicted"] for c in found["choices"]]
+        assert predicted == sorted(predicted, reverse=True) and found["best"] == found["choices"][0]["setting"]
+        assert [c["iterations"] for c in found["choices"]] == [20, 20]
+        (best,) = (g for g in load_fits(kept)["groups"] if g["setting"] == found["best"])
+        assert predicted[0] == pytest.approx(fitted(best).predict([10240]).mean[0])
+        assert f"best: {found['best']}" in choices_as_text(found)
+
+    def test_attempts_are_shared_out_by_what_each_adds(self, tmp_path: Path, capsys: Any) -> None:
+        attempts = np.arange(1, 9)
+        groups = [
+            {"setting": name, "fit": {"law": {"type": "geometric"}}, "spent": 1.0,
+             "points": np.stack([attempts, 1 - (1 - p) ** attempts], 1).tolist()}
+            for name, p in (("easy", 0.6), ("hard", 0.15))
+        ]  # fmt: skip
+        data = {"x": "attempts", "y": "success", "by": "kind", "groups": groups}
+        (tmp_path / "fit.json").write_text(json.dumps(data))
+        found = said(capsys, "allocate", str(tmp_path / "fit.json"), "--budget", "20")
+        easy, hard = (c["attempts"] for c in found["choices"])
+        assert easy + hard == 20 and easy == max(range(21), key=lambda n: 2 - 0.4**n - 0.85 ** (20 - n))
+
+    def test_nothing_to_choose_is_refused(self, kept: Path, tmp_path: Path, capsys: Any) -> None:
+        found = load_fits(kept)
+        path = tmp_path / "fit.json"
+        path.write_text(json.dumps(found | {"groups": found["groups"][:1]}))
+        assert "nothing to choose between" in refused(capsys, "allocate", str(path), "--budget", "10")
+        assert "a positive number, got 0" in refused(capsys, "allocate", str(kept), "--budget", "0")
+        path.write_text("{}")
+        assert "is no fit" in refused(capsys, "allocate", str(path), "--budget", "10")
+
+
+class TestMethods:
+    def test_runs_that_differ_in_their_seed_are_runs_of_one_method(self, swept: Path, capsys: Any) -> None:
+        found = said(capsys, "compare", str(swept))
+        first, second = found["methods"]
+        assert [m["name"] for m in found["methods"]] == ["method.rollouts=16", "method.rollouts=4"]
+        last = {n: [curve_of(swept / f"rollouts={n},seed={s}", "iteration", "success").y[-1] for s in (0, 1)]
+                for n in (4, 16)}  # fmt: skip
+        assert first["runs"] == 2 and first["iqm"] == pytest.approx(np.mean(last[16]))
+        above = np.mean([(a > b) + 0.5 * (a == b) for a in last[4] for b in last[16]])
+        assert second["improvement"]["mean"] == pytest.approx(above) and "improvement" not in first
+        assert second["profile"][-1] == 0 and max(second["profile"]) <= 1
+        assert found["recipe"]["seed"] == [0, 1, 0, 1] and found["recipe"]["method.rollouts"] == [16, 16, 4, 4]
+
+    def test_single_runs_make_no_method_and_unlike_tasks_are_said(self, swept: Path) -> None:
+        assert compare([swept / "rollouts=4,seed=0", swept / "rollouts=16,seed=0"])["methods"] == []
+        (note,) = compare([swept / f"rollouts=4,seed={s}" for s in (0, 1)], "reward")["methods"]
+        assert "not every run has reward" in note["note"]
+
+    def test_other_code_is_named(self, swept: Path, tmp_path: Path) -> None:
+        runs = []
+        for name, version in (("a", "0.1.0"), ("b", "0.2.0")):
+            runs.append(tmp_path / name)
+            runs[-1].mkdir()
+            for file in ("run.toml", "metrics.jsonl"):
+                (runs[-1] / file).write_bytes((swept / "rollouts=4,seed=0" / file).read_bytes())
+            write_object(runs[-1] / "format.json", {"format": 3, "longstride": version, "commit": "c0ffee"})
+        assert compare(runs)["code"] == {"longstride": ["0.1.0", "0.2.0"]}
+        assert compare([swept / "rollouts=4,seed=0"] * 2)["code"] == {}

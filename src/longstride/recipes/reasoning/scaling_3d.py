@@ -13,6 +13,9 @@ too. What bounds one axis another one moves, so the best mix has some of each.
 | turn | `turns` | refinement of what came before | every thought reads one that gave this answer |
 | mix | `LOOKS` | several | looks at a step, reading among them, at most 320 in all |
 
+With 80 looks instead of 320 (one seed) three axes were not clearly ahead of context and turns: no axis is at its bound
+then, and which two suffice depends on the numbers of the world.
+
 Deviations: an exact world; feedback by people and embodied tasks are left out. The paper was read as an abstract.
 """
 

@@ -1,4 +1,5 @@
-"""TRIM: two models share a solution, step by step, arXiv 2601.10245.
+"""TRIM: two models share a solution. Kapoor et al., 2026, "TRIM: Hybrid Inference via Targeted Stepwise Routing in
+Multi-Step Reasoning Tasks", arXiv 2601.10245.
 
 The weak model proposes each step; a scorer sees the solution so far, and where it doubts, the strong model takes the step
 instead. A wrong step is caught where it is made, so the strong model is paid for a few steps of many tasks, and not for

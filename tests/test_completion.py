@@ -33,7 +33,7 @@ def offered(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
         (("train", "--"), None),
         (("eval", "runs/a", "--strategy", "ch"), ["check-again"]),
         (("bench", "brow"), ["browser"]),
-        (("claim", "dar"), ["dars"]),
+        (("claim", "dar"), ["dars", "dars_weak"]),
         (("nonsense", ""), []),
         (("train", "tti", "x y"), []),
     ],

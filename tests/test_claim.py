@@ -236,6 +236,9 @@ def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, t
     again = claims.judge_kept(moved, tmp_path)
     assert again["verdict"] == result["control_effects"][0]["verdict"] != result["verdict"]
     assert again["effects"] == result["control_effects"] and again["reported"] == result["effects"][:1]
+    assert {m["relation"] for m in again["matched"]} == set(result["control"])
+    assert claims.judge_kept(make_claim(recipe), tmp_path)["matched"] == result["matched"]  # from the kept curves
+    again = claims.judge_kept(moved, tmp_path)
     assert again["arms"] == result["arms"] and again == json.loads((tmp_path / "patience.json").read_text())
     assert "changed after the run" in pages._page(again, drawn=True)
     with pytest.raises(ConfigError, match="nothing is kept of 'long > short by 0.77'"):

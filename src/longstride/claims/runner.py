@@ -103,12 +103,7 @@ def run_claim(
         "effects": [_effect(f) for f in findings],
         "control_effects": [_effect(f) for f in controls],
         "reported": [_effect(f) for f in reported],
-        "matched": [
-            _matched(text, claim.measure, spent, curves)
-            for text in claim.expected.relations
-            for spent in SPENT
-            if all(curve[-1][spent] for by_seed in curves.values() for curve in by_seed)
-        ],
+        "matched": _all_matched(claim.expected.relations, claim.measure, curves),
         "check_again": checks,
         "arms": {
             side: _arm(
@@ -169,8 +164,13 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
         found = [kept[text] for text in texts]
         return [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in found]
 
+    curves = {
+        side: [[point | {"values": {m: [v] for m, v in point["values"].items()}} for point in c] for c in arm["curves"]]
+        for side, arm in result["arms"].items()
+    }
     return result | {
         "verdict": verdict_of(findings(expected), findings(control)),
+        "matched": _all_matched(expected, claim.measure, curves),
         "statement": claim.statement,
         "ordering": expected,
         "control": control,
@@ -237,6 +237,16 @@ def _effect(finding: Finding) -> dict[str, Any]:
     e = finding.effect
     interval = {"mean": e.mean, "lo": e.lo, "hi": e.hi}
     return {"relation": finding.relation, **interval, "gap": finding.gap, "verdict": finding.verdict}
+
+
+def _all_matched(relations: Sequence[str], measure: str, curves: Curves) -> list[dict[str, Any]]:
+    """`_matched` for everything that all sides have spent some of."""
+    return [
+        _matched(text, measure, spent, curves)
+        for text in relations
+        for spent in SPENT
+        if all(curve[-1][spent] for by_seed in curves.values() for curve in by_seed)
+    ]
 
 
 def _matched(text: str, measure: str, spent: str, curves: Curves) -> dict[str, Any]:

@@ -105,7 +105,6 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
             columns = zip(*(seed[name] for seed in result["check_again"]), strict=True)
             means = [sum(p["success"] for p in column) / len(column) for column in columns]
             lines.append(f"| {name} | " + " | ".join(f"{m:.3f}" for m in means) + " |")
-    lines += ["", note] if (note := result.get("note")) else []  # what was done to a result after its run
     lines += ["", f"![value by what was spent]({result['name']}.svg)"] if drawn else [
         "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
     ]  # fmt: skip

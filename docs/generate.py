@@ -145,7 +145,7 @@ def _written(each: recipes.Listed) -> tuple[str, str]:
     """A recipe's docstring, and its `FINDING`, empty where it has none."""
     tree = ast.parse((ROOT / "src" / _path(each)).read_text("utf-8"))
     findings = [s.value for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "FINDING"]
-    return ast.get_docstring(tree) or "", ast.literal_eval(findings[0]) if findings else ""
+    return ast.get_docstring(tree) or "", " ".join(ast.literal_eval(findings[0]).split()) if findings else ""
 
 
 def _linked(text: str) -> str:

@@ -235,10 +235,10 @@ class TestReliable:
     def test_runs_are_drawn_anew_within_each_task(self) -> None:
         found = stratified_interval(interquartile_mean, self.X, seed=0)
         # 4,000 samples of rliable's kind: 0.2855 to 0.7733
-        assert (found.mean, found.lo, found.hi) == pytest.approx((0.5767, 0.2855, 0.7733), abs=0.03)
+        assert (found.mean, found.lo, found.hi) == pytest.approx((0.5767, 0.2855, 0.7733), abs=0.05)
         assert found == stratified_interval(interquartile_mean, self.X, seed=0)
         both = stratified_interval(probability_of_improvement, self.X, self.Y, seed=0)
-        assert (both.mean, both.lo, both.hi) == pytest.approx((0.65, 0.4, 0.8667), abs=0.03)
+        assert (both.mean, both.lo, both.hi) == pytest.approx((0.65, 0.4, 0.8667), abs=0.05)
 
     def test_scores_that_cannot_be_compared_are_refused(self) -> None:
         with pytest.raises(ValueError, match="runs, tasks"):

@@ -185,7 +185,5 @@ CLAIM = Claim(
     seeds=(0, 1, 2, 3, 4),
 )
 
-FINDING = (
-    "Networks of this size hardly order states far from their goal (0.60 of the steps of shortest paths, 0.52 with one step), "
-    "a table of the same data does (sharsa_mechanism)."
-)
+FINDING = """Networks of this size hardly order states far from their goal (0.60 of the steps of shortest paths, 0.52 with
+one step), a table of the same data does (sharsa_mechanism)."""

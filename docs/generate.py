@@ -99,7 +99,7 @@ def _systems() -> str:
         "95 %, and why, where that was found. All claims: [Claims](claims/index.md).", "",
     ]  # fmt: skip
     for family in families:
-        lines += [f"## {FAMILIES.get(family, family)}", "", "| system | mechanism | effect | where it is not shown |"]
+        lines += [f"## {FAMILIES.get(family, family)}", "", "| system | mechanism | effect | what is known beside it |"]
         lines += ["|---|---|---|---|"]
         for system in (name for name in listed if _system(name, listed) == name and listed[name].family == family):
             cells: dict[str, list[str]] = {"mechanism": [], "effect": [], "why": []}
@@ -109,8 +109,9 @@ def _systems() -> str:
                     continue
                 kind = "mechanism" if result["recipe"]["type"] == "exact_recipe" else "effect"
                 cells[kind].append(f"[{SHOWN[result['verdict']]}](claims/{name}.md)")
-                if result["verdict"] != "reproduced":
-                    cells["why"].append(f"{_decisive(result)} {_written(listed[name])[1]}".strip())
+                decisive = "" if result["verdict"] == "reproduced" else _decisive(result)
+                if known := f"{decisive} {_written(listed[name])[1]}".strip():
+                    cells["why"].append(known)
             shown = (", ".join(cells[kind]) or "-" for kind in ("mechanism", "effect"))
             lines.append(f"| [{system}](recipes/{system}.md) | {' | '.join(shown)} | {'<br>'.join(cells['why'])} |")
         lines.append("")

@@ -16,7 +16,8 @@ up to 600, and reinforcement learning is what makes the policy use them.
 
 Deviations: a model of about a million parameters on embedded sites; the shipped start was made with one page in view, not
 five. The preference stage is left out. No episode of seeds 0 and 1 took more than 12 turns, before or after training, so
-the claim compares with 6: +0.035 and +0.020, for which five seeds are enough.
+the claim compares with 6: +0.035 and +0.020, for which five seeds are enough. Over its five seeds the turns are
+worth 0.022 before training and 0.028 after it: that they pay is shown, that training makes the policy use them is not.
 """
 
 from typing import Any
@@ -73,3 +74,5 @@ CLAIM = Claim(
     reported=Ordering(relations=("trained > trained@direct_12_turns",)),
     seeds=tuple(range(100, 105)),
 )
+
+FINDING = "Turns are worth nearly as much before training (0.022) as after it (0.028)."

@@ -16,8 +16,8 @@ that changed nothing on the page are left out. And what is imitated is recent, o
 
 Deviations: episodes are drawn instead of turns, so that a trajectory is imitated whole; a model of about a million
 parameters on embedded sites, so horizons, rate and batch are its. The asynchronous rollout is the pool (`rollout.pool`), in
-no recipe. On seed 0 short horizons gain 0.023 over long ones: to tell that from 0.02 would take more seeds than there is
-time for, so the claim runs three and is not expected to decide.
+no recipe. On seed 0 short horizons gain 0.023 over long ones: to tell that from 0.02 takes more seeds than the three
+of the claim, which was not run to its end.
 """
 
 import heapq

@@ -1,11 +1,12 @@
+# pyright: reportMissingImports=false
 """Searches make the same choices as its_hub, the library of arXiv 2502.01618, from the same generator and scorer. Run
 with its_hub 1.2.0.
 
 Where the two differ, the cases are such that it does not matter. Its beam starts from n / kept candidates, ours from n:
-here what ours has more at the start is scored lowest. Its beam copies finished candidates, so beams have solutions of one
-length. Its particles are drawn once more when all are finished: systematic draws keep the best. Its `ParticleFiltering`
-does not hand on `resampling_method`, so `ParticleGibbs` with one iteration stands for it. Particle Gibbs proper is not
-compared: the reference stands last there, and its copies may branch off.
+here what ours has more at the start is scored lowest. Its beam copies finished candidates, so beams have solutions of
+one length. Its particles are drawn once more when all are finished: systematic draws keep the best. Its
+`ParticleFiltering` does not hand on `resampling_method`, so `ParticleGibbs` with one iteration stands for it. Particle
+Gibbs proper is not compared: the reference stands last there, and its copies may branch off.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ decides the strategy: it is chosen by level on one half of the tasks and tested 
 
 Deviations: an exact world instead of a language model; levels are known, so nothing is spent on finding out about them;
 revisions are `revise`'s, and the comparison with a larger model at equal FLOPs is left out. Lookahead was tried and is
-best at no level here. The paper was read as an abstract and from notes.
+best at no level here. Read as: the specification.
 """
 
 from longstride.claims.claim import Claim

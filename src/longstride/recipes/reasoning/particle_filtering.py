@@ -19,7 +19,8 @@ knows to be wrong, costs it success then only where right steps are rare (`hard`
 
 Deviations: an exact world instead of a language model; the noise of its scorer is unbiased, and the scorer knows how
 well it sees. `even` is the other case, a scorer that sees equally badly at all steps: there the claim does not say who
-is ahead, and a beam is not behind. The paper's own comparison was read as an abstract and in its library's description.
+is ahead, and a beam is not behind. Read as: the specification; the abstract;
+the code of its library, its_hub 1.2.0.
 """
 
 from longstride.claims.claim import Claim

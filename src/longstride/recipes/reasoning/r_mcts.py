@@ -17,7 +17,7 @@ A traversal teaches its own errors too: without reflection most searches go wron
 them is worse than one that was shown best paths (`no_reflection`).
 
 Deviations: a table without history for a language model, so success is computed and not sampled; a move slips with a
-known chance, which is where errors come from. The paper was read as an abstract and in its code's numbers.
+known chance, which is where errors come from. Read as: the specification and the abstract.
 """
 
 from collections.abc import Mapping, Sequence

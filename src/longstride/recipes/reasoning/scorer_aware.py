@@ -12,7 +12,7 @@ without. So the choice is conditioned on the scorer, theta*(policy, scorer, budg
 | choice | `ChosenByLevel` | by difficulty, in absolute bins | by policy and scorer; tasks are of one difficulty |
 
 Deviations: an exact world; the choice is made on one half of the tasks and tested on the other. That a small model passes
-one four hundred times as large is not shown. The paper was read as an abstract and in its code's defaults.
+one four hundred times as large is not shown. Read as: the specification and the abstract.
 """
 
 from typing import Annotated

@@ -43,7 +43,7 @@ def test_what_idle_slots_hold_is_left_alone() -> None:
 def test_a_bucket_is_used_again_until_the_store_has_other_memory() -> None:
     model = llama().eval()
     engine = engine_of(model)
-    passes = DecodeGraphs(engine._model)
+    passes = DecodeGraphs(engine._model, model)
     store = KeyValueStore(4, 512)
     for start in range(3):
         passes(store, [5, 6], [Piece(0, start, 1), Piece(1, start, 1)])
@@ -73,6 +73,40 @@ def test_a_head_in_float32_brings_bfloat16_nearer_to_the_model() -> None:
     head.weight.data.mul_(2)
     engine.update(model, 1)
     assert difference(model, requests, engine.generate(requests)) < 2 * gaps[0]
+
+
+@pytest.mark.parametrize("more", [{}, {"shared": False}, {"dtype": "bfloat16", "float32_head": True}])
+def test_buckets_outlive_an_update_that_leaves_weights_where_they_are(more: dict[str, Any]) -> None:
+    model = llama().eval()
+    engine, requests = engine_of(model, **more), batch(prompts(6), max_new=9)
+    old = engine.generate(requests)
+    passes, layouts = engine._decode, {bucket: known[0] for bucket, known in engine._decode._buckets.items()}
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(1.5)
+    engine.update(model, 1)
+    got = engine.generate(requests)
+    assert engine._decode is passes and {b: k[0] for b, k in passes._buckets.items()} == layouts
+    want = engine_of(model, **more).generate(requests)
+    assert [done.ids for done in got] == [done.ids for done in want] != [done.ids for done in old]
+    assert all(a.logprobs == pytest.approx(b.logprobs, abs=1e-5) for a, b in zip(got, want, strict=True))
+
+
+def test_weights_that_moved_are_taken_anew_and_no_shared_one_is_written_to() -> None:
+    model, second = llama().eval(), llama().eval()
+    engine, requests = engine_of(model), batch(prompts(6), max_new=9)
+    engine.generate(requests)
+    passes = engine._decode
+    with torch.no_grad():
+        for p, q in zip(model.parameters(), second.parameters(), strict=True):
+            p.data, q.data = 1.5 * p, 2 * q
+    engine.update(model, 1)
+    assert engine._decode is not passes
+    assert all(like(done, alone(model, r)) for done, r in zip(engine.generate(requests), requests, strict=True))
+    kept = [p.clone() for p in model.parameters()]
+    engine.update(second, 2)
+    assert all(like(done, alone(second, r)) for done, r in zip(engine.generate(requests), requests, strict=True))
+    assert all(torch.equal(p, q) for p, q in zip(model.parameters(), kept, strict=True))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="capturing needs CUDA")

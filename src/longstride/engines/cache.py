@@ -49,19 +49,22 @@ class Cache:
         limit: bytes of all keys and values, at most.
         max_slots: at most, even where there is room for more.
         max_context: positions that a slot needs at most.
+        store: whose memory is used again, of the same limits; what stands in it is forgotten.
     """
 
-    def __init__(self, bytes_per_token: int, limit: int, max_slots: int, max_context: int) -> None:
-        self.store = KeyValueStore()
+    def __init__(
+        self, bytes_per_token: int, limit: int, max_slots: int, max_context: int, store: KeyValueStore | None = None
+    ) -> None:
+        self.store = store or KeyValueStore()
         self._bytes_per_token, self._limit = bytes_per_token, limit
         self._max_slots, self._max_context = max_slots, max_context
         self._least = max_context if max_slots * max_context * bytes_per_token <= limit else 1
         """Positions of a slot, at least: where there is room for all, slots need not grow later."""
-        self._slots: list[Slot] = []
+        self._slots = [Slot(row) for row in range(self.store.slots)]
         """All of them, by row."""
         self._sessions: dict[int, Slot] = {}
         """The one used longest ago first."""
-        self._free: list[tuple[int, Slot]] = []
+        self._free = [(slot.row, slot) for slot in self._slots]
         """A heap: low rows first, so that rows in use lie close together."""
         self._index: dict[int, dict[Slot, None]] = {}
         """By the key of a block, the slots that begin with all up to it; the oldest first."""

@@ -3,7 +3,8 @@
 How it works: a pass has a row for each slot, from the first to a power of two behind the last that is decoded, and
 attention reads so many positions of each as the longest row needs, rounded up: these two numbers are a bucket. What a
 pass depends on beside that (ids, positions, places) stands in buffers of one address, which are filled before a replay.
-A graph is captured when its bucket first comes, and dropped with the store whose memory it reads, so after an update.
+A graph is captured when its bucket first comes, and dropped when memory that it reads moves: the store's, or that of
+weights. An update copies new weights to where the old ones are, so graphs outlive it.
 
 What always holds: tokens see what they see in `attention.Layout`'s passes, and keys and values are written for decoded
 rows alone: a row of an idle slot computes something and writes what another one writes. The uncaptured form, which runs
@@ -62,16 +63,44 @@ class StaticLayout:
 
 
 class DecodeGraphs:
-    """Passes of one model, the engine's twin; captured where it is on CUDA."""
+    """Passes of one model, the engine's twin; captured where it is on CUDA.
 
-    def __init__(self, model: Any) -> None:
+    Args:
+        model: the twin.
+        source: the model whose parameters it shares or has copies of.
+    """
+
+    def __init__(self, model: Any, source: nn.Module) -> None:
         self._model, self._device = model, next(model.parameters()).device
+        theirs = {id(p) for p in source.parameters()}
+        self._shared = {name for name, p in _parameters(model).items() if id(p) in theirs}
+        self._addresses = _addresses(model)
         self._pool: Any = None
         """Of the graphs' memory, which they share: logits are copied out before the next replay."""
         self._store: KeyValueStore | None = None
         self._shape = (0, 0)
         self._buckets: dict[tuple[int, int], tuple[StaticLayout, Any, Tensor]] = {}
         """By rows and length: the places, the graph (None where it is not captured), and where its logits come."""
+
+    @torch.no_grad()
+    def take(self, source: nn.Module) -> bool:
+        """Copies the weights of a module to where the twin has its own; those that are shared are there already.
+
+        Returns:
+            False, and nothing is copied, where that cannot be: a shared weight is another tensor now or has moved, or
+            names, shapes or buffers differ. Then the twin must be made anew.
+        """
+        old, new = _parameters(self._model), _parameters(source)
+        if old.keys() != new.keys() or self._addresses != _addresses(self._model):
+            return False
+        if any(old[name] is not p if name in self._shared else old[name].shape != p.shape for name, p in new.items()):
+            return False
+        buffers = dict(source.named_buffers())
+        if any(b is not buffers[name] and not torch.equal(b, buffers[name]) for name, b in self._model.named_buffers()):
+            return False
+        for name in old.keys() - self._shared:
+            old[name].copy_(new[name])
+        return True
 
     def leading(self, pieces: Sequence[Piece], wanted: Sequence[int]) -> int:
         """How many of a pass's pieces, from the first, are decoded here: those of one token whose logits are wanted."""
@@ -131,3 +160,12 @@ class DecodeGraphs:
                 f"engine.graphs: a decoding pass of {name} cannot be captured ({str(e)[:200]}); set engine.graphs=false"
             ) from e
         return graph, logits
+
+
+def _parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """By all their names: a tied head counts beside the embedding."""
+    return dict(model.named_parameters(remove_duplicate=False))
+
+
+def _addresses(model: nn.Module) -> list[tuple[int, torch.dtype]]:
+    return [(p.data_ptr(), p.dtype) for p in model.parameters()]

@@ -146,8 +146,9 @@ class LocalEngine(Engine):
     def update(self, weights: Any, version: int) -> None:
         """Takes the weights of a module of the same architecture (the same module or another); drops all caches. What
         is under way goes on: prompts and sampled tokens are encoded anew."""
-        self._take(weights)
-        self._cache, self.version = self._empty_cache(), version
+        if not (kept := self._decode is not None and self._decode.take(weights)):
+            self._take(weights)
+        self._cache, self.version = self._empty_cache(self._cache.store if kept else None), version
         going, self._going = self._going, {}
         for row, _ in going.values():
             row.keys = list(block_keys(row.ids))
@@ -167,8 +168,8 @@ class LocalEngine(Engine):
 
             self._decode = prepared(self._model, model, self._graphs, self._float32_head)
 
-    def _empty_cache(self) -> Cache:
-        return Cache(self._bytes_per_token, self._cache_bytes, self._max_batch, self._max_context)
+    def _empty_cache(self, store: KeyValueStore | None = None) -> Cache:
+        return Cache(self._bytes_per_token, self._cache_bytes, self._max_batch, self._max_context, store)
 
     @torch.inference_mode()
     def _probe(self, model: nn.Module) -> int:

@@ -3,8 +3,7 @@ a GPU replays."""
 
 from typing import Any
 
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import nn
 
 from longstride.core.errors import ModelError
 from longstride.engines.fusion import fuse
@@ -23,7 +22,7 @@ def prepared(twin: Any, model: Any, graphs: bool, float32_head: bool) -> Any:
         return None
     from longstride.engines.graphs import DecodeGraphs
 
-    return DecodeGraphs(twin)
+    return DecodeGraphs(twin, model)
 
 
 def _compute_in_float32(twin: Any, model: Any) -> None:
@@ -31,10 +30,6 @@ def _compute_in_float32(twin: Any, model: Any) -> None:
     head, theirs = twin.get_output_embeddings(), model.get_output_embeddings()
     if not isinstance(head, nn.Linear) or type(head) is not type(theirs):
         raise ModelError(f"engine.float32_head: {type(model).__name__} has no linear head of its own; leave it out")
-    weight = theirs.weight.detach().float().clone()
-    bias = None if theirs.bias is None else theirs.bias.detach().float().clone()
-
-    def forward(input: Tensor) -> Tensor:
-        return F.linear(input.float(), weight, bias)
-
-    head.forward = forward
+    for name, p in theirs.named_parameters():
+        setattr(head, name, nn.Parameter(p.detach().float().clone(), requires_grad=False))
+    head.forward = lambda input: nn.Linear.forward(head, input.float())

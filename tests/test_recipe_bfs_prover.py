@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import ConfigError
-from longstride.recipes.reasoning.bfs_prover import RECIPE, ExpertIteration, GoalTheorems, proof_of
+from longstride.recipes.reasoning.bfs_prover import RECIPE, ExpertIteration
 from longstride.recipes.reasoning.r_mcts import DeadEnds
+from longstride.recipes.setups.proofs import GoalTheorems, proof_of
 from longstride.strategies.search import BestFirst
 
 WORLD = GoalTheorems(kinds=1, goals=2, special=1, idle=1, trivial=1.0, longest=3, attempts=1)

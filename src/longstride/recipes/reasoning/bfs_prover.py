@@ -11,106 +11,35 @@ more, and the first model is trained on these proofs.
 | world | `GoalTheorems` | states of Lean's goals | kinds of goals; a theorem needs one tactic for each of its goals |
 | search | `BestFirst` | score sum log p / L^alpha | the same, alpha = 1 |
 | data | `low`, `high` | both tails of a step's perplexity left out | the same, at fixed thresholds |
-| update | cloning | supervised fine-tuning | gradient steps on the mean log-probability, as many in all arms |
+| update | cloning | supervised fine-tuning | gradient steps on the mean log-probability, as many in all arms without a restart |
 | restart | `patience` | from the base model, on curated new proofs | from the first table, with a longer training |
 
-The effect is one of the two tails together: with the low one alone left out, noise takes the place of what is trivial.
-Where no tactic is idle there is nothing to gain. A restart gained nothing on the seeds that settings were chosen with.
+The filter helps early and costs later. After 5 iterations the chance of a proof is 0.027 higher than with all steps
+(seeds 100 to 139), after 16 it is lower (the claim), and a restart does not make up for it. The reason, at 16 on seeds 0
+to 9, which settings were chosen with: idle
+tactics have a chance of 0.12 instead of 0.26, but in 78 % of the kinds of goals (20 % with all steps) a right tactic has
+become rarer than the threshold, and what is left out is not learned again; the share of training theorems that are proved
+is 0.36 instead of 0.80. With a threshold of 400 it makes no difference (0.185 to 0.187). With three times as many gradient
+steps the filter costs at 5 iterations already; with more trivial goals (0.7) it gains nothing there. Of 57 further
+settings that were tried, with two seeds and 8 iterations each, it gained in about a quarter.
 
 Deviations: a table of kinds of goals, so the chance of a proof is computed and not sampled; the planner that proposes
-subgoals, and the cache that provers share, are left out. The paper was read as an abstract and from notes; its
-thresholds are not known.
+subgoals, and the cache that provers share, are left out. The paper itself was not read, only notes on its
+abstract; its thresholds are not known.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from math import inf
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
-from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
-from longstride.recipes.setups import arms
-from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.core.numbers import Count, CountOrZero, Positive, Weight
+from longstride.recipes.setups.proofs import GoalTheorems, Step, policy_of, proof_of
+from longstride.run.exact import ExactMethod, ExactRecipe, State
 from longstride.stats import Ordering
-from longstride.strategies.search import BestFirst, Partial, play
-
-PROVED = "proved"
-Step = tuple[int, int]
-"""A kind of goal, and the tactic that was tried on it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """Steps so far."""
-
-    steps: tuple[Step, ...] = ()
-    closed: int = 0
-    """Goals that are closed."""
-    logp: float = 0.0
-    """Of all steps."""
-    rejected: bool = False
-    """Whether the verifier rejected the last step."""
-
-
-class GoalTheorems(ExactProblem):
-    """Theorems of `goals` goals each. A goal is of a kind, which the prover sees, and is closed by one tactic, which it
-    has to guess: the trivial one, number 0, or one of the `special` ones that follow. The `idle` tactics after these
-    are accepted and close nothing; the last is rejected wherever it is tried. Measures: `success`, the chance that one of
-    `attempts` proofs of at most `longest` steps is right, of theorems that are not trained on, and `proved`, the share of
-    training theorems that the last search proved."""
-
-    kinds: Count = 8
-    goals: Count = 4
-    special: Count = 2
-    idle: CountOrZero = 40
-    trivial: Share = 0.5
-    """Chance that the trivial tactic closes a goal."""
-    longest: Count = 6
-    attempts: Count = 16
-
-    @property
-    def tactics(self) -> int:
-        """How many there are."""
-        return 1 + self.special + self.idle + 1
-
-    @cached_property
-    def tested(self) -> np.ndarray:
-        """[300, G, 2] theorems that are not trained on."""
-        return self.draw(300, np.random.default_rng(0))
-
-    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """[n, G, 2] of each goal of each theorem the kind, and the tactic that closes it."""
-        shape = n, self.goals
-        tactics = np.where(rng.random(shape) < self.trivial, 0, rng.integers(1, 1 + self.special, shape))
-        return np.stack([rng.integers(self.kinds, size=shape), tactics], -1)
-
-    def idles(self, tactic: int) -> bool:
-        """Whether a tactic is accepted and closes nothing."""
-        return self.special < tactic < self.tactics - 1
-
-    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
-        policy = _policy(solution["logits"])
-        closes = policy[self.tested[..., 0], self.tested[..., 1]]
-        idles = policy[:, 1 + self.special : -1].sum(-1)[self.tested[..., 0]]
-        at = np.zeros((len(closes), self.goals + 1))  # the chance to have closed so many goals
-        at[:, 0] = 1
-        for _ in range(self.longest):
-            moved = at[:, :-1] * closes
-            at[:, :-1] *= idles
-            at[:, 1:] += moved
-        return {
-            "success": float((1 - (1 - at[:, -1]) ** self.attempts).mean()),
-            "proved": float(solution["proved"]),
-        }
-
-
-def _policy(logits: np.ndarray) -> np.ndarray:
-    p = np.exp(logits - logits.max(-1, keepdims=True))
-    return p / p.sum(-1, keepdims=True)
+from longstride.strategies.search import BestFirst
 
 
 class ExpertIteration(ExactMethod):
@@ -130,7 +59,7 @@ class ExpertIteration(ExactMethod):
     patience: CountOrZero = 0
     """Iterations without a larger share of proved theorems after which the first model is trained; 0 is never."""
     again: Count = 5
-    """Times `passes` after which a restarted model is as trained as it gets."""
+    """Times `passes` that a restarted model is trained."""
     known: float = 3.0
     """Logit of the trivial tactic at the start; special tactics have 0 in the mean and deviation 0.5."""
     odd: float = -1.0
@@ -153,7 +82,7 @@ class ExpertIteration(ExactMethod):
         }
 
     def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
-        policy = _policy(state["logits"])
+        policy = policy_of(state["logits"])
         proofs = [proof_of(problem, theorem, policy, self.search, rng) for theorem in state["theorems"]]
         proved = np.array(sum(map(bool, proofs)) / len(proofs))
         stale = np.zeros(()) if proved > state["best"] else state["stale"] + 1
@@ -177,36 +106,11 @@ class ExpertIteration(ExactMethod):
         counts = np.zeros_like(logits)
         np.add.at(counts, tuple(np.transpose(steps)), 1 / len(steps))
         for _ in range(passes):
-            logits = logits + self.rate * (counts - counts.sum(-1, keepdims=True) * _policy(logits))
+            logits = logits + self.rate * (counts - counts.sum(-1, keepdims=True) * policy_of(logits))
         return logits
 
 
-def proof_of(
-    problem: GoalTheorems, theorem: np.ndarray, policy: np.ndarray, search: BestFirst, rng: np.random.Generator
-) -> tuple[Step, ...]:
-    """The steps of a proof of a theorem [G, 2] that a search finds; none if it finds none."""
-    below = policy.cumsum(-1).clip(max=1)
-
-    def extend(partials: Sequence[Partial]) -> list[Partial]:
-        return [after(p.state, u) for p, u in zip(partials, rng.random(len(partials)), strict=True)]
-
-    def after(proof: Proof, u: float) -> Partial:
-        if proof.rejected:
-            return Partial(proof, -inf, True)
-        kind, closes = theorem[proof.closed].tolist()
-        tactic = min(int(np.searchsorted(below[kind], u, side="right")), problem.tactics - 1)
-        logp = proof.logp + float(np.log(policy[kind, tactic]))
-        steps, closed = (*proof.steps, (kind, tactic)), proof.closed + (tactic == closes)
-        came = Proof(steps, closed, logp, tactic != closes and not problem.idles(tactic))
-        done, ended = closed == problem.goals, len(steps) == 2 * problem.longest
-        return Partial(came, -inf if came.rejected else logp / len(steps), done or ended, PROVED if done else None)
-
-    found = play(search.run(Partial(Proof()), rng), extend)
-    return next((p.state.steps for p in found if p.answer == PROVED), ())
-
-
-RECIPE = ExactRecipe(name="bfs_prover", problem=GoalTheorems(), method=ExpertIteration(), iterations=5, every=5)
-LONG = RECIPE.replace(iterations=16, every=16)
+RECIPE = ExactRecipe(name="bfs_prover", problem=GoalTheorems(), method=ExpertIteration(), iterations=16, every=16)
 _all, _sound = {"low": 0.0, "high": 1e9}, {"idle": 0}
 
 CLAIM = Claim(
@@ -218,16 +122,14 @@ CLAIM = Claim(
     arms={
         "both": RECIPE,
         "all": RECIPE.replace(method=_all),
-        "low_dropped": RECIPE.replace(method={"high": 1e9}),
-        "high_dropped": RECIPE.replace(method={"low": 0.0}),
         "sound_both": RECIPE.replace(problem=_sound),
         "sound_all": RECIPE.replace(problem=_sound, method=_all),
-        "continued": LONG,
-        "restarted": LONG.replace(method={"patience": 3}),
+        "restarted": RECIPE.replace(method={"patience": 3}),
     },
     expected=Ordering(relations=("both > all by 0.01",)),
     # where every accepted step closes a goal, there is no noise to leave out
     control=Ordering(relations=("sound_both > sound_all by 0.01",)),
-    reported=Ordering(relations=("both > low_dropped", "both > high_dropped", "restarted > continued")),
-    seeds=arms.SEEDS,
+    reported=Ordering(relations=("restarted > both",)),
+    # seeds 100 to 139 were seen with 5 iterations
+    seeds=tuple(range(200, 240)),
 )

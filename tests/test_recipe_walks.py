@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
+from longstride.core.errors import ConfigError
+from longstride.curriculum import Fixed
 from longstride.methods.returns import GAE
-from longstride.recipes.agents import asyncwebrl_stale, scaling_inter_walk, vl_dac_values, webagent_r1_start
+from longstride.recipes.agents import (
+    asyncwebrl_stale,
+    scaling_inter_walk,
+    vl_dac_values,
+    webagent_r1_start,
+    webgym_walk,
+)
 from longstride.recipes.reasoning import reasoning_cache_rounds, siri_walk
 from longstride.recipes.setups.walks import Walked
 
@@ -58,6 +66,33 @@ def test_cloning_makes_a_start_that_succeeds_and_none_has_no_gradient() -> None:
     state, measured = after(arms["not_cloned"], 3)
     assert measured["success"] < 1e-3
     np.testing.assert_allclose(state["logits"], after(arms["not_cloned"], 0)[0]["logits"], atol=0.05)
+
+
+def test_each_difficulty_has_its_horizon_and_a_short_one_lets_fewer_detours_be_imitated() -> None:
+    problem, detours = webgym_walk.RECIPE.problem, {}
+    for name, turns in (("short", {}), ("long", {"turns": Fixed(limit=40)})):
+        method = webgym_walk.RECIPE.method.replace(group=200, **turns)
+        assert isinstance(method, webgym_walk.Imitated)
+        state = method.start(problem, np.random.default_rng(0))
+        played = method.collect(problem, state["logits"], state, np.random.default_rng(0))
+        starts = sorted({t.group for t in played})
+        longest = [max(t.length for t in played if t.group == start) for start in starts]
+        assert longest == ([6, 12, 24] if name == "short" else [40, 40, 40])
+        assert state["sampled"] == sum(t.length for t in played)
+        cloned = [s.sampled_ids[0] for s in method.credit(played)]
+        assert len(cloned) == sum(t.length for t in played if t.success)
+        detours[name] = cloned.count(1) / len(cloned)
+    assert detours["short"] < 0.45 < detours["long"]
+
+
+def test_where_nothing_is_forgiven_no_success_takes_a_detour_and_horizons_make_no_difference() -> None:
+    arms = webgym_walk.CLAIM.arms
+    problem = webgym_walk.Strict(depths=(2,), wastes=0.3, quits=0.3)
+    played = problem.play(problem.begin(np.random.default_rng(0)), [0] * 200, 40, np.random.default_rng(0))
+    assert {t.length for t in played if t.success} == {3} and max(t.length for t in played) == 3
+    assert after(arms["strict_short"], 5)[1] == after(arms["strict_long"], 5)[1]
+    with pytest.raises(ConfigError, match="of type search"):
+        webgym_walk.RECIPE.method.start(reasoning_cache_rounds.RECIPE.problem, np.random.default_rng(0))
 
 
 def test_with_fresh_samples_both_ratios_give_the_same_run() -> None:

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from estimators import all_of, by_formula, episode_of, weighted_scores
 
 from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
+from longstride.methods import GroupRelative
 from longstride.methods.returns import GAE
 from longstride.recipes.agents import (
+    asyncwebrl_length,
     asyncwebrl_stale,
     scaling_inter_walk,
     vl_dac_values,
@@ -99,6 +102,40 @@ def test_with_fresh_samples_both_ratios_give_the_same_run() -> None:
     arms = asyncwebrl_stale.CLAIM.arms
     assert after(arms["fresh_decoupled"], 3)[1] == after(arms["fresh_coupled"], 3)[1]
     assert after(arms["decoupled"], 8)[1]["success"] > after(arms["coupled"], 8)[1]["success"]
+
+
+def of_pairs(credit: GroupRelative, problem: asyncwebrl_length.Forks) -> np.ndarray:
+    """The exact mean of the estimate of a group of two, an episode, for the start of one task."""
+    mdp, logits = problem.world[0], START[problem.world[1], 0]
+    total = np.zeros_like(logits)
+    for pair, chance in all_of(*[list(mdp.trajectories(logits))] * 2):
+        samples = credit([episode_of(path, ordinal=n) for n, path in enumerate(pair)])
+        total += chance * weighted_scores(mdp.policy(logits), samples) / 2
+    return total
+
+
+ASTRAY = asyncwebrl_length.Forks(forks=2, tasks=1, strays=0.3, horizon=6)
+START = ASTRAY.begin(np.random.default_rng(0))
+
+
+def test_a_constant_divisor_has_the_gradient_of_success_and_the_own_length_that_of_its_formula() -> None:
+    mdp, seen = ASTRAY.world
+    logits, plain = START[seen, 0], GroupRelative(baseline="leave_one_out", normalize="none")
+    found = of_pairs(plain.replace(length_divisor=4.0), ASTRAY)
+    np.testing.assert_allclose(found, mdp.gradient(logits) / 4, atol=1e-12)
+    success = mdp.expected_return(logits)
+    formula = by_formula(mdp, logits, lambda path, _: (sum(path.rewards) - success) / len(path.actions))
+    np.testing.assert_allclose(of_pairs(plain.replace(length_divisor="turns"), ASTRAY), formula, atol=1e-12)
+
+
+def test_where_nothing_can_be_won_only_the_own_length_teaches_to_go_on() -> None:
+    constant, by_turns = (of_pairs(GroupRelative(length_divisor=d), ASTRAY)[2] for d in (2.0, "turns"))
+    np.testing.assert_allclose(constant, 0, atol=1e-12)
+    assert by_turns[0] > 0.01
+    arms = asyncwebrl_length.CLAIM.arms
+    measured = {name: after(arms[name], 12)[1] for name in arms}
+    assert measured["by_turns"]["length"] > measured["constant"]["length"] + 1
+    assert measured["equal_by_turns"] == measured["equal_constant"]
 
 
 def test_rounds_begin_where_an_episode_was_and_train_every_place_of_a_context() -> None:

@@ -104,13 +104,13 @@ def test_with_fresh_samples_both_ratios_give_the_same_run() -> None:
     assert after(arms["decoupled"], 8)[1]["success"] > after(arms["coupled"], 8)[1]["success"]
 
 
-def of_pairs(credit: GroupRelative, problem: asyncwebrl_length.Forks) -> np.ndarray:
-    """The exact mean of the estimate of a group of two, an episode, for the start of one task."""
-    mdp, logits = problem.world[0], START[problem.world[1], 0]
+def of_pairs(credit: GroupRelative, per_turn: bool = False) -> np.ndarray:
+    """The exact mean of the estimate of a group of two, an episode or a turn."""
+    mdp, logits = ASTRAY.world[0], START[ASTRAY.world[1], 0]
     total = np.zeros_like(logits)
     for pair, chance in all_of(*[list(mdp.trajectories(logits))] * 2):
         samples = credit([episode_of(path, ordinal=n) for n, path in enumerate(pair)])
-        total += chance * weighted_scores(mdp.policy(logits), samples) / 2
+        total += chance * weighted_scores(mdp.policy(logits), samples) / (len(samples) if per_turn else 2)
     return total
 
 
@@ -121,17 +121,18 @@ START = ASTRAY.begin(np.random.default_rng(0))
 def test_a_constant_divisor_has_the_gradient_of_success_and_the_own_length_that_of_its_formula() -> None:
     mdp, seen = ASTRAY.world
     logits, plain = START[seen, 0], GroupRelative(baseline="leave_one_out", normalize="none")
-    found = of_pairs(plain.replace(length_divisor=4.0), ASTRAY)
+    found = of_pairs(plain.replace(length_divisor=4.0))
     np.testing.assert_allclose(found, mdp.gradient(logits) / 4, atol=1e-12)
     success = mdp.expected_return(logits)
     formula = by_formula(mdp, logits, lambda path, _: (sum(path.rewards) - success) / len(path.actions))
-    np.testing.assert_allclose(of_pairs(plain.replace(length_divisor="turns"), ASTRAY), formula, atol=1e-12)
+    np.testing.assert_allclose(of_pairs(plain.replace(length_divisor="turns")), formula, atol=1e-12)
 
 
-def test_where_nothing_can_be_won_only_the_own_length_teaches_to_go_on() -> None:
-    constant, by_turns = (of_pairs(GroupRelative(length_divisor=d), ASTRAY)[2] for d in (2.0, "turns"))
+def test_where_nothing_can_be_won_a_constant_teaches_nothing_and_the_own_length_to_go_on() -> None:
+    constant, by_turns = (of_pairs(GroupRelative(length_divisor=d))[2] for d in (2.0, "turns"))
     np.testing.assert_allclose(constant, 0, atol=1e-12)
     assert by_turns[0] > 0.01
+    assert of_pairs(GroupRelative(), per_turn=True)[2][0] > 0.01, "nor is a mean over all turns of a group a constant"
     arms = asyncwebrl_length.CLAIM.arms
     measured = {name: after(arms[name], 12)[1] for name in arms}
     assert measured["by_turns"]["length"] > measured["constant"]["length"] + 1

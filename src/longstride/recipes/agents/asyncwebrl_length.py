@@ -5,7 +5,7 @@ With T_i turns in episode i, b the mean success S and no deviation, dividing by 
     E[r / T] - b E[1 / T]    at b = S, instead of    E[r] / k
 
 so failures are pushed, whatever they did, towards many turns. It is a bias: a turn of an episode that is lost already
-changes no success, and with a constant its expected gradient is exactly 0. Both are tested over all groups of two.
+changes no success, and with a constant its expected gradient is exactly 0. The tests have it for all groups of two.
 
 | place | choice | `asyncwebrl` | here |
 |---|---|---|---|
@@ -17,6 +17,8 @@ With that k the tokens of successes weigh the same in both arms. At the start su
 average; the paper counts 5.1 and 12.5. Deviations: an episode is a walk through `Forks`; samples are those of the policy
 itself. A mean over tokens, which `asyncwebrl` takes, divides by the turns of the whole batch: a batch of long failures
 weighs less, so some of the bias is back; `token_mean` has it, with steps of about the same length (8 turns an episode).
+
+Seeds 100 to 139 gave the same verdicts before (5.5 turns, 5.0 to 6.0), and a larger file.
 """
 
 from functools import cache
@@ -93,18 +95,19 @@ RECIPE = arms.recipe(
 )
 
 _by_turns = {"credit": {"length_divisor": "turns"}}
-_equal = RECIPE.replace(problem={"horizon": FORKS, "ends": False}, method={"turns": Fixed(limit=FORKS)})
+_arm = RECIPE.replace(every=RECIPE.iterations)
+_equal = _arm.replace(problem={"horizon": FORKS, "ends": False}, method={"turns": Fixed(limit=FORKS)})
 
 CLAIM = Claim(
     name="asyncwebrl_length",
     paper="arXiv 2606.05597, abstract",
-    statement="A constant in place of the episode's own length as divisor of advantages makes failures shorter, at equal "
+    statement="A constant in place of the episode's own length as divisor of advantages makes episodes shorter, at no less "
     "success.",
-    recipe=RECIPE,
+    recipe=_arm,
     arms={
-        "constant": RECIPE,
-        "by_turns": RECIPE.replace(method=_by_turns),
-        "token_mean": RECIPE.replace(method={"loss": {"aggregation": Mean(over="token")}, "rate": 16.0}),
+        "constant": _arm,
+        "by_turns": _arm.replace(method=_by_turns),
+        "token_mean": _arm.replace(method={"loss": {"aggregation": Mean(over="token")}, "rate": 16.0}),
         "equal_constant": _equal,
         "equal_by_turns": _equal.replace(method=_by_turns),
     },
@@ -113,5 +116,5 @@ CLAIM = Claim(
     # all episodes have the turns of a success: the divisors are one
     control=Ordering(relations=("equal_by_turns > equal_constant by 0.1",)),
     reported=Ordering(relations=("constant > by_turns in success", "token_mean > constant")),
-    seeds=arms.SEEDS,
+    seeds=tuple(range(140, 170)),
 )

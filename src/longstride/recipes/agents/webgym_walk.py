@@ -14,7 +14,7 @@ success may take any number of detours, and they are imitated with the rest. Und
 Deviations: an episode is a walk (`setups.walks.Search`), a detour is a wasted turn; every arm stops learning when it has
 sampled 30,000 turns. Episodes under a short horizon are shorter, so there are more updates of them: `long_twice` has
 twice the turns. On seeds 0 to 3 the difference falls with the rate, from 0.15 at 2 to 0.01 at 64, where both are above
-0.97 when they stop.
+0.97 when they stop. Seeds 100 to 139 gave the same verdicts before (0.068, 0.062 to 0.075), and a larger file.
 """
 
 from dataclasses import replace
@@ -87,20 +87,20 @@ RECIPE = arms.recipe(
     iterations=120,
 )
 
-_long = {"turns": Fixed(limit=LONG)}
-_strict = RECIPE.replace(problem=Strict(depths=(2, 6, 14), wastes=0.1, quits=0.3, horizon=LONG))
+_long, _arm = {"turns": Fixed(limit=LONG)}, RECIPE.replace(every=RECIPE.iterations)
+_strict = _arm.replace(problem=Strict(depths=(2, 6, 14), wastes=0.1, quits=0.3, horizon=LONG))
 
 CLAIM = Claim(
     name="webgym_walk",
     paper="arXiv 2601.02439, ablation of the training horizon",
     statement="At equal sampled turns, and tested with many turns, imitation of successes under short horizons by "
     "difficulty solves more than under a long one.",
-    recipe=RECIPE,
+    recipe=_arm,
     arms={
-        "short": RECIPE,
-        "long": RECIPE.replace(method=_long),
-        "long_twice": RECIPE.replace(method={**_long, "most": 2 * TURNS}),
-        "too_short": RECIPE.replace(method={"turns": by_difficulty(6, 12, 12)}),
+        "short": _arm,
+        "long": _arm.replace(method=_long),
+        "long_twice": _arm.replace(method={**_long, "most": 2 * TURNS}),
+        "too_short": _arm.replace(method={"turns": by_difficulty(6, 12, 12)}),
         "strict_short": _strict,
         "strict_long": _strict.replace(method=_long),
     },
@@ -109,5 +109,5 @@ CLAIM = Claim(
     control=Ordering(relations=("strict_short > strict_long by 0.01",)),
     # hard tasks need 15 turns: under 12 they are never solved
     reported=Ordering(relations=("long > short by 1 in length", "short > long_twice", "long > too_short by 0.03")),
-    seeds=arms.SEEDS,
+    seeds=tuple(range(140, 170)),
 )

@@ -132,7 +132,7 @@ def test_where_nothing_can_be_won_a_constant_teaches_nothing_and_the_own_length_
     constant, by_turns = (of_pairs(GroupRelative(length_divisor=d))[2] for d in (2.0, "turns"))
     np.testing.assert_allclose(constant, 0, atol=1e-12)
     assert by_turns[0] > 0.01
-    assert of_pairs(GroupRelative(), per_turn=True)[2][0] > 0.01, "nor is a mean over all turns of a group a constant"
+    assert of_pairs(GroupRelative(), per_turn=True)[2][0] > 0.005, "nor is a mean over all turns of a group a constant"
     arms = asyncwebrl_length.CLAIM.arms
     measured = {name: after(arms[name], 12)[1] for name in arms}
     assert measured["by_turns"]["length"] > measured["constant"]["length"] + 1

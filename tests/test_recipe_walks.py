@@ -51,8 +51,8 @@ def test_values_grow_towards_the_end_of_a_task() -> None:
 
 def test_a_limit_that_never_binds_changes_nothing_and_one_that_does_shortens() -> None:
     arms = siri_walk.CLAIM.arms
-    assert after(arms["free_siri"], 6)[1] == after(arms["free_long"], 6)[1]
-    assert after(arms["siri"], 20)[1]["length"] < after(arms["long"], 20)[1]["length"]
+    assert after(arms["free_siri"], 4)[1] == after(arms["free_long"], 4)[1]
+    assert after(arms["siri"], 14)[1]["length"] < after(arms["long"], 14)[1]["length"]
 
 
 def test_stages_are_sampled_within_their_horizons() -> None:

@@ -22,21 +22,17 @@ Seeds 100 to 139 gave the same verdicts before (5.5 turns, 5.0 to 6.0), and a la
 """
 
 from functools import cache
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.numbers import Count
+from longstride.core.numbers import Count, Share
 from longstride.curriculum import Fixed
 from longstride.envs.exact.tabular import EnumerableMDP
 from longstride.methods import PPO, Constant, GroupRelative, Mean
 from longstride.recipes.setups import arms
 from longstride.recipes.setups.walks import Walk, Walked
 from longstride.stats import Ordering
-
-Chance = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Forks(Walk):
@@ -47,11 +43,11 @@ class Forks(Walk):
     """Turns of a success."""
     tasks: Count = 4
     """Alike."""
-    right: Chance = 0.7
+    right: arms.Chance = 0.7
     """Chance of the start to turn right."""
-    strays: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    strays: Share = 0.1
     """Chance of a right turn to lead astray all the same, so that failures remain."""
-    quits: Chance = 0.12
+    quits: arms.Chance = 0.12
     """Chance of the start to give up a turn, once it is astray."""
     ends: bool = True
     """Whether giving up ends the episode. Where it does not, failures have as many turns as the horizon."""

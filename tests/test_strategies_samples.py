@@ -146,7 +146,7 @@ def test_episodes_that_have_ended_are_not_played_again() -> None:
 
 
 def test_who_is_no_language_model_cannot_think_on() -> None:
-    with pytest.raises(ConfigError, match="makes a language model think on, and ScriptedPlayer is none"):
+    with pytest.raises(ConfigError, match="decides how long a language model thinks, and ScriptedPlayer is none"):
         next(ThinkOn().run([plan()], ScriptedPlayer(lambda _: "back")))
 
 

@@ -20,13 +20,16 @@ from fractions import Fraction
 
 from longstride.core.numbers import Count, Share
 from longstride.core.seeds import stream
-from longstride.envs.puzzles import ModularChain
+from longstride.envs.base import Mix
+from longstride.envs.puzzles import Countdown, ModularChain, Puzzles
 from longstride.envs.puzzles.countdown import OPERATORS, Numbers
 from longstride.envs.puzzles.modular import SIGNS, Chain
 from longstride.envs.text import MARK, THOUGHT
 from longstride.models.tiny import words_of
 from longstride.starts.demonstrators import Demonstration, Demonstrators
-from longstride.starts.puzzle_traces import PUZZLES, Solvable, Trace, attempt
+from longstride.starts.puzzle_traces import Solvable, Trace, attempt
+
+HARDER = Mix(easy=1, medium=2, hard=3)
 
 
 @dataclass
@@ -46,8 +49,13 @@ class CutTrace(Trace):
         super().write(" ".join(words[:left]), weight)
 
     def goes_on(self, mark: str) -> bool:
+        """As a `Trace`; of the mark only the first word says that it goes on, and the others are imitated."""
         told = self.patience == 1 and self.rng.random() < self.told
-        return super().goes_on(THOUGHT if told else mark) and not self.cut
+        decision, *others = [THOUGHT] if told else words_of(mark)
+        if not super().goes_on(decision):
+            return False
+        self.write(" ".join(others))
+        return not self.cut
 
     def answer(self, answer: str) -> None:
         super().write(MARK, 0.0 if self.cut else 1.0)
@@ -58,8 +66,13 @@ class PuzzleThoughts(Demonstrators):
     """On single-turn puzzles, thoughts of any length: what `base-thoughts` is made from. No demonstration is seen
     twice."""
 
-    tasks: Solvable = PUZZLES
-    """What is solved."""
+    tasks: Solvable = Puzzles(
+        sources=(
+            ModularChain(), ModularChain(lengths=(3, 4, 7), mix=HARDER),
+            Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=HARDER),
+        )
+    )  # fmt: skip
+    """What is solved: chains of many lengths, so that steps are counted, and Countdown."""
     patience: Share = 0.7
     """Probability that an impatient one goes on after a step of a chain, a failed attempt, or another look."""
     slips: Share = 0.1
@@ -89,7 +102,9 @@ class PuzzleThoughts(Demonstrators):
         """Adds the response to the task of a demonstration."""
         is_chain = found.task.source == ModularChain().source
         trace.write(THOUGHT)
-        answer = self._chain(Chain.of(found.task), trace) if is_chain else self._countdown(Numbers.of(found.task), trace)
+        answer = (
+            self._chain(Chain.of(found.task), trace) if is_chain else self._countdown(Numbers.of(found.task), trace)
+        )
         trace.answer(answer)
         trace.add_to(found, "")
 

@@ -96,21 +96,19 @@ def _solvable(tasks: Puzzles) -> Puzzles:
 
 Solvable = Annotated[Puzzles, AfterValidator(_solvable)]
 """Puzzles that are solved aloud."""
-PUZZLES = Puzzles(
-    sources=(
-        ModularChain(), ModularChain(lengths=(3, 4, 7)), ModularChain(lengths=(1, 1, 1)),
-        Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=Mix(easy=1, medium=2, hard=3)),
-    )
-)  # fmt: skip
-"""Chains of many lengths, so that steps are counted, and of one step, where a fact is most of the text; and
-Countdown."""
 
 
 class PuzzleTraces(Demonstrators):
     """On single-turn puzzles: what `base-puzzles` is made from. No demonstration is seen twice."""
 
-    tasks: Solvable = PUZZLES
-    """What is solved."""
+    tasks: Solvable = Puzzles(
+        sources=(
+            ModularChain(), ModularChain(lengths=(3, 4, 7)), ModularChain(lengths=(1, 1, 1)),
+            Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=Mix(easy=1, medium=2, hard=3)),
+        )
+    )  # fmt: skip
+    """What is solved: chains of many lengths, so that steps are counted, and of one step, where a fact is most of the
+    text; and Countdown."""
     patience: Share = 0.7
     """Probability that an impatient one goes on after a step of a chain, or after a failed attempt."""
     example: Share = 0.0

@@ -3,7 +3,7 @@ again at what it has found.
 
 | puzzle | what is answered | after it is found |
 |---|---|---|
-| `ModularChain` | the value so far | all steps again, and `yes` where they come to a value from before: that one counts |
+| `ModularChain` | the value so far | all steps again, with `yes` where they come to a value from before |
 | `Countdown` | the attempt under way, or the one that is right | its steps again, up to one that is not right: `no` |
 
 What always holds: demonstration n is a function of the settings, the seed and n; it is of a training task. What was
@@ -13,7 +13,6 @@ keep the length that their patience gives them. (Budget forcing does both: arXiv
 """
 
 import itertools
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction

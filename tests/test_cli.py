@@ -296,7 +296,10 @@ def test_checks_outside_1_to_4_are_refused(text: str, capsys: pytest.CaptureFixt
         (["best-of"], "best_of_4_by_majority"),
         (["best-of", "--samples", "2", "--by", "verifier"], "best_of_2_by_verifier"),
         (["best-of", "--by", "generative"], "best_of_4_by_generative_1"),
+        (["think-on"], "think_on_1"),
         (["think-on", "--times", "2"], "think_on_2"),
+        (["think-on", "--thought", "32"], "think_on_to_32"),
+        (["think-on", "--times", "0", "--thought", "32"], "think_on_0_to_32"),
     ],
 )
 def test_the_options_of_a_strategy_make_it(options: list[str], name: str) -> None:

@@ -3,6 +3,7 @@ itself and beside programs in the places of vLLM and TRL."""
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from longstride.bench import hf_peer, step
+from longstride.bench import gpu, hf_peer, step
+from longstride.bench.base import Row
 from longstride.bench.gpu import Beside, Sizes, measured_on
 from longstride.bench.peers import Peer
 from longstride.cli.main import main
@@ -102,13 +104,16 @@ def test_a_peer_that_fails_is_named_and_all_other_rows_are_kept(
         raise RuntimeError("no kernel\nfor this card")
 
     monkeypatch.setattr(hf_peer, "continuous_batching", no_kernel)
+    monkeypatch.setattr(step, "ours", lambda *_: {"step": 1.0})
+    monkeypatch.setattr(gpu, "_learning", lambda *_: [])
+    monkeypatch.setattr(gpu, "_one_pass", lambda *_: Row("a pass", "ms", [1.0]))
     beside = Beside(sys.executable, time.monotonic() + 60)
-    rows = [row.name for row in measured_on("cpu", TINY, 2, lambda _: None, beside)]
-    assert [name for name in rows if "beside" in name] == [
-        "sampling: 4 prompts, beside generate", "sampling: 8 prompts, beside generate",
-        "sampling: 1 groups of 4, beside generate",
+    found = measured_on("cpu", replace(TINY, prompts=(4,)), 2, lambda _: None, beside)
+    assert [row.name for row in found] == [
+        "sampling: 4 prompts, beside generate", "sampling: 1 groups of 4, beside generate", "a pass", "a pass",
+        "a GRPO step: 2 groups of 4, 6 new tokens each",
     ]  # fmt: skip
-    assert rows[-1].startswith("a GRPO step")
+    assert found[-1].peer is None
     said = beside.versions
     assert said["left out: continuous batching"] == "RuntimeError: no kernel for this card"
     assert said["left out: vLLM, 4 prompts"].endswith("MemoryError: no memory for so many blocks")

@@ -395,8 +395,8 @@ def _reset_peak(model: Any) -> None:
 
 
 def _free_memory() -> None:
-    gc.collect()
     if torch.cuda.is_available():
+        gc.collect()
         torch.cuda.empty_cache()
 
 

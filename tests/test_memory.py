@@ -185,6 +185,8 @@ def test_a_cpu_that_runs_out_and_a_device_that_fails_are_known_and_a_bug_is_not(
     assert str(trouble_on_device(cpu)).startswith("out of memory (for 123 bytes more) while computing")
     lost = torch.distributed.DistNetworkError("NCCL timeout\nmore")
     assert "processes lost one another (NCCL timeout); no episode was rewarded" in str(trouble_on_device(lost))
+    gone = RuntimeError("[/gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:12695: Connection reset by peer")
+    assert "processes lost one another" in str(trouble_on_device(gone))
     assert trouble_on_device(RuntimeError("shapes do not fit")) is None
 
 

@@ -3,8 +3,8 @@ and vLLM, learning beside a plain training loop, and a whole GRPO step beside TR
 
 What always holds: all sides have the same shape, prompts and lengths; a clock is read when the device has finished; a
 peer that is not installed or fails is named with the reason, and the other rows are kept; nothing is measured on a
-machine without a GPU. Memory, the plan of it and the gap between the sampler's
-log-probabilities and the learner's are said beside the times.
+machine without a GPU. Memory and the gap between the sampler's log-probabilities and the learner's are said beside the
+times.
 """
 
 import copy
@@ -75,8 +75,8 @@ class Sizes:
     """Prompt and sampled tokens of a training sample."""
     group: int = 8
     """Samples that share a prompt."""
-    cache: int = 16 << 30
-    """Bytes of keys and values."""
+    cache: int = 8 << 30
+    """Bytes of keys and values, of every side that has a limit: three of them share 80 GB with what `generate` takes."""
 
 
 def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
@@ -163,8 +163,8 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
             peers = {peer: _failing_apart(f"{peer}, {name}", sampler, beside) for peer, sampler in asked.items()}
             sides = {"ours": ours} | peers
             if not rows:
-                for side, sampler in sides.items():
-                    progress(f"warming up: {side}")
+                for which, sampler in sides.items():
+                    progress(f"warming up: {which}")
                     sampler(*_drawn(sizes, n, group, -1))
 
             def side(k: int, sampler: _Sampler, n: int = n, group: int = group) -> dict[str, float]:
@@ -186,7 +186,7 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
     return rows
 
 
-def _failing_apart(name: str, sampler: "_Sampler", beside: Beside) -> "_Sampler":
+def _failing_apart(name: str, sampler: _Sampler, beside: Beside) -> _Sampler:
     """A sampler that takes nan seconds where it fails: its row is left out, and all others are kept."""
 
     def seconds(prompts: list[list[int]], new: list[int]) -> float:
@@ -209,7 +209,7 @@ def _drawn(sizes: Sizes, n: int, group: int, k: int) -> tuple[list[list[int]], l
 
 
 @contextmanager
-def _continuous(half: Any, sizes: Sizes, beside: Beside) -> Iterator["_Sampler"]:
+def _continuous(half: Any, sizes: Sizes, beside: Beside) -> Iterator[_Sampler]:
     most = max(*sizes.prompts, sizes.prompts[0] // 4 * sizes.group)
     model = copy.deepcopy(half)
     with hf_peer.continuous_batching(model, sizes.cache, most, sizes.prompt[1], sizes.new[1]) as sample:
@@ -217,7 +217,7 @@ def _continuous(half: Any, sizes: Sizes, beside: Beside) -> Iterator["_Sampler"]
 
 
 @contextmanager
-def _vllm(half: Any, sizes: Sizes, beside: Beside) -> Iterator["_Sampler | None"]:
+def _vllm(half: Any, sizes: Sizes, beside: Beside) -> Iterator[_Sampler | None]:
     """vLLM in a process of its own, which takes as much of the card as our engine and ends with it."""
     if "vLLM" not in beside.versions:
         yield None
@@ -260,9 +260,9 @@ def _whole_step(device: str, sizes: Sizes, rounds: int, progress: Progress, besi
         _free_memory()
         return step.ours(work, k)
 
-    sides: dict[str, Callable[[int], dict[str, float]]] = {"ours": ours} | (
-        {"TRL": trl} if "TRL" in beside.versions else {}
-    )
+    sides: dict[str, Callable[[int], dict[str, float]]] = {"ours": ours}
+    if "TRL" in beside.versions:
+        sides["TRL"] = trl
     seen = {side: found["step"] for side, found in in_turn(sides, rounds, progress).items()}
     name = f"a GRPO step: {groups} groups of {sizes.group}, {sizes.sample[1]} new tokens each"
     if "TRL" in seen and np.isfinite(seen["TRL"]).all():
@@ -405,7 +405,7 @@ BENCHMARK = Benchmark(
     question="What does one GPU make of a model of 0.6B parameters, beside its peers on the same card?",
     equal=(
         "the model (Qwen3-0.6B's shape, random weights) and the card",
-        "prompts of 200 to 400 tokens and 32 to 128 new ones, temperature 1, no end token, bfloat16, 16 GiB of cache; "
+        "prompts of 200 to 400 tokens and 32 to 128 new ones, temperature 1, no end token, bfloat16, 8 GiB of cache; "
         "other prompts in every round; all sides are warmed up once",
         "a training step of 64 samples of 300 + 128 tokens, float32 weights, bfloat16 arithmetic",
         "a GRPO step of 8 groups of 8 completions of 128 tokens each, float32 weights, bfloat16 arithmetic",

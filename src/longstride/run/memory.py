@@ -242,7 +242,7 @@ def trouble_on_device(error: RuntimeError) -> str | None:
         what, fits = _what_was_done(error)
         return f"out of memory{f' (for {wanted[1]} more)' if wanted else ''} while {what}; {fits}"
     lost = tuple(kind for kind in (getattr(torch, "AcceleratorError", None), torch.distributed.DistError) if kind)
-    if isinstance(error, lost):
+    if isinstance(error, lost) or "gloo/transport" in first:  # gloo has no type of its own for it
         return f"a device failed, or processes lost one another ({first}); no episode was rewarded for that: see to it"
     return None
 

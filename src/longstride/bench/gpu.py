@@ -76,7 +76,7 @@ class Sizes:
     group: int = 8
     """Samples that share a prompt."""
     cache: int = 8 << 30
-    """Bytes of keys and values, of every side that has a limit: three of them share 80 GB with what `generate` takes."""
+    """Bytes of keys and values, of every side that has a limit: three of them and `generate` share a card of 80 GB."""
 
 
 def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:

@@ -60,6 +60,8 @@ class MemoryPlan:
     """By name, in the order in which they are said."""
     room: int | None
     """What the device has free; None where it is none of this machine."""
+    passes: tuple[Kept, int]
+    """What a pass keeps, and how many parameters are trained."""
 
     @property
     def needed(self) -> int:
@@ -77,8 +79,12 @@ class MemoryPlan:
         return "\n".join([*lines, f"{'in all':44}{self.needed / GIB:8.2f} GiB", f"{f'free on {self.device}':44}{left}"])
 
 
-def plan(recipe: Recipe) -> MemoryPlan:
+def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
     """The memory plan of a recipe.
+
+    Args:
+        recipe: is not made.
+        other: of the same recipe with other `micro_tokens`, whose passes need not be looked at again.
 
     Raises:
         ConfigError: the model's configuration cannot be read, or its adapters do not fit.
@@ -89,7 +95,7 @@ def plan(recipe: Recipe) -> MemoryPlan:
     bfloat16 = learner.dtype == "bfloat16" or learner.dtype == "auto" and device != "cpu"
     model = skeleton_of(recipe.model)
     size, words = sum(p.numel() for p in model.parameters()), model.get_input_embeddings().weight.shape[0]
-    kept, trained = _kept(recipe, weights, bfloat16)
+    kept, trained = passes = other.passes if other else _kept(recipe, weights, bfloat16)
     shards = int(os.environ.get("WORLD_SIZE", "1")) if learner.sharded else 1
     whole, mine = size * BYTES[weights], trained * (4 if learner.lora else BYTES[weights]) // shards
     referred = learner.lora is None and any(REFERENCE in loss.needs for loss in recipe.losses)
@@ -115,7 +121,7 @@ def plan(recipe: Recipe) -> MemoryPlan:
         "engine: keys and values, at most": cache,
         "engine: vLLM's share of the device": taken,
     }
-    return MemoryPlan(device, learner.micro_tokens, parts, room_on(device))
+    return MemoryPlan(device, learner.micro_tokens, parts, room_on(device), passes)
 
 
 def check_memory(recipe: Recipe) -> None:
@@ -150,10 +156,10 @@ def suggestion(recipe: Recipe) -> str:
     said: list[str] = []
     for name, change in steps:
         learner, said = learner | change, [*said, name] if name else said
-        tokens = recipe.learner.micro_tokens
+        tokens, found = recipe.learner.micro_tokens, None
         while tokens >= LEAST:
-            tried = recipe.replace(learner=learner | {"micro_tokens": tokens})
-            if plan(tried).fits:
+            found = plan(recipe.replace(learner=learner | {"micro_tokens": tokens}), found)
+            if found.fits:
                 smaller = [f"learner.micro_tokens={tokens}"] if tokens < recipe.learner.micro_tokens else []
                 return f"what fits: {' '.join([*said, *smaller])}"
             tokens //= 2

@@ -35,6 +35,8 @@ LENGTHS = 64, 128
 LEAST = 512
 """Fewest tokens of a pass that are worth a suggestion."""
 GIB = 2**30
+NO_MEMORY = "can't allocate memory", "out of memory", "STATUS_ALLOC_FAILED"
+"""What a CPU, MPS and the CUDA driver, and CUDA's libraries say where torch has no type of its own for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +245,7 @@ def trouble_on_device(error: RuntimeError) -> str | None:
     """What happened on a device, and what to do: it ran out of memory, it failed, or its processes lost one another;
     None for any other error."""
     first = str(error).strip().partition("\n")[0]
-    if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+    if isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in NO_MEMORY):
         wanted = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", str(error))
         what, fits = _what_was_done(error)
         return f"out of memory{f' (for {wanted[1]} more)' if wanted else ''} while {what}; {fits}"

@@ -2,6 +2,7 @@
 # make test    sets up, then linters, types and tests
 # make claim   sets up, then checks the claim of TTI (hours)
 # make docs    sets up, then writes the documentation to site/
+# make parity  sets up, then compares with other implementations of the same papers
 # make setup   only sets up: .venv with pinned packages and the CPU build of torch; uv is used where it is there
 #
 # PYTHON=python3.12 names the interpreter. TORCH_BUILD=cu130 takes another build of torch, TORCH_INDEX=... another index for it.
@@ -13,7 +14,7 @@ TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup train test claim docs
+.PHONY: setup train test claim docs parity
 setup: $(READY)
 
 train: setup
@@ -30,6 +31,22 @@ test: setup
 	$(BIN)/ruff format --check src tests docs/generate.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+D3RLPY_IMPORTS := dataclasses-json gym h5py scikit-learn structlog
+
+parity: .parity/.ready
+	.parity/bin/python -m pytest -rs $(sort $(wildcard tests/test_*_parity.py))
+
+# An environment on top of .venv, of older pandas: arch, which rliable imports, does not work with pandas 3. d3rlpy asks for
+# a gymnasium older than the one here, and its losses use none, so it comes without what it asks for.
+.parity/.ready: $(READY)
+	$(BIN)/python -m venv .parity
+	$(BIN)/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
+	  > "$$(.parity/bin/python -c 'import site; print(site.getsitepackages()[0])')/beneath.pth"
+	sed 's/^pandas==.*/pandas==2.3.3/' constraints.txt > .parity/constraints.txt
+	add=".parity/bin/python -m pip install --quiet --disable-pip-version-check -c .parity/constraints.txt"; \
+	$$add -e '.[parity]' $(D3RLPY_IMPORTS) && $$add --no-deps d3rlpy
+	touch $@
 
 # uv does not read pip's settings: what pip is told of indexes, wheels and certificates, `tell` tells uv.
 # torch comes from what is known already (a mirror or a wheel of one's own), else from torch's index, else as the plain

@@ -37,15 +37,15 @@ D3RLPY_IMPORTS := dataclasses-json gym h5py scikit-learn structlog
 parity: .parity/.ready
 	.parity/bin/python -m pytest -rs $(sort $(wildcard tests/test_*_parity.py))
 
-# An environment on top of .venv, of older pandas: arch, which rliable imports, does not work with pandas 3. d3rlpy asks for
-# a gymnasium older than the one here, and its losses use none, so it comes without what it asks for.
+# An environment on top of .venv, of older pandas: arch, which rliable imports, does not work with pandas 3. Some come without
+# what they ask for, as they compare without: d3rlpy asks for an older gymnasium, Design-Bench for TensorFlow and DeepChem.
 .parity/.ready: $(READY)
 	$(BIN)/python -m venv .parity
 	$(BIN)/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
 	  > "$$(.parity/bin/python -c 'import site; print(site.getsitepackages()[0])')/beneath.pth"
 	sed 's/^pandas==.*/pandas==2.3.3/' constraints.txt > .parity/constraints.txt
 	add=".parity/bin/python -m pip install --quiet --disable-pip-version-check -c .parity/constraints.txt"; \
-	$$add -e '.[parity]' $(D3RLPY_IMPORTS) && $$add --no-deps d3rlpy
+	$$add -e '.[parity]' $(D3RLPY_IMPORTS) && $$add --no-deps d3rlpy design-bench
 	touch $@
 
 # uv does not read pip's settings: what pip is told of indexes, wheels and certificates, `tell` tells uv.

@@ -23,6 +23,7 @@ from longstride.core.task import DIFFICULTIES, Task
 from longstride.stats import wilson_interval
 from longstride.strategies import Direct, Strategy
 from longstride.strategies.best_of import BestOf, Likelihood, Majority
+from longstride.strategies.revise import Revise
 from longstride.strategies.search import Beam, Particles
 from longstride.strategies.searched import Searched
 
@@ -46,7 +47,7 @@ def families(mark: str) -> dict[str, Callable[[int], Strategy]]:
         "likeliest": lambda n: BestOf(samples=n, by=Likelihood()),
         "beam": lambda n: Searched(search=Beam(n=n, width=2), mark=mark),
         "particles": lambda n: Searched(search=Particles(n=n), mark=mark),
-    }
+    } | ({"revise": lambda n: Revise(answers=n)} if mark else {})
 
 
 @dataclass(frozen=True, slots=True)

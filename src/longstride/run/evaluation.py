@@ -105,6 +105,7 @@ def evaluate_player(
     What counts is `Recipe.test_reward`.
     """
     strategy = strategy or Direct()
+    player = strategy.players(player)
     budgets = {d: strategy.budget(recipe.test_budget.at(1, d)) for d in DIFFICULTIES}
     plans = [
         Plan(t, n * len(tasks) + k, derive(recipe.seed, "eval", k), budgets[t.difficulty], group=k)

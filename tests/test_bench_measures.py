@@ -7,9 +7,11 @@ import pytest
 
 from longstride.bench import search, step, store, train, turns
 from longstride.core.errors import ConfigError, RunError
-from longstride.models.tiny import TinyConfig
+from longstride.engines.base import Request
+from longstride.models.tiny import TinyConfig, build_model
 from longstride.recipes.agents.tti import TTIReplay
 from longstride.rollout.store import TrajectoryStore
+from longstride.strategies.search import Beam
 
 
 def quiet(_: str) -> None: ...

@@ -341,7 +341,14 @@ def test_eval_has_the_trivial_policies_where_the_recipe_asks_for_them(
 def test_eval_prints_a_line_for_each_row_and_names_failures(capsys: pytest.CaptureFixture[str]) -> None:
     from longstride.cli.evaluate import _print_table
 
-    summary: dict[str, Any] = {"success": 0.5, "length": 3.25, "timeouts": 0.1, "invalid": 0.0, "failed": 2}
+    summary: dict[str, Any] = {
+        "episodes": 7,
+        "success": 0.5,
+        "length": 3.25,
+        "timeouts": 0.1,
+        "invalid": 0.0,
+        "failed": 2,
+    }
     summary["by_difficulty"] = {"easy": {"success": 0.75}, "hard": {"success": 0.25}}
     horizon = {"easy": 8, "medium": 8, "hard": 24}
     row = {

@@ -228,7 +228,7 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
         s, (low, high) = row["summary"], row["interval"]
         by_part = (f"{s[parted][p]['success']:.2f}" if p in s[parted] else "-" for p in parts)
         invalid = f"{s['invalid']:.2f}" if "invalid" in s else "-"
-        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]"
+        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]" if s["episodes"] else "-"
         numbers = [f"{s['length']:.1f}", f"{s['timeouts']:.2f}", invalid, *tokens]
         lines.append([row["policy"], row["strategy"], success, *by_part, *numbers])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

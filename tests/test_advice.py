@@ -27,6 +27,7 @@ def world(easy: dict[str, float], hard: dict[str, float]) -> tuple[Evaluate, lis
     def evaluate(strategy: Strategy, of: Sequence[Task]) -> list[tuple[bool, int] | None]:
         seen.append((strategy.name, {t.id for t in of}))
         n = 1 if isinstance(strategy, Direct) else int(next(w for w in strategy.name.split("_") if w.isdigit()))
+        n += strategy.name.startswith("think_on")  # a thought that goes on once is about two
 
         def done(task: Task) -> bool:
             gain = next(
@@ -58,10 +59,10 @@ def test_each_difficulty_gets_what_serves_it_and_the_other_half_confirms_it() ->
     for advised in (easy, hard):
         assert advised.observed is not None and advised.tasks == 100
         assert advised.predicted == pytest.approx(advised.observed, abs=0.15)
-    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 4
+    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 5
     first, second = ({t.id for t in half} for half in halves(of, 0))
     assert not first & second
-    assert all(ids == (second if "_8" in name else first) for name, ids in seen)
+    assert all(ids == (second if "_8" in name or name == "think_on_7" else first) for name, ids in seen)
 
 
 def test_where_nothing_is_better_than_a_fixed_strategy_it_says_so() -> None:

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 Watch = Callable[[str], Callable[[int, int], None]]
 """Gives a progress callback (done, total) for what is evaluated."""
-MODEL_RECIPES = {"base-keep-last": "webagent_r1", "base-miniwob": "tti_miniwob", "base-puzzles": "grpo"}
+MODEL_RECIPES = {
+    "base-keep-last": "webagent_r1",
+    "base-miniwob": "tti_miniwob",
+    "base-puzzles": "grpo",
+    "base-thoughts": "grpo",
+}
 """Give tasks, horizon and context where a model is evaluated and no run says which; `tti` for any other model."""
 SCORERS = ("generative", "pairwise")
 """Those that need nothing but their name."""
@@ -45,7 +50,11 @@ def add(commands: Any) -> None:
         "--checks", type=_span, default=range(2, 3), metavar="N|A..B", help="answers needed by check-again (1..4)"
     )
     parser.add_argument(
-        "--times", type=int, default=1, metavar="N", help="how often think-on makes each thought go on (default: 1)"
+        "--times", type=int, metavar="N",
+        help="how often think-on makes each thought go on, at most (default: 1; with --thought until it is so long)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--thought", type=int, metavar="TOKENS", help="tokens at which think-on ends each thought by force"
     )
     parser.add_argument(
         "--samples", type=int, default=4, metavar="N", help="episodes of a task under best-of (default: 4)"
@@ -147,7 +156,8 @@ def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
         case "anytime":
             return [Anytime()]
         case "think-on":
-            return [build(ThinkOn, {"times": args.times})]
+            times = 1 if args.times is None and args.thought is None else args.times
+            return [build(ThinkOn, {"times": times, "most": args.thought})]
         case "best-of":
             return [build(BestOf, {"samples": args.samples, "by": _choice(args)})]
         case "revise":
@@ -247,7 +257,7 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
         s, (low, high) = row["summary"], row["interval"]
         by_part = (f"{s[parted][p]['success']:.2f}" if p in s[parted] else "-" for p in parts)
         invalid = f"{s['invalid']:.2f}" if "invalid" in s else "-"
-        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]"
+        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]" if s["episodes"] else "-"
         numbers = [f"{s['length']:.1f}", f"{s['timeouts']:.2f}", invalid, *tokens]
         lines.append([row["policy"], row["strategy"], success, *by_part, *numbers])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -26,6 +26,7 @@ from longstride.strategies.best_of import BestOf, Likelihood, Majority
 from longstride.strategies.revise import Revise
 from longstride.strategies.search import Beam, Particles
 from longstride.strategies.searched import Searched
+from longstride.strategies.think_on import ThinkOn
 
 SMALL = (1, 2, 4)
 """Settings that are played on the first half, as far as the budget allows."""
@@ -45,6 +46,7 @@ def families(mark: str) -> dict[str, Callable[[int], Strategy]]:
     return {
         "vote": lambda n: BestOf(samples=n, by=Majority()),
         "likeliest": lambda n: BestOf(samples=n, by=Likelihood()),
+        "think_on": lambda n: ThinkOn(times=n - 1),
         "beam": lambda n: Searched(search=Beam(n=n, width=2), mark=mark),
         "particles": lambda n: Searched(search=Particles(n=n), mark=mark),
     } | ({"revise": lambda n: Revise(answers=n)} if mark else {})

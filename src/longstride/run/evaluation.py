@@ -20,7 +20,7 @@ from longstride.envs.acting import acting
 from longstride.learner import parallel
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
-from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player, ScriptedPlayer
+from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, Measure, summarise
 from longstride.run.checkpoint import latest_checkpoint
@@ -188,7 +188,11 @@ def language_player(
     engine = engine or recipe.engine.make(policy, 0, [sampling])
     player = LanguagePlayer(engine, policy.chat, recipe.context, sampling)
     companions = companion_players(policy, recipe) if companions is None else companions
-    return CompanionPlayer(player, companions) if companions else player
+    if not companions:
+        return player
+    from longstride.rollout.companions import CompanionPlayer
+
+    return CompanionPlayer(player, companions)
 
 
 def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:

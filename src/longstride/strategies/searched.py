@@ -156,8 +156,9 @@ class Searched(Strategy):
             )
         marks = (tuple(player.chat.encode(self.mark)),) if self.mark else ()
         tasks = [self._begun(plan) for plan in plans]
-        while live := [task for task in tasks if task.wanted]:
-            yield from self._step(live, marks, player)
+        with player.keeping():
+            while live := [task for task in tasks if task.wanted]:
+                yield from self._step(live, marks, player)
         return [self._ended(task) for task in tasks]
 
     def _begun(self, plan: Plan) -> _Task:

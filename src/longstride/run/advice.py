@@ -20,10 +20,10 @@ import numpy as np
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Task
+from longstride.rollout.branching import LONGEST
 from longstride.stats import wilson_interval
 from longstride.strategies import Direct, Strategy
 from longstride.strategies.best_of import BestOf, Likelihood, Majority
-from longstride.strategies.revise import Revise
 from longstride.strategies.search import Beam, Particles
 from longstride.strategies.searched import Searched
 from longstride.strategies.think_on import ThinkOn
@@ -37,19 +37,21 @@ Evaluate = Callable[[Strategy, Sequence[Task]], Sequence[tuple[bool, int] | None
 """Plays tasks under a strategy: whether each was done, and the tokens spent; None where it failed."""
 
 
-def families(mark: str) -> dict[str, Callable[[int], Strategy]]:
+def families(mark: str, answer: float) -> dict[str, Callable[[int], Strategy]]:
     """What is tried, by name: a strategy that costs about n answers, for n of 2 or more; one answer is `Direct`.
 
     Args:
-        mark: what ends a step of a thought; empty where a step is a turn.
+        mark: what ends a step of a thought; empty where a step is a turn, and then thoughts keep their lengths.
+        answer: tokens of one answer.
     """
+    forced = {"think_on": lambda n: ThinkOn(times=None, most=round(n * answer))} if mark else {}
     return {
         "vote": lambda n: BestOf(samples=n, by=Majority()),
         "likeliest": lambda n: BestOf(samples=n, by=Likelihood()),
-        "think_on": lambda n: ThinkOn(times=n - 1),
         "beam": lambda n: Searched(search=Beam(n=n, width=2), mark=mark),
         "particles": lambda n: Searched(search=Particles(n=n), mark=mark),
-    } | ({"revise": lambda n: Revise(answers=n)} if mark else {})
+        **forced,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +102,14 @@ class Advice:
         return self.success > self.fixed[self.best_fixed]
 
 
-def advise(tasks: Sequence[Task], budget: int, mark: str, seed: int, evaluate: Evaluate) -> Advice:
+def advise(tasks: Sequence[Task], budget: int, mark: str, turn: int, seed: int, evaluate: Evaluate) -> Advice:
     """Measures, fits, chooses and tests.
 
     Args:
         tasks: at least four of each difficulty that there is.
         budget: tokens that may be spent on a task, in the mean.
         mark: see `families`.
+        turn: tokens of a turn, in which the longest thought leaves room for an answer.
         seed: which tasks are in which half.
         evaluate: plays them.
 
@@ -114,13 +117,13 @@ def advise(tasks: Sequence[Task], budget: int, mark: str, seed: int, evaluate: E
         ConfigError: too few tasks, or a budget that is too small for one answer.
     """
     first, second = halves(tasks, seed)
-    tried, played = families(mark), dict[tuple[str, int], list[tuple[str, bool, int]]]()
+    played = dict[tuple[str, int], list[tuple[str, bool, int]]]()
 
-    def play(family: str, n: int, half: Sequence[Task]) -> list[tuple[str, bool, int]]:
-        found = evaluate(tried[family](n) if n > 1 else Direct(), half)
+    def play(strategy: Strategy, half: Sequence[Task]) -> list[tuple[str, bool, int]]:
+        found = evaluate(strategy, half)
         return [(t.difficulty, *came) for t, came in zip(half, found, strict=True) if came is not None]
 
-    one = play("vote", 1, first)
+    one = play(Direct(), first)
     if not one:
         raise ConfigError("every episode failed, so there is nothing to go by; see `longstride eval` for why")
     least = _tokens(one)
@@ -128,20 +131,21 @@ def advise(tasks: Sequence[Task], budget: int, mark: str, seed: int, evaluate: E
         raise ConfigError(
             f"a budget of {budget} tokens is too small for one answer; the least that works is {ceil(least)}"
         )
-    sizes = dict[str, list[Setting]]()
+    tried, sizes = families(mark, least), dict[str, list[Setting]]()
     for family in tried:
+        room = max(least, min(budget, turn - LONGEST)) if family == "think_on" else budget
         played[family, 1], settings = one, [Setting(family, 1, least)]
         for n in SMALL[1:]:
-            if settings[-1].tokens * n / settings[-1].n <= budget:
-                played[family, n] = play(family, n, first)
+            if settings[-1].tokens * n / settings[-1].n <= room:
+                played[family, n] = play(tried[family](n), first)
                 settings.append(Setting(family, n, _tokens(played[family, n])))
-        sizes[family] = _affordable(settings, budget)
+        sizes[family] = _affordable(settings, room)
     chosen = {d: _best(d, sizes, played) for d in DIFFICULTIES if any(t.difficulty == d for t in tasks)}
     largest = {family: of[-1] for family, of in sizes.items()}
     tested = {
         (s.family if s.n > 1 else "vote", s.n): None for s in [*(s for s, _ in chosen.values()), *largest.values()]
     }
-    results = {key: play(*key, second) for key in tested}
+    results = {(of, n): play(tried[of](n) if n > 1 else Direct(), second) for of, n in tested}
     at = lambda s: results[s.family if s.n > 1 else "vote", s.n]  # noqa: E731
     advised = tuple(_tested(d, s, p, _name(tried, s), at(s)) for d, (s, p) in chosen.items())
     done = [ok for d, (s, _) in chosen.items() for difficulty, ok, _ in at(s) if difficulty == d]

@@ -43,8 +43,8 @@ class Revise(BestOf):
         """Raises: ConfigError where episodes have several turns."""
         if budget.turns > 1:
             raise ConfigError(
-                f"strategy {self.name} asks for an only turn again, and episodes may take {budget.turns}; take tasks of "
-                "a single turn, with test_budget.turns=1, or check_again"
+                f"strategy {self.name} asks for an only turn again, and episodes may take {budget.turns}; take tasks "
+                "of a single turn, with test_budget.turns=1, or check_again"
             )
         tokens = None if budget.tokens is None else budget.tokens * self.answers
         return budget.model_copy(update={"turns": self.answers, "tokens": tokens})
@@ -69,8 +69,8 @@ class _RevisedEnv:
     async def step(self, text: str) -> Step:
         self._given.append(text)
         if len(self._given) < self._strategy.answers:
-            page = Observation(f"{self._page.text}\n{self._strategy.paragraph}", self._page.url)
-            return Step(page, action=said(text), info={HELD_ANSWER: said(text)})
+            page = "\n".join(filter(None, [self._page.text, self._strategy.paragraph]))
+            return Step(Observation(page, self._page.url), action=said(text), info={HELD_ANSWER: said(text)})
         return await self._env.step(self._counts())
 
     def _counts(self) -> str:

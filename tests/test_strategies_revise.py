@@ -13,8 +13,8 @@ from longstride.models.load import load_policy
 from longstride.recipes.reasoning import grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
+from longstride.run.delegate import HANDED, Delegate, _Pair
 from longstride.run.evaluation import Result, evaluate_policy
-from longstride.strategies.delegate import HANDED, Delegate, _Pair
 from longstride.strategies.revise import Revise
 from longstride.strategies.searched import Guide
 

@@ -142,11 +142,11 @@ def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
 
 def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
     from longstride.core.component import build
+    from longstride.run.delegate import Delegate
     from longstride.strategies import Direct
     from longstride.strategies.anytime import Anytime
     from longstride.strategies.best_of import BestOf
     from longstride.strategies.check_again import CheckAgain
-    from longstride.strategies.delegate import Delegate
     from longstride.strategies.revise import Revise
     from longstride.strategies.think_on import ThinkOn
 

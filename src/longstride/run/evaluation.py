@@ -10,12 +10,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from longstride.core.errors import ConfigError, ModelError, RunError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Engine
-from longstride.engines.config import Local
 from longstride.envs.acting import acting
 from longstride.learner import parallel
 from longstride.models.load import Policy, load_policy
@@ -201,18 +200,11 @@ def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
     Raises:
         ModelError: one of them cannot be loaded, or has not the policy's tokens, which both read.
     """
-    players: dict[str, Player] = {}
-    config = recipe.engine if isinstance(recipe.engine, Local) else Local()
-    for name, companion in recipe.companions.items():
-        other = load_policy(companion.model, companion.chat, policy.device)
-        if other.tokenizer.get_vocab() != policy.tokenizer.get_vocab():
-            raise ModelError(
-                f"companions.{name}: {companion.model!r} has another vocabulary than {recipe.model!r}, and each reads "
-                "the tokens of the other; choose models of one tokenizer"
-            )
-        engine = config.make(other, 0, [companion.sampling])
-        players[name] = LanguagePlayer(engine, other.chat, companion.context, companion.sampling)
-    return players
+    if not recipe.companions:
+        return {}
+    from longstride.run.companions import started
+
+    return started(policy, recipe)
 
 
 def load_run(path: Path) -> tuple[Recipe, Policy]:

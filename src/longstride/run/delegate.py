@@ -22,9 +22,14 @@ from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
+from longstride.engines.config import Local
+from longstride.models.device import device_here
+from longstride.models.load import load_policy
 from longstride.rollout.branching import STEP
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.players import LanguagePlayer, Player
+from longstride.run.evaluation import load_run
+from longstride.run.experiment import RUN_FILE
 from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.searched import Confidence, Guide, next_step, turns_of, unfinished
 
@@ -61,12 +66,6 @@ class Delegate(Strategy):
         Raises:
             ConfigError: no language model plays, or parts of episodes are handed over between different tokenizers.
         """
-        from longstride.engines.config import Local
-        from longstride.models.device import device_here
-        from longstride.models.load import load_policy
-        from longstride.run.evaluation import load_run
-        from longstride.run.experiment import RUN_FILE
-
         if not isinstance(player, LanguagePlayer):
             raise ConfigError(
                 f"strategy {self.name} goes on with what a language model said, and {type(player).__name__} is none; "

@@ -2,6 +2,7 @@
 # make test    sets up, then linters, types and tests
 # make claim   sets up, then checks the claim of TTI (hours)
 # make docs    sets up, then writes the documentation to site/
+# make gpu     on a machine with a GPU: the tests that need one, then longstride bench gpu (TORCH_BUILD=cu130)
 # make setup   only sets up: .venv with pinned packages and the CPU build of torch; uv is used where it is there
 #
 # PYTHON=python3.12 names the interpreter. TORCH_BUILD=cu130 takes another build of torch, TORCH_INDEX=... another index for it.
@@ -13,7 +14,7 @@ TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup train test claim docs
+.PHONY: setup train test claim docs gpu
 setup: $(READY)
 
 train: setup
@@ -21,6 +22,10 @@ train: setup
 
 claim: setup
 	$(BIN)/longstride claim tti
+
+gpu: setup
+	$(BIN)/pytest -q -rs tests/test_gpu.py tests/test_engine_graphs.py tests/test_learner_gpu.py
+	$(BIN)/longstride bench gpu
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build

@@ -97,10 +97,14 @@ def test_exponents_are_slopes_of_the_logarithms() -> None:
     assert turns.exponents(np.stack([0.5 * n, 3 * n**2])) == pytest.approx([1, 2])
 
 
+SMALL_STEP = step.Work(
+    step.SHAPE | {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1},
+    groups=2, siblings=2, new=3, prompt=(4, 6), steps=2,
+)  # fmt: skip
+
+
 def test_step_is_generation_and_learner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step, "SHAPE", step.SHAPE | {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1})
-    for name, small in {"GROUPS": 2, "SIBLINGS": 2, "NEW": 3, "PROMPT": (4, 6), "STEPS": 2}.items():
-        monkeypatch.setattr(step, name, small)
+    monkeypatch.setattr(step, "WORK", SMALL_STEP)
     rows, _ = step.measure(None, 2, quiet)
     whole, *parts = (np.asarray(row.ours) for row in rows)
     assert [row.name for row in rows] == ["step", "step: generation", "step: learner"]
@@ -111,12 +115,9 @@ def test_step_is_generation_and_learner(monkeypatch: pytest.MonkeyPatch) -> None
     ("python", "error", "message"),
     [("/nowhere/python", ConfigError, "cannot be run"), ("false", RunError, "could not be measured")],
 )
-def test_step_says_what_is_wrong_with_a_peer(
-    python: str, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(step.SHAPE, "vocab_size", 8)
+def test_step_says_what_is_wrong_with_a_peer(python: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        step._ask_peer(python, 0, {})
+        step.ask_trl(python, SMALL_STEP, 0, {})
 
 
 @pytest.mark.parametrize("module", [store, turns])

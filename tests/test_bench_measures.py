@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longstride.bench import step, store, train, turns
+from longstride.bench import search, step, store, train, turns
 from longstride.core.errors import ConfigError, RunError
-from longstride.models.tiny import TinyConfig
+from longstride.engines.base import Request
+from longstride.models.tiny import TinyConfig, build_model
 from longstride.recipes.agents.tti import TTIReplay
 from longstride.rollout.store import TrajectoryStore
+from longstride.strategies.search import Beam
 
 
 def quiet(_: str) -> None: ...
@@ -144,3 +146,26 @@ def test_train_plays_the_same_tasks_on_both_sides_and_says_how_fast(monkeypatch:
         train.measure("python", 2, quiet)
     one, other = train.plans_of(train.RECIPE, 0), train.plans_of(train.RECIPE, 1)
     assert [p.task for p in one] != [p.task for p in other] and one == train.plans_of(train.RECIPE, 0)
+
+
+def test_search_measures_samples_and_searches_beside_nothing_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = {"SHAPE": TinyConfig(context=64), "PROMPT": 20, "NEW": (3,), "SAMPLES": 4, "TASKS": 2}
+    for name, value in small.items():
+        monkeypatch.setattr(search, name, value)
+    monkeypatch.setattr(search, "SEARCHES", {"beam": Beam(n=4, width=2)})
+    samples, apart, _, read, twice = search.measure(None, 2, quiet)[0]
+    assert samples.goal == search.WITHIN and np.shape(apart.peer) == (2,)
+    assert twice.goal == 0 and not np.any(twice.ours)
+    assert read.peer is not None and np.all(5 * np.asarray(read.ours) < np.asarray(read.peer))
+    with pytest.raises(ConfigError, match="leave --peer python out"):
+        search.measure("python", 2, quiet)
+
+
+def test_search_counts_what_is_read_twice_and_nothing_else() -> None:
+    model = build_model(TinyConfig(context=64), 50, 0)
+    engine = search.Watched(model, frozenset(), 64, max_batch=1)
+    (first,) = engine.generate([Request([1, 2, 3], 4, seed=0)])
+    engine.generate([Request([1, 2, 3, *first.ids], 1, seed=1), Request([1, 2, 3], 1, seed=2)])
+    assert (engine.tokens_in, engine.read_twice) == (4, 0)  # the last sampled token was not read before
+    engine.generate([Request([9, 9], 1, seed=3), Request([1, 2, 3], 1, seed=4)])
+    assert (engine.tokens_in, engine.read_twice) == (9, 3)  # there is one slot

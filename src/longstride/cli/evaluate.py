@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
         "--strategy",
-        choices=("direct", "check-again", "anytime", "think-on", "best-of"),
+        choices=("direct", "check-again", "anytime", "think-on", "best-of", "revise", "delegate"),
         default="direct",
         help="what a language agent does at test time",
     )
@@ -58,6 +58,17 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--samples", type=int, default=4, metavar="N", help="episodes of a task under best-of (default: 4)"
+    )
+    parser.add_argument(
+        "--answers", type=int, default=2, metavar="N", help="answers under revise, one after the other (default: 2)"
+    )
+    parser.add_argument("--to", metavar="RUN_OR_MODEL", help="who goes on under delegate")
+    parser.add_argument(
+        "--below", type=float, default=0.5, metavar="SHARE",
+        help="mean probability of a token under which delegate hands over (default: 0.5)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--each", choices=("episode", "turn", "step"), default="episode", help="what delegate hands over"
     )
     parser.add_argument(
         "--by",
@@ -131,10 +142,12 @@ def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
 
 def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
     from longstride.core.component import build
+    from longstride.run.delegate import Delegate
     from longstride.strategies import Direct
     from longstride.strategies.anytime import Anytime
     from longstride.strategies.best_of import BestOf
     from longstride.strategies.check_again import CheckAgain
+    from longstride.strategies.revise import Revise
     from longstride.strategies.think_on import ThinkOn
 
     match args.strategy:
@@ -147,6 +160,12 @@ def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
             return [build(ThinkOn, {"times": times, "most": args.thought})]
         case "best-of":
             return [build(BestOf, {"samples": args.samples, "by": _choice(args)})]
+        case "revise":
+            return [build(Revise, {"answers": args.answers})]
+        case "delegate":
+            if args.to is None:
+                raise ConfigError("--strategy delegate needs to know to whom; name a run or a model with --to")
+            return [build(Delegate, {"model": args.to, "below": args.below, "each": args.each})]
         case _:
             return [Direct()]
 
@@ -238,7 +257,7 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
         s, (low, high) = row["summary"], row["interval"]
         by_part = (f"{s[parted][p]['success']:.2f}" if p in s[parted] else "-" for p in parts)
         invalid = f"{s['invalid']:.2f}" if "invalid" in s else "-"
-        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]"
+        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]" if s["episodes"] else "-"
         numbers = [f"{s['length']:.1f}", f"{s['timeouts']:.2f}", invalid, *tokens]
         lines.append([row["policy"], row["strategy"], success, *by_part, *numbers])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

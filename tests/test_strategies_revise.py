@@ -88,8 +88,8 @@ class Table(Guide):
         return [Score(None if t.sampled_tokens == 99 else t.sampled_tokens / 100, tokens=2) for t in solutions]
 
 
-POLICY = LanguagePlayer(cast(Any, None), word_chat("Thought: see ; Action:"), FullHistory(), Sampling())
-PAIR = cast(Any, _Pair(POLICY, POLICY))
+CHAT = word_chat("Thought: see ; Action:")
+PAIR = cast(Any, _Pair(*(LanguagePlayer(cast(Any, None), CHAT, FullHistory(), Sampling()) for _ in range(2))))
 
 
 def plan(ordinal: int = 0, turns: int = 1) -> Plan:
@@ -138,7 +138,7 @@ def test_a_turn_is_dropped_and_the_policy_goes_on_after_the_other_model() -> Non
 def test_a_step_is_handed_over_at_its_mark() -> None:
     stages = Delegate(model="m", guide=Table(), each="step").run([plan()], PAIR)
     (first,) = next(stages)
-    assert first.marks == (tuple(POLICY.chat.encode(";")),)
+    assert first.marks == (tuple(CHAT.encode(";")),)
     (second,) = stages.send([played(first, range(70), stop=StopReason.MARK)])
     assert second.prefix == tuple(range(70)) and second.role == ""
     (handed,) = stages.send([played(second, range(3), stop=StopReason.MARK)])

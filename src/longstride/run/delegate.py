@@ -13,7 +13,7 @@ nothing is handed over are those of `Direct`, id for id, unless they are cut int
 | step | a piece of a thought, up to `mark` | TRIM, arXiv 2601.10245, thresholds on the score of a step |
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -87,31 +87,38 @@ class Delegate(Strategy):
         assert isinstance(player, _Pair)
         marks = (tuple(player.policy.chat.encode(self.mark)),) if self.each == "step" else ()
         tasks = [_Task(plan) for plan in plans]
-        while live := [task for task in tasks if task.goes_on]:
-            tries = yield [self._next(task, marks) for task in live]
-            scores = iter(self.guide([t for t in tries if not t.stop.failed], player.policy))
-            doubted: list[_Task] = []
-            for task, t in zip(live, tries, strict=True):
-                task.steps += 1
-                task.own += t.sampled_tokens
-                if not t.stop.failed:
-                    of = next(scores)
-                    task.own += of.tokens
-                    if of.value is None:
-                        t = replace(t, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
-                    elif of.value < self.below:
-                        doubted.append(task)
-                        continue
-                task.so_far = t
-            if doubted:
-                for task, t in zip(doubted, (yield [self._next(task, marks, HANDED) for task in doubted]), strict=True):
-                    task.handed += 1
-                    task.others += t.sampled_tokens
-                    task.so_far = t
+        with player.policy.keeping(), player.other.keeping():
+            while live := [task for task in tasks if task.goes_on]:
+                yield from self._step(live, marks, player)
         return [self._ended(task) for task in tasks]
 
+    def _step(
+        self, tasks: Sequence["_Task"], marks: tuple[tuple[int, ...], ...], player: "_Pair"
+    ) -> Generator[Sequence[Plan], list[Trajectory], None]:
+        """Lets the policy try one step of each, and the other model what it is in doubt of."""
+        tries = yield [self._next(task, marks) for task in tasks]
+        scores = iter(self.guide([t for t in tries if not t.stop.failed], player.policy))
+        doubted: list[_Task] = []
+        for task, t in zip(tasks, tries, strict=True):
+            task.steps += 1
+            task.own += t.sampled_tokens
+            if not t.stop.failed:
+                of = next(scores)
+                task.own += of.tokens
+                if of.value is None:
+                    t = replace(t, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
+                elif of.value < self.below:
+                    doubted.append(task)
+                    continue
+            task.so_far = t
+        if doubted:
+            for task, t in zip(doubted, (yield [self._next(task, marks, HANDED) for task in doubted]), strict=True):
+                task.handed += 1
+                task.others += t.sampled_tokens
+                task.so_far = t
+
     def _next(self, task: "_Task", marks: tuple[tuple[int, ...], ...], role: str = "") -> Plan:
-        plan = next_step(task.plan, task.so_far, task.steps, marks, whole=self.each == "episode")
+        plan = next_step(task.plan, task.so_far, 2 * task.steps + bool(role), marks, whole=self.each == "episode")
         same = not role and self.each != "step"  # as `Direct` plays it
         return replace(plan, role=role, ordinal=task.plan.ordinal if same else plan.ordinal)
 

@@ -63,7 +63,8 @@ class Forecast(Sharing):
     def measures(self, solution: Any) -> dict[str, float]:
         done, curve = int(solution["iteration"]), solution["curve"]
         seen = np.arange(int(SKIPPED * done) + 1, int(self.share * done) + 1)
-        return super().measures(solution) | forecast(self.law, seen, curve[seen], max(done, 1), float(curve[done]))
+        end = float(curve[done])
+        return super().measures(solution) | forecast(self.law, seen, curve[seen], max(done, 1), end, along=True)
 
 
 class Watched(Sampled):

@@ -154,7 +154,28 @@ def fit(
     picked = np.random.default_rng(derive(seed, "fit")).choice(scaled, (resamples, len(scaled)))
     draws = solve(law, at, line + noise.coloured(picked) * spread, spread)
     values = {name: float(v) for name, v in zip(law.names, found, strict=True)}
-    return Fit(law, at, measured, values, draws, scaled, noise.correlation, seed, tuple(law.doubts(at, values)))
+    return Fit(
+        law,
+        at,
+        measured,
+        values,
+        draws,
+        scaled,
+        noise.correlation,
+        seed,
+        (*law.doubts(at, values), *_open(law, at, draws)),
+    )
+
+
+def _open(law: Law, x: np.ndarray, draws: np.ndarray) -> list[str]:
+    """Shapes whose refits reach from one end of the search to the other."""
+    ends = law.natural(np.array(law.search(x)).T)
+    spread = np.percentile(draws[:, len(law.weights) :], [2.5, 97.5], axis=0)
+    return [
+        f"{name} may be anything from {lo:.3g} to {hi:.3g}, all that is searched: the points do not settle it"
+        for name, (lo, hi), (least, most) in zip(law.shapes, ends.T, spread.T, strict=True)
+        if least <= lo * 1.01 and most >= hi * 0.99
+    ]
 
 
 def solve(law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray) -> np.ndarray:

@@ -232,8 +232,8 @@ class SizedPower(Law):
             return ["what was measured does not fall with the amount: there is no rate that size could change"]
         if values["half_size"] < smallest / 10:
             return [
-                f"all sizes learn at one rate, half of which is fitted at {values['half_size']:.3g}: what size does to it "
-                "is not settled; run smaller ones"
+                f"all sizes learn at one rate (half of it is fitted at {values['half_size']:.3g}): what size does to "
+                "it is not settled; run smaller ones"
             ]
         if values["half_size"] > largest:
             return [

@@ -9,7 +9,9 @@ RESAMPLES = 100
 """Fits to resampled points, for the band."""
 
 
-def forecast(law: Law, x: ArrayLike, y: ArrayLike, at: float, truth: float, relative: bool = False, along: bool = False) -> dict[str, float]:
+def forecast(
+    law: Law, x: ArrayLike, y: ArrayLike, at: float, truth: float, relative: bool = False, along: bool = False
+) -> dict[str, float]:
     """How well a law fitted to y at x says what is measured at `at`.
 
     Args:

@@ -153,8 +153,8 @@ def browser(monkeypatch):
 @needs_browser
 class TestBrowser:
     def test_ours_alone_has_every_row_that_needs_no_peer(self, browser):
-        rows, versions = browser.measure(None, 2, lambda _: None)
-        assert all(np.asarray(r.ours).shape in ((2,), (2, 2)) and np.isfinite(r.ours).all() for r in rows)
+        rows, versions = browser.measure(None, 1, lambda _: None)
+        assert all(np.asarray(r.ours).shape in ((1,), (2,), (1, 2)) and np.isfinite(r.ours).all() for r in rows)
         # memory is a difference of two readings, and the window is too short for a reading of the processor's use
         assert all((np.asarray(r.ours) > 0).all() for r in rows if r.unit in ("ms", "steps/s"))
         assert [r.name for r in rows if r.unit == "ms"] == ["step", "reset", "reset, the first of a page"]

@@ -29,7 +29,7 @@ from longstride.envs.sites import KINDS, application
 from longstride.envs.sites.demonstrator import Demonstrator
 from longstride.envs.sites.env import WebEnv
 from longstride.envs.sites.tasks import EmbeddedWeb
-from longstride.web.chromium import tab
+from longstride.web.chromium import browser, tab
 from longstride.web.chromium.env import ChromiumEnv
 from longstride.web.chromium.host import host
 from longstride.web.chromium.reach import Reach
@@ -255,9 +255,10 @@ def outside() -> Iterator[Listener]:
     listener.socket.close()
 
 
-async def test_a_page_reaches_only_what_its_task_allows(outside: Listener) -> None:
+async def test_a_page_reaches_only_what_its_task_allows(outside: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof is that the outside server is never called. A page that asks not to see the answer (`no-cors`) is not
     told of the refusal: what it has is the gateway's."""
+    monkeypatch.setattr(browser, "OPENS", 0.5)  # the windows that it opens are refused: none comes
     o = f"http://{outside.address}"
     page = f"""<a href="{o}/link">link</a><a href="/redirect">redirect</a><a href="/file" download>file</a>
         <button onclick="window.open('{o}/popup')">popup</button><form method=post action="{o}/form"><button>form</button></form>

@@ -69,7 +69,7 @@ async def test_episodes_with_crashes_leave_nothing_behind() -> None:
                 break
         return len(tree(pid)), memory(pid)
 
-    await many(8)
+    await many(4)
     processes, megabytes = await settled()
     done = await many(EPISODES // 4)
     assert await play(env(), kill_tab)  # costs steps, not the episode

@@ -12,7 +12,7 @@ between the two is a weight.
 | update | passes | 3 epochs of 2 minibatches | 6 steps on the whole batch |
 
 Deviations: tasks are enumerable (`setups.arms`), an episode is one answer of one token. The paper's other part, a
-constant in place of an episode's length, has its own test among the credits (`tests/test_methods_credit.py`).
+constant in place of an episode's length, is in `asyncwebrl_length`.
 """
 
 from longstride.claims.claim import Claim

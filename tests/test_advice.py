@@ -58,10 +58,12 @@ def test_each_difficulty_gets_what_serves_it_and_the_other_half_confirms_it() ->
     for advised in (easy, hard):
         assert advised.observed is not None and advised.tasks == 100
         assert advised.predicted == pytest.approx(advised.observed, abs=0.15)
-    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 4
+    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 5
     first, second = ({t.id for t in half} for half in halves(of, 0))
     assert not first & second
-    assert all(ids == (second if "_8" in name else first) for name, ids in seen)
+    assert all(ids == (second if "_8" in name else first) for name, ids in seen if name != "direct")
+    mean, low, high = found.difference
+    assert mean == pytest.approx(found.success - found.fixed[found.best_fixed]) and 0 < low < mean < high
 
 
 def test_where_nothing_is_better_than_a_fixed_strategy_it_says_so() -> None:

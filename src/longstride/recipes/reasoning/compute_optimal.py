@@ -4,6 +4,8 @@ than Scaling Model Parameters", arXiv 2408.03314.
 No way to spend a budget is best for all tasks. Where a model is often right, its answers agree, and a vote needs no
 scorer; where it is rarely right, the vote is wrong, and only a search that a scorer leads finds anything. So difficulty
 decides the strategy: it is chosen by level on one half of the tasks and tested on the other, and the other way round.
+A prediction of difficulty by this scorer is worth half as much (`by_predicted`), and only where its samples are free, as
+they are in the paper: taken out of the same tokens they cost more than the choice is worth (`by_predicted_paid`).
 
 | place | choice | paper | here |
 |---|---|---|---|

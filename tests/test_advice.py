@@ -76,6 +76,14 @@ def test_where_nothing_is_better_than_a_fixed_strategy_it_says_so() -> None:
     )
 
 
+def test_tasks_that_are_alike_count_each() -> None:
+    def evaluate(strategy: Strategy, of: Sequence[Task]) -> list[tuple[bool, int] | None]:
+        return [(k % 4 < 3, 10) for k, _ in enumerate(of)]
+
+    found = advise([make_task("same")] * 32, 15, ";", 0, evaluate)
+    assert found.success == found.fixed["direct"] == 0.75 and found.by_difficulty[0].tasks == 16
+
+
 def test_a_budget_for_one_answer_is_one_answer_and_a_smaller_one_is_refused_with_the_least_that_works() -> None:
     evaluate, seen = world({}, {})
     found = advise(tasks(8, 8), 15, ";", 0, evaluate)

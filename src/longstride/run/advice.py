@@ -53,7 +53,8 @@ def families(mark: str) -> dict[str, Callable[[int], Strategy]]:
 class Played(NamedTuple):
     """A task under a strategy."""
 
-    task: str
+    task: int
+    """Its place in its half: two tasks may be alike."""
     difficulty: str
     done: bool
     tokens: int
@@ -128,7 +129,11 @@ def advise(tasks: Sequence[Task], budget: int, mark: str, seed: int, evaluate: E
 
     def play(family: str, n: int, half: Sequence[Task]) -> list[Played]:
         found = evaluate(tried[family](n) if n > 1 else Direct(), half)
-        return [Played(t.id, t.difficulty, *came) for t, came in zip(half, found, strict=True) if came is not None]
+        return [
+            Played(k, t.difficulty, *came)
+            for k, (t, came) in enumerate(zip(half, found, strict=True))
+            if came is not None
+        ]
 
     one = play("vote", 1, first)
     if not one:

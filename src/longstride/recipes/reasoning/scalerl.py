@@ -27,8 +27,9 @@ follows its mean over 40 runs to a quarter of a point, and so predicts the mean 
 
 Why a band is too narrow: what a run happens to solve early shifts all that is measured after it, so the errors along a
 run are correlated (0.8 from one measurement to the next, 0.5 over five). Taken as independent, the band held the end in
-17 of 40 runs; with the correlation that is likeliest (`scaling.noise`) it holds it in three of four (`within`). Half a
-run is a few correlation lengths, too few to say how long they are.
+17 of 40 runs; with the correlation that is likeliest (`scaling.noise`) it holds it in four of five (`within`). Half a
+run is a few correlation lengths, too few to say how long they are. What a wrong law misses looks like such errors too, so
+the power law's band is wide enough to hold every end.
 """
 
 from statistics import NormalDist

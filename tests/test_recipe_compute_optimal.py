@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import ConfigError
-from longstride.recipes.reasoning.compute_optimal import CLAIM, RECIPE, ChosenByPrediction, predicted
+from longstride.recipes.reasoning.compute_optimal import RECIPE, STRATEGIES, ChosenByPrediction, predicted
 from longstride.recipes.setups.steps import ChosenByLevel, StepTasks, crossed
 from longstride.strategies.search import Beam, BestOf
 
@@ -58,8 +58,11 @@ def test_a_bin_is_tested_with_what_did_best_in_it_on_the_other_fold_as_a_share_o
 
 def test_a_prediction_that_knows_chooses_as_the_level_does_and_is_counted() -> None:
     problem = StepTasks(levels=(0.1, 0.6))
-    known, told = RECIPE.method.replace(tasks=5), CLAIM.arms["by_predicted"].method
-    told = told.replace(tasks=5, probes=200)
+    strategies = tuple(STRATEGIES.values())
+    known, told = (
+        ChosenByLevel(strategies=strategies, tasks=5),
+        ChosenByPrediction(strategies=strategies, tasks=5, probes=200),
+    )
     state = told.start(problem, np.random.default_rng(0))
     after = told.step(problem, state, np.random.default_rng(1))
     assert after["played"][:, :, [0, 1], [1, 0]].sum() == 0 and not state["played"].any()

@@ -152,6 +152,8 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
     groups = {str(group["setting"]): (group, fitted(group)) for group in found["groups"]}
     if len(groups) < 2:
         raise ConfigError(f"there is nothing to choose between: fit runs `--by` a setting, got {found['by'] or 'none'}")
+    if any(f.law.inputs > 1 for _, f in groups.values()):
+        raise ConfigError("a law in the model's size says nothing of a budget alone; fit a law of one amount")
     if not budget > 0:
         raise ConfigError(f"--budget is a positive number, got {budget:g}")
     if all(isinstance(f.law, Geometric | MixedGeometric) for _, f in groups.values()):

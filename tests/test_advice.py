@@ -59,10 +59,13 @@ def test_each_difficulty_gets_what_serves_it_and_the_other_half_confirms_it() ->
     for advised in (easy, hard):
         assert advised.observed is not None and advised.tasks == 100
         assert advised.predicted == pytest.approx(advised.observed, abs=0.15)
-    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 5
+    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 6
     first, second = ({t.id for t in half} for half in halves(of, 0))
     assert not first & second
-    assert all(ids == (second if "_8" in name or name == "think_on_to_80" else first) for name, ids in seen)
+    ends = lambda name: "_8" in name or name == "think_on_to_80"  # noqa: E731
+    assert all(ids == (second if ends(name) else first) for name, ids in seen if name != "direct")
+    mean, low, high = found.difference
+    assert mean == pytest.approx(found.success - found.fixed[found.best_fixed]) and 0 < low < mean < high
 
 
 @pytest.mark.parametrize(("turn", "longest"), [(96, 80), (95, 40), (35, 10)])
@@ -75,6 +78,13 @@ def test_longer_thoughts_are_tried_as_far_as_a_turn_has_room_for_an_answer_besid
     assert not any(name.startswith("think_on") for name in advise(tasks(), 85, "", turn, 0, evaluate).fixed)
 
 
+def test_answers_are_revised_where_episodes_have_one_turn() -> None:
+    evaluate, _ = world(easy={"revise": 2.0}, hard={"revise": 2.0})
+    found = advise(tasks(), 45, ";", 99, 0, evaluate, single=True)
+    assert {a.strategy for a in found.by_difficulty} == {"revise_4"}
+    assert not any(name.startswith("revise") for name in advise(tasks(), 45, ";", 99, 0, evaluate).fixed)
+
+
 def test_where_nothing_is_better_than_a_fixed_strategy_it_says_so() -> None:
     evaluate, _ = world(easy={"majority": 1.0}, hard={"majority": 1.0})
     found = advise(tasks(), 45, ";", 99, 0, evaluate)
@@ -83,6 +93,14 @@ def test_where_nothing_is_better_than_a_fixed_strategy_it_says_so() -> None:
         and found.best_fixed == "best_of_4_by_majority"
         and found.success == found.fixed[found.best_fixed]
     )
+
+
+def test_tasks_that_are_alike_count_each() -> None:
+    def evaluate(strategy: Strategy, of: Sequence[Task]) -> list[tuple[bool, int] | None]:
+        return [(k % 4 < 3, 10) for k, _ in enumerate(of)]
+
+    found = advise([make_task("same")] * 32, 15, ";", 99, 0, evaluate)
+    assert found.success == found.fixed["direct"] == 0.75 and found.by_difficulty[0].tasks == 16
 
 
 def test_a_budget_for_one_answer_is_one_answer_and_a_smaller_one_is_refused_with_the_least_that_works() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import ConfigError
-from longstride.recipes.reasoning.compute_optimal import RECIPE
+from longstride.recipes.reasoning.compute_optimal import RECIPE, STRATEGIES, ChosenByPrediction, predicted
 from longstride.recipes.setups.steps import ChosenByLevel, StepTasks, crossed
 from longstride.strategies.search import Beam, BestOf
 
@@ -34,6 +34,41 @@ def test_a_vote_serves_easy_tasks_and_a_beam_hard_ones() -> None:
     vote, _, _, beam = state["won"].sum(0) / 40
     assert vote[0] < 0.05 and beam[0] > 0.1 and vote[1] > beam[1]
     assert problem.measures(method.solution(problem, state))["success"] > max(vote.mean(), beam.mean())
+
+
+def test_the_prediction_is_the_mean_score_of_solutions_and_costs_their_steps() -> None:
+    problem = StepTasks(levels=(0.1, 0.6))  # the scorer sees the label, so the score is the share of right solutions
+    for level, chance in enumerate(problem.levels):
+        score, ledger = predicted(problem, level, 4000, np.random.default_rng(0))
+        assert score == pytest.approx(chance, abs=0.03)
+        assert (ledger.sampled, ledger.calls) == (4000 * 6 * 10, 4000 * 6)
+
+
+def test_a_bin_is_tested_with_what_did_best_in_it_on_the_other_fold_as_a_share_of_its_tasks() -> None:
+    method = ChosenByPrediction(strategies=(BestOf(n=2), Beam(n=4, width=2)))
+    won, played = np.zeros((2, 2, 2, 1)), np.ones((2, 2, 2, 1))
+    played[1, 0, 0], won[1, 0, 0], won[1, 1, 0] = 10, 3, 1  # by the share 1 is the best, by the count 0
+    won[1, 0, 1], won[0, 1, 0], won[0, 0, 1] = 1, 1, 1
+    spent = np.zeros((*won.shape, 3))
+    spent[..., 0] = np.arange(8).reshape(won.shape)
+    found = method.solution(None, {"won": won, "played": played, "spent": spent})
+    # fold 0: strategies 1 and 0; fold 1: strategies 1 and 0
+    assert found["won"] == [1 + 1 + 1 + 1] and found["spent"][0] == (2 + 1) + (6 + 5)
+
+
+def test_a_prediction_that_knows_chooses_as_the_level_does_and_is_counted() -> None:
+    problem = StepTasks(levels=(0.1, 0.6))
+    strategies = tuple(STRATEGIES.values())
+    known, told = (
+        ChosenByLevel(strategies=strategies, tasks=5),
+        ChosenByPrediction(strategies=strategies, tasks=5, probes=200),
+    )
+    state = told.start(problem, np.random.default_rng(0))
+    after = told.step(problem, state, np.random.default_rng(1))
+    assert after["played"][:, :, [0, 1], [1, 0]].sum() == 0 and not state["played"].any()
+    spent = problem.measures(told.solution(problem, after))["tokens"]
+    state = known.step(problem, known.start(problem, np.random.default_rng(0)), np.random.default_rng(1))
+    assert spent == problem.measures(known.solution(problem, state))["tokens"] + 200 * 60
 
 
 def test_another_problem_is_refused() -> None:

@@ -22,6 +22,7 @@ from longstride.scaling import (
 )
 from longstride.scaling.coverage import PLANTED, coverage
 from longstride.scaling.laws import log_gamma
+from longstride.scaling.noise import Noise, noise_of
 
 UTD = ([0.25, 0.5, 1, 2, 4, 8], [3000, 1950, 1400, 1050, 880, 760])
 ATTEMPTS = (range(1, 9), [0.2, 0.34, 0.46, 0.53, 0.59, 0.65, 0.68, 0.7])
@@ -118,6 +119,51 @@ def test_weights_keep_to_their_bounds() -> None:
     assert fit(Power(), np.arange(1, 11), -1.0 / np.arange(1, 11), resamples=2).values["limit"] == pytest.approx(
         0, abs=1e-6
     )
+
+
+class TestNoise:
+    RUNS = np.repeat([0, 1], [6, 4])
+
+    def test_what_is_whitened_is_coloured_again_and_runs_are_independent(self) -> None:
+        noise, errors = Noise(self.RUNS, 0.8, 0.5), np.random.default_rng(0).normal(size=(3, 10))
+        white = np.stack([noise.whitened(row) for row in errors])
+        assert noise.coloured(white) == pytest.approx(errors)
+        factor = noise.coloured(np.eye(10)).T
+        together = factor @ factor.T
+        assert together[0, :3] == pytest.approx([1, 0.5 * 0.8, 0.5 * 0.64]) and not together[:6, 6:].any()
+        assert noise.correlation == pytest.approx(0.4)
+
+    def test_the_likelihood_is_that_of_contrasts_that_the_slopes_do_not_change(self) -> None:
+        rng = np.random.default_rng(1)
+        slopes, errors = np.linalg.qr(rng.normal(size=(10, 2)))[0], rng.normal(size=10)
+        contrasts = np.linalg.svd(slopes.T)[2][2:]  # [8, n] an orthonormal basis of what is left
+
+        def exact(noise: Noise) -> float:
+            factor = noise.coloured(np.eye(10)).T
+            spread, left = contrasts @ factor @ factor.T @ contrasts.T, contrasts @ errors
+            rest = left @ np.linalg.solve(spread, left)
+            return float(-0.5 * (np.linalg.slogdet(spread)[1] + 8 * np.log(rest)))
+
+        one, two = Noise(self.RUNS, 0.8, 0.5), Noise(self.RUNS)
+        assert one.likelihood(errors, slopes) - two.likelihood(errors, slopes) == pytest.approx(exact(one) - exact(two))
+
+    @pytest.mark.parametrize("persistence", [0.0, 0.9])
+    def test_correlation_is_found_where_there_is_some(self, persistence: float) -> None:
+        rng, runs = np.random.default_rng(2), np.repeat(range(4), 40)
+        errors = Noise(runs, persistence, 1.0).coloured(rng.normal(size=(1, 160)))[0]
+        assert noise_of(errors, np.ones((160, 1)), runs).correlation == pytest.approx(persistence, abs=0.16)
+
+    def test_a_run_to_every_point(self) -> None:
+        with pytest.raises(FitError, match="a run to every point"):
+            fit(Power(), *UTD, runs=[0])
+
+
+def test_what_size_does_is_not_settled_where_noise_hides_it_or_nothing_falls() -> None:
+    x = [(n, a) for n in (1, 1.5, 2) for a in (10, 30, 100, 300, 1000)]
+    amount, noise = np.log([a for _, a in x]), np.random.default_rng(0).normal(size=15)
+    one_rate, anything = fit(SizedPower(), x, np.exp(-0.3 * amount + 0.6 * noise)).doubts
+    assert "all sizes learn at one rate" in one_rate and "half_size may be anything from 0.01 to 200" in anything
+    assert "does not fall" in fit(SizedPower(), x, np.exp(0.3 * amount)).doubts[0]
 
 
 def test_the_band_of_measurements_is_wider_than_that_of_the_curve() -> None:

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError
@@ -107,6 +109,35 @@ class TestFit:
         assert "unknown measure 'sucess'; did you mean 'success'" in refused(capsys, "fit", run, "--y", "sucess")
         assert "unknown setting 'method.rollout'" in refused(capsys, "fit", run, "--by", "method.rollout")
         assert "no run folder and has none in it" in refused(capsys, "fit", str(tmp_path))
+
+
+class TestSizes:
+    def test_a_law_in_size_takes_the_parameters_that_each_run_trains(
+        self, swept: Path, tmp_path: Path, capsys: Any
+    ) -> None:
+        runs = tmp_path / "runs"
+        copytree(swept, runs)
+        argv = ["fit", str(runs), "--law", "sized_power", "--y", "error", "--until", "6", "--by", "problem.problems"]
+        assert "keeps no model, so its size is not known" in refused(capsys, *argv)
+        for run in runs.iterdir():
+            size = 100 if "rollouts=4," in run.name else 1600
+            save_file({"a": np.zeros((size // 4, 3)), "b": np.zeros(size // 4)}, newest(run) / "model.safetensors")
+        (group,) = said(capsys, *argv, "--out", str(tmp_path / "fit.json"))["groups"]
+        points = np.array(group["points"])
+        assert set(points[:, 0]) == {100, 1600} and set(points[:, 1]) == {1, 2, 3, 4, 5, 6} and len(points) == 24
+        first = curve_of(Path(group["runs"][0]), "iteration", "success")
+        assert points[0].tolist() == pytest.approx([group["points"][0][0], 1, 1 - first.y[1]])
+        assert group["run_of"] == [k for k in range(4) for _ in range(6)]
+        assert [row[:2] for row in group["held_out"]] == [[100, 7], [100, 8], [1600, 7], [1600, 8]]
+        found = load_fits(tmp_path / "fit.json")
+        assert fitted(found["groups"][0]).values == group["fit"]["values"]
+        assert (tmp_path / "fit.svg").exists() and "1,600" in fits_as_text(found)
+        (tmp_path / "fit.json").write_text(json.dumps(found | {"groups": [group, group | {"setting": "other"}]}))
+        assert "says nothing of a budget" in refused(capsys, "allocate", str(tmp_path / "fit.json"), "--budget", "9")
+
+
+def newest(run: Path) -> Path:
+    return max((run / "checkpoints").glob("[0-9]*"))
 
 
 class TestAllocate:

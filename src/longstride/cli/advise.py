@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints what is advised for each difficulty."""
-    from longstride.cli.evaluate import agent_of, experiment_of
+    from longstride.cli.evaluate import agent_of, bars, experiment_of
     from longstride.core.config import resolve
     from longstride.core.task import DIFFICULTIES
     from longstride.rollout.branching import STEP
@@ -53,15 +53,18 @@ def run(args: argparse.Namespace) -> int:
     recipe = resolve(Recipe, recipe, args.overrides)
     policy, tasks = agent_of(args.target, recipe), recipe.tasks.held_out(args.tasks)
 
-    def evaluate(strategy: "Strategy", of: "Sequence[Task]") -> list[tuple[bool, int] | None]:
-        found = evaluate_policy(policy, recipe.replace(evaluation={"samples": 1}), of, strategy).episodes
-        return [None if e.trajectory.stop.failed else (e.trajectory.success, e.spent_tokens) for e in found]
-
     turns = recipe.test_budget.limits("turns", 1)
     single = turns == 1 or isinstance(turns, dict) and set(turns.values()) == {1}
     mark = args.mark if args.mark is not None else STEP if single else ""
     turn = min(recipe.test_budget.at(1, d).turn_tokens for d in DIFFICULTIES)
-    found = advise(tasks, args.budget, mark, turn, recipe.seed, evaluate)
+    with bars() as watch:
+
+        def evaluate(strategy: "Strategy", of: "Sequence[Task]") -> list[tuple[bool, int] | None]:
+            once = recipe.replace(evaluation={"samples": 1})
+            found = evaluate_policy(policy, once, of, strategy, watch(strategy.name)).episodes
+            return [None if e.trajectory.stop.failed else (e.trajectory.success, e.spent_tokens) for e in found]
+
+        found = advise(tasks, args.budget, mark, turn, recipe.seed, evaluate, single)
     if args.json:
         print_json(asdict(found) | {"best_fixed": found.best_fixed, "beats": found.beats})
     else:
@@ -70,13 +73,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(advice: "Advice") -> None:
+    from longstride.report.tables import table
+
     lines = [["difficulty", "strategy", "tokens", "predicted", "observed"]]
     for a in advice.by_difficulty:
         observed = "-" if a.observed is None else f"{a.observed:.2f} [{a.interval[0]:.2f}, {a.interval[1]:.2f}]"
         lines.append([a.difficulty, a.strategy, f"{a.tokens:.0f}", f"{a.predicted:.2f}", f"{observed} of {a.tasks}"])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
-    against = f"{advice.best_fixed} for all: {advice.fixed[advice.best_fixed]:.2f}"
-    verdict = "better than every fixed strategy" if advice.beats else "not better than every fixed strategy"
-    print(f"on the half that was not looked at: {advice.success:.2f}, {verdict} ({against})")
+    print(table(lines))
+    print()
+    print(table([["one strategy for all", "success"], *([name, f"{v:.2f}"] for name, v in advice.fixed.items())]))
+    mean, low, high = advice.difference
+    verdict = "better" if advice.beats else "not better"
+    print(
+        f"\non the half that was not looked at: {advice.success:.2f} as advised, {verdict} than every fixed strategy "
+        f"({mean:+.2f} [{low:+.2f}, {high:+.2f}] against the best of them)"
+    )

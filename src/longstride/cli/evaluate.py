@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     experiment = resolve(type(experiment), experiment, _overrides(args, isinstance(experiment, ControlRecipe)))
     if not isinstance(experiment, Recipe | ControlRecipe):
         raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
-    with _bars() as watch:
+    with bars() as watch:
         if isinstance(experiment, ControlRecipe):
             if args.strategy != "direct":
                 raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
@@ -181,17 +181,17 @@ def _choice(args: argparse.Namespace) -> Any:
 
 
 @contextmanager
-def _bars() -> Iterator[Watch]:
+def bars() -> Iterator[Watch]:
     """Progress bars on stderr, one for each name that is asked for."""
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
 
         def watch(name: str) -> Callable[[int, int], None]:
-            bar = bars.add_task(name, total=None)
-            return lambda done, total: bars.update(bar, completed=done, total=total)
+            bar = shown.add_task(name, total=None)
+            return lambda done, total: shown.update(bar, completed=done, total=total)
 
         yield watch
 

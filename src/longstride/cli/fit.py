@@ -7,7 +7,7 @@ from typing import Any
 
 from longstride.cli.common import print_json
 
-LAWS = ("sigmoid", "power", "geometric", "mixed_geometric")
+LAWS = ("sigmoid", "power", "geometric", "mixed_geometric", "sized_power")
 
 
 def add(commands: Any) -> None:
@@ -19,7 +19,7 @@ def add(commands: Any) -> None:
         "--x", default="iteration", metavar="NAME",
         help="iteration (default), episodes, env_steps, tokens, seconds, or a measure of the run",
     )  # fmt: skip
-    parser.add_argument("--y", default="success", metavar="NAME", help="a measure (default: success)")
+    parser.add_argument("--y", default="success", metavar="NAME", help="a measure (default: success), or error")
     parser.add_argument("--by", default="", metavar="KEY", help="a setting; runs of each value have a fit of their own")
     parser.add_argument(
         "--until", type=float, default=math.inf, metavar="X", help="hold out the points beyond, and compare"

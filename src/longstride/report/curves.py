@@ -6,6 +6,7 @@ lacks is named with what it has.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -18,6 +19,9 @@ AMOUNTS = {
     "iteration": "iteration", "episodes": "total_episodes", "env_steps": "total_env_steps", "seconds": "seconds",
 }  # fmt: skip
 """What a run has spent, by the key of its rows; `tokens` are added up, and all else is a measure."""
+
+ERROR = "error"
+"""The measure that falls where success rises."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
     Args:
         folder: of the run.
         x: what was spent: `iteration`, `episodes`, `env_steps`, `tokens`, `seconds`, or a measure.
-        y: a measure; its mean over tasks.
+        y: a measure; its mean over tasks. `error` is 1 - success.
 
     Raises:
         RunError: no such folder, or it has no evaluation with both.
@@ -70,15 +74,35 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
                 points.append((spent, value))
     if not points:
         known = sorted({name for row in record.learning for name in _names(row)})
-        missing = next((m for m in (y, x) if m not in {*AMOUNTS, "tokens", *known}), None)
+        missing = next((m for m in (y, x) if m not in {*AMOUNTS, "tokens", ERROR, *known}), None)
         why = unknown("measure", missing, known) if missing and known else "it has no evaluation with both"
         raise RunError(f"{folder}: {y} by {x}: {why}")
     xs, ys = zip(*points, strict=True)
     return Curve(folder, dict(flat(record.recipe)), xs, ys)
 
 
+def size_of(folder: Path) -> float:
+    """Parameters of the model that a run trains.
+
+    Raises:
+        RunError: it keeps no whole model.
+    """
+    from safetensors import safe_open
+
+    newest = max((folder / "checkpoints").glob("[0-9]*"), default=folder)
+    count = 0
+    for path in newest.glob("model*.safetensors"):
+        with safe_open(path, "np") as weights:
+            count += sum(prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+    if not count:
+        raise RunError(f"{folder} keeps no model, so its size is not known; a law in size is for language agents")
+    return float(count)
+
+
 def measured(row: Row, name: str) -> float | None:
-    """A measure of an evaluation: its mean over tasks, or what the summary has of that name."""
+    """A measure of an evaluation: its mean over tasks, or what the summary has of that name; `error` is 1 - success."""
+    if name == ERROR:
+        return None if (success := measured(row, "success")) is None else 1 - success
     measures = row.get("measures")
     values = measures.get(name) if isinstance(measures, Mapping) else None
     if isinstance(values, list) and (there := [v for v in values if isinstance(v, int | float)]):

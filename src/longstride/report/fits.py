@@ -14,7 +14,7 @@ from longstride.core.component import build, member_of
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import write_atomically
 from longstride.core.provenance import commit
-from longstride.report.curves import Curve, by_setting, curve_of, run_folders
+from longstride.report.curves import Curve, by_setting, curve_of, run_folders, size_of
 from longstride.report.tables import table
 from longstride.scaling import Fit, FitError, Geometric, Law, MixedGeometric, fit, split
 
@@ -27,15 +27,16 @@ def fit_runs(paths: Sequence[Path], law: Law, x: str, y: str, by: str = "", unti
 
     Args:
         paths: run folders, or folders of them.
-        law: of y by x.
+        law: of y by x, or by the model's parameters and x.
         x: what was spent (see `report.curves.curve_of`).
         y: a measure.
         by: a setting by which runs are told apart, each with a fit of its own; seeds are fitted together.
         until: points beyond it are held out, and compared with what was predicted.
 
     Returns:
-        `x`, `y`, `by`, `until` (where it is finite), `groups` (of each `setting`, `runs`, `points` [x, y], what
-        `Fit.as_data` says, `spent` an iteration, and `held_out`: x, measured, predicted, lo, hi), `commit`.
+        `x`, `y`, `by`, `until` (where it is finite), `groups` (of each `setting`, `runs`, `points` [x, y] or
+        [parameters, x, y], `run_of` each point, what `Fit.as_data` says, `spent` an iteration, and `held_out`: as
+        `points`, predicted, lo, hi), `commit`.
 
     Raises:
         RunError: no runs, or without these measures.
@@ -51,29 +52,39 @@ def fit_runs(paths: Sequence[Path], law: Law, x: str, y: str, by: str = "", unti
 
 
 def _group(law: Law, setting: Any, curves: Sequence[Curve], until: float) -> dict[str, Any]:
-    points = np.array([(a, b) for curve in curves for a, b in zip(curve.x, curve.y, strict=True) if a > 0])
-    seen = points[points[:, 0] <= until] if len(points) else np.empty((0, 2))
+    sizes = [[size_of(curve.folder)] if law.inputs > 1 else [] for curve in curves]
+    points = np.array([
+        (k, *sizes[k], a, b) for k, curve in enumerate(curves) for a, b in zip(curve.x, curve.y, strict=True) if a > 0
+    ]).reshape(-1, law.inputs + 2)  # fmt: skip
+    early = points[:, -2] <= until
+    run_of, seen = points[early, 0], points[early, 1:]
     try:
-        found = fit(law, seen[:, 0], seen[:, 1])
+        found = fit(law, _x(seen), seen[:, -1], runs=run_of)
     except FitError as e:
         raise FitError(f"{setting}: {e}") from e
     out = {
         "setting": setting, "runs": [str(curve.folder) for curve in curves], "points": seen.tolist(),
-        "fit": found.as_data(), "spent": float(np.mean([curve.x[-1] / max(len(curve.x) - 1, 1) for curve in curves])),
+        "run_of": run_of.astype(int).tolist(), "fit": found.as_data(),
+        "spent": float(np.mean([curve.x[-1] / max(len(curve.x) - 1, 1) for curve in curves])),
     }  # fmt: skip
-    if len(later := points[points[:, 0] > until]):
-        at = np.unique(later[:, 0])
-        band = found.predict(at, deviations=1)
-        real = [float(later[later[:, 0] == value, 1].mean()) for value in at]
-        out["held_out"] = np.stack([at, real, *band], 1).tolist()
+    if len(later := points[~early, 1:]):
+        at, which = np.unique(later[:, :-1], axis=0, return_inverse=True)
+        real = np.bincount(which.ravel(), later[:, -1]) / np.bincount(which.ravel())
+        band = found.predict(at if law.inputs > 1 else at[:, 0], deviations=1)
+        out["held_out"] = np.column_stack([at, real, *band]).tolist()
     return out
+
+
+def _x(points: np.ndarray) -> np.ndarray:
+    """What a law takes of points [n, inputs + 1]."""
+    return points[:, :-1] if points.shape[1] > 2 else points[:, 0]
 
 
 def fitted(group: dict[str, Any]) -> Fit:
     """The fit of a group of what `fit_runs` found, computed from its points."""
     data = dict(group["fit"]["law"])
-    x, y = np.array(group["points"]).T
-    return fit(build(member_of(Law, data["type"]), data), x, y)
+    points = np.array(group["points"])
+    return fit(build(member_of(Law, data["type"]), data), _x(points), points[:, -1], runs=group.get("run_of"))
 
 
 def keep(found: dict[str, Any], path: Path) -> Path:
@@ -89,15 +100,17 @@ def keep(found: dict[str, Any], path: Path) -> Path:
         return path
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    for k, group in enumerate(found["groups"]):
-        x, y = np.array(group["points"]).T
-        held = np.array(group.get("held_out", np.empty((0, 5))))
-        at = np.geomspace(x.min(), max(x.max(), *held[:, :1].ravel(), 0.0) * 1.5, 200)
-        band = fitted(group).predict(at)
-        axes.plot(at, band.mean, color=f"C{k}", label=f"{found['by'] or found['y']} {group['setting']}")
-        axes.fill_between(at, band.lo, band.hi, color=f"C{k}", alpha=0.2, linewidth=0)
-        axes.plot(x, y, ".", color=f"C{k}")
-        axes.plot(held[:, 0], held[:, 1], "x", color=f"C{k}")
+    for group in found["groups"]:
+        points, held, whole = np.array(group["points"]), np.array(group.get("held_out", [])), fitted(group)
+        name = f"{found['by'] or found['y']} {group['setting']}"
+        for size in np.unique(points[:, 0]) if whole.law.inputs > 1 else [None]:
+            own, later = (of if size is None or not len(of) else of[of[:, 0] == size, 1:] for of in (points, held))
+            at = np.geomspace(own[:, 0].min(), max([*own[:, 0], *(row[0] for row in later)]) * 1.5, 200)
+            band = whole.predict(at if size is None else np.column_stack([np.full(200, size), at]))
+            color = axes.plot(at, band.mean, label=name if size is None else f"{size:,.0f} parameters")[0].get_color()
+            axes.fill_between(at, band.lo, band.hi, color=color, alpha=0.2, linewidth=0)
+            axes.plot(own[:, 0], own[:, 1], ".", color=color)
+            axes.plot([row[0] for row in later], [row[1] for row in later], "x", color=color)
     axes.set(xscale="log", xlabel=found["x"].replace("_", " "), ylabel=found["y"].replace("_", " "))
     axes.legend()
     figure.savefig(path.with_suffix(".svg"), format="svg", metadata={"Date": None})
@@ -139,6 +152,8 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
     groups = {str(group["setting"]): (group, fitted(group)) for group in found["groups"]}
     if len(groups) < 2:
         raise ConfigError(f"there is nothing to choose between: fit runs `--by` a setting, got {found['by'] or 'none'}")
+    if any(f.law.inputs > 1 for _, f in groups.values()):
+        raise ConfigError("a law in the model's size says nothing of a budget alone; fit a law of one amount")
     if not budget > 0:
         raise ConfigError(f"--budget is a positive number, got {budget:g}")
     if all(isinstance(f.law, Geometric | MixedGeometric) for _, f in groups.values()):
@@ -166,17 +181,18 @@ def _predicted(found: Fit, amount: float) -> dict[str, Any]:
 def fits_as_text(found: dict[str, Any]) -> str:
     """What `fit_runs` found, as tables of plain text."""
     names = list(found["groups"][0]["fit"]["values"])
-    rows = [[found["by"] or "runs", "points", "R2", *names]]
+    rows = [[found["by"] or "runs", "points", "R2", "correlated", *names]]
     for group in found["groups"]:
         values, ends = group["fit"]["values"], group["fit"]["intervals"]
         cells = [f"{values[n]:.4g} [{ends[n][0]:.3g}, {ends[n][1]:.3g}]" for n in names]
-        rows.append([str(group["setting"]), str(group["fit"]["points"]), f"{group['fit']['r_squared']:.3f}", *cells])
+        quality = [f"{group['fit']['r_squared']:.3f}", f"{group['fit']['correlation']:.2f}"]
+        rows.append([str(group["setting"]), str(group["fit"]["points"]), *quality, *cells])
     held = [["held out", found["x"], "measured", "predicted", "95 %", "inside"]]
     for group in found["groups"]:
         held += [
-            [str(group["setting"]), f"{x:.4g}", f"{real:.3f}", f"{mean:.3f}", f"{lo:.3f} to {hi:.3f}",
-             "yes" if lo <= real <= hi else "no"]
-            for x, real, mean, lo, hi in group.get("held_out", ())
+            [" ".join([str(group["setting"]), *(f"{s:,.0f}" for s in size)]), f"{x:.4g}", f"{real:.3f}", f"{mean:.3f}",
+             f"{lo:.3f} to {hi:.3f}", "yes" if lo <= real <= hi else "no"]
+            for *size, x, real, mean, lo, hi in group.get("held_out", ())
         ]  # fmt: skip
     return "\n\n".join(filter(None, [table(rows), table(held)]))
 

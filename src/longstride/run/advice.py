@@ -6,14 +6,15 @@ is never expected to spend more than the budget. The idea is that of arXiv 2408.
 
 On the first half every family is played at a few small settings. For each difficulty a logistic curve in the logarithm
 of tokens is fitted to whether tasks were done, and read off at the settings that the budget allows; the setting with
-the highest prediction is advised, the cheapest of equals. On the second half the advised settings are played, and each
-family at its largest setting, which is what a fixed strategy is.
+the highest prediction is advised, the cheapest of equals. On the second half the advised settings are played, and what
+a fixed strategy is: one answer, and each family at its largest setting.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,10 @@ from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.rollout.branching import LONGEST
-from longstride.stats import wilson_interval
+from longstride.stats import mean_interval, wilson_interval
 from longstride.strategies import Direct, Strategy
 from longstride.strategies.best_of import BestOf, Likelihood, Majority
+from longstride.strategies.revise import Revise
 from longstride.strategies.search import Beam, Particles
 from longstride.strategies.searched import Searched
 from longstride.strategies.think_on import ThinkOn
@@ -37,12 +39,13 @@ Evaluate = Callable[[Strategy, Sequence[Task]], Sequence[tuple[bool, int] | None
 """Plays tasks under a strategy: whether each was done, and the tokens spent; None where it failed."""
 
 
-def families(mark: str, answer: float) -> dict[str, Callable[[int], Strategy]]:
+def families(mark: str, answer: float, single: bool = False) -> dict[str, Callable[[int], Strategy]]:
     """What is tried, by name: a strategy that costs about n answers, for n of 2 or more; one answer is `Direct`.
 
     Args:
         mark: what ends a step of a thought; empty where a step is a turn, and then thoughts keep their lengths.
         answer: tokens of one answer.
+        single: whether episodes have one turn.
     """
     forced = {"think_on": lambda n: ThinkOn(times=None, most=round(n * answer))} if mark else {}
     return {
@@ -51,7 +54,18 @@ def families(mark: str, answer: float) -> dict[str, Callable[[int], Strategy]]:
         "beam": lambda n: Searched(search=Beam(n=n, width=2), mark=mark),
         "particles": lambda n: Searched(search=Particles(n=n), mark=mark),
         **forced,
+        **({"revise": lambda n: Revise(answers=n)} if single else {}),
     }
+
+
+class Played(NamedTuple):
+    """A task under a strategy."""
+
+    task: int
+    """Its place in its half: two tasks may be alike."""
+    difficulty: str
+    done: bool
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +104,24 @@ class Advice:
     success: float
     """Of what is advised, over the tasks of the second half."""
     fixed: dict[str, float]
-    """The same of every fixed strategy, by name."""
+    """The same of every fixed strategy, by name, best first."""
+    difference: tuple[float, float, float]
+    """Of what is advised and the best fixed strategy, which the second half itself names, with its 95 % interval, tasks
+    paired."""
 
     @property
     def best_fixed(self) -> str:
-        return max(self.fixed, key=self.fixed.__getitem__)
+        return next(iter(self.fixed))
 
     @property
     def beats(self) -> bool:
-        """Whether it did better than every fixed strategy."""
-        return self.success > self.fixed[self.best_fixed]
+        """Whether it did better than every fixed strategy, by more than chance would have it."""
+        return self.difference[1] > 0
 
 
-def advise(tasks: Sequence[Task], budget: int, mark: str, turn: int, seed: int, evaluate: Evaluate) -> Advice:
+def advise(
+    tasks: Sequence[Task], budget: int, mark: str, turn: int, seed: int, evaluate: Evaluate, single: bool = False
+) -> Advice:
     """Measures, fits, chooses and tests.
 
     Args:
@@ -112,16 +131,21 @@ def advise(tasks: Sequence[Task], budget: int, mark: str, turn: int, seed: int, 
         turn: tokens of a turn, in which the longest thought leaves room for an answer.
         seed: which tasks are in which half.
         evaluate: plays them.
+        single: see `families`.
 
     Raises:
         ConfigError: too few tasks, or a budget that is too small for one answer.
     """
     first, second = halves(tasks, seed)
-    played = dict[tuple[str, int], list[tuple[str, bool, int]]]()
+    played = dict[tuple[str, int], list[Played]]()
 
-    def play(strategy: Strategy, half: Sequence[Task]) -> list[tuple[str, bool, int]]:
+    def play(strategy: Strategy, half: Sequence[Task]) -> list[Played]:
         found = evaluate(strategy, half)
-        return [(t.difficulty, *came) for t, came in zip(half, found, strict=True) if came is not None]
+        return [
+            Played(k, t.difficulty, *came)
+            for k, (t, came) in enumerate(zip(half, found, strict=True))
+            if came is not None
+        ]
 
     one = play(Direct(), first)
     if not one:
@@ -131,7 +155,7 @@ def advise(tasks: Sequence[Task], budget: int, mark: str, turn: int, seed: int, 
         raise ConfigError(
             f"a budget of {budget} tokens is too small for one answer; the least that works is {ceil(least)}"
         )
-    tried, sizes = families(mark, least), dict[str, list[Setting]]()
+    tried, sizes = families(mark, least, single), dict[str, list[Setting]]()
     for family in tried:
         room = max(least, min(budget, turn - LONGEST)) if family == "think_on" else budget
         played[family, 1], settings = one, [Setting(family, 1, least)]
@@ -141,16 +165,28 @@ def advise(tasks: Sequence[Task], budget: int, mark: str, turn: int, seed: int, 
                 settings.append(Setting(family, n, _tokens(played[family, n])))
         sizes[family] = _affordable(settings, room)
     chosen = {d: _best(d, sizes, played) for d in DIFFICULTIES if any(t.difficulty == d for t in tasks)}
-    largest = {family: of[-1] for family, of in sizes.items()}
-    tested = {
-        (s.family if s.n > 1 else "vote", s.n): None for s in [*(s for s, _ in chosen.values()), *largest.values()]
+    fixed = [Setting("vote", 1, least), *(of[-1] for of in sizes.values())]
+    key = lambda s: (s.family if s.n > 1 else "vote", s.n)  # noqa: E731
+    results = {
+        (of, n): play(tried[of](n) if n > 1 else Direct(), second)
+        for of, n in dict.fromkeys(map(key, [*(s for s, _ in chosen.values()), *fixed]))
     }
-    results = {(of, n): play(tried[of](n) if n > 1 else Direct(), second) for of, n in tested}
-    at = lambda s: results[s.family if s.n > 1 else "vote", s.n]  # noqa: E731
-    advised = tuple(_tested(d, s, p, _name(tried, s), at(s)) for d, (s, p) in chosen.items())
-    done = [ok for d, (s, _) in chosen.items() for difficulty, ok, _ in at(s) if difficulty == d]
-    fixed = {_name(tried, s): fmean(ok for _, ok, _ in at(s)) for s in largest.values() if at(s)}
-    return Advice(advised, fmean(done) if done else 0.0, fixed)
+    advised = tuple(_tested(d, s, p, _name(tried, s), results[key(s)]) for d, (s, p) in chosen.items())
+    came = {of.task: of.done for d, (s, _) in chosen.items() for of in results[key(s)] if of.difficulty == d}
+    rivals = {_name(tried, s): {of.task: of.done for of in results[key(s)]} for s in fixed if results[key(s)]}
+    if not (came and rivals):
+        raise ConfigError(
+            "every episode of the second half failed, so nothing was tested; see `longstride eval` for why"
+        )
+    rivals = dict(sorted(rivals.items(), key=lambda item: -fmean(item[1].values())))
+    best = next(iter(rivals.values()))
+    apart = [float(came[task]) - float(best[task]) for task in came.keys() & best.keys()] or [0.0]
+    return Advice(
+        advised,
+        fmean(came.values()),
+        {name: fmean(done.values()) for name, done in rivals.items()},
+        (fmean(apart), *mean_interval(sorted(apart), seed=seed)),
+    )
 
 
 def halves(tasks: Sequence[Task], seed: int) -> tuple[list[Task], list[Task]]:
@@ -202,17 +238,17 @@ def _affordable(measured: Sequence[Setting], budget: float) -> list[Setting]:
 
 
 def _best(
-    difficulty: str, sizes: dict[str, list[Setting]], played: dict[tuple[str, int], list[tuple[str, bool, int]]]
+    difficulty: str, sizes: dict[str, list[Setting]], played: dict[tuple[str, int], list[Played]]
 ) -> tuple[Setting, float]:
     """The setting with the highest prediction for a difficulty, the cheapest of equals, and the prediction."""
     found: list[tuple[float, float, Setting]] = []
     for family, settings in sizes.items():
         points = [
-            (log2(_tokens(of)), ok)
+            (log2(_tokens(of)), one.done)
             for (name, _), of in played.items()
-            if name == family and of
-            for d, ok, _ in of
-            if d == difficulty
+            if name == family
+            for one in of
+            if one.difficulty == difficulty
         ]
         if not points:
             continue
@@ -222,8 +258,8 @@ def _best(
     return setting, float(predicted)
 
 
-def _tested(difficulty: str, s: Setting, predicted: float, name: str, came: Sequence[tuple[str, bool, int]]) -> Advised:
-    done = [ok for d, ok, _ in came if d == difficulty]
+def _tested(difficulty: str, s: Setting, predicted: float, name: str, came: Sequence[Played]) -> Advised:
+    done = [of.done for of in came if of.difficulty == difficulty]
     interval = wilson_interval(sum(done), len(done)) if done else (0.0, 1.0)
     return Advised(difficulty, name, s.tokens, predicted, fmean(done) if done else None, interval, len(done))
 
@@ -232,5 +268,5 @@ def _name(tried: dict[str, Callable[[int], Strategy]], s: Setting) -> str:
     return tried[s.family](s.n).name if s.n > 1 else Direct().name
 
 
-def _tokens(came: Sequence[tuple[str, bool, int]]) -> float:
-    return max(1.0, fmean(tokens for _, _, tokens in came))
+def _tokens(came: Sequence[Played]) -> float:
+    return max(1.0, fmean(of.tokens for of in came))

@@ -6,7 +6,8 @@ fit names what its points cannot settle, and too few points are refused with wha
 The procedure: the shapes are searched on a grid, then on a small one about the best point so far, which becomes finer
 whenever that point is its centre. For each candidate the weights are least squares within their bounds. Intervals:
 residuals, scaled by sqrt(n / (n - free)), are drawn anew and fitted R times; percentiles are widened about the fit by
-t / z, since the deviation is estimated too (as in `stats.bootstrap`).
+t / z, since the deviation is estimated too (as in `stats.bootstrap`). Where points are of runs, their residuals are
+made independent first, by the correlation along a run that is likeliest (`noise`), and drawn ones get it again.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from longstride.core.seeds import derive
 from longstride.scaling.laws import MOST, FitError, Law, Range
+from longstride.scaling.noise import Noise, noise_of
 from longstride.stats.bootstrap import t_quantile
 
 RESAMPLES = 200
@@ -54,7 +56,9 @@ class Fit:
     draws: np.ndarray
     """[R, names] fits to resampled points."""
     residuals: np.ndarray
-    """[n] scaled, in units of `deviations`."""
+    """[n] scaled, in units of `deviations`; independent ones, where errors are correlated."""
+    correlation: float
+    """Of the errors of neighbouring points of a run; 0 where points are of no run."""
     seed: int
     doubts: tuple[str, ...]
     """What the points do not settle; empty where all is well."""
@@ -105,7 +109,8 @@ class Fit:
             "law": self.law.as_data(),
             "values": self.values,
             "intervals": {name: list(self.interval(name)) for name in self.law.names},
-            "points": len(self.y), "r_squared": self.r_squared, "doubts": list(self.doubts),
+            "points": len(self.y), "r_squared": self.r_squared, "correlation": self.correlation,
+            "doubts": list(self.doubts),
         }  # fmt: skip
 
 
@@ -116,6 +121,7 @@ def fit(
     deviations: ArrayLike | None = None,
     seed: int = 0,
     resamples: int = RESAMPLES,
+    runs: ArrayLike | None = None,
 ) -> Fit:
     """Fits a law to points by least squares.
 
@@ -127,23 +133,49 @@ def fit(
             out.
         seed: of the bootstrap.
         resamples: of the points.
+        runs: [n] which run a point is of, points of a run in order: their errors may be correlated. Independent if left
+            out.
 
     Raises:
         FitError: too few points for the law (fewer different x than its free parameters and one more), or some that are
             no positive numbers.
     """
     at, measured = _inputs(law, x), np.asarray(y, float)
-    _check(law, at, measured)
+    _check(law, at, measured, runs)
     spread = np.ones_like(measured) if deviations is None else np.asarray(deviations, float)
     target = np.log(measured) if law.logarithmic else measured
     found = solve(law, at, target[None], spread)[0]
     line = _line(law, at, found)
-    scaled = (target - line) / spread
-    scaled = scaled * np.sqrt(len(scaled) / (len(scaled) - law.free))
+    left = (target - line) / spread
+    noise = Noise(np.arange(len(left)))
+    if runs is not None:
+        noise = noise_of(left, _jacobian(law, at, found) / spread[:, None], np.asarray(runs))
+    scaled = noise.whitened(left) * np.sqrt(len(left) / (len(left) - law.free))
     picked = np.random.default_rng(derive(seed, "fit")).choice(scaled, (resamples, len(scaled)))
-    draws = solve(law, at, line + picked * spread, spread)
+    draws = solve(law, at, line + noise.coloured(picked) * spread, spread)
     values = {name: float(v) for name, v in zip(law.names, found, strict=True)}
-    return Fit(law, at, measured, values, draws, scaled, seed, tuple(law.doubts(at, values)))
+    return Fit(
+        law,
+        at,
+        measured,
+        values,
+        draws,
+        scaled,
+        noise.correlation,
+        seed,
+        (*law.doubts(at, values), *_open(law, at, draws)),
+    )
+
+
+def _open(law: Law, x: np.ndarray, draws: np.ndarray) -> list[str]:
+    """Shapes whose refits reach from one end of the search to the other."""
+    ends = law.natural(np.array(law.search(x)).T)
+    spread = np.percentile(draws[:, len(law.weights) :], [2.5, 97.5], axis=0)
+    return [
+        f"{name} may be anything from {lo:.3g} to {hi:.3g}, all that is searched: the points do not settle it"
+        for name, (lo, hi), (least, most) in zip(law.shapes, ends.T, spread.T, strict=True)
+        if least <= lo * 1.01 and most >= hi * 0.99
+    ]
 
 
 def solve(law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray) -> np.ndarray:
@@ -229,6 +261,13 @@ def _line(law: Law, x: np.ndarray, parameters: np.ndarray) -> np.ndarray:
     return np.log(fitted) if law.logarithmic else fitted
 
 
+def _jacobian(law: Law, x: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+    """[n, names] derivatives of the line that is fitted, by central differences."""
+    steps = 1e-5 * np.maximum(np.abs(parameters), 1e-3)
+    ahead, behind = (_line(law, x, parameters + sign * np.diag(steps)) for sign in (1, -1))
+    return ((ahead - behind) / (2 * steps[:, None])).T
+
+
 def _inputs(law: Law, x: ArrayLike) -> np.ndarray:
     at = np.atleast_1d(np.asarray(x, float))
     want = (len(at),) if law.inputs == 1 else (len(at), law.inputs)
@@ -239,7 +278,9 @@ def _inputs(law: Law, x: ArrayLike) -> np.ndarray:
     return at
 
 
-def _check(law: Law, x: np.ndarray, y: np.ndarray) -> None:
+def _check(law: Law, x: np.ndarray, y: np.ndarray, runs: ArrayLike | None) -> None:
+    if runs is not None and np.shape(runs) != y.shape:
+        raise FitError(f"a fit needs a run to every point, got {np.shape(runs)} runs and {y.shape} y")
     if y.shape != x.shape[:1]:
         raise FitError(f"a fit needs a y to every x, got {len(x)} x and {y.shape} y")
     if not np.isfinite(y).all() or law.logarithmic and not (y > 0).all():

@@ -227,7 +227,14 @@ class SizedPower(Law):
         return np.stack([steepness, np.ones_like(steepness), np.log(size) + 0 * steepness], -1)
 
     def doubts(self, x: np.ndarray, values: dict[str, float]) -> list[str]:
-        largest = x[:, 0].max()
+        smallest, largest = x[:, 0].min(), x[:, 0].max()
+        if values["rate"] == 0:
+            return ["what was measured does not fall with the amount: there is no rate that size could change"]
+        if values["half_size"] < smallest / 10:
+            return [
+                f"all sizes learn at one rate (half of it is fitted at {values['half_size']:.3g}): what size does to "
+                "it is not settled; run smaller ones"
+            ]
         if values["half_size"] > largest:
             return [
                 f"all sizes lie below the one with half of the largest rate, fitted at {values['half_size']:.3g}: the "

@@ -22,9 +22,14 @@ share no parameters, all iterations cost the same, and none of the recipe's deta
 logits, no-positive-resampling, interruptions) is there: which of them move the asymptote is not shown.
 
 Why a sigmoid: a problem of chance p is solved once about 1 / p rollouts were spent on it, so success by the logarithm of
-compute is the distribution of the logarithm of difficulty. Where that is bell-shaped, success is S-shaped, though not
-exactly a sigmoid: the band, which holds if the law does, holds the end in fewer than half of the runs (`within`), while
-the prediction is off by two points in the mean.
+compute is the distribution of the logarithm of difficulty. Where that is bell-shaped, success is S-shaped; a sigmoid
+follows its mean over 40 runs to a quarter of a point, and so predicts the mean end to a quarter of a point.
+
+Why a band is too narrow: what a run happens to solve early shifts all that is measured after it, so the errors along a
+run are correlated (0.8 from one measurement to the next, 0.5 over five). Taken as independent, the band held the end in
+17 of 40 runs; with the correlation that is likeliest (`scaling.noise`) it holds it in four of five (`within`). Half a
+run is a few correlation lengths, too few to say how long they are. What a wrong law misses looks like such errors too, so
+the power law's band is wide enough to hold every end.
 """
 
 from statistics import NormalDist
@@ -36,7 +41,6 @@ from pydantic import Field
 from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
-from longstride.recipes.setups.arms import SEEDS
 from longstride.recipes.setups.forecasts import forecast
 from longstride.recipes.setups.problems import Sampled, Sharing, policy
 from longstride.run.exact import ExactRecipe, State
@@ -63,7 +67,8 @@ class Forecast(Sharing):
     def measures(self, solution: Any) -> dict[str, float]:
         done, curve = int(solution["iteration"]), solution["curve"]
         seen = np.arange(int(SKIPPED * done) + 1, int(self.share * done) + 1)
-        return super().measures(solution) | forecast(self.law, seen, curve[seen], max(done, 1), float(curve[done]))
+        end = float(curve[done])
+        return super().measures(solution) | forecast(self.law, seen, curve[seen], max(done, 1), end, along=True)
 
 
 class Watched(Sampled):
@@ -119,5 +124,5 @@ CLAIM = Claim(
     # before the midpoint nothing shows that the curve will bend
     control=Ordering(relations=("early_sigmoid > early_power by 0.02",)),
     reported=Ordering(relations=("early_sigmoid > sigmoid by 0.5 in refused", "sigmoid > power by 0.2 in within")),
-    seeds=SEEDS,
+    seeds=tuple(range(200, 240)),
 )

@@ -9,7 +9,9 @@ RESAMPLES = 100
 """Fits to resampled points, for the band."""
 
 
-def forecast(law: Law, x: ArrayLike, y: ArrayLike, at: float, truth: float, relative: bool = False) -> dict[str, float]:
+def forecast(
+    law: Law, x: ArrayLike, y: ArrayLike, at: float, truth: float, relative: bool = False, along: bool = False
+) -> dict[str, float]:
     """How well a law fitted to y at x says what is measured at `at`.
 
     Args:
@@ -19,6 +21,7 @@ def forecast(law: Law, x: ArrayLike, y: ArrayLike, at: float, truth: float, rela
         at: where it may not.
         truth: what was measured there.
         relative: errors are shares of a value; points weigh accordingly.
+        along: the points are those of one run, in order, so their errors may be correlated.
 
     Returns:
         `accuracy` (1 - the distance of the prediction from the truth, not below 0), `within` (1 where the truth lies in
@@ -28,7 +31,8 @@ def forecast(law: Law, x: ArrayLike, y: ArrayLike, at: float, truth: float, rela
     measured = np.asarray(y, float)
     scale = abs(truth) if relative else 1.0
     try:
-        found = fit(law, x, measured, measured if relative else None, resamples=RESAMPLES)
+        runs = np.zeros(len(measured)) if along else None
+        found = fit(law, x, measured, measured if relative else None, resamples=RESAMPLES, runs=runs)
     except FitError:
         last = measured[-1] if len(measured) else 0.0
         return {"accuracy": max(0.0, 1 - abs(last - truth) / scale), "within": 0.0, "refused": 1.0}

@@ -154,7 +154,7 @@ def test_search_measures_samples_and_searches_beside_nothing_reused(monkeypatch:
         monkeypatch.setattr(search, name, value)
     monkeypatch.setattr(search, "SEARCHES", {"beam": Beam(n=4, width=2)})
     samples, apart, _, read, twice = search.measure(None, 2, quiet)[0]
-    assert samples.goal == search.WITHIN and np.shape(apart.peer) == (2,)
+    assert samples.goal == search.WITHIN and apart.peer is not None and np.shape(apart.peer) == (2,)
     assert twice.goal == 0 and not np.any(twice.ours)
     assert read.peer is not None and np.all(5 * np.asarray(read.ours) < np.asarray(read.peer))
     with pytest.raises(ConfigError, match="leave --peer python out"):

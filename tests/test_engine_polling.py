@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 import longstride.engines.local as local
 from longstride.core.errors import EngineFailure
-from longstride.engines.base import Completion, Outcome, Request
+from longstride.engines.base import Completion, Outcome, Request, Sampling
 from longstride.engines.local import LocalEngine
 from longstride.models.tiny import TinyConfig, build_model
 
@@ -124,6 +124,15 @@ class TestPolling:
             found = dict(engine.poll())
         assert list(found) == tickets[:2] and all(isinstance(o, EngineFailure) for o in found.values())
         assert like(until_done(engine, tickets[2])[tickets[2]], alone(model, requests[2]))
+
+    def test_a_sampling_that_cannot_be_drawn_from_fails_alone_where_the_prompt_was_read_before(self) -> None:
+        engine, prompt = LocalEngine(llama(), NEVER, 128), [3 + i % 40 for i in range(20)]
+        engine.generate([Request(prompt, 1, seed=0)])
+        cold = engine.submit(Request(prompt, 1, seed=1, sampling=Sampling(temperature=1e-300)))
+        outcome = until_done(engine, cold)[cold]
+        assert isinstance(outcome, EngineFailure) and not engine._going
+        (done,) = engine.generate([Request(prompt, 1, seed=1)])
+        assert like(done, alone(llama(), Request(prompt, 1, seed=1)))
 
     def test_numbers_that_are_not_finite_do_not_stay_in_a_slot(self) -> None:
         model = llama()

@@ -110,16 +110,17 @@ def _samples(rounds: int, progress: Progress) -> list[Row]:
     prompts = {"one": apart[:1] * SAMPLES, "alone": apart[:1] * SAMPLES, "apart": apart}
     rows = []
     for new in NEW:
-        sides = {
-            name: lambda _, p=p, new=new, cached=name == "alone": {"seconds": sampling(model, p, new, cached)}
-            for name, p in prompts.items()
-        }
+
+        def side(name: str, new: int = new) -> Callable[[int], Mapping[str, float]]:
+            return lambda _: {"seconds": sampling(model, prompts[name], new, cached=name == "alone")}
+
+        sides = {name: side(name) for name in prompts}
         sides["one"](0)  # warms up
         seen = {name: found["seconds"] for name, found in in_turn(sides, rounds, progress).items()}
         name = f"best of {SAMPLES}, {new} tokens each"
         rows += [
-            Row(name, "s", seen["one"], seen["alone"], "sampling alone, prompt cached", goal=WITHIN),
-            Row(name, "s", seen["one"], seen["apart"], f"{SAMPLES} prompts of as many tokens"),
+            Row(f"{name}, beside their sampling alone", "s", seen["one"], seen["alone"], "prompt cached", goal=WITHIN),
+            Row(f"{name}, beside {SAMPLES} prompts", "s", seen["one"], seen["apart"], "one for each sample"),
         ]
     return rows
 
@@ -144,11 +145,11 @@ def _searches(rounds: int, progress: Progress) -> list[Row]:
             return lambda _: searching(engine_of(policy, kind), policy, search, tasks)
 
         seen = in_turn({"reused": side(LocalEngine), "anew": side(Anew)}, rounds, progress)
-        rate, read = ([seen[s][q] for s in ("reused", "anew")] for q in ("sampled tokens/s", "read tokens"))
+        reused, anew, against = seen["reused"], seen["anew"], "all read anew"
         twice = sum(read_twice(policy, search, task) for task in tasks)
         rows += [
-            Row(name, "sampled tokens/s", *rate, "all read anew", higher_is_better=True),
-            Row(f"{name}: tokens read", "", *read, "all read anew"),
+            Row(name, "sampled tokens/s", reused["rate"], anew["rate"], against, higher_is_better=True),
+            Row(f"{name}: tokens read", "", reused["read"], anew["read"], against),
             Row(f"{name}: tokens read twice", "", np.full(rounds, twice), goal=0.0),
         ]
     return rows
@@ -173,7 +174,7 @@ def searching(engine: LocalEngine, policy: Policy, search: Search, tasks: Sequen
     before, began = engine.tokens_out, time.perf_counter()
     evaluate_player(player, recipe, tasks, Searched(search=search, guide=Oracle(noise=NOISE)))
     rate = (engine.tokens_out - before) / (time.perf_counter() - began)
-    return {"sampled tokens/s": rate, "read tokens": engine.tokens_in}
+    return {"rate": rate, "read": engine.tokens_in}
 
 
 BENCHMARK = Benchmark(
@@ -187,7 +188,8 @@ BENCHMARK = Benchmark(
         "float32",
     ),
     limits=(
-        "the prompt is read while nobody samples, and is copied for each sample. Tokens read twice are counted task by "
+        "the prompt is read while nobody samples, and is copied for each sample, which weighs most where samples are "
+        "short. Tokens read twice are counted task by "
         "task: different tasks that begin together and share fewer than 16 tokens each read these."
     ),
     measure=measure,

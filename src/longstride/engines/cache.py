@@ -35,8 +35,7 @@ class Slot:
     at: int = 0
     """How many of them are encoded."""
     name: list[int] = field(default_factory=list)
-    """The ids by which the cache looks it up: those that stood here, or were going to, when it was taken or given back.
-    """
+    """What `ids` were when it was taken or given back: the cache looks it up by them."""
     trunk: object = field(default_factory=object)
     """Slots of one trunk were copied from one another, and have a beginning in common."""
     common: float = math.inf

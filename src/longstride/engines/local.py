@@ -266,7 +266,10 @@ class LocalEngine(Engine):
         """One forward pass, and a token for each row of which all is encoded; before it, one for each row whose prompt
         was read before."""
         if known := [row for row, slot in self._going.values() if slot.at == len(row.ids)]:
-            self._draw(known, torch.stack([self._last[tuple(row.ids)] for row in known]))
+            try:
+                self._draw(known, torch.stack([self._last[tuple(row.ids)] for row in known]))
+            except EngineFailure as e:
+                self._fail(known, e)
         plan, shared = self._plan()
         if not plan:
             return
@@ -279,10 +282,13 @@ class LocalEngine(Engine):
                 self.tokens_in += max(min(slot.at, len(row.request.prompt)) - piece.start, 0)
             self._draw([plan[k][0] for k in ready], logits)
         except EngineFailure as e:
-            for row, slot, _ in plan:
-                self._cache.forget(slot)
-                self._leave(row.ticket)
-                self._done[row.ticket] = e
+            self._fail([row for row, *_ in plan], e)
+
+    def _fail(self, rows: Sequence[_Row], error: EngineFailure) -> None:
+        for row in rows:
+            self._cache.forget(self._going[row.ticket][1])
+            self._leave(row.ticket)
+            self._done[row.ticket] = error
 
     def _draw(self, rows: Sequence[_Row], logits: Tensor) -> None:
         """A token for each row, of logits (rows, vocabulary)."""

@@ -144,10 +144,7 @@ class LanguagePlayer:
         for ticket in [t for t, asked in self._asked.items() if asked.episode is episode]:
             del self._asked[ticket]
             self.engine.cancel(ticket)
-        if self._kept is None:
-            self.engine.release(episode.session)
-        else:
-            self._kept.append(episode.session)
+        (self.engine.release if self._kept is None else self._kept.append)(episode.session)
 
 
 class ScriptedPlayer:

@@ -2,6 +2,8 @@
 # make test    sets up, then linters, types and tests
 # make claim   sets up, then checks the claim of TTI (hours)
 # make docs    sets up, then writes the documentation to site/
+# make gpu     on a machine with a GPU: the tests that need one, then longstride bench gpu (TORCH_BUILD=cu130)
+# make parity  sets up, then compares with other implementations of the same papers
 # make setup   only sets up: .venv with pinned packages and the CPU build of torch; uv is used where it is there
 #
 # PYTHON=python3.12 names the interpreter. TORCH_BUILD=cu130 takes another build of torch, TORCH_INDEX=... another index for it.
@@ -13,7 +15,7 @@ TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup train test claim docs
+.PHONY: setup train test claim docs gpu parity
 setup: $(READY)
 
 train: setup
@@ -21,6 +23,10 @@ train: setup
 
 claim: setup
 	$(BIN)/longstride claim tti
+
+gpu: setup
+	$(BIN)/pytest -q -rs tests/test_gpu.py tests/test_engine_graphs.py tests/test_learner_gpu.py
+	$(BIN)/longstride bench gpu
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
@@ -30,6 +36,22 @@ test: setup
 	$(BIN)/ruff format --check src tests docs/generate.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+D3RLPY_IMPORTS := dataclasses-json gym h5py scikit-learn structlog
+
+parity: .parity/.ready
+	.parity/bin/python -m pytest -rs $(sort $(wildcard tests/test_*_parity.py))
+
+# An environment on top of .venv, of older pandas: arch, which rliable imports, does not work with pandas 3. Some come without
+# what they ask for, as they compare without: d3rlpy asks for an older gymnasium, Design-Bench for TensorFlow and DeepChem.
+.parity/.ready: $(READY)
+	$(BIN)/python -m venv .parity
+	$(BIN)/python -c 'import site; print(f"import site; site.addsitedir({site.getsitepackages()[0]!r})")' \
+	  > "$$(.parity/bin/python -c 'import site; print(site.getsitepackages()[0])')/beneath.pth"
+	sed 's/^pandas==.*/pandas==2.3.3/' constraints.txt > .parity/constraints.txt
+	add=".parity/bin/python -m pip install --quiet --disable-pip-version-check -c .parity/constraints.txt"; \
+	$$add -e '.[parity]' $(D3RLPY_IMPORTS) && $$add --no-deps d3rlpy design-bench
+	touch $@
 
 # uv does not read pip's settings: what pip is told of indexes, wheels and certificates, `tell` tells uv.
 # torch comes from what is known already (a mirror or a wheel of one's own), else from torch's index, else as the plain

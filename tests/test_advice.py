@@ -27,6 +27,7 @@ def world(easy: dict[str, float], hard: dict[str, float]) -> tuple[Evaluate, lis
     def evaluate(strategy: Strategy, of: Sequence[Task]) -> list[tuple[bool, int] | None]:
         seen.append((strategy.name, {t.id for t in of}))
         n = 1 if isinstance(strategy, Direct) else int(next(w for w in strategy.name.split("_") if w.isdigit()))
+        n = n // 10 if strategy.name.startswith("think_on") else n  # it is named by its tokens
 
         def done(task: Task) -> bool:
             gain = next(
@@ -52,23 +53,34 @@ def test_the_fit_recovers_height_and_slope_and_stays_finite_where_all_were_done(
 def test_each_difficulty_gets_what_serves_it_and_the_other_half_confirms_it() -> None:
     evaluate, seen = world(easy={"majority": 1.0, "beam": -1.0}, hard={"majority": -1.0, "beam": 1.5})
     of = tasks()
-    found = advise(of, 85, ";", 0, evaluate)
+    found = advise(of, 85, ";", 99, 0, evaluate)
     easy, hard = found.by_difficulty
     assert easy.strategy == "best_of_8_by_majority" and hard.strategy.startswith("beam_8") and easy.tokens == 80
     for advised in (easy, hard):
         assert advised.observed is not None and advised.tasks == 100
         assert advised.predicted == pytest.approx(advised.observed, abs=0.15)
-    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 5
+    assert found.beats and found.success > found.fixed[found.best_fixed] + 0.1 and len(found.fixed) == 6
     first, second = ({t.id for t in half} for half in halves(of, 0))
     assert not first & second
-    assert all(ids == (second if "_8" in name else first) for name, ids in seen if name != "direct")
+    late = lambda name: "_8" in name or name == "think_on_to_80"  # noqa: E731
+    assert all(ids == (second if late(name) else first) for name, ids in seen if name != "direct")
     mean, low, high = found.difference
     assert mean == pytest.approx(found.success - found.fixed[found.best_fixed]) and 0 < low < mean < high
 
 
+@pytest.mark.parametrize(("turn", "longest"), [(96, 80), (95, 40), (35, 10)])
+def test_longer_thoughts_are_tried_as_far_as_a_turn_has_room_for_an_answer_besides(turn: int, longest: int) -> None:
+    evaluate, seen = world(easy={"think": 1.0}, hard={"think": 1.0})
+    found = advise(tasks(), 85, ";", turn, 0, evaluate)
+    lengths = {int(name.split("_")[-1]) for name, _ in seen if name.startswith("think_on_to_")}
+    assert max(lengths, default=10) == longest
+    assert {a.tokens for a in found.by_difficulty if a.strategy.startswith("think_on")} == ({longest} - {10})
+    assert not any(name.startswith("think_on") for name in advise(tasks(), 85, "", turn, 0, evaluate).fixed)
+
+
 def test_where_nothing_is_better_than_a_fixed_strategy_it_says_so() -> None:
     evaluate, _ = world(easy={"majority": 1.0}, hard={"majority": 1.0})
-    found = advise(tasks(), 45, ";", 0, evaluate)
+    found = advise(tasks(), 45, ";", 99, 0, evaluate)
     assert (
         not found.beats
         and found.best_fixed == "best_of_4_by_majority"
@@ -80,25 +92,25 @@ def test_tasks_that_are_alike_count_each() -> None:
     def evaluate(strategy: Strategy, of: Sequence[Task]) -> list[tuple[bool, int] | None]:
         return [(k % 4 < 3, 10) for k, _ in enumerate(of)]
 
-    found = advise([make_task("same")] * 32, 15, ";", 0, evaluate)
+    found = advise([make_task("same")] * 32, 15, ";", 99, 0, evaluate)
     assert found.success == found.fixed["direct"] == 0.75 and found.by_difficulty[0].tasks == 16
 
 
 def test_a_budget_for_one_answer_is_one_answer_and_a_smaller_one_is_refused_with_the_least_that_works() -> None:
     evaluate, seen = world({}, {})
-    found = advise(tasks(8, 8), 15, ";", 0, evaluate)
+    found = advise(tasks(8, 8), 15, ";", 99, 0, evaluate)
     assert {a.strategy for a in found.by_difficulty} == {"direct"} == {name for name, _ in seen} and list(
         found.fixed
     ) == ["direct"]
     with pytest.raises(ConfigError, match="too small for one answer; the least that works is 10"):
-        advise(tasks(8, 8), 9, ";", 0, evaluate)
+        advise(tasks(8, 8), 9, ";", 99, 0, evaluate)
 
 
 def test_too_few_tasks_and_failures_everywhere_are_refused() -> None:
     with pytest.raises(ConfigError, match="hard has 3"):
-        advise(tasks(8, 3), 15, ";", 0, world({}, {})[0])
+        advise(tasks(8, 3), 15, ";", 99, 0, world({}, {})[0])
     with pytest.raises(ConfigError, match="every episode failed"):
-        advise(tasks(8, 8), 15, ";", 0, lambda _, of: [None] * len(of))
+        advise(tasks(8, 8), 15, ";", 99, 0, lambda _, of: [None] * len(of))
 
 
 def test_the_command_advises_on_a_model_and_refuses_what_has_none(capsys: pytest.CaptureFixture[str]) -> None:

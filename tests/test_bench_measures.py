@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longstride.bench import step, store, train, turns
+from longstride.bench import search, step, store, train, turns
 from longstride.core.errors import ConfigError, RunError
-from longstride.models.tiny import TinyConfig
+from longstride.engines.base import Request
+from longstride.models.tiny import TinyConfig, build_model
 from longstride.recipes.agents.tti import TTIReplay
 from longstride.rollout.store import TrajectoryStore
+from longstride.strategies.search import Beam
 
 
 def quiet(_: str) -> None: ...
@@ -95,10 +97,14 @@ def test_exponents_are_slopes_of_the_logarithms() -> None:
     assert turns.exponents(np.stack([0.5 * n, 3 * n**2])) == pytest.approx([1, 2])
 
 
+SMALL_STEP = step.Work(
+    step.SHAPE | {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1},
+    groups=2, siblings=2, new=3, prompt=(4, 6), steps=2,
+)  # fmt: skip
+
+
 def test_step_is_generation_and_learner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step, "SHAPE", step.SHAPE | {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1})
-    for name, small in {"GROUPS": 2, "SIBLINGS": 2, "NEW": 3, "PROMPT": (4, 6), "STEPS": 2}.items():
-        monkeypatch.setattr(step, name, small)
+    monkeypatch.setattr(step, "WORK", SMALL_STEP)
     rows, _ = step.measure(None, 2, quiet)
     whole, *parts = (np.asarray(row.ours) for row in rows)
     assert [row.name for row in rows] == ["step", "step: generation", "step: learner"]
@@ -109,12 +115,9 @@ def test_step_is_generation_and_learner(monkeypatch: pytest.MonkeyPatch) -> None
     ("python", "error", "message"),
     [("/nowhere/python", ConfigError, "cannot be run"), ("false", RunError, "could not be measured")],
 )
-def test_step_says_what_is_wrong_with_a_peer(
-    python: str, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(step.SHAPE, "vocab_size", 8)
+def test_step_says_what_is_wrong_with_a_peer(python: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        step._ask_peer(python, 0, {})
+        step.ask_trl(python, SMALL_STEP, 0, {})
 
 
 @pytest.mark.parametrize("module", [store, turns])
@@ -143,3 +146,26 @@ def test_train_plays_the_same_tasks_on_both_sides_and_says_how_fast(monkeypatch:
         train.measure("python", 2, quiet)
     one, other = train.plans_of(train.RECIPE, 0), train.plans_of(train.RECIPE, 1)
     assert [p.task for p in one] != [p.task for p in other] and one == train.plans_of(train.RECIPE, 0)
+
+
+def test_search_measures_samples_and_searches_beside_nothing_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = {"SHAPE": TinyConfig(context=64), "PROMPT": 20, "NEW": (3,), "SAMPLES": 4, "TASKS": 2}
+    for name, value in small.items():
+        monkeypatch.setattr(search, name, value)
+    monkeypatch.setattr(search, "SEARCHES", {"beam": Beam(n=4, width=2)})
+    samples, apart, _, read, twice = search.measure(None, 2, quiet)[0]
+    assert samples.goal == search.WITHIN and np.shape(apart.peer) == (2,)
+    assert twice.goal == 0 and not np.any(twice.ours)
+    assert read.peer is not None and np.all(5 * np.asarray(read.ours) < np.asarray(read.peer))
+    with pytest.raises(ConfigError, match="leave --peer python out"):
+        search.measure("python", 2, quiet)
+
+
+def test_search_counts_what_is_read_twice_and_nothing_else() -> None:
+    model = build_model(TinyConfig(context=64), 50, 0)
+    engine = search.Watched(model, frozenset(), 64, max_batch=1)
+    (first,) = engine.generate([Request([1, 2, 3], 4, seed=0)])
+    engine.generate([Request([1, 2, 3, *first.ids], 1, seed=1), Request([1, 2, 3], 1, seed=2)])
+    assert (engine.tokens_in, engine.read_twice) == (4, 0)  # the last sampled token was not read before
+    engine.generate([Request([9, 9], 1, seed=3), Request([1, 2, 3], 1, seed=4)])
+    assert (engine.tokens_in, engine.read_twice) == (9, 3)  # there is one slot

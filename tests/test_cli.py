@@ -296,7 +296,12 @@ def test_checks_outside_1_to_4_are_refused(text: str, capsys: pytest.CaptureFixt
         (["best-of"], "best_of_4_by_majority"),
         (["best-of", "--samples", "2", "--by", "verifier"], "best_of_2_by_verifier"),
         (["best-of", "--by", "generative"], "best_of_4_by_generative_1"),
+        (["think-on"], "think_on_1"),
         (["think-on", "--times", "2"], "think_on_2"),
+        (["think-on", "--thought", "32"], "think_on_to_32"),
+        (["think-on", "--times", "0", "--thought", "32"], "think_on_0_to_32"),
+        (["revise", "--answers", "3"], "revise_3"),
+        (["delegate", "--to", "runs/a", "--each", "turn"], "delegate_turn_below_0.5_by_confidence_to_a"),
     ],
 )
 def test_the_options_of_a_strategy_make_it(options: list[str], name: str) -> None:
@@ -341,7 +346,14 @@ def test_eval_has_the_trivial_policies_where_the_recipe_asks_for_them(
 def test_eval_prints_a_line_for_each_row_and_names_failures(capsys: pytest.CaptureFixture[str]) -> None:
     from longstride.cli.evaluate import _print_table
 
-    summary: dict[str, Any] = {"success": 0.5, "length": 3.25, "timeouts": 0.1, "invalid": 0.0, "failed": 2}
+    summary: dict[str, Any] = {
+        "episodes": 7,
+        "success": 0.5,
+        "length": 3.25,
+        "timeouts": 0.1,
+        "invalid": 0.0,
+        "failed": 2,
+    }
     summary["by_difficulty"] = {"easy": {"success": 0.75}, "hard": {"success": 0.25}}
     horizon = {"easy": 8, "medium": 8, "hard": 24}
     row = {

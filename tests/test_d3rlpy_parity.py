@@ -17,7 +17,7 @@ from longstride.control.extraction import Actor
 from longstride.control.policies import GaussianNets
 from longstride.models.mlp import Trunk
 
-pytest.importorskip("d3rlpy", reason="compares with d3rlpy")
+pytest.importorskip("d3rlpy", reason="compares with d3rlpy: make parity")
 cql_impl, cal_ql_impl, iql_impl = (
     pytest.importorskip(f"d3rlpy.algos.qlearning.torch.{name}_impl") for name in ("cql", "cal_ql", "iql")
 )

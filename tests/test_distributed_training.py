@@ -3,20 +3,31 @@
 import multiprocessing
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from helpers import content, rows_of, trajectories_of
 from one_page import make_recipe, save_model
+from vllm_server import VLLMServer
 
+from longstride.core.errors import EngineFailure
+from longstride.engines.http import HTTPEngine
+from longstride.engines.server import HTTP
+from longstride.engines.weights import Adapters, Folder
+from longstride.learner import parallel
+from longstride.learner.config import LearnerConfig
 from longstride.methods import KL, GroupRelative, OnPolicy, Reinforce
 from longstride.methods.anchors import MovingAverage
+from longstride.models.load import load_policy
 from longstride.recipes.reasoning.dars import DifficultyAdaptive
 from longstride.rollout.scheduler import PoolConfig
 from longstride.run.evaluation import load_run
 from longstride.run.loop import train
-from longstride.run.recipe import Recipe
+from longstride.run.recipe import Evaluation, Recipe
 
 
 @pytest.fixture(scope="module")
@@ -24,20 +35,54 @@ def model(tmp_path_factory) -> Path:
     return save_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def work(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None:
+def under_torchrun(rank: int, world: int, port: int) -> None:
     torch.set_num_threads(1)
     if world > 1:
         where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "LOCAL_RANK": str(rank)}
         os.environ.update({**where, "RANK": str(rank), "WORLD_SIZE": str(world)})
+
+
+def work(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None:
+    under_torchrun(rank, world, port)
     train(recipe, folder, resume=True)
 
 
+def pushing(rank: int, world: int, port: int) -> None:
+    class Adapting:
+        """The first process alone may push; a version above 7 is refused."""
+
+        served = "m"
+
+        def __call__(self, model: object, version: int) -> None:
+            assert rank == 0
+            if version > 7:
+                raise EngineFailure("it is full")
+            self.served = f"m-{version}"
+
+    under_torchrun(rank, world, port)
+    policy: Any = SimpleNamespace(max_context=128)
+    engine = HTTPEngine(HTTP(url="http://127.0.0.1:1/v1", model="m", weights=Adapters(path="/a")), policy)
+    engine._connected = lambda: SimpleNamespace(failure=EngineFailure)  # pyright: ignore
+    engine._push = Adapting()  # pyright: ignore
+    with parallel.joined():
+        engine.update(None, 7)
+        assert (engine.version, engine._push.served) == (7, "m-7")  # pyright: ignore
+        with pytest.raises(EngineFailure, match="it is full"):
+            engine.update(None, 8)
+        assert engine.version == 7
+
+
 def run(recipe: Recipe, folder: Path, world: int) -> None:
+    start(work, world, recipe, folder)
+
+
+def start(work: Callable[..., None], world: int, *args: Any) -> None:
+    """Does some work in `world` processes, which are given rank, world, a free port and `args`."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["one_page", "longstride.run.loop"])
+    context.set_forkserver_preload(["one_page", "vllm_server", "longstride.run.loop"])
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    processes = [context.Process(target=work, args=(rank, world, port, recipe, folder)) for rank in range(world)]
+    processes = [context.Process(target=work, args=(rank, world, port, *args)) for rank in range(world)]
     for process in processes:
         process.start()
     for process in processes:
@@ -82,3 +127,25 @@ def test_a_run_goes_on_in_another_number_of_processes(model, tmp_path):
     assert [t.ordinal for t in trajectories_of(tmp_path / "run")] == list(range(30))
     trained = rows_of(tmp_path / "run", "train")
     assert [r["iteration"] for r in trained] == [1, 2, 3] and all(r["staleness_max"] <= 1 for r in trained)
+
+
+def test_of_several_processes_the_first_pushes_what_all_hold(model, tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = VLLMServer(load_policy(str(model)))
+    engine = HTTP(url=f"{server.root}/v1", model="m", weights=Folder(path=str(tmp_path / "pushed")))
+    learner = LearnerConfig(lr=5e-3, warmup_steps=0, dtype="float32", sharded=True)
+    recipe = make_recipe(
+        model, iterations=2, episodes_per_iteration=6, learner=learner, evaluation=Evaluation(tasks=2, baselines=False)
+    )
+    try:
+        train(recipe, tmp_path / "1")
+        run(recipe.replace(engine=engine), tmp_path / "2", 2)
+    finally:
+        server.stop()
+    assert without_logprobs(tmp_path / "2") == without_logprobs(tmp_path / "1")  # also after both updates
+    pushes = [call for call in server.calls if call == "/collective_rpc"]
+    assert len(pushes) == 4, "to an engine that is made, before the first iteration, after each"
+
+
+def test_what_the_first_process_pushed_or_could_not_push_all_know() -> None:
+    start(pushing, 2)

@@ -71,7 +71,7 @@ class TestTrunks:
         for tail in ([5] * 20, [6] * 20, [5] * 20, [6] * 20):
             engine.generate([Request([*head, *tail], 1, seed=0, session=len(slots))])
             slots.append(engine._cache._sessions[len(slots)])
-        assert shared_beginnings(slots, 1) == [([slots[0], slots[2]], 51), ([slots[1], slots[3]], 51)]
+        assert shared_beginnings(slots, 1) == [([slots[0], slots[2]], 52), ([slots[1], slots[3]], 52)]
         engine.generate([Request([*head, 9], 1, seed=0, session=0)])
         assert (slots[0].trunk, slots[0].common) == (slots[2].trunk, 32)
         engine.generate([Request([9] * 20, 1, seed=0, session=2)])

@@ -18,7 +18,7 @@ from longstride.engines import http
 from longstride.engines.base import Request, Sampling
 from longstride.engines.http import HTTPEngine, preflight
 from longstride.engines.local import LocalEngine
-from longstride.engines.server import HTTP
+from longstride.engines.server import HTTP, VLLM
 from longstride.engines.weights import IPC, NCCL, Adapters, Disk, Folder, Push, Weights, within
 from longstride.models.adapters import adapt, merged
 from longstride.models.load import Policy, load_policy
@@ -270,10 +270,10 @@ class TestSettings:
         with pytest.raises(ConfigError, match="pool.staleness=0"):
             config.make(policy, 0, [Sampling()], shared=False)
 
-    def test_several_processes_would_push_at_once(self, server, policy, monkeypatch):
+    def test_vllm_in_the_run_is_of_one_process(self, policy, monkeypatch):
         monkeypatch.setenv("WORLD_SIZE", "2")
-        with pytest.raises(ConfigError, match="here are 2"):
-            HTTP(url=f"{server.root}/v1", model="m", weights=NCCL()).make(policy, 0, [Sampling()])
+        with pytest.raises(ConfigError, match="here are 2 .*set engine.type=http"):
+            VLLM().make(policy, 0, [Sampling()])
 
     def test_another_tokenizer_is_refused_by_name(self, server, policy, monkeypatch):
         monkeypatch.setattr(server, "tokenize", lambda body: {"tokens": [5, 6]})

@@ -15,7 +15,8 @@ from longstride.envs.base import HELD_ANSWER, Step
 from longstride.methods import GroupRelative
 from longstride.methods.returns import GAE
 from longstride.rewards import Reward, Verdict
-from longstride.rollout import CompanionPlayer, FullHistory, PastTurn, Plan, summarise
+from longstride.rollout import FullHistory, PastTurn, Plan, summarise
+from longstride.rollout.companions import CompanionPlayer
 from longstride.rollout.episode import Episode
 
 

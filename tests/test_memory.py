@@ -183,8 +183,14 @@ def test_memory_that_runs_out_elsewhere_is_named(
 def test_a_cpu_that_runs_out_and_a_device_that_fails_are_known_and_a_bug_is_not() -> None:
     cpu = RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 123 bytes.")
     assert str(trouble_on_device(cpu)).startswith("out of memory (for 123 bytes more) while computing")
+    mps = RuntimeError("MPS backend out of memory (max allowed: 9 GB). Tried to allocate 256.00 MB on private pool.")
+    assert str(trouble_on_device(mps)).startswith("out of memory (for 256.00 MB more)")
+    library = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+    assert str(trouble_on_device(library)).startswith("out of memory while computing")
     lost = torch.distributed.DistNetworkError("NCCL timeout\nmore")
     assert "processes lost one another (NCCL timeout); no episode was rewarded" in str(trouble_on_device(lost))
+    gone = RuntimeError("[/gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:12695: Connection reset by peer")
+    assert "processes lost one another" in str(trouble_on_device(gone))
     assert trouble_on_device(RuntimeError("shapes do not fit")) is None
 
 

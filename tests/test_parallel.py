@@ -65,7 +65,8 @@ def trained(name: str, seed: int) -> tuple[dict, dict, dict]:
     learner.load_state({k: v.clone() for k, v in tensors.items()}, dict(counts))
     learner.update(samples()[8:], random.Random(3))
     metrics["features"] = learner.features(samples()).sum().item()
-    return learner.full_model().state_dict(), metrics, learner.state()[0]
+    apart = {f"apart.{k}": v for k, v in learner.full_model(merge=False).state_dict().items() if "lora" in k}
+    return learner.full_model().state_dict() | apart, metrics, learner.state()[0]
 
 
 def work(rank: int, port: int, folder: str) -> None:
@@ -104,7 +105,8 @@ def test_two_processes_take_the_steps_of_one(ranks, name):
             torch.testing.assert_close(their_weights[key], value, rtol=0, atol=1e-6)
         for key, value in state.items():
             torch.testing.assert_close(their_state[key], value, rtol=1e-3, atol=1e-6)
-    assert not all(torch.equal(a, b) for a, b in zip(make().state_dict().values(), weights.values(), strict=True))
+    assert not all(torch.equal(value, weights[key]) for key, value in make().state_dict().items())
+    assert any(key.startswith("apart") for key in weights) == ("adapters" in name)
 
 
 def test_what_ranks_share_comes_together_again(ranks):

@@ -12,6 +12,7 @@ from helpers import make_task, make_trajectory, make_turn, tiny_policy, word_cha
 from judge_server import Server, response
 from judge_server import reply as said
 
+from longstride.cli.main import main
 from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure, ModelError
@@ -323,6 +324,15 @@ def test_a_task_of_which_nothing_could_be_scored_failed_and_was_not_unsolved(cap
     assert failed.trajectory.stop.failed and not failed.trajectory.success
     assert not unsolved.trajectory.stop.failed
     assert "2 of 2 questions of a scorer have no reply: nobody there" in caplog.text
+
+
+def test_a_scorer_that_says_nothing_is_told_by_the_command_as_failures_and_no_success_of_0(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["eval", "base-puzzles", "--tasks", "2", "--strategy", "best-of", "--samples", "2", "--by", "generative"]
+    assert main(command) == 0  # the start knows neither yes nor no
+    *_, row, failed = capsys.readouterr().out.splitlines()
+    assert row.split()[:3] == ["agent", "best_of_2_by_generative_1", "-"] and failed.startswith("2 episodes failed")
 
 
 def test_samples_that_say_the_same_are_scored_once_and_reasons_are_shown_where_that_is_asked_for() -> None:

@@ -2,27 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from helpers import make_task, make_trajectory, make_turn, played, word_chat
+from test_http_engine import Server
 
+from longstride.bench.search import Watched
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
+from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
-from longstride.engines.base import Sampling
+from longstride.engines.base import Engine, Sampling
+from longstride.engines.http import HTTPEngine
+from longstride.engines.local import LocalEngine
+from longstride.engines.server import HTTP
 from longstride.envs.puzzles.modular import Chain, ModularChain
-from longstride.models.load import load_policy
+from longstride.models.load import Policy, load_policy
 from longstride.recipes.reasoning import grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
-from longstride.run.evaluation import evaluate_player, language_player
+from longstride.rollout.branching import STEP
+from longstride.run.evaluation import Result, evaluate_player, language_player
 from longstride.strategies import EvalEpisode, EvalPlan, Strategy
-from longstride.strategies.search import Beam, BestOf, TreeSearch
+from longstride.strategies.best_of import BestOf as Samples
+from longstride.strategies.search import Beam, BestFirst, BestOf, Particles, Search, TreeSearch
 from longstride.strategies.searched import Confidence, Guide, Oracle, Searched
 
 CHAT = word_chat("Thought: 3 + 4 ≡ 0 ; Action: answer 1 2 click back")
 PLAYER = LanguagePlayer(None, CHAT, FullHistory(), Sampling())  # pyright: ignore[reportArgumentType]
+CHAINS = grpo.RECIPE.replace(tasks=ModularChain())
 MARK, FAILED = StopReason.MARK, StopReason.INFRA_FAILURE
 
 
@@ -124,19 +134,84 @@ def test_names_differ_and_come_from_data_and_who_is_no_language_model_cannot_sea
         next(strategy.run([plan()], ScriptedPlayer(lambda _: "back")))
 
 
-def test_with_a_model_a_beam_that_is_led_by_the_truth_solves_more_and_encodes_next_to_nothing_twice() -> None:
-    recipe = grpo.RECIPE.replace(tasks=ModularChain(), engine={"processes": 1})
+def evaluated(policy: Policy, engine: Engine, strategy: Strategy, tasks: Sequence[Task]) -> Result:
+    player = language_player(policy, CHAINS, engine, testing=True)
+    return evaluate_player(player, CHAINS, tasks, strategy)
+
+
+def local(policy: Policy) -> LocalEngine:
+    return LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
+
+
+def test_with_a_model_a_tree_that_is_led_by_the_truth_solves_more_and_all_that_is_sampled_is_counted() -> None:
     policy, tasks = load_policy("base-puzzles"), ModularChain().held_out(6)
-    solved = {}
+    solved = []
     for strategy in (Searched(search=BestOf(n=1)), Searched(search=TreeSearch(expansions=16, width=2), guide=Oracle())):
-        player = language_player(policy, recipe, testing=True)
-        assert isinstance(player, LanguagePlayer)
-        result = evaluate_player(player, recipe, tasks, strategy)
-        solved[strategy.name] = result.summary["success"]
-        steps = sum(v or 0 for v in result.measures["steps"])
-        assert player.engine.tokens_out == sum(v or 0 for v in result.measures["spent_tokens"])
-    # the goals once each, and of a step the last token, whose logits are wanted
-    goals = sum(len(turns[0].prompt_ids) - turns[0].given for t in result.trajectories if (turns := t.turns))
-    again = player.engine.tokens_in - goals - (steps - len(tasks))
-    assert again < 0.1 * steps * goals / len(tasks)  # without a cache, more than a goal for each step
-    assert solved[strategy.name] > solved["best_of_1_by_score_guided_by_confidence"] + 0.2
+        engine = local(policy)
+        result = evaluated(policy, engine, strategy, tasks)
+        solved.append(result.summary["success"])
+        assert engine.tokens_out == sum(v or 0 for v in result.measures["spent_tokens"])
+    assert solved[1] > solved[0] + 0.2
+
+
+@pytest.mark.parametrize("mark", [STEP, ""])
+@pytest.mark.parametrize(
+    "search",
+    [
+        Beam(n=8, width=4, ahead=1),
+        Particles(n=8),
+        BestFirst(expansions=12, width=3, finish=9),
+        TreeSearch(expansions=12, width=3),
+    ],
+    ids=lambda search: search.type_name(),
+)
+def test_a_search_reads_no_token_twice(search: Search, mark: str) -> None:
+    policy, task = load_policy("base-puzzles"), ModularChain(lengths=(9, 9, 9)).held_out(1)[0]
+    engine = Watched(policy.model, policy.chat.end_ids, policy.max_context)
+    result = evaluated(policy, engine, Searched(search=search, guide=Oracle(noise=1.0), mark=mark), [task])
+    assert engine.read_twice == 0 and engine.tokens_in > 0
+    steps = result.measures["steps"][0]
+    assert steps is not None and (steps > 8 or not mark)
+
+
+def test_what_a_search_kept_is_given_back_when_it_is_over() -> None:
+    policy = load_policy("base-puzzles")
+    engine = local(policy)
+    evaluated(policy, engine, Searched(search=Beam(n=4, width=2)), ModularChain().held_out(2))
+    assert not engine._cache._sessions
+
+
+@pytest.mark.parametrize(
+    "strategy", [Searched(search=Beam(n=4, width=2)), Samples(samples=4)], ids=lambda strategy: strategy.type_name()
+)
+def test_a_server_leads_to_the_same_choices_and_is_sent_ids_that_begin_like_those_before(
+    strategy: Strategy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    policy, tasks = load_policy("base-puzzles"), ModularChain().held_out(2)
+    server, sent = Server(policy), list[tuple[list[int], int]]()
+    answer, whole = server.completion, list[list[int]]()
+
+    def completion(body: dict[str, Any]) -> dict[str, Any]:
+        done = answer(body)
+        sent.append((body["prompt"], body["seed"]))
+        whole.append(body["prompt"] + done["choices"][0]["token_ids"])
+        return done
+
+    server.completion = completion
+    engine = HTTPEngine(HTTP(url=f"{server.root}/v1", model="m"), policy)
+    try:
+        there = evaluated(policy, engine, strategy, tasks)
+    finally:
+        engine.close()
+        server.stop()
+    here = evaluated(policy, local(policy), strategy, tasks)
+    for a, b in zip(here.trajectories, there.trajectories, strict=True):
+        assert a.answer == b.answer and [turn.ids for turn in a.turns] == [turn.ids for turn in b.turns]
+    # samples of one prompt are requests of their own, each with its seed: a server caches what they begin with
+    assert all("n" not in body for body in server.bodies) and len({seed for _, seed in sent}) == len(sent)
+    for k, task in enumerate(here.trajectories):
+        first = task.turns[0].prompt_ids[: len(task.turns[0].prompt_ids) - task.turns[0].given]
+        of_task = [(n, prompt) for n, (prompt, _) in enumerate(sent) if prompt[: len(first)] == first]
+        assert len(of_task) >= 4 and sum(prompt == first for _, prompt in of_task) == 4, k
+        assert all(prompt == first or prompt in whole[:n] for n, prompt in of_task)

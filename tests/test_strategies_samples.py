@@ -12,7 +12,9 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Sampling
+from longstride.models.chat import ChatFormat
 from longstride.models.load import load_policy
+from longstride.models.tiny import build_tokenizer
 from longstride.recipes.agents import tti
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
 from longstride.run.evaluation import Result, evaluate_policy
@@ -145,8 +147,87 @@ def test_episodes_that_have_ended_are_not_played_again() -> None:
     assert [e.trajectory.ordinal for e in found] == [0, 1] and found[0].spent_tokens == 2
 
 
+def test_a_thought_that_is_long_enough_gets_its_end_given_and_the_policy_acts() -> None:
+    """The first turn's thought is cut at 2 tokens; that of the second turn ends by itself, one token before."""
+    whole = Plan(make_task(), 0, 10, Budget(turns=4, turn_tokens=9))
+    stages = ThinkOn(times=0, most=2).run([whole], PLAYER)
+    (first,) = next(stages)
+    assert (first.budget.turns, first.budget.turn_tokens) == (1, 2)
+    came = stage(first, **turns("Thought: see", stop=StopReason.ENV_ENDED))  # what the world makes of it is not kept
+    came.turns[0].finish = "length"
+    (second,) = stages.send([came])
+    assert said(second) == ([], "Thought: see Action:") and not second.marks
+    assert (second.budget.turns, second.budget.turn_tokens) == (1, 9)
+    clicked = "Thought: see Action: click lamp [3]"
+    acted = turns(clicked, given="Thought: see Action:", stop=StopReason.TURNS)
+    (third,) = stages.send([stage(second, **acted)])
+    assert said(third) == ([clicked], "") and (third.budget.turns, third.budget.turn_tokens) == (2, 2)
+    (fourth,) = stages.send([stage(third, **turns(clicked, "Thought: Action:"))])
+    assert said(fourth) == ([clicked], "Thought: Action:")
+    last = stage(
+        fourth, **turns(clicked, "Thought: Action: answer red", given="Thought: Action:", stop=StopReason.ANSWERED)
+    )
+    (found,) = ended(stages, [last])
+    assert found.trajectory is last and last.budget == whole.budget
+    assert len({0, second.ordinal, third.ordinal, fourth.ordinal}) == 4
+    # a cut thought of 2, `click lamp [3]`, a thought of 1 and its end, `answer red`; the given end is nobody's
+    assert found.spent_tokens == 2 + 3 + 2 + 2
+
+
+def test_a_thought_goes_on_until_it_is_long_enough() -> None:
+    """Up to 4 tokens: `see` and its end come to 2 and a further word, and 2 are left; then a word would fill it up."""
+    stages = ThinkOn(times=None, most=4).run([Plan(make_task(), 0, 10, Budget(turns=1, turn_tokens=9))], PLAYER)
+    (first,) = next(stages)
+    (second,) = stages.send([stage(first, **turns("Thought: see Action:"))])
+    assert said(second) == ([], "Thought: see Thought:") and second.budget.turn_tokens == 4
+    again = stage(second, **turns("Thought: see Thought: Action:", given="Thought: see Thought:"))
+    (third,) = stages.send([again])
+    assert said(third) == ([], "Thought: see Thought: Action:") and not third.marks
+
+
+def test_an_episode_whose_tokens_ran_out_in_a_thought_is_over() -> None:
+    stages = ThinkOn(times=0, most=4).run([Plan(make_task(), 0, 10, Budget(turns=1, tokens=2, turn_tokens=9))], PLAYER)
+    came = stage(next(stages)[0], **turns("Thought: see", stop=StopReason.TOKENS))
+    came.turns[0].finish = "length"
+    assert ended(stages, [came])[0].trajectory is came
+
+
+def test_of_a_reasoning_model_a_thought_is_closed_and_speech_is_not() -> None:
+    """A thought and speech of 3 tokens: the first is followed behind its end, the second at once."""
+    tokenizer = build_tokenizer(["see lamp red answer"])
+    tokenizer.add_tokens(["<think>", "</think>"])
+    chat = ChatFormat(tokenizer)
+    player = LanguagePlayer(cast(Any, None), chat, FullHistory(), Sampling())
+    plans = [Plan(make_task(), n, 10, Budget(turns=1, turn_tokens=9), group=n) for n in range(2)]
+    stages = ThinkOn(times=None, word="see", most=3).run(plans, player)
+    first = next(stages)
+    assert first[0].marks == ((chat.thought_end,),)
+    texts = ["<think> see lamp", "answer red lamp"]
+    cut = [
+        stage(p, turns=[make_turn(chat.encode(text), [0], finish="length", text=text)], stop=StopReason.ENV_ENDED)
+        for p, text in zip(first, texts, strict=True)
+    ]
+    thought, speech = stages.send(cut)
+    assert list(thought.prefix) == chat.encode(texts[0]) + chat.thought_close
+    assert list(speech.prefix) == chat.encode(texts[1])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [({"times": 0}, "times=0 changes no thought without most"), ({"times": None}, "times=None changes no thought")],
+)
+def test_lengths_that_say_nothing_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build(Strategy, {"type": "think_on", **fields})
+
+
+def test_a_turn_without_room_for_the_longest_thought_and_an_action_is_refused() -> None:
+    with pytest.raises(ConfigError, match="thoughts have 64 tokens, and a turn may have 64, its action included"):
+        next(ThinkOn(times=0, most=64).run([plan()], PLAYER))
+
+
 def test_who_is_no_language_model_cannot_think_on() -> None:
-    with pytest.raises(ConfigError, match="makes a language model think on, and ScriptedPlayer is none"):
+    with pytest.raises(ConfigError, match="decides how long a language model thinks, and ScriptedPlayer is none"):
         next(ThinkOn().run([plan()], ScriptedPlayer(lambda _: "back")))
 
 
@@ -155,8 +236,12 @@ def test_strategies_are_named_and_built_from_data() -> None:
         build(Strategy, {"type": "best_of", "samples": 2, "by": {"type": "verifier"}}).name == "best_of_2_by_verifier"
     )
     assert build(Strategy, {"type": "think_on", "times": 2}) == ThinkOn(times=2)
-    assert [s.name for s in (ThinkOn(), ThinkOn(word="Wait"), BestOf(by=Verifier(false_positive=0.1)))] == [
-        "think_on_1", "think_on_1_Wait", "best_of_4_by_verifier_0.1_0",
+    named = (
+        ThinkOn(), ThinkOn(word="Wait"), ThinkOn(times=0, most=8), ThinkOn(times=None, most=8),
+        BestOf(by=Verifier(false_positive=0.1)),
+    )  # fmt: skip
+    assert [s.name for s in named] == [
+        "think_on_1", "think_on_1_Wait", "think_on_0_to_8", "think_on_to_8", "best_of_4_by_verifier_0.1_0",
     ]  # fmt: skip
     assert {"majority", "verifier", "likelihood"} <= set(Choice.members())
 

@@ -33,6 +33,8 @@ LOCATIONS |= {
         "anytime": "longstride.strategies.anytime",
         "best_of": "longstride.strategies.best_of",
         "check_again": "longstride.strategies.check_again",
+        "delegate": "longstride.run.delegate",
+        "revise": "longstride.strategies.revise",
         "searched": "longstride.strategies.searched",
         "think_on": "longstride.strategies.think_on",
     },

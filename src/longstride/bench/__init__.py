@@ -1,3 +1,3 @@
 """Benchmarks: Longstride and its peers, measured in turn on the same work. Each is a module with a `BENCHMARK`."""
 
-NAMES = ("browser", "ceiling", "generation", "gpu", "step", "store", "train", "turns")
+NAMES = ("browser", "ceiling", "generation", "gpu", "search", "step", "store", "train", "turns")

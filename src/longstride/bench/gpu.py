@@ -1,25 +1,34 @@
-"""What a GPU makes of a model of 0.6B parameters: sampling and learning, beside Hugging Face's `generate` and a plain
-training loop on the same card.
+"""What a GPU makes of a model of 0.6B parameters: sampling beside Hugging Face's `generate`, its continuous batching
+and vLLM, learning beside a plain training loop, and a whole GRPO step beside TRL, on the same card.
 
-What always holds: both sides have the same random weights, prompts and lengths; a clock is read when the device has
-finished; nothing is measured on a machine without a GPU. Memory, the plan of it and the gap between the sampler's
-log-probabilities and the learner's are said beside the times.
+What always holds: all sides have the same shape, prompts and lengths; a clock is read when the device has finished; a
+peer that is not installed or fails is named with the reason, and the other rows are kept; nothing is measured on a
+machine without a GPU. Memory and the gap between the sampler's log-probabilities and the learner's are said beside the
+times.
 """
 
 import copy
+import gc
 import random
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from longstride.bench import hf_peer
+from longstride.bench import hf_peer, step
 from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.peers import Peer, installed
 from longstride.core.errors import ConfigError
 from longstride.engines.base import Request
 from longstride.engines.local import LocalEngine
@@ -33,8 +42,16 @@ QWEN3_06B: dict[str, Any] = {
     "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072, "max_position_embeddings": 4096,
     "tie_word_embeddings": True,
 }  # fmt: skip
+SECONDS = 480.0
+"""That all of it may take: a peer in another process that does not answer within them is left out."""
+UNIT = "new tokens/s"
+GOALS = {"generate": 5.0}
+"""How many times faster than a peer sampling must be."""
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "B200": 2250e12}
 """Operations a second of dense bfloat16 products, by a part of the card's name, as NVIDIA's data sheets have them."""
+
+_Sampler = Callable[[list[list[int]], list[int]], float]
+"""From prompts and numbers of new tokens to the seconds that sampling took."""
 
 
 @dataclass(frozen=True)
@@ -58,59 +75,199 @@ class Sizes:
     """Prompt and sampled tokens of a training sample."""
     group: int = 8
     """Samples that share a prompt."""
+    cache: int = 8 << 30
+    """Bytes of keys and values, of every side that has a limit: three of them and `generate` share a card of 80 GB."""
 
 
 def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
-    """The rows; the peers are in our own environment and always measured.
+    """The rows. Hugging Face is in our own environment; vLLM and TRL are in that of the peer's Python, or in ours where
+    none is named. What is left out has its reason among the versions.
 
     Raises:
-        ConfigError: there is no GPU, or another environment was named for the peer.
+        ConfigError: there is no GPU, or the peer's Python cannot be run.
     """
-    if peer is not None:
-        raise ConfigError(f"generate and torch of this environment are measured; leave --peer {peer} out")
     if not torch.cuda.is_available():
         raise ConfigError("torch finds no CUDA device on this machine, and this benchmark is of GPUs; run it on one")
-    name = torch.cuda.get_device_name()
-    rows = measured_on("cuda", Sizes(), rounds, progress)
-    return rows, {"device": name} | {package: version(package) for package in ("torch", "transformers")}
+    beside = Beside(peer or sys.executable, time.monotonic() + SECONDS)
+    rows = measured_on("cuda", Sizes(), rounds, progress, beside)
+    versions = {"device": torch.cuda.get_device_name()}
+    versions |= {package: version(package) for package in ("torch", "transformers")}
+    return rows, versions | beside.versions
 
 
-def measured_on(device: str, sizes: Sizes, rounds: int, progress: Progress) -> list[Row]:
+def measured_on(device: str, sizes: Sizes, rounds: int, progress: Progress, beside: "Beside") -> list[Row]:
     """The rows of any device."""
     torch.manual_seed(0)
     config = Qwen3Config(**sizes.shape)
     with torch.device(device):
         model: Any = Qwen3ForCausalLM(config).eval()
     model.generation_config.eos_token_id = None
-    rows = _sampling(model, sizes, rounds, progress)
+    rows = _sampling(model, sizes, rounds, progress, beside)
     rows += [_one_pass(model, sizes, rounds, progress, graphs) for graphs in (False, True)]
-    return rows + _learning(model, sizes, rounds, progress)
+    rows += _learning(model, sizes, rounds, progress)
+    del model
+    return rows + _whole_step(device, sizes, rounds, progress, beside)
 
 
-def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list[Row]:
-    against, rows = f"generate of transformers {version('transformers')}", []
+class Beside:
+    """Peers that may be missing or fail: what was found of them.
+
+    Args:
+        python: of the environment with vLLM and TRL.
+        until: when, on the monotonic clock, all of it must have ended.
+
+    Raises:
+        ConfigError: this Python cannot be run.
+    """
+
+    def __init__(self, python: str, until: float) -> None:
+        self.python, self._until = python, until
+        self.versions: dict[str, str] = {}
+        """Of the peers; under `left out: NAME` why one, or a part of it, was not measured."""
+        for name in ("vLLM", "TRL"):
+            found = installed(python, name.lower())
+            self.versions |= {name: found} if found else {f"left out: {name}": "not installed"}
+
+    def left(self) -> float:
+        """Seconds."""
+        return self._until - time.monotonic()
+
+    def attempt(self, name: str, work: Callable[[], Any]) -> Any:
+        """What `work` returns; where it fails, in whatever way, None, and the first error of this name is noted."""
+        try:
+            return work()
+        except Exception as e:
+            trouble = f"{type(e).__name__}: {str(e).strip()[:200]}".replace("\n", " ")
+            self.versions.setdefault(f"left out: {name}", trouble)
+        _free_memory()
+        return None
+
+
+def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Row]:
     half = copy.deepcopy(model).to(torch.bfloat16)
-    engine = _engine(model, sizes)
+    engine, rows = _engine(model, sizes), []
     works = [(f"{n} prompts", n, 1) for n in sizes.prompts]
     works.append((f"{sizes.prompts[0] // 4} groups of {sizes.group}", sizes.prompts[0] // 4, sizes.group))
-    for name, n, group in works:
-        draw = random.Random(n)
-        asked = [p for p in (_ids(draw, draw.randint(*sizes.prompt), sizes) for _ in range(n)) for _ in range(group)]
-        new = [draw.randint(*sizes.new) for _ in asked]
 
-        def ours(k: int, asked: Any = asked, new: Any = new) -> None:
-            engine.update(model, k)  # no cache of the round before
-            engine.generate([Request(p, m, seed=i) for i, (p, m) in enumerate(zip(asked, new, strict=True))])
+    def ours(prompts: list[list[int]], new: list[int]) -> float:
+        engine.update(model, engine.version + 1)  # no cache of the round before
+        requests = [Request(p, m, seed=i) for i, (p, m) in enumerate(zip(prompts, new, strict=True))]
+        return _seconds(lambda: engine.generate(requests), half)
 
-        sides: dict[str, Callable[[int], Mapping[str, float]]] = {
-            "ours": lambda k, f=ours: {"s": _seconds(lambda: f(k), half)},
-            "generate": lambda _, a=asked, m=new: {"s": _seconds(lambda: hf_peer.generate(half, a, m), half)},
-        }
-        ours(0)  # warms up
-        seen = in_turn(sides, rounds, lambda said, name=name: progress(f"{name}, {said}"))
-        ours_s, theirs_s = (sum(new) / seen[side]["s"] for side in sides)
-        rows.append(Row(f"sampling: {name}", "new tokens/s", ours_s, theirs_s, against, True, goal=5.0))
+    with ExitStack() as stack:
+        asked: dict[str, _Sampler] = {"generate": lambda p, n: _seconds(lambda: hf_peer.generate(half, p, n), half)}
+        for name, make in (("continuous batching", _continuous), ("vLLM", _vllm)):
+            if sampler := beside.attempt(name, lambda make=make: stack.enter_context(make(half, sizes, beside))):
+                asked[name] = sampler
+        for name, n, group in works:
+            peers = {peer: _failing_apart(f"{peer}, {name}", sampler, beside) for peer, sampler in asked.items()}
+            sides = {"ours": ours} | peers
+            if not rows:
+                for which, sampler in sides.items():
+                    progress(f"warming up: {which}")
+                    sampler(*_drawn(sizes, n, group, -1))
+
+            def side(k: int, sampler: _Sampler, n: int = n, group: int = group) -> dict[str, float]:
+                prompts, new = _drawn(sizes, n, group, k)
+                return {"tokens/s": sum(new) / sampler(prompts, new)}
+
+            seen = in_turn(
+                {which: partial(side, sampler=sampler) for which, sampler in sides.items()},
+                rounds, lambda said, name=name: progress(f"{name}, {said}"),
+            )  # fmt: skip
+            speeds = {which: found["tokens/s"] for which, found in seen.items()}
+            mine, said = speeds.pop("ours"), f"sampling: {name}"
+            compared = [
+                Row(f"{said}, beside {peer}", UNIT, mine, theirs, _called(peer, beside), True, GOALS.get(peer))
+                for peer, theirs in speeds.items()
+                if np.isfinite(theirs).all()
+            ]
+            rows += compared or [Row(said, UNIT, mine, higher_is_better=True)]
     return rows
+
+
+def _failing_apart(name: str, sampler: _Sampler, beside: Beside) -> _Sampler:
+    """A sampler that takes nan seconds where it fails: its row is left out, and all others are kept."""
+
+    def seconds(prompts: list[list[int]], new: list[int]) -> float:
+        found = beside.attempt(name, lambda: sampler(prompts, new))
+        return float("nan") if found is None else found
+
+    return seconds
+
+
+def _called(peer: str, beside: Beside) -> str:
+    return f"{peer} {beside.versions.get(peer) or 'of transformers ' + version('transformers')}"
+
+
+def _drawn(sizes: Sizes, n: int, group: int, k: int) -> tuple[list[list[int]], list[int]]:
+    """Prompts of a round, each `group` times, and numbers of new tokens; no round has those of another, which a peer
+    may have kept."""
+    draw = random.Random(f"{n} {k}")
+    prompts = [p for p in (_ids(draw, draw.randint(*sizes.prompt), sizes) for _ in range(n)) for _ in range(group)]
+    return prompts, [draw.randint(*sizes.new) for _ in prompts]
+
+
+@contextmanager
+def _continuous(half: Any, sizes: Sizes, beside: Beside) -> Iterator[_Sampler]:
+    most = max(*sizes.prompts, sizes.prompts[0] // 4 * sizes.group)
+    model = copy.deepcopy(half)
+    with hf_peer.continuous_batching(model, sizes.cache, most, sizes.prompt[1], sizes.new[1]) as sample:
+        yield lambda prompts, new: _seconds(lambda: sample(prompts, new), half)
+
+
+@contextmanager
+def _vllm(half: Any, sizes: Sizes, beside: Beside) -> Iterator[_Sampler | None]:
+    """vLLM in a process of its own, which takes as much of the card as our engine and ends with it."""
+    if "vLLM" not in beside.versions:
+        yield None
+        return
+    longest = sizes.prompt[1] + sizes.new[1]
+    settings: dict[str, Any] = {
+        "skip_tokenizer_init": True, "generation_config": "vllm", "dtype": "bfloat16", "max_model_len": longest,
+        "max_num_seqs": max(sizes.prompts), "kv_cache_memory_bytes": sizes.cache, "disable_log_stats": True,
+    }  # fmt: skip
+    if half.device.type == "cuda":
+        weights = sum(p.numel() for p in half.parameters()) * 2
+        card = torch.cuda.get_device_properties(half.device).total_memory
+        settings["gpu_memory_utilization"] = round((weights + sizes.cache + (6 << 30)) / card, 3)
+    with Peer(beside.python, Path(__file__).with_name("vllm_peer.py")) as peer:
+        with TemporaryDirectory() as folder:
+            half.save_pretrained(folder)
+            peer.ask(settings | {"model": folder}, beside.left())
+
+        def seconds(prompts: list[list[int]], new: list[int]) -> float:
+            return peer.ask({"prompts": prompts, "new": new}, beside.left())["seconds"]
+
+        yield seconds
+
+
+def _whole_step(device: str, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Row]:
+    """From prompts to changed weights, beside TRL where it is installed."""
+    groups = sizes.rows // sizes.group
+    work = step.Work(
+        sizes.shape, groups, sizes.group, sizes.sample[1], sizes.prompt, steps=2, lr=1e-7, dtype="bfloat16",
+        device=device, rows=min(8, sizes.rows),
+    )  # fmt: skip
+    theirs: dict[str, str] = {}
+
+    def trl(k: int) -> dict[str, float]:
+        _free_memory()
+        found = beside.attempt("TRL", lambda: step.ask_trl(beside.python, work, k, theirs, max(beside.left(), 0)))
+        return found or {"step": float("nan")}
+
+    def ours(k: int) -> dict[str, float]:
+        _free_memory()
+        return step.ours(work, k)
+
+    sides: dict[str, Callable[[int], dict[str, float]]] = {"ours": ours}
+    if "TRL" in beside.versions:
+        sides["TRL"] = trl
+    seen = {side: found["step"] for side, found in in_turn(sides, rounds, progress).items()}
+    name = f"a GRPO step: {groups} groups of {sizes.group}, {sizes.sample[1]} new tokens each"
+    if "TRL" in seen and np.isfinite(seen["TRL"]).all():
+        return [Row(name, "s", seen["ours"], seen["TRL"], f"TRL {theirs['trl']}")]
+    return [Row(name, "s", seen["ours"])]
 
 
 def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs: bool) -> Row:
@@ -207,9 +364,10 @@ def _samples(model: Any, sizes: Sizes, group: int) -> list[Sample]:
 
 
 def _engine(model: Any, sizes: Sizes, graphs: bool = False) -> LocalEngine:
-    room = 16 << 30 if model.device.type == "cuda" else 1 << 30
     longest = sizes.shape["max_position_embeddings"]
-    return LocalEngine(model, frozenset(), longest, dtype="bfloat16", cache_bytes=room, shared=False, graphs=graphs)
+    return LocalEngine(
+        model, frozenset(), longest, dtype="bfloat16", cache_bytes=sizes.cache, shared=False, graphs=graphs
+    )
 
 
 def _ids(draw: random.Random, n: int, sizes: Sizes) -> list[int]:
@@ -236,13 +394,21 @@ def _reset_peak(model: Any) -> None:
         torch.cuda.reset_peak_memory_stats()
 
 
+def _free_memory() -> None:
+    if torch.cuda.is_available():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
 BENCHMARK = Benchmark(
     name="gpu",
-    question="What does one GPU make of a model of 0.6B parameters, beside Hugging Face on the same card?",
+    question="What does one GPU make of a model of 0.6B parameters, beside its peers on the same card?",
     equal=(
         "the model (Qwen3-0.6B's shape, random weights) and the card",
-        "prompts of 200 to 400 tokens and 32 to 128 new ones, temperature 1, no end token, bfloat16",
+        "prompts of 200 to 400 tokens and 32 to 128 new ones, temperature 1, no end token, bfloat16, 8 GiB of cache; "
+        "other prompts in every round; all sides are warmed up once",
         "a training step of 64 samples of 300 + 128 tokens, float32 weights, bfloat16 arithmetic",
+        "a GRPO step of 8 groups of 8 completions of 128 tokens each, float32 weights, bfloat16 arithmetic",
     ),
     limits="not known before it was measured on a card: launches of kernels in sampling, gathers in its attention.",
     measure=measure,

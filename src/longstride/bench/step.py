@@ -10,8 +10,9 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
@@ -26,16 +27,43 @@ from longstride.learner.learner import Learner
 from longstride.methods import PPO
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 
-SHAPE = {
+
+@dataclass(frozen=True)
+class Work:
+    """What is done in a round."""
+
+    shape: dict[str, Any]
+    """Of a Qwen3 model."""
+    groups: int = 8
+    """Prompts of a step."""
+    siblings: int = 8
+    """Completions of each."""
+    new: int = 32
+    """Tokens of a completion."""
+    prompt: tuple[int, int] = (200, 400)
+    """Least and most tokens of a prompt."""
+    steps: int = 4
+    """Of a round; the first one warms up."""
+    lr: float = 1e-4
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Arithmetic; weights are float32."""
+    device: str = "cpu"
+    rows: int = 64
+    """Rows of a micro-batch of the peer's."""
+
+    def prompts(self, seed: int) -> list[list[int]]:
+        """The prompts of a round, in the order of steps."""
+        rng = stream(seed, "prompts")
+        drawn = self.steps * self.groups
+        return [rng.choices(range(3, self.shape["vocab_size"]), k=rng.randint(*self.prompt)) for _ in range(drawn)]
+
+
+SHAPE: dict[str, Any] = {
     "vocab_size": 2048, "hidden_size": 160, "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2,
     "head_dim": 40, "intermediate_size": 432, "max_position_embeddings": 2048, "tie_word_embeddings": True,
 }  # fmt: skip
 """2.0M parameters."""
-GROUPS, SIBLINGS, NEW, PROMPT = 8, 8, 32, (200, 400)
-"""Prompts of a step, completions of each, tokens of a completion, and least and most tokens of a prompt."""
-STEPS = 4
-"""Steps of a round; the first one warms up."""
-LR = 1e-4
+WORK = Work(SHAPE)
 PEER_SECONDS = 600.0
 """Seconds that a round of the peer may take."""
 
@@ -48,46 +76,44 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
         RunError: the peer failed.
     """
     versions = {"torch": str(torch.__version__)}
-    sides: dict[str, Callable[[int], dict[str, float]]] = {"ours": _ours}
+    sides: dict[str, Callable[[int], dict[str, float]]] = {"ours": lambda k: ours(WORK, k)}
     if peer is not None:
-        sides["TRL"] = lambda k: _ask_peer(peer, k, versions)
+        sides["TRL"] = lambda k: ask_trl(peer, WORK, k, versions)
     seen = in_turn(sides, rounds, progress)
-    ours = seen["ours"]
+    mine = seen["ours"]
     if peer is None:
-        rows = [Row("step", "s", ours["step"])]
+        rows = [Row("step", "s", mine["step"])]
     else:
-        rows = [Row("step", "s", ours["step"], seen["TRL"]["step"], f"TRL {versions['trl']}", goal=8.0)]
+        rows = [Row("step", "s", mine["step"], seen["TRL"]["step"], f"TRL {versions['trl']}", goal=8.0)]
     parts = ("generation", "learner")
-    return [*rows, *(Row(f"step: {part}", "s", ours[part]) for part in parts)], versions
+    return [*rows, *(Row(f"step: {part}", "s", mine[part]) for part in parts)], versions
 
 
-def prompts(seed: int) -> list[list[int]]:
-    """The prompts of a round, in the order of steps."""
-    rng = stream(seed, "prompts")
-    return [rng.choices(range(3, SHAPE["vocab_size"]), k=rng.randint(*PROMPT)) for _ in range(STEPS * GROUPS)]
-
-
-def _ours(seed: int) -> dict[str, float]:
+def ours(work: Work, seed: int) -> dict[str, float]:
+    """Seconds of a step of ours (`step`, and of it `generation` and `learner`): the median of a round's."""
     torch.manual_seed(0)
-    model: Any = Qwen3ForCausalLM(Qwen3Config(**SHAPE)).eval()  # pyright: ignore[reportArgumentType]
-    engine = LocalEngine(model, frozenset(), SHAPE["max_position_embeddings"])
-    learner = Learner(model, LearnerConfig(dtype="float32", lr=LR, warmup_steps=0), PPO())
-    asked, found = prompts(seed), {"step": [], "generation": [], "learner": []}
-    for step in range(STEPS):
+    with torch.device(work.device):
+        model: Any = Qwen3ForCausalLM(Qwen3Config(**work.shape)).eval()
+    engine = LocalEngine(model, frozenset(), work.shape["max_position_embeddings"], dtype=work.dtype)
+    learner = Learner(model, LearnerConfig(dtype=work.dtype, lr=work.lr, warmup_steps=0), PPO())
+    asked, found = work.prompts(seed), {"step": [], "generation": [], "learner": []}
+    for step in range(work.steps):
         began = time.perf_counter()
-        of_step = [p for p in asked[step * GROUPS : (step + 1) * GROUPS] for _ in range(SIBLINGS)]
-        requests = [Request(p, NEW, seed=derive(seed, step, n)) for n, p in enumerate(of_step)]
+        of_step = [p for p in asked[step * work.groups : (step + 1) * work.groups] for _ in range(work.siblings)]
+        requests = [Request(p, work.new, seed=derive(seed, step, n)) for n, p in enumerate(of_step)]
         done = engine.generate(requests)
         generated = time.perf_counter()
-        rewards = [sum(i % 2 for i in c.ids) / NEW for c in done]
+        rewards = [sum(i % 2 for i in c.ids) / work.new for c in done]
         samples = []
         for n, (prompt, completion) in enumerate(zip(of_step, done, strict=True)):
-            group = rewards[n - n % SIBLINGS :][:SIBLINGS]
+            group = rewards[n - n % work.siblings :][: work.siblings]
             advantage = (rewards[n] - statistics.fmean(group)) / (statistics.stdev(group) + 1e-4)
-            streams = {ADVANTAGES: [advantage] * NEW, BEHAVIOUR: completion.logprobs}
-            samples.append(Sample(prompt, completion.ids, streams, n, n // SIBLINGS))
+            streams = {ADVANTAGES: [advantage] * work.new, BEHAVIOUR: completion.logprobs}
+            samples.append(Sample(prompt, completion.ids, streams, n, n // work.siblings))
         learner.update(samples, random.Random(step))
         engine.update(learner.full_model(), step + 1)
+        if work.device == "cuda":
+            torch.cuda.synchronize()
         ended = time.perf_counter()
         for name, seconds in (
             ("step", ended - began),
@@ -98,21 +124,23 @@ def _ours(seed: int) -> dict[str, float]:
     return {name: statistics.median(seconds[1:]) for name, seconds in found.items()}
 
 
-def _ask_peer(peer: str, seed: int, versions: dict[str, str]) -> dict[str, float]:
-    """A round of TRL's, in a process of its own; its versions are added to `versions`."""
-    asked = {
-        "shape": SHAPE, "prompts": prompts(seed), "groups": GROUPS, "siblings": SIBLINGS, "new": NEW, "lr": LR,
-        "threads": torch.get_num_threads(),
-    }  # fmt: skip
+def ask_trl(
+    peer: str, work: Work, seed: int, versions: dict[str, str], timeout: float = PEER_SECONDS
+) -> dict[str, float]:
+    """Seconds of a step of TRL's (`step`), in a process of its own; its versions are added to `versions`.
+
+    Raises:
+        ConfigError: the peer's Python cannot be run.
+        RunError: the peer failed, or took longer than `timeout` seconds.
+    """
+    asked = asdict(work) | {"prompts": work.prompts(seed), "threads": torch.get_num_threads()}
     program = str(Path(__file__).with_name("trl_peer.py"))
     try:
-        done = subprocess.run(
-            [peer, program], input=json.dumps(asked), capture_output=True, text=True, timeout=PEER_SECONDS
-        )
+        done = subprocess.run([peer, program], input=json.dumps(asked), capture_output=True, text=True, timeout=timeout)
     except OSError as e:
         raise ConfigError(f"--peer {peer} cannot be run ({e.strerror}); make it:\n{HOW_TO_MAKE_PEER}") from e
     except subprocess.TimeoutExpired as e:
-        raise RunError(f"a round of TRL did not end within {PEER_SECONDS:g} s; look at --peer {peer}") from e
+        raise RunError(f"a round of TRL did not end within {timeout:g} s; look at --peer {peer}") from e
     try:
         found = json.loads(done.stdout.splitlines()[-1])
         versions |= {k if k != "torch" else "torch of TRL": v for k, v in found["versions"].items()}
@@ -130,7 +158,8 @@ BENCHMARK = Benchmark(
     question="What does a whole GRPO step cost on this machine, from prompts to changed weights?",
     equal=(
         "the architecture (Qwen3, 2.0M parameters) in float32, and the threads",
-        f"{GROUPS} prompts of {PROMPT[0]} to {PROMPT[1]} tokens, {SIBLINGS} completions each of exactly {NEW} tokens",
+        f"{WORK.groups} prompts of {WORK.prompt[0]} to {WORK.prompt[1]} tokens, {WORK.siblings} completions each of "
+        f"exactly {WORK.new} tokens",
         "temperature 1, the same reward, group-relative advantages, one clipped step of AdamW on all of them",
     ),
     limits=(

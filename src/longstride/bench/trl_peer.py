@@ -1,9 +1,9 @@
 """Measures a GRPO step of TRL in its own environment: run by that environment's Python, imports nothing of Longstride.
 
 Reads one JSON object from standard input: `shape` (of a Qwen3 model), `prompts` (lists of ids, `groups` a step),
-`groups`, `siblings`, `new` (tokens), `lr`, `threads`. Its last line is a JSON object: `seconds` (of each step but the
-first, which warms up), `parameters`, `versions`. What always holds: every completion has exactly `new` tokens, or it
-ends with an error.
+`groups`, `siblings`, `new` (tokens), `lr`, `threads`, `rows` (of a micro-batch), `device` (`cpu` or `cuda`), `dtype`
+(of arithmetic). Its last line is a JSON object: `seconds` (of each step but the first, which warms up), `parameters`,
+`versions`. What always holds: every completion has exactly `new` tokens, or it ends with an error.
 """
 
 import json
@@ -43,13 +43,15 @@ def main():
             marks.append(time.perf_counter())
 
     rows = [{"prompt": " ".join(words[i] for i in ids)} for ids in asked["prompts"]]
-    steps = len(rows) // asked["groups"]
+    steps, of_step = len(rows) // asked["groups"], asked["groups"] * asked["siblings"]
+    at_once = min(asked["rows"], of_step)
     with tempfile.TemporaryDirectory() as folder:
         settings = GRPOConfig(
-            output_dir=folder, per_device_train_batch_size=asked["groups"] * asked["siblings"],
+            output_dir=folder, per_device_train_batch_size=at_once, gradient_accumulation_steps=of_step // at_once,
             num_generations=asked["siblings"], max_completion_length=asked["new"], max_steps=steps,
-            generation_kwargs={"min_new_tokens": asked["new"]}, learning_rate=asked["lr"], report_to=[], use_cpu=True,
-            bf16=False, logging_steps=1, save_strategy="no", disable_tqdm=True, temperature=1.0, beta=0.0,
+            generation_kwargs={"min_new_tokens": asked["new"]}, learning_rate=asked["lr"], report_to=[],
+            use_cpu=asked["device"] == "cpu", bf16=asked["dtype"] == "bfloat16", logging_steps=1, save_strategy="no",
+            disable_tqdm=True, temperature=1.0, beta=0.0,
             gradient_checkpointing=False, shuffle_dataset=False,
         )  # fmt: skip
         GRPOTrainer(

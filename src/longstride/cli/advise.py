@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints what is advised for each difficulty."""
     from longstride.cli.evaluate import agent_of, bars, experiment_of
     from longstride.core.config import resolve
+    from longstride.core.task import DIFFICULTIES
     from longstride.rollout.branching import STEP
     from longstride.run.advice import advise
     from longstride.run.evaluation import evaluate_policy
@@ -55,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     turns = recipe.test_budget.limits("turns", 1)
     single = turns == 1 or isinstance(turns, dict) and set(turns.values()) == {1}
     mark = args.mark if args.mark is not None else STEP if single else ""
+    turn = min(recipe.test_budget.at(1, d).turn_tokens for d in DIFFICULTIES)
     with bars() as watch:
 
         def evaluate(strategy: "Strategy", of: "Sequence[Task]") -> list[tuple[bool, int] | None]:
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             found = evaluate_policy(policy, once, of, strategy, watch(strategy.name)).episodes
             return [None if e.trajectory.stop.failed else (e.trajectory.success, e.spent_tokens) for e in found]
 
-        found = advise(tasks, args.budget, mark, recipe.seed, evaluate)
+        found = advise(tasks, args.budget, mark, turn, recipe.seed, evaluate)
     if args.json:
         print_json(asdict(found) | {"best_fixed": found.best_fixed, "beats": found.beats})
     else:

@@ -42,8 +42,9 @@ EXTRAS = {
     "trackio": ("trackio",),
     "mlflow": ("mlflow",),
     "minari": ("minari", "h5py"),
+    "parity": ("trl", "rliable", "scipy"),
     "docs": ("mkdocs-material", "mkdocstrings-python"),
-    "dev": ("mcp", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "ruff", "pyright"),
+    "dev": ("mcp", "its-hub", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "ruff", "pyright"),
 }
 """Optional packages by extra, as in pyproject.toml."""
 

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 Watch = Callable[[str], Callable[[int, int], None]]
 """Gives a progress callback (done, total) for what is evaluated."""
-MODEL_RECIPES = {"base-keep-last": "webagent_r1", "base-miniwob": "tti_miniwob", "base-puzzles": "grpo"}
+MODEL_RECIPES = {
+    "base-keep-last": "webagent_r1",
+    "base-miniwob": "tti_miniwob",
+    "base-puzzles": "grpo",
+    "base-thoughts": "grpo",
+}
 """Give tasks, horizon and context where a model is evaluated and no run says which; `tti` for any other model."""
 SCORERS = ("generative", "pairwise")
 """Those that need nothing but their name."""
@@ -37,7 +42,7 @@ def add(commands: Any) -> None:
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
         "--strategy",
-        choices=("direct", "check-again", "anytime", "think-on", "best-of"),
+        choices=("direct", "check-again", "anytime", "think-on", "best-of", "revise", "delegate"),
         default="direct",
         help="what a language agent does at test time",
     )
@@ -45,10 +50,25 @@ def add(commands: Any) -> None:
         "--checks", type=_span, default=range(2, 3), metavar="N|A..B", help="answers needed by check-again (1..4)"
     )
     parser.add_argument(
-        "--times", type=int, default=1, metavar="N", help="how often think-on makes each thought go on (default: 1)"
+        "--times", type=int, metavar="N",
+        help="how often think-on makes each thought go on, at most (default: 1; with --thought until it is so long)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--thought", type=int, metavar="TOKENS", help="tokens at which think-on ends each thought by force"
     )
     parser.add_argument(
         "--samples", type=int, default=4, metavar="N", help="episodes of a task under best-of (default: 4)"
+    )
+    parser.add_argument(
+        "--answers", type=int, default=2, metavar="N", help="answers under revise, one after the other (default: 2)"
+    )
+    parser.add_argument("--to", metavar="RUN_OR_MODEL", help="who goes on under delegate")
+    parser.add_argument(
+        "--below", type=float, default=0.5, metavar="SHARE",
+        help="mean probability of a token under which delegate hands over (default: 0.5)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--each", choices=("episode", "turn", "step"), default="episode", help="what delegate hands over"
     )
     parser.add_argument(
         "--by",
@@ -122,10 +142,12 @@ def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
 
 def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
     from longstride.core.component import build
+    from longstride.run.delegate import Delegate
     from longstride.strategies import Direct
     from longstride.strategies.anytime import Anytime
     from longstride.strategies.best_of import BestOf
     from longstride.strategies.check_again import CheckAgain
+    from longstride.strategies.revise import Revise
     from longstride.strategies.think_on import ThinkOn
 
     match args.strategy:
@@ -134,9 +156,16 @@ def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
         case "anytime":
             return [Anytime()]
         case "think-on":
-            return [build(ThinkOn, {"times": args.times})]
+            times = 1 if args.times is None and args.thought is None else args.times
+            return [build(ThinkOn, {"times": times, "most": args.thought})]
         case "best-of":
             return [build(BestOf, {"samples": args.samples, "by": _choice(args)})]
+        case "revise":
+            return [build(Revise, {"answers": args.answers})]
+        case "delegate":
+            if args.to is None:
+                raise ConfigError("--strategy delegate needs to know to whom; name a run or a model with --to")
+            return [build(Delegate, {"model": args.to, "below": args.below, "each": args.each})]
         case _:
             return [Direct()]
 
@@ -228,7 +257,7 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
         s, (low, high) = row["summary"], row["interval"]
         by_part = (f"{s[parted][p]['success']:.2f}" if p in s[parted] else "-" for p in parts)
         invalid = f"{s['invalid']:.2f}" if "invalid" in s else "-"
-        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]"
+        success = f"{s['success']:.2f} [{low:.2f}, {high:.2f}]" if s["episodes"] else "-"
         numbers = [f"{s['length']:.1f}", f"{s['timeouts']:.2f}", invalid, *tokens]
         lines.append([row["policy"], row["strategy"], success, *by_part, *numbers])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

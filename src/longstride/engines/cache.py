@@ -2,8 +2,8 @@
 
 What always holds: keys and values stay under their limit of bytes; a slot is one session's or one request's at a time;
 what stands in a slot is that of the ids it names, up to the number that is encoded; a prompt takes over the longest
-beginning that it shares with its own session's slot or, in whole blocks of 16 ids, with any other one. A slot that was
-given back is still copied from, until somebody else gets it.
+beginning that it shares with any slot, its own session's first. A slot that was given back is still copied from, until
+somebody else gets it.
 
 What it does not do: share memory between slots (a prefix is copied), or know of weights (a cache belongs to one version
 of them, and a new version gets a new cache).
@@ -11,14 +11,15 @@ of them, and a new version gets a new cache).
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from longstride.core.errors import EngineFailure
 from longstride.engines.attention import KeyValueStore
 
-BLOCK = 16
-"""Ids of a block: beginnings are looked up by the hashes of their blocks."""
+WORTH = 16
+"""Ids for which a prompt waits, at least, while another request is just encoding them; less is encoded twice."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,8 +34,9 @@ class Slot:
     """Tokens that stand here or, while it is busy, are going to."""
     at: int = 0
     """How many of them are encoded."""
-    keys: list[int] = field(default_factory=list)
-    """Of its blocks, as the cache has them in its index."""
+    name: list[int] = field(default_factory=list)
+    """The ids by which the cache looks it up: those that stood here, or were going to, when it was taken or given back.
+    """
     trunk: object = field(default_factory=object)
     """Slots of one trunk were copied from one another, and have a beginning in common."""
     common: float = math.inf
@@ -66,8 +68,8 @@ class Cache:
         """The one used longest ago first."""
         self._free = [(slot.row, slot) for slot in self._slots]
         """A heap: low rows first, so that rows in use lie close together."""
-        self._index: dict[int, dict[Slot, None]] = {}
-        """By the key of a block, the slots that begin with all up to it; the oldest first."""
+        self._named: list[Slot] = []
+        """Slots in the order of their names, so that those that begin like a prompt stand side by side."""
 
     def room(self, need: int) -> int:
         """How many slots of `need` positions there may be."""
@@ -77,27 +79,28 @@ class Cache:
         """Grows at once for requests of these sessions, of at most `need` positions each, as far as there is room."""
         asked = list(sessions)
         new = asked.count(None) + len(set(asked) - self._sessions.keys() - {None})
-        slots = min(self.store.slots - len(self._free) + new, self.room(need))
-        if slots > self.store.slots:
-            self._resize(slots, self._capacity(need))
+        slots, most = self.store.slots - len(self._free) + new, self.room(need)
+        if min(slots, most) > self.store.slots:
+            self._resize(min(max(slots, 2 * self.store.slots), most), self._capacity(need))
 
-    def must_wait(self, session: int | None, ids: Sequence[int], keys: Sequence[int]) -> bool:
-        """Whether a prompt had better wait: its session is busy, or another request is just encoding its beginning."""
+    def must_wait(self, session: int | None, ids: list[int]) -> bool:
+        """Whether a prompt had better wait: its session is busy, or another request is just encoding all of it, or as
+        much of its beginning as is worth a wait."""
         own = None if session is None else self._sessions.get(session)
         if own is not None and own.busy:
             return True
-        source, same = self._like(ids, keys, own)
-        return source is not None and source.at < same
+        source, same, held = self._like(ids, own, len(ids))
+        return source is not None and source.at < same and (same == len(ids) or same >= held + WORTH)
 
-    def take(self, session: int | None, ids: list[int], keys: Sequence[int], need: int) -> Slot:
+    def take(self, session: int | None, ids: list[int], need: int, most: int) -> Slot:
         """A slot of at least `need` positions in which all that can be taken over of the prompt stands. There must be
         `room` for it beside the slots that are busy; sessions used longest ago are dropped for it.
 
         Args:
             session: whose slot it is to be; it must not be busy.
             ids: the prompt; the slot keeps this very list, so ids appended to it are the slot's too.
-            keys: `block_keys` of the prompt.
             need: positions.
+            most: ids that are taken over at most: all but the last, where its logits are still wanted.
 
         Raises:
             EngineFailure: there is never so much room.
@@ -112,10 +115,11 @@ class Cache:
             self._sessions[session] = own  # the last to be dropped
         self._make_room(need, own)
         slot = own or heapq.heappop(self._free)[1]
-        source, same = self._like(ids, keys, own)
-        same = 0 if source is None else min(same, source.at)
+        source, same, held = self._like(ids, own, most)
+        if source is not None and source.at < same:  # not worth the wait
+            source, same = own, held
         if source is not None and source is not slot:
-            self.store.copy(source.row, slot.row, 0, same)
+            self.store.copy(source.row, slot.row, held, same)
             if same > source.common:
                 source.trunk, source.common = object(), math.inf
             slot.trunk, slot.common = source.trunk, same
@@ -123,7 +127,7 @@ class Cache:
             slot.common = min(slot.common, same)
         else:
             slot.trunk, slot.common = object(), math.inf
-        self._hold(slot, ids, same, keys)
+        self._hold(slot, ids, same)
         slot.busy, slot.session = True, session
         if session is not None:
             self._sessions[session] = slot
@@ -131,8 +135,7 @@ class Cache:
 
     def give_back(self, slot: Slot) -> None:
         """Ends a request: what is encoded stays its session's, or stands there until the slot is wanted."""
-        ids, keys = slot.ids[: slot.at], slot.keys[: slot.at // BLOCK]
-        self._hold(slot, ids, len(ids), [*keys, *block_keys(ids, keys)])
+        self._hold(slot, slot.ids[: slot.at], slot.at)
         slot.busy = False
         if slot.session is None:
             heapq.heappush(self._free, (slot.row, slot))
@@ -141,7 +144,7 @@ class Cache:
         """Drops what stands in a slot, which may not be numbers."""
         self.store.clear(slot.row)
         slot.trunk, slot.common = object(), math.inf
-        self._hold(slot, [], 0, [])
+        self._hold(slot, [], 0)
 
     def release(self, session: int) -> None:
         """Gives a session's slot back, as soon as no request uses it. Unknown sessions are ignored."""
@@ -151,17 +154,22 @@ class Cache:
             if not slot.busy:
                 heapq.heappush(self._free, (slot.row, slot))
 
-    def _like(self, ids: Sequence[int], keys: Sequence[int], own: Slot | None) -> tuple[Slot | None, int]:
-        """The slot that begins most like a prompt, and how many ids they share, the last of the prompt left out: it is
-        encoded, for its logits are wanted. Its own slot, unless another shares a block more."""
-        most = len(ids) - 1
-        same = 0 if own is None else common_prefix(own.ids, ids, most)
-        for n in range(min(len(keys), most // BLOCK), same // BLOCK, -1):
-            like = ((common_prefix(slot.ids, ids, most), -slot.row, slot) for slot in self._index.get(keys[n - 1], ()))
-            theirs, _, slot = max(like, default=(0, 0, own))
-            if theirs >= same + BLOCK:
-                return slot, theirs
-        return own, same
+    def _like(self, ids: list[int], own: Slot | None, most: int) -> tuple[Slot | None, int, int]:
+        """The slot that begins most like a prompt, how many ids they share, and how many its own slot does, each at
+        most `most`. Of slots that share as many its own comes first, then one that has encoded them."""
+        held = 0 if own is None else common_prefix(own.ids, ids, most)
+        found, best = own, held
+        here = bisect_left(self._named, ids, key=lambda slot: slot.name)
+        for side in (range(here, len(self._named)), range(here - 1, -1, -1)):
+            for slot in map(self._named.__getitem__, side):
+                same = common_prefix(slot.name, ids, most)
+                if same < best or same == held:
+                    break
+                if same > best or slot.at >= same:
+                    found, best = slot, same
+                if slot.at >= same:
+                    break
+        return found, best, held
 
     def _make_room(self, need: int, own: Slot | None) -> None:
         most, capacity = self.room(need), self._capacity(need)
@@ -175,31 +183,29 @@ class Cache:
             self._resize(min(most, max(1 << (used - 1).bit_length(), self.store.slots)), capacity)
 
     def _resize(self, slots: int, capacity: int) -> None:
-        """Slots that nobody has are dropped for new ones."""
+        """Where slots become fewer, those that nobody has are dropped."""
         free = {slot for _, slot in self._free}
-        for slot in free:
-            self._hold(slot, [], 0, [])
-        taken = [slot for slot in self._slots if slot not in free]
-        self.store.resize(slots, capacity, [(slot.row, slot.at) for slot in taken])
-        for row, slot in enumerate(taken):
+        kept = sorted(self._slots, key=lambda slot: slot in free)
+        for slot in kept[slots:]:
+            self._hold(slot, [], 0)
+        del kept[slots:]
+        self.store.resize(slots, capacity, [(slot.row, slot.at) for slot in kept])
+        self._slots = kept + [Slot(row) for row in range(len(kept), slots)]
+        for row, slot in enumerate(kept):
             slot.row = row
-        new = [Slot(row) for row in range(len(taken), slots)]
-        self._slots, self._free = taken + new, [(slot.row, slot) for slot in new]
+        self._free = [(slot.row, slot) for slot in self._slots if slot in free or slot.row >= len(kept)]
 
     def _capacity(self, need: int) -> int:
         """Positions of a slot: a power of two or all, so that growing is rare."""
         return max(self.store.capacity, self._least, min(1 << (need - 1).bit_length(), self._max_context))
 
-    def _hold(self, slot: Slot, ids: list[int], at: int, keys: Sequence[int]) -> None:
+    def _hold(self, slot: Slot, ids: list[int], at: int) -> None:
         """Says what stands in a slot, or is going to."""
-        same = common_prefix(slot.keys, keys)
-        for key in slot.keys[same:]:
-            del self._index[key][slot]
-            if not self._index[key]:
-                del self._index[key]
-        for key in keys[same:]:
-            self._index.setdefault(key, {})[slot] = None
-        slot.ids, slot.at, slot.keys = ids, at, list(keys)
+        if slot.name:
+            self._named.remove(slot)
+        slot.ids, slot.at, slot.name = ids, at, list(ids)
+        if ids:
+            insort(self._named, slot, key=lambda slot: slot.name)
 
 
 def shared_beginnings(slots: Iterable[Slot], least: int) -> list[tuple[list[Slot], int]]:
@@ -222,15 +228,6 @@ def shared_beginnings(slots: Iterable[Slot], least: int) -> list[tuple[list[Slot
         if count:
             found.append(([slot for _, slot in members[:count]], members[count - 1][0]))
     return found
-
-
-def block_keys(ids: Sequence[int], before: Sequence[int] = ()) -> Iterator[int]:
-    """A number for each whole block of 16 ids that follows those whose keys are `before`, made of all ids up to its
-    end."""
-    key = before[-1] if before else 0
-    for end in range(BLOCK * (len(before) + 1), len(ids) + 1, BLOCK):
-        key = hash((key, *ids[end - BLOCK : end]))
-        yield key
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int], most: int | None = None) -> int:

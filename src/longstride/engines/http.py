@@ -16,7 +16,7 @@ The form is that of vLLM (its pull request 22587) and SGLang (30917): `return_to
 import asyncio
 import json
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from itertools import count
@@ -24,11 +24,12 @@ from threading import Thread
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import torch
+import torch.distributed as dist
 from pydantic import AliasPath, BaseModel, Field, FiniteFloat, ValidationError
 from torch import Tensor
 
 from longstride.core import http
-from longstride.core.errors import ConfigError, EngineFailure
+from longstride.core.errors import ConfigError, EngineFailure, LongstrideError
 from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.seeds import stream
 from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
@@ -136,6 +137,9 @@ class HTTPEngine(Engine):
         requests that are under way, since a server does not tell which token came from which weights: they end under
         the old ones. Not to be called while another client of the server samples.
 
+        Where several processes train, all of them call this: each waits for its own requests, then the first one gives
+        its weights.
+
         Raises:
             ConfigError: it is not said how, so the server keeps the weights that it has; or the key is not set.
             EngineFailure: the server did not take them.
@@ -149,18 +153,24 @@ class HTTPEngine(Engine):
             )
         if self._push is None:
             self._push = self._config.weights.push(self, self._policy)
+        push = self._push
+
+        def give() -> str:
+            try:
+                push(weights, version)
+            except EngineFailure as e:
+                raise self._connected().failure(str(e)) from e
+            return push.served
+
         wait(self._going.values())
-        try:
-            self._push(weights, version)
-        except EngineFailure as e:
-            raise self._connected().failure(str(e)) from e
+        push.served = by_the_first(give)
         self.version = version
 
     def rest(self) -> None:
         """Waits for all requests that are under way; then the server gives its memory back, where that is set."""
         if self._push is not None:
             wait(self._going.values())
-            self._push.rest()
+            by_the_first(self._push.rest)
 
     def call(
         self, path: str, body: dict[str, Any] | None = None, method: Literal["GET", "POST"] = "POST", advice: str = ""
@@ -205,6 +215,29 @@ class HTTPEngine(Engine):
             self._client = _Client(self._config, self._policy)
             weakref.finalize(self, self._client.close).atexit = False
         return self._client
+
+
+def by_the_first(work: Callable[[], T]) -> T:
+    """What `work` returns in the first of the processes that train together, in all of them: it begins when all have
+    come here, and none goes on before it has ended. In one process, that.
+
+    Raises:
+        LongstrideError: `work` raised it, in the first.
+    """
+    if not dist.is_initialized():
+        return work()
+    rank = dist.get_rank()
+    dist.all_gather_object([None] * dist.get_world_size(), rank)
+    said: list[Any] = [None, None]
+    if rank == 0:
+        try:
+            said[0] = work()
+        except LongstrideError as e:
+            said[1] = e
+    dist.broadcast_object_list(said)
+    if said[1] is not None:
+        raise said[1]
+    return said[0]
 
 
 class _Client:

@@ -2,8 +2,9 @@
 
 How it works: each request gets a slot of preallocated keys and values, and a session keeps its slot between turns. A
 prompt takes over what it shares with the tokens of its slot or of any other; where another request is just encoding
-the same beginning, it waits for that. A poll is one forward pass: a token of every row that is being decoded, packed
-together with the next pieces of prompts. A row that is done leaves at once, and the next one waiting takes its place.
+the same beginning, it waits for that; the logits after the newest whole prompts are kept, so that none is read twice. A
+poll is one forward pass: a token of every row that is being decoded, packed together with the next pieces of prompts. A
+row that is done leaves at once, and the next one waiting takes its place.
 
 What always holds: log-probabilities are those of a plain forward pass to 1e-5 (float32); memory for keys and values
 stays under `cache_bytes`; a sampled token uses one uniform number made of the request's seed and the token's index, so
@@ -29,11 +30,13 @@ from torch import Tensor, nn
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, Shared
 from longstride.engines.base import Completion, Engine, Outcome, Request
-from longstride.engines.cache import Cache, Slot, block_keys, shared_beginnings
+from longstride.engines.cache import Cache, Slot, shared_beginnings
 from longstride.engines.sampling import draw
 
 PASS_TOKENS = {"cpu": 1024, "cuda": 16384}
 """Prompt tokens of one pass: on a CPU what stays in its cache between two layers, on a GPU what fills it."""
+KEPT = 1 << 24
+"""Logits after whole prompts that are kept, in numbers, for who has the same prompt."""
 SHARE = {"cpu": 512, "cuda": 16384}
 """Positions that need not be read, at least, for rows to attend to the beginning that they share together."""
 TOLERANCE = 0.02, 0.5
@@ -50,8 +53,6 @@ class _Row:
     """Tokens it may sample: what it asked for, or what the context leaves."""
     ids: list[int]
     """Prompt and sampled tokens."""
-    keys: list[int]
-    """Of the blocks of `ids`, when it began to wait."""
     logprobs: list[float] = field(default_factory=list)
     versions: list[int] = field(default_factory=list)
 
@@ -110,6 +111,8 @@ class LocalEngine(Engine):
         self._waiting: dict[int, _Row] = {}
         """By ticket, the first to be served first."""
         self._going: dict[int, tuple[_Row, Slot]] = {}
+        self._last: dict[tuple[int, ...], Tensor] = {}
+        """By prompt the logits after it, the oldest first."""
         self._take(model)
         self._bytes_per_token = self._probe(model)
         self._cache = self._empty_cache()
@@ -118,7 +121,7 @@ class LocalEngine(Engine):
         if not request.prompt:
             raise ValueError("a prompt needs at least one token")
         ticket, limit = next(self._tickets), min(request.max_new, max(self._max_context - len(request.prompt), 0))
-        row = _Row(ticket, request, limit, list(request.prompt), list(block_keys(request.prompt)))
+        row = _Row(ticket, request, limit, list(request.prompt))
         if limit:
             self._waiting[ticket] = row
         else:
@@ -149,9 +152,7 @@ class LocalEngine(Engine):
         if not (kept := self._decode is not None and self._decode.take(weights)):
             self._take(weights)
         self._cache, self.version = self._empty_cache(self._cache.store if kept else None), version
-        going, self._going = self._going, {}
-        for row, _ in going.values():
-            row.keys = list(block_keys(row.ids))
+        going, self._going, self._last = self._going, {}, {}
         self._waiting = {ticket: row for ticket, (row, _) in going.items()} | self._waiting
 
     def _take(self, model: nn.Module) -> None:
@@ -232,10 +233,11 @@ class LocalEngine(Engine):
         self._cache.expect((row.request.session for row in wave), need)
         for row in sorted(wave, key=lambda row: len(row.ids)):
             session = row.request.session
-            if self._cache.must_wait(session, row.ids, row.keys):
+            if self._cache.must_wait(session, row.ids):
                 continue
+            most = len(row.ids) - (tuple(row.ids) not in self._last)
             try:
-                self._going[row.ticket] = row, self._cache.take(session, row.ids, row.keys, row.need)
+                self._going[row.ticket] = row, self._cache.take(session, row.ids, row.need, most)
             except EngineFailure as e:
                 self._done[row.ticket] = e
             del self._waiting[row.ticket]
@@ -261,31 +263,42 @@ class LocalEngine(Engine):
         return decoded + begun, [Shared(len(group), length) for group, length in together]
 
     def _advance(self) -> None:
-        """One forward pass, and a token for each row of which all is encoded."""
+        """One forward pass, and a token for each row of which all is encoded; before it, one for each row whose prompt
+        was read before."""
+        if known := [row for row, slot in self._going.values() if slot.at == len(row.ids)]:
+            self._draw(known, torch.stack([self._last[tuple(row.ids)] for row in known]))
         plan, shared = self._plan()
+        if not plan:
+            return
         ids = [i for row, _, piece in plan for i in row.ids[piece.start : piece.start + piece.count]]
         ready = [k for k, (row, _, piece) in enumerate(plan) if piece.start + piece.count == len(row.ids)]
-        drawn = [plan[k][0] for k in ready]
         try:
             logits = self._forward(self._cache.store, ids, [piece for *_, piece in plan], ready, shared)
-            tokens, logprobs = draw(logits, [row.request for row in drawn], [len(row.logprobs) for row in drawn])
+            for row, slot, piece in plan:
+                slot.at += piece.count
+                self.tokens_in += max(min(slot.at, len(row.request.prompt)) - piece.start, 0)
+            self._draw([plan[k][0] for k in ready], logits)
         except EngineFailure as e:
             for row, slot, _ in plan:
                 self._cache.forget(slot)
                 self._leave(row.ticket)
                 self._done[row.ticket] = e
-            return
-        for row, slot, piece in plan:
-            slot.at += piece.count
-            self.tokens_in += max(min(slot.at, len(row.request.prompt)) - piece.start, 0)
-        self.tokens_out += len(drawn)
-        for row, token, logprob in zip(drawn, tokens, logprobs, strict=True):
+
+    def _draw(self, rows: Sequence[_Row], logits: Tensor) -> None:
+        """A token for each row, of logits (rows, vocabulary)."""
+        tokens, logprobs = draw(logits, [row.request for row in rows], [len(row.logprobs) for row in rows])
+        self.tokens_out += len(rows)
+        for row, token, logprob, last in zip(rows, tokens, logprobs, logits, strict=True):
+            if not row.logprobs and (prompt := tuple(row.ids)) not in self._last:
+                self._last[prompt] = last.clone()
             row.ids.append(token)
             row.logprobs.append(logprob)
             row.versions.append(self.version)
             if len(row.logprobs) == row.limit or self._stopped(row):
                 self._leave(row.ticket)
                 self._done[row.ticket] = self._completion(row)
+        while len(self._last) * logits.shape[-1] > KEPT:
+            del self._last[next(iter(self._last))]
 
     def _leave(self, ticket: int) -> None:
         _, slot = self._going.pop(ticket)

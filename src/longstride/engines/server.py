@@ -84,6 +84,11 @@ class VLLM(EngineConfig):
         from longstride.engines.http import preflight
         from longstride.engines.in_process import VLLMEngine
 
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise ConfigError(
+                f"engine.type=vllm runs in the one process that trains, and here are {os.environ['WORLD_SIZE']} "
+                "(WORLD_SIZE); start vLLM as a server and set engine.type=http and engine.weights"
+            )
         _check(self.sleep, shared)
         engine = VLLMEngine(self, policy, version)
         engine.update(policy.model, version)
@@ -93,11 +98,6 @@ class VLLM(EngineConfig):
 
 
 def _check(sleep: bool, shared: bool) -> None:
-    """Refuses several processes that would push to one engine, and sleep while the engine samples."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError(
-            "engine.weights: one process pushes weights to vLLM or to a server, and here are "
-            f"{os.environ['WORLD_SIZE']} (WORLD_SIZE); train in one process"
-        )
+    """Refuses sleep while the engine samples."""
     if sleep and not shared:
         raise ConfigError("engine sleep: it samples while the learner trains; set pool.staleness=0, or leave sleep out")

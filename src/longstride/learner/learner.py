@@ -111,15 +111,15 @@ class Learner:
             shard(likelihood, likelihood.layers)
         return likelihood
 
-    def full_model(self) -> nn.Module:
+    def full_model(self, merge: bool = True) -> nn.Module:
         """The policy as an ordinary module, for engines and checkpoints: the model itself, or, where it is sharded or
-        has adapters, a copy made now with complete, merged weights. All ranks must ask for it."""
+        has adapters to `merge`, a copy made now with complete, merged weights. All ranks must ask for it."""
         model = self.model
         if self._skeleton is not None:
             from longstride.learner.sharding import filled
 
             model = filled(self._skeleton, dict(self.model.named_parameters()))
-        if self.config.lora is None:
+        if self.config.lora is None or not merge:
             return model
         from longstride.models.adapters import merged
 

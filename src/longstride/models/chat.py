@@ -126,6 +126,11 @@ class ChatFormat:
         """
         return self._offering(json.dumps(tools)) if tools else self
 
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        """The id of each token."""
+        return self._tokenizer.get_vocab()
+
     def head(self, goal: str) -> list[int]:
         """All that stands before the first observation."""
         return [*self._head, *self.encode(goal)]

@@ -9,14 +9,14 @@ from longstride.rollout.context import (
 )
 from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
 from longstride.rollout.planning import Groups, Planner, Sampler, Stages, by_group
-from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player, ScriptedPlayer
+from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.scheduler import PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import Measure, summarise
 
 __all__ = [
-    "CompanionPlayer", "ContextPolicy", "Episode", "FullHistory", "Generation", "Groups", "LanguagePlayer",
-    "LatestObservation", "Measure", "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations",
-    "RecentTurns", "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "by_group", "summarise",
+    "ContextPolicy", "Episode", "FullHistory", "Generation", "Groups", "LanguagePlayer", "LatestObservation", "Measure",
+    "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations", "RecentTurns", "Sampler",
+    "ScriptedPlayer", "Stages", "TrajectoryStore", "by_group", "summarise",
 ]  # fmt: skip

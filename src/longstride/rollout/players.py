@@ -4,7 +4,8 @@ What always holds: a player that was asked for a turn of an episode answers once
 finished; nothing is asked of a player by two threads at a time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -63,6 +64,19 @@ class LanguagePlayer:
         self.sampling = sampling
         self._asked: dict[int, _Asked] = {}
         """By ticket of the engine."""
+        self._kept: list[int] | None = None
+        """Sessions of episodes that are over, where they are kept."""
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """While it lasts, what is cached for an episode outlives it: others begin with what it said."""
+        self._kept = []
+        try:
+            yield
+        finally:
+            kept, self._kept = self._kept, None
+            for session in kept:
+                self.engine.release(session)
 
     @property
     def parts(self) -> int:
@@ -130,42 +144,10 @@ class LanguagePlayer:
         for ticket in [t for t, asked in self._asked.items() if asked.episode is episode]:
             del self._asked[ticket]
             self.engine.cancel(ticket)
-        self.engine.release(episode.session)
-
-
-class CompanionPlayer:
-    """Several speakers in one episode: the policy, and frozen other models.
-
-    What another model says stands in the trajectory as given ids: it is read and never trained.
-
-    Args:
-        policy: plays whoever has no companion.
-        companions: by speaker (`Observation.speaker`).
-    """
-
-    def __init__(self, policy: Player, companions: Mapping[str, Player]) -> None:
-        self.policy, self.companions = policy, dict(companions)
-
-    def ask(self, episode: Episode) -> None:
-        self.companions.get(episode.speaker, self.policy).ask(episode)
-
-    def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
-        done = self.policy.poll()
-        for companion in self.companions.values():
-            done += [(episode, _given(outcome)) for episode, outcome in companion.poll()]
-        return done
-
-    def release(self, episode: Episode) -> None:
-        for player in (self.policy, *self.companions.values()):
-            player.release(episode)
-
-
-def _given(outcome: Generation | EngineFailure) -> Generation | EngineFailure:
-    """A generation of a model that is not trained."""
-    if isinstance(outcome, EngineFailure):
-        return outcome
-    ids = outcome.prompt_ids + outcome.sampled_ids
-    return Generation(ids, [], [], [], outcome.text, outcome.finish, outcome.given + len(outcome.sampled_ids))
+        if self._kept is None:
+            self.engine.release(episode.session)
+        else:
+            self._kept.append(episode.session)
 
 
 class ScriptedPlayer:

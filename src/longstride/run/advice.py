@@ -21,11 +21,13 @@ import numpy as np
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Task
+from longstride.rollout.branching import LONGEST
 from longstride.stats import mean_interval, wilson_interval
 from longstride.strategies import Direct, Strategy
 from longstride.strategies.best_of import BestOf, Likelihood, Majority
 from longstride.strategies.search import Beam, Particles
 from longstride.strategies.searched import Searched
+from longstride.strategies.think_on import ThinkOn
 
 SMALL = (1, 2, 4)
 """Settings that are played on the first half, as far as the budget allows."""
@@ -36,17 +38,20 @@ Evaluate = Callable[[Strategy, Sequence[Task]], Sequence[tuple[bool, int] | None
 """Plays tasks under a strategy: whether each was done, and the tokens spent; None where it failed."""
 
 
-def families(mark: str) -> dict[str, Callable[[int], Strategy]]:
+def families(mark: str, answer: float) -> dict[str, Callable[[int], Strategy]]:
     """What is tried, by name: a strategy that costs about n answers, for n of 2 or more; one answer is `Direct`.
 
     Args:
-        mark: what ends a step of a thought; empty where a step is a turn.
+        mark: what ends a step of a thought; empty where a step is a turn, and then thoughts keep their lengths.
+        answer: tokens of one answer.
     """
+    forced = {"think_on": lambda n: ThinkOn(times=None, most=round(n * answer))} if mark else {}
     return {
         "vote": lambda n: BestOf(samples=n, by=Majority()),
         "likeliest": lambda n: BestOf(samples=n, by=Likelihood()),
         "beam": lambda n: Searched(search=Beam(n=n, width=2), mark=mark),
         "particles": lambda n: Searched(search=Particles(n=n), mark=mark),
+        **forced,
     }
 
 
@@ -111,13 +116,14 @@ class Advice:
         return self.difference[1] > 0
 
 
-def advise(tasks: Sequence[Task], budget: int, mark: str, seed: int, evaluate: Evaluate) -> Advice:
+def advise(tasks: Sequence[Task], budget: int, mark: str, turn: int, seed: int, evaluate: Evaluate) -> Advice:
     """Measures, fits, chooses and tests.
 
     Args:
         tasks: at least four of each difficulty that there is.
         budget: tokens that may be spent on a task, in the mean.
         mark: see `families`.
+        turn: tokens of a turn, in which the longest thought leaves room for an answer.
         seed: which tasks are in which half.
         evaluate: plays them.
 
@@ -125,17 +131,17 @@ def advise(tasks: Sequence[Task], budget: int, mark: str, seed: int, evaluate: E
         ConfigError: too few tasks, or a budget that is too small for one answer.
     """
     first, second = halves(tasks, seed)
-    tried, played = families(mark), dict[tuple[str, int], list[Played]]()
+    played = dict[tuple[str, int], list[Played]]()
 
-    def play(family: str, n: int, half: Sequence[Task]) -> list[Played]:
-        found = evaluate(tried[family](n) if n > 1 else Direct(), half)
+    def play(strategy: Strategy, half: Sequence[Task]) -> list[Played]:
+        found = evaluate(strategy, half)
         return [
             Played(k, t.difficulty, *came)
             for k, (t, came) in enumerate(zip(half, found, strict=True))
             if came is not None
         ]
 
-    one = play("vote", 1, first)
+    one = play(Direct(), first)
     if not one:
         raise ConfigError("every episode failed, so there is nothing to go by; see `longstride eval` for why")
     least = _tokens(one)
@@ -143,18 +149,20 @@ def advise(tasks: Sequence[Task], budget: int, mark: str, seed: int, evaluate: E
         raise ConfigError(
             f"a budget of {budget} tokens is too small for one answer; the least that works is {ceil(least)}"
         )
-    sizes = dict[str, list[Setting]]()
+    tried, sizes = families(mark, least), dict[str, list[Setting]]()
     for family in tried:
+        room = max(least, min(budget, turn - LONGEST)) if family == "think_on" else budget
         played[family, 1], settings = one, [Setting(family, 1, least)]
         for n in SMALL[1:]:
-            if settings[-1].tokens * n / settings[-1].n <= budget:
-                played[family, n] = play(family, n, first)
+            if settings[-1].tokens * n / settings[-1].n <= room:
+                played[family, n] = play(tried[family](n), first)
                 settings.append(Setting(family, n, _tokens(played[family, n])))
-        sizes[family] = _affordable(settings, budget)
+        sizes[family] = _affordable(settings, room)
     chosen = {d: _best(d, sizes, played) for d in DIFFICULTIES if any(t.difficulty == d for t in tasks)}
     fixed = [Setting("vote", 1, least), *(of[-1] for of in sizes.values())]
     key = lambda s: (s.family if s.n > 1 else "vote", s.n)  # noqa: E731
-    results = {k: play(*k, second) for k in dict.fromkeys(map(key, [*(s for s, _ in chosen.values()), *fixed]))}
+    tested = dict.fromkeys(map(key, [*(s for s, _ in chosen.values()), *fixed]))
+    results = {(of, n): play(tried[of](n) if n > 1 else Direct(), second) for of, n in tested}
     advised = tuple(_tested(d, s, p, _name(tried, s), results[key(s)]) for d, (s, p) in chosen.items())
     came = {of.task: of.done for d, (s, _) in chosen.items() for of in results[key(s)] if of.difficulty == d}
     rivals = {_name(tried, s): {of.task: of.done for of in results[key(s)]} for s in fixed if results[key(s)]}

@@ -10,17 +10,16 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from longstride.core.errors import ConfigError, ModelError, RunError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Engine
-from longstride.engines.config import Local
 from longstride.envs.acting import acting
 from longstride.learner import parallel
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.episode import Plan
-from longstride.rollout.players import CompanionPlayer, LanguagePlayer, Player, ScriptedPlayer
+from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, Measure, summarise
 from longstride.run.checkpoint import latest_checkpoint
@@ -105,6 +104,7 @@ def evaluate_player(
     What counts is `Recipe.test_reward`.
     """
     strategy = strategy or Direct()
+    player = strategy.players(player)
     budgets = {d: strategy.budget(recipe.test_budget.at(1, d)) for d in DIFFICULTIES}
     plans = [
         Plan(t, n * len(tasks) + k, derive(recipe.seed, "eval", k), budgets[t.difficulty], group=k)
@@ -187,7 +187,11 @@ def language_player(
     engine = engine or recipe.engine.make(policy, 0, [sampling])
     player = LanguagePlayer(engine, policy.chat, recipe.context, sampling)
     companions = companion_players(policy, recipe) if companions is None else companions
-    return CompanionPlayer(player, companions) if companions else player
+    if not companions:
+        return player
+    from longstride.rollout.companions import CompanionPlayer
+
+    return CompanionPlayer(player, companions)
 
 
 def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
@@ -196,18 +200,11 @@ def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
     Raises:
         ModelError: one of them cannot be loaded, or has not the policy's tokens, which both read.
     """
-    players: dict[str, Player] = {}
-    config = recipe.engine if isinstance(recipe.engine, Local) else Local()
-    for name, companion in recipe.companions.items():
-        other = load_policy(companion.model, companion.chat, policy.device)
-        if other.tokenizer.get_vocab() != policy.tokenizer.get_vocab():
-            raise ModelError(
-                f"companions.{name}: {companion.model!r} has another vocabulary than {recipe.model!r}, and each reads "
-                "the tokens of the other; choose models of one tokenizer"
-            )
-        engine = config.make(other, 0, [companion.sampling])
-        players[name] = LanguagePlayer(engine, other.chat, companion.context, companion.sampling)
-    return players
+    if not recipe.companions:
+        return {}
+    from longstride.run.companions import started
+
+    return started(policy, recipe)
 
 
 def load_run(path: Path) -> tuple[Recipe, Policy]:

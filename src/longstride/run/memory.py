@@ -35,6 +35,8 @@ LENGTHS = 64, 128
 LEAST = 512
 """Fewest tokens of a pass that are worth a suggestion."""
 GIB = 2**30
+NO_MEMORY = "can't allocate memory", "out of memory", "STATUS_ALLOC_FAILED"
+"""What a CPU, MPS and the CUDA driver, and CUDA's libraries say where torch has no type of its own for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class MemoryPlan:
     """By name, in the order in which they are said."""
     room: int | None
     """What the device has free; None where it is none of this machine."""
+    passes: tuple[Kept, int]
+    """What a pass keeps, and how many parameters are trained."""
 
     @property
     def needed(self) -> int:
@@ -77,8 +81,12 @@ class MemoryPlan:
         return "\n".join([*lines, f"{'in all':44}{self.needed / GIB:8.2f} GiB", f"{f'free on {self.device}':44}{left}"])
 
 
-def plan(recipe: Recipe) -> MemoryPlan:
+def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
     """The memory plan of a recipe.
+
+    Args:
+        recipe: is not made.
+        other: of the same recipe with other `micro_tokens`, whose passes need not be looked at again.
 
     Raises:
         ConfigError: the model's configuration cannot be read, or its adapters do not fit.
@@ -89,7 +97,7 @@ def plan(recipe: Recipe) -> MemoryPlan:
     bfloat16 = learner.dtype == "bfloat16" or learner.dtype == "auto" and device != "cpu"
     model = skeleton_of(recipe.model)
     size, words = sum(p.numel() for p in model.parameters()), model.get_input_embeddings().weight.shape[0]
-    kept, trained = _kept(recipe, weights, bfloat16)
+    kept, trained = passes = other.passes if other else _kept(recipe, weights, bfloat16)
     shards = int(os.environ.get("WORLD_SIZE", "1")) if learner.sharded else 1
     whole, mine = size * BYTES[weights], trained * (4 if learner.lora else BYTES[weights]) // shards
     referred = learner.lora is None and any(REFERENCE in loss.needs for loss in recipe.losses)
@@ -115,7 +123,7 @@ def plan(recipe: Recipe) -> MemoryPlan:
         "engine: keys and values, at most": cache,
         "engine: vLLM's share of the device": taken,
     }
-    return MemoryPlan(device, learner.micro_tokens, parts, room_on(device))
+    return MemoryPlan(device, learner.micro_tokens, parts, room_on(device), passes)
 
 
 def check_memory(recipe: Recipe) -> None:
@@ -150,10 +158,10 @@ def suggestion(recipe: Recipe) -> str:
     said: list[str] = []
     for name, change in steps:
         learner, said = learner | change, [*said, name] if name else said
-        tokens = recipe.learner.micro_tokens
+        tokens, found = recipe.learner.micro_tokens, None
         while tokens >= LEAST:
-            tried = recipe.replace(learner=learner | {"micro_tokens": tokens})
-            if plan(tried).fits:
+            found = plan(recipe.replace(learner=learner | {"micro_tokens": tokens}), found)
+            if found.fits:
                 smaller = [f"learner.micro_tokens={tokens}"] if tokens < recipe.learner.micro_tokens else []
                 return f"what fits: {' '.join([*said, *smaller])}"
             tokens //= 2
@@ -237,12 +245,12 @@ def trouble_on_device(error: RuntimeError) -> str | None:
     """What happened on a device, and what to do: it ran out of memory, it failed, or its processes lost one another;
     None for any other error."""
     first = str(error).strip().partition("\n")[0]
-    if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+    if isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in NO_MEMORY):
         wanted = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", str(error))
         what, fits = _what_was_done(error)
         return f"out of memory{f' (for {wanted[1]} more)' if wanted else ''} while {what}; {fits}"
     lost = tuple(kind for kind in (getattr(torch, "AcceleratorError", None), torch.distributed.DistError) if kind)
-    if isinstance(error, lost):
+    if isinstance(error, lost) or "gloo/transport" in first:  # gloo has no type of its own for it
         return f"a device failed, or processes lost one another ({first}); no episode was rewarded for that: see to it"
     return None
 

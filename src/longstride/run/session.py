@@ -196,7 +196,7 @@ class Session:
 
     def _sampled_from(self) -> Any:
         """What the engine is given: complete weights, or those of the learner with its adapters."""
-        return self.learner.model if self.engine.adapters else self.weights
+        return self.learner.full_model(merge=False) if self.engine.adapters else self.weights
 
     # what is written
 

@@ -19,11 +19,11 @@ that search is honest.
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import model_validator
+from pydantic import AfterValidator, model_validator
 
 from longstride.core.numbers import Count, Share
 from longstride.core.seeds import stream
@@ -84,10 +84,24 @@ class Trace:
         demonstration.weights.append(self.weights)
 
 
+def _solvable(tasks: Puzzles) -> Puzzles:
+    for source in tasks.sources:
+        if source.kind not in (Chain, Numbers):
+            raise ValueError(
+                f"there is no solver that thinks aloud for {source.type_name()}; expected {ModularChain.type_name()} "
+                f"or {Countdown.type_name()}"
+            )
+    return tasks
+
+
+Solvable = Annotated[Puzzles, AfterValidator(_solvable)]
+"""Puzzles that are solved aloud."""
+
+
 class PuzzleTraces(Demonstrators):
     """On single-turn puzzles: what `base-puzzles` is made from. No demonstration is seen twice."""
 
-    tasks: Puzzles = Puzzles(
+    tasks: Solvable = Puzzles(
         sources=(
             ModularChain(), ModularChain(lengths=(3, 4, 7)), ModularChain(lengths=(1, 1, 1)),
             Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=Mix(easy=1, medium=2, hard=3)),
@@ -114,13 +128,7 @@ class PuzzleTraces(Demonstrators):
     """Share of episodes that begin with a summary."""
 
     @model_validator(mode="after")
-    def _has_solvers(self) -> Self:
-        for source in self.tasks.sources:
-            if source.kind not in (Chain, Numbers):
-                raise ValueError(
-                    f"tasks: there is no solver that thinks aloud for {source.type_name()}; expected "
-                    f"{ModularChain.type_name()} or {Countdown.type_name()}"
-                )
+    def _shares(self) -> Self:
         if self.second + self.summarised > 1:
             raise ValueError("second and summarised are shares of all episodes: together at most 1")
         return self
@@ -149,7 +157,7 @@ class PuzzleTraces(Demonstrators):
         puzzle = Numbers.of(task)
         moves = first_moves(puzzle)
         if rng.random() < FOUND:
-            by_chance = self._attempt(puzzle, Trace(rng, 1, 0, 1), set())[1]
+            by_chance = attempt(puzzle, Trace(rng, 1, 0, 1), self.insight)[1]
             return f"found {puzzle.solution()[1] if rng.random() < TRUE else by_chance}"
         return f"tried {' ; '.join(rng.sample(moves, rng.randint(1, len(moves))))}"
 
@@ -202,7 +210,7 @@ class PuzzleTraces(Demonstrators):
                 expression, value = found, value_of(found, puzzle.numbers)
                 steps = restated(puzzle.numbers, steps_of(found), puzzle.target)
             else:
-                steps, expression, value = self._attempt(puzzle, trace, avoided)
+                steps, expression, value = attempt(puzzle, trace, self.insight, avoided)
             trace.write(" ; ".join(steps))
             if value == puzzle.target:
                 trace.write("yes")
@@ -212,32 +220,34 @@ class PuzzleTraces(Demonstrators):
                 break
         trace.answer(expression)
 
-    def _attempt(self, puzzle: Numbers, trace: Trace, avoided: set[str]) -> tuple[list[str], str, int]:
-        """A way to use all of the numbers, of which only the last step may know the target, and the first avoids what
-        it can of `avoided`: its steps, its expression and the value that its steps give."""
-        pool, steps = [(n, str(n)) for n in puzzle.numbers], []
-        while len(pool) > 1:
-            if len(pool) == 2:
-                larger, smaller = sorted((n for n, _ in pool), reverse=True)
-                steps.append(f"{larger} {smaller} want {puzzle.target}")
-            moves = [
-                (i, j, sign, c)
-                for i, j in itertools.permutations(range(len(pool)), 2)
-                for sign, c in results(pool[i][0], pool[j][0], puzzle.most)
-            ]
-            if len(pool) == len(puzzle.numbers):
-                moves = [m for m in moves if f"{pool[m[0]][0]} {m[2]} {pool[m[1]][0]}" not in avoided] or moves
-            if len(pool) == 2 and trace.rng.random() < self.insight:
-                moves = [m for m in moves if m[3] == puzzle.target] or moves
-            i, j, sign, right = trace.rng.choice(moves)
-            (a, left), (b, right_of) = pool[i], pool[j]
-            c = trace.result(right, range(1, puzzle.most + 1))
-            pool = [p for k, p in enumerate(pool) if k not in (i, j)]
-            beside = " ".join(str(n) for n, _ in pool)
-            steps.append(f"{a} {sign} {b} = {c} " + (f", {beside}" if beside else f"want {puzzle.target}"))
-            left, right_of = (f"( {x} )" if " " in x else x for x in (left, right_of))
-            pool.append((c, f"{left} {sign} {right_of}"))
-        return steps, pool[0][1], pool[0][0]
+
+def attempt(puzzle: Numbers, trace: Trace, insight: float, avoided: Container[str] = ()) -> tuple[list[str], str, int]:
+    """A way to use all of the numbers of a Countdown, of which only the last step may know the target (with the
+    probability `insight`), and the first avoids what it can of `avoided`: its steps, its expression and the value that
+    its steps give."""
+    pool, steps = [(n, str(n)) for n in puzzle.numbers], []
+    while len(pool) > 1:
+        if len(pool) == 2:
+            larger, smaller = sorted((n for n, _ in pool), reverse=True)
+            steps.append(f"{larger} {smaller} want {puzzle.target}")
+        moves = [
+            (i, j, sign, c)
+            for i, j in itertools.permutations(range(len(pool)), 2)
+            for sign, c in results(pool[i][0], pool[j][0], puzzle.most)
+        ]
+        if len(pool) == len(puzzle.numbers):
+            moves = [m for m in moves if f"{pool[m[0]][0]} {m[2]} {pool[m[1]][0]}" not in avoided] or moves
+        if len(pool) == 2 and trace.rng.random() < insight:
+            moves = [m for m in moves if m[3] == puzzle.target] or moves
+        i, j, sign, right = trace.rng.choice(moves)
+        (a, left), (b, right_of) = pool[i], pool[j]
+        c = trace.result(right, range(1, puzzle.most + 1))
+        pool = [p for k, p in enumerate(pool) if k not in (i, j)]
+        beside = " ".join(str(n) for n, _ in pool)
+        steps.append(f"{a} {sign} {b} = {c} " + (f", {beside}" if beside else f"want {puzzle.target}"))
+        left, right_of = (f"( {x} )" if " " in x else x for x in (left, right_of))
+        pool.append((c, f"{left} {sign} {right_of}"))
+    return steps, pool[0][1], pool[0][0]
 
 
 def first_moves(puzzle: Numbers) -> list[str]:

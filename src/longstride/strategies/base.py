@@ -60,6 +60,10 @@ class Strategy(Component):
         """The environment of one episode as the policy meets it."""
         return env
 
+    def players(self, player: Player) -> Player:
+        """Who plays, given the policy's player."""
+        return player
+
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """How the plans of an evaluation are played: all of them at once, and nothing else.
 

@@ -156,8 +156,9 @@ class Searched(Strategy):
             )
         marks = (tuple(player.chat.encode(self.mark)),) if self.mark else ()
         tasks = [self._begun(plan) for plan in plans]
-        while live := [task for task in tasks if task.wanted]:
-            yield from self._step(live, marks, player)
+        with player.keeping():
+            while live := [task for task in tasks if task.wanted]:
+                yield from self._step(live, marks, player)
         return [self._ended(task) for task in tasks]
 
     def _begun(self, plan: Plan) -> _Task:
@@ -169,7 +170,7 @@ class Searched(Strategy):
     ) -> Generator[Sequence[Plan], list[Trajectory], None]:
         """Extends all that is wanted by one step."""
         stage = [
-            self._next(task.plan, p.state, task.ledger.calls + k, marks)
+            next_step(task.plan, p.state, task.ledger.calls + k, marks)
             for task in tasks
             for k, p in enumerate(task.wanted)
         ]
@@ -189,19 +190,10 @@ class Searched(Strategy):
             except StopIteration as end:
                 task.wanted, task.found = (), end.value
 
-    def _next(self, plan: Plan, so_far: Trajectory | None, n: int, marks: tuple[tuple[int, ...], ...]) -> Plan:
-        """The plan of the n-th step of a task, which goes on from a trajectory."""
-        past = [] if so_far is None else [PastTurn(turn.text, tuple(turn.ids)) for turn in so_far.turns]
-        prefix = past.pop().ids if so_far is not None and so_far.stop is StopReason.MARK else ()
-        turns = _turns(plan) if marks else len(past) + 1
-        budget = plan.budget.model_copy(update={"turns": turns})
-        ordinal = (plan.ordinal + 1) * APART + n
-        return replace(plan, ordinal=ordinal, budget=budget, prefix=prefix, history=tuple(past), marks=marks)
-
     def _partial(self, plan: Plan, came: Trajectory, of: Score) -> Partial:
         if of.value is None:
             return Partial(replace(came, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False), 0.0, done=True)
-        going = came.stop is StopReason.MARK or (came.stop is StopReason.TURNS and came.length < _turns(plan))
+        going = unfinished(plan, came)
         return Partial(came, of.value, not going, None if going else came.answer)
 
     def _ended(self, task: _Task) -> EvalEpisode:
@@ -209,11 +201,29 @@ class Searched(Strategy):
         whole = [p for p in task.found if not p.state.stop.failed]
         counts: Trajectory = (chosen(whole, self.search.by) if whole else task.found[0]).state
         further = task.ledger.sampled - counts.sampled_tokens + task.guide_tokens
-        budget = counts.budget.model_copy(update={"turns": _turns(task.plan)})
+        budget = counts.budget.model_copy(update={"turns": turns_of(task.plan)})
         episode = replace(counts, ordinal=task.plan.ordinal, budget=budget)
         return EvalEpisode(episode, {"steps": task.ledger.calls, "scored_tokens": task.ledger.scored}, further)
 
 
-def _turns(plan: Plan) -> int:
+def next_step(
+    plan: Plan, so_far: Trajectory | None, n: int, marks: tuple[tuple[int, ...], ...], whole: bool = False
+) -> Plan:
+    """The plan of the n-th step of a task, which goes on from a trajectory: up to a mark, or one turn where there are
+    none; `whole`: to its end."""
+    past = [] if so_far is None else [PastTurn(turn.text, tuple(turn.ids)) for turn in so_far.turns]
+    prefix = past.pop().ids if so_far is not None and so_far.stop is StopReason.MARK else ()
+    turns = turns_of(plan) if marks or whole else len(past) + 1
+    budget = plan.budget.model_copy(update={"turns": turns})
+    ordinal = (plan.ordinal + 1) * APART + n
+    return replace(plan, ordinal=ordinal, budget=budget, prefix=prefix, history=tuple(past), marks=marks)
+
+
+def unfinished(plan: Plan, came: Trajectory) -> bool:
+    """Whether an episode may go on after a step."""
+    return came.stop is StopReason.MARK or (came.stop is StopReason.TURNS and came.length < turns_of(plan))
+
+
+def turns_of(plan: Plan) -> int:
     """That an episode may take."""
     return min(plan.budget.turns, plan.task.horizon or plan.budget.turns)

@@ -19,7 +19,7 @@ import pytest
 
 from longstride.strategies.search import Beam, BestOf, Partial, Particles, Search, play
 
-pytest.importorskip("its_hub", reason="needs pip install its_hub")
+pytest.importorskip("its_hub", reason="compares with its_hub: make parity")
 
 from its_hub.api import AbstractLanguageModel, AbstractOutcomeRewardModel, AbstractProcessRewardModel
 from its_hub.core.algorithms.beam_search import BeamSearch

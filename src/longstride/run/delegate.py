@@ -1,0 +1,171 @@
+"""Delegation: where the policy is in doubt a stronger model goes on in its place.
+
+What always holds: the policy tries first, and a guide says how good that looks; what it finds worse than `below` is
+dropped and done by the other model, from the same place; then the policy is asked again. What was said before is
+played again, read and sampled once. All sampled tokens are counted (`spent_tokens`), dropped ones too, and those of the
+other model apart. A try that failed, or could not be judged, fails the episode: it is no doubt. Episodes in which
+nothing is handed over are those of `Direct`, id for id, unless they are cut into steps of a thought.
+
+| `each` | what is handed over | source |
+|---|---|---|
+| episode | the task: a cascade | Chen et al., 2023, FrugalGPT, arXiv 2305.05176 |
+| turn | a turn of an episode | |
+| step | a piece of a thought, up to `mark` | TRIM, arXiv 2601.10245, thresholds on the score of a step |
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from longstride.core.budget import StopReason
+from longstride.core.errors import ConfigError, EngineFailure
+from longstride.core.numbers import Share, Weight
+from longstride.core.trajectory import Trajectory
+from longstride.engines.config import Local
+from longstride.models.device import device_here
+from longstride.models.load import load_policy
+from longstride.rollout.branching import STEP
+from longstride.rollout.episode import Episode, Generation, Plan
+from longstride.rollout.players import LanguagePlayer, Player
+from longstride.run.evaluation import load_run
+from longstride.run.experiment import RUN_FILE
+from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.searched import Confidence, Guide, next_step, turns_of, unfinished
+
+HANDED = "handed_over"
+"""Role of what the other model does."""
+
+
+class Delegate(Strategy):
+    """Hands over what the policy is in doubt of."""
+
+    model: str
+    """Who goes on: a run folder, a model's folder, or a name. It is shown what the policy is shown, and samples as
+    it does."""
+    below: Share = 0.5
+    """Score of the guide under which a try is handed over."""
+    guide: Guide = Confidence()
+    """Scores tries."""
+    each: Literal["episode", "turn", "step"] = "episode"
+    """What is tried at a time."""
+    mark: str = STEP
+    """What ends a step of a thought, in the model's words."""
+    price: Weight = 1.0
+    """What a token of the other model costs, of the policy 1: for the measure `cost`."""
+
+    @property
+    def name(self) -> str:
+        mark = f"_at_{self.mark!r}" if self.each == "step" and self.mark != STEP else ""
+        price = "" if self.price == 1 else f"_at_price_{self.price:g}"
+        return f"delegate_{self.each}{mark}_below_{self.below:g}_by_{self.guide.name}_to_{Path(self.model).name}{price}"
+
+    def players(self, player: Player) -> Player:
+        """The policy, and the other model beside it.
+
+        Raises:
+            ConfigError: no language model plays, or parts of episodes are handed over between different tokenizers.
+        """
+        if not isinstance(player, LanguagePlayer):
+            raise ConfigError(
+                f"strategy {self.name} goes on with what a language model said, and {type(player).__name__} is none; "
+                "evaluate it under direct"
+            )
+        if (Path(self.model) / RUN_FILE).is_file():
+            other = load_run(Path(self.model))[1]
+        else:
+            other = load_policy(self.model, device=device_here("auto", self.model))
+        if self.each != "episode" and other.chat.vocabulary != player.chat.vocabulary:
+            raise ConfigError(
+                f"strategy {self.name}: {self.model!r} has another vocabulary than the policy, and each would read the "
+                "tokens of the other; hand over whole episodes (each=episode), or choose models of one tokenizer"
+            )
+        engine = Local().make(other, 0, [player.sampling])
+        return _Pair(player, LanguagePlayer(engine, other.chat, player.context, player.sampling))
+
+    def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
+        assert isinstance(player, _Pair)
+        marks = (tuple(player.policy.chat.encode(self.mark)),) if self.each == "step" else ()
+        tasks = [_Task(plan) for plan in plans]
+        with player.policy.keeping(), player.other.keeping():
+            while live := [task for task in tasks if task.goes_on]:
+                yield from self._step(live, marks, player)
+        return [self._ended(task) for task in tasks]
+
+    def _step(
+        self, tasks: Sequence["_Task"], marks: tuple[tuple[int, ...], ...], player: "_Pair"
+    ) -> Generator[Sequence[Plan], list[Trajectory], None]:
+        """Lets the policy try one step of each, and the other model what it is in doubt of."""
+        tries = yield [self._next(task, marks) for task in tasks]
+        scores = iter(self.guide([t for t in tries if not t.stop.failed], player.policy))
+        doubted: list[_Task] = []
+        for task, t in zip(tasks, tries, strict=True):
+            task.steps += 1
+            task.own += t.sampled_tokens
+            if not t.stop.failed:
+                of = next(scores)
+                task.own += of.tokens
+                if of.value is None:
+                    t = replace(t, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
+                elif of.value < self.below:
+                    doubted.append(task)
+                    continue
+            task.so_far = t
+        if doubted:
+            for task, t in zip(doubted, (yield [self._next(task, marks, HANDED) for task in doubted]), strict=True):
+                task.handed += 1
+                task.others += t.sampled_tokens
+                task.so_far = t
+
+    def _next(self, task: "_Task", marks: tuple[tuple[int, ...], ...], role: str = "") -> Plan:
+        plan = next_step(task.plan, task.so_far, 2 * task.steps + bool(role), marks, whole=self.each == "episode")
+        same = not role and self.each != "step"  # as `Direct` plays it
+        return replace(plan, role=role, ordinal=task.plan.ordinal if same else plan.ordinal)
+
+    def _ended(self, task: "_Task") -> EvalEpisode:
+        """The episode that counts, under the number, the budget and the role of its plan."""
+        assert task.so_far is not None
+        counts = task.so_far
+        budget = counts.budget.model_copy(update={"turns": turns_of(task.plan)})
+        episode = replace(counts, ordinal=task.plan.ordinal, role=task.plan.role, budget=budget)
+        measures = {
+            "steps": task.steps, "handed_over": task.handed, "handed_over_tokens": task.others,
+            "cost": task.own + self.price * task.others,
+        }  # fmt: skip
+        return EvalEpisode(episode, measures, task.own + task.others - counts.sampled_tokens)
+
+
+@dataclass(eq=False, slots=True)
+class _Task:
+    """An episode under way."""
+
+    plan: Plan
+    so_far: Trajectory | None = None
+    steps: int = 0
+    handed: int = 0
+    own: int = 0
+    """Tokens that the policy sampled."""
+    others: int = 0
+
+    @property
+    def goes_on(self) -> bool:
+        return self.so_far is None or unfinished(self.plan, self.so_far)
+
+
+class _Pair:
+    """A player that gives what is handed over to another one."""
+
+    def __init__(self, policy: LanguagePlayer, other: LanguagePlayer) -> None:
+        self.policy, self.other = policy, other
+
+    def _who(self, episode: Episode) -> LanguagePlayer:
+        return self.other if episode.plan.role == HANDED else self.policy
+
+    def ask(self, episode: Episode) -> None:
+        self._who(episode).ask(episode)
+
+    def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
+        return self.policy.poll() + self.other.poll()
+
+    def release(self, episode: Episode) -> None:
+        self._who(episode).release(episode)

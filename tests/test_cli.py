@@ -301,7 +301,7 @@ def test_checks_outside_1_to_4_are_refused(text: str, capsys: pytest.CaptureFixt
         (["think-on", "--thought", "32"], "think_on_to_32"),
         (["think-on", "--times", "0", "--thought", "32"], "think_on_0_to_32"),
         (["revise", "--answers", "3"], "revise_3"),
-        (["delegate", "--to", "runs/a", "--each", "turn"], "delegate_turn_below_0.5_by_confidence_to_a"),
+        (["delegate", "--to", "runs/a", "--each", "turn"], "delegate_turn_below_0.5_by_confidence_to_runs/a"),
     ],
 )
 def test_the_options_of_a_strategy_make_it(options: list[str], name: str) -> None:

@@ -22,7 +22,7 @@ from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
-from longstride.engines.config import Local
+from longstride.engines.config import EngineConfig, Local
 from longstride.models.device import device_here
 from longstride.models.load import load_policy
 from longstride.rollout.branching import STEP
@@ -51,6 +51,8 @@ class Delegate(Strategy):
     """What is tried at a time."""
     mark: str = STEP
     """What ends a step of a thought, in the model's words."""
+    engine: EngineConfig = Local()
+    """What samples its tokens; a server (`http`) has to serve this model."""
     price: Weight = 1.0
     """What a token of the other model costs, of the policy 1: for the measure `cost`."""
 
@@ -58,7 +60,7 @@ class Delegate(Strategy):
     def name(self) -> str:
         mark = f"_at_{self.mark!r}" if self.each == "step" and self.mark != STEP else ""
         price = "" if self.price == 1 else f"_at_price_{self.price:g}"
-        return f"delegate_{self.each}{mark}_below_{self.below:g}_by_{self.guide.name}_to_{Path(self.model).name}{price}"
+        return f"delegate_{self.each}{mark}_below_{self.below:g}_by_{self.guide.name}_to_{self.model}{price}"
 
     def players(self, player: Player) -> Player:
         """The policy, and the other model beside it.
@@ -80,7 +82,7 @@ class Delegate(Strategy):
                 f"strategy {self.name}: {self.model!r} has another vocabulary than the policy, and each would read the "
                 "tokens of the other; hand over whole episodes (each=episode), or choose models of one tokenizer"
             )
-        engine = Local().make(other, 0, [player.sampling])
+        engine = self.engine.make(other, 0, [player.sampling])
         return _Pair(player, LanguagePlayer(engine, other.chat, player.context, player.sampling))
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:

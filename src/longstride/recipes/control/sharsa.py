@@ -182,7 +182,7 @@ CLAIM = Claim(
     # where no goal is farther than six cells there is little horizon to reduce
     control=Ordering(relations=("short_sharsa > short_one_step by 0.1",)),
     reported=Ordering(relations=("n_step > one_step by 0.1", "short_n_step > short_one_step by 0.1")),
-    seeds=(0, 1, 2, 3, 4),
+    seeds=tuple(range(20, 28)),
 )
 
 FINDING = """Networks of this size hardly order states far from their goal (0.60 of the steps of shortest paths, 0.52 with

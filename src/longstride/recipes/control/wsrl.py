@@ -14,8 +14,9 @@ then learns on: plain SAC, with many updates per step, on the new data alone. Th
 | update | four critic steps per policy step | 1024 in slices of 256, once a step | 128 in 32, 250 after 10 episodes |
 | the rest | | | as in `cal_ql` |
 
-Deviations: those of `cal_ql`. Over seeds 0 to 4 it goes online at 0.82, 0.80, 0.80, 0.60 and 1.00 of the test episodes
-and ends at 0.96, 1.00, 0.92, 0.86 and 1.00. That the warm-up pays, and pays more than keeping the data, is undecided.
+Deviations: those of `cal_ql`. Over seeds 20 to 29 it goes online at 0.59 of the test episodes and ends at 0.90; without a
+warm-up it ends at 0.81, with the data kept at 0.69. Over the whole of online training, which is what the claim compares,
+these differences are within the noise.
 """
 
 from longstride.claims.claim import Claim
@@ -69,9 +70,9 @@ CLAIM = Claim(
     # with the offline data kept, the states that a warm-up provides are there already
     control=Ordering(relations=("retaining_warm > retaining by 0.05",)),
     reported=Ordering(relations=("warm > retaining",)),
-    seeds=(0, 1, 2, 3, 4),
+    seeds=tuple(range(20, 30)),
 )
 
 FINDING = (
-    "Little is lost without a warm-up: success while online is 0.83 without, 0.86 with one, 0.87 with the data kept."
+    "Nothing collapses without a warm-up: success while online is 0.70 without, 0.73 with one, 0.70 with the data kept."
 )

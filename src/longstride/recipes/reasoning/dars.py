@@ -99,5 +99,5 @@ CLAIM = Claim(
     # of tasks of one middling difficulty none is drowned
     control=Ordering(relations=("alike_dars > alike_uniform by 0.03",)),
     reported=Ordering(relations=("dars > uniform_24",)),
-    seeds=(0, 1, 2, 3, 4),
+    seeds=(20, 21, 22),
 )

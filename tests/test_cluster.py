@@ -28,8 +28,8 @@ from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 from longstride.models.load import load_policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import at_once
-from longstride.run.evaluation import load_run
 from longstride.run.loop import train
+from longstride.run.policies import load_run
 
 SMALL = ClusterConfig(worker_cpus=0.1, replica_cpus=0.1, learner_cpus=0.1, gpus=0, start_seconds=60)
 

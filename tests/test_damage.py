@@ -25,10 +25,10 @@ from longstride.report.episodes import read_episodes
 from longstride.report.rows import read_record
 from longstride.rollout.store import TrajectoryStore
 from longstride.run.checkpoint import open_checkpoint
-from longstride.run.evaluation import load_run
 from longstride.run.experiment import load_run_experiment
 from longstride.run.folder import RunFolder, Silent
 from longstride.run.loop import train
+from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe
 
 FLIPS = int(os.environ.get("LONGSTRIDE_FLIPS", 100))

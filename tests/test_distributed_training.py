@@ -25,8 +25,8 @@ from longstride.methods.anchors import MovingAverage
 from longstride.models.load import load_policy
 from longstride.recipes.reasoning.dars import DifficultyAdaptive
 from longstride.rollout.scheduler import PoolConfig
-from longstride.run.evaluation import load_run
 from longstride.run.loop import train
+from longstride.run.policies import load_run
 from longstride.run.recipe import Evaluation, Recipe
 
 

@@ -227,6 +227,22 @@ def test_update_takes_new_weights_and_drops_caches(same: bool) -> None:
     assert after.logprobs != before.logprobs
 
 
+def test_an_engine_that_forgets_samples_the_same_bits_again() -> None:
+    """As where a run goes on: what was evaluated before is not in the caches then."""
+    model, requests = llama(), batch(prompts(9))
+    fresh = LocalEngine(model, NEVER, 128).generate(requests)
+    engine = LocalEngine(model, NEVER, 128)
+    engine.generate(batch(prompts(5, seed=1)))
+    engine.forget()
+    assert [(c.ids, c.logprobs) for c in engine.generate(requests)] == [(c.ids, c.logprobs) for c in fresh]
+    read = engine.tokens_in
+    engine.generate(requests)
+    assert engine.tokens_in == read
+    engine.forget()
+    engine.generate(requests)
+    assert engine.tokens_in > read
+
+
 def test_the_learners_module_is_left_as_it_was() -> None:
     model = llama().train()
     attention = model.config._attn_implementation

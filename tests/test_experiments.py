@@ -30,9 +30,9 @@ from longstride.report.claims import write_pages
 from longstride.report.html import write_report
 from longstride.report.live import Live
 from longstride.run import folder as run_folder
-from longstride.run.evaluation import load_run
 from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.run.experiment import load_experiment
+from longstride.run.policies import load_run
 from longstride.stats import Ordering
 
 NAMES = ("cal_ql", "cql", "sharsa", "wsrl")

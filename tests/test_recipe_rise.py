@@ -36,8 +36,8 @@ from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.planning import Planner, by_group
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
-from longstride.run.evaluation import load_run
 from longstride.run.loop import train
+from longstride.run.policies import load_run
 
 SOURCE = Attempts(attempts=5, puzzles=Puzzles(sources=(ModularChain(),)))
 WRONG = "Action: answer 99"

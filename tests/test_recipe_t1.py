@@ -23,8 +23,8 @@ from longstride.methods.base import ADVANTAGES, REFERENCE
 from longstride.models.load import load_policy
 from longstride.recipes.reasoning.t1 import RECIPE, AnchoredReinforce, Penalised
 from longstride.run.checkpoint import latest_checkpoint
-from longstride.run.evaluation import load_run
 from longstride.run.loop import train
+from longstride.run.policies import load_run
 
 TASK = Task(id="t", source="s", goal="g", start="s", evaluator={"type": "answer", "reference": "4"})
 CREDIT = GroupRelative(baseline="leave_one_out", normalize="none")

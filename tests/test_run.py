@@ -24,9 +24,10 @@ from longstride.recipes.agents.tti import TTIReplay
 from longstride.rewards import Reward, Verdict
 from longstride.rollout.summary import Measure
 from longstride.run import folder as run_folder
-from longstride.run.evaluation import evaluate_policy, load_run
+from longstride.run.evaluation import evaluate_policy
 from longstride.run.experiment import FORMAT
 from longstride.run.loop import train
+from longstride.run.policies import load_run
 from longstride.run.recipe import Evaluation, Recipe
 
 

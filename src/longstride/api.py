@@ -115,7 +115,7 @@ class Run:
         Raises:
             RunError: nothing was finished yet, or the run trains no language model.
         """
-        from longstride.run.evaluation import load_run
+        from longstride.run.policies import load_run
 
         return load_run(self.folder)[1]
 

@@ -22,9 +22,10 @@ from longstride.core.provenance import commit
 from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
 from longstride.run.checkpoint import FIRST, open_checkpoint
-from longstride.run.evaluation import evaluate_policy, load_run
+from longstride.run.evaluation import evaluate_policy
 from longstride.run.folder import Listener, Silent, read_rows
 from longstride.run.many import train_all
+from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe
 from longstride.stats import Effect, Finding, Judgement, Relation, mean_interval, overall, paired_difference
 from longstride.strategies import Direct

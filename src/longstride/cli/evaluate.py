@@ -208,7 +208,7 @@ def agent_of(target: str, recipe: "Recipe") -> "Policy":
     """The policy of a run's last checkpoint, or a model."""
     from longstride.models.device import device_here
     from longstride.models.load import load_policy
-    from longstride.run.evaluation import load_run
+    from longstride.run.policies import load_run
 
     if (Path(target) / RUN_FILE).is_file():
         return load_run(Path(target))[1]

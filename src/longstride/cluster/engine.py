@@ -100,6 +100,10 @@ class Replica:
         """As `Engine.release`."""
         self._todo.put(lambda: self._engine.release(session))
 
+    async def forget(self) -> None:
+        """As `Engine.forget`."""
+        self._todo.put(self._engine.forget)
+
     async def update(self, weights: "Mapping[str, Tensor]", version: int) -> Spent:
         """Takes new weights, by name, between two passes."""
         future: Future[None] = Future()
@@ -222,6 +226,10 @@ class RemoteEngine(Engine):
         if session in self._homes:
             release = self._replicas[self._homes.pop(session)].release.options(max_task_retries=0)
             release.remote(self._named(session))
+
+    def forget(self) -> None:
+        for replica in self._replicas:
+            replica.forget.options(max_task_retries=0).remote()
 
     def update(self, weights: Any, version: int) -> None:
         """Gives all replicas the weights of a module, and waits until they have them.

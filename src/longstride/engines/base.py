@@ -110,6 +110,9 @@ class Engine(ABC):
         """Takes new weights (a `torch.nn.Module`) under a version number; caches are dropped. Requests that are under
         way go on."""
 
+    def forget(self) -> None:  # noqa: B027 (a server decides by itself)
+        """Drops caches: what is sampled next has the same bits as after `update`. Requests under way go on."""
+
     def rest(self) -> None:  # noqa: B027 (most keep what they hold)
         """Nothing is sampled before the next `update`: memory may be given back until then."""
 

@@ -151,7 +151,11 @@ class LocalEngine(Engine):
         is under way goes on: prompts and sampled tokens are encoded anew."""
         if not (kept := self._decode is not None and self._decode.take(weights)):
             self._take(weights)
-        self._cache, self.version = self._empty_cache(self._cache.store if kept else None), version
+        self.version = version
+        self.forget(self._cache.store if kept else None)
+
+    def forget(self, store: KeyValueStore | None = None) -> None:
+        self._cache = self._empty_cache(store)
         going, self._going, self._last = self._going, {}, {}
         self._waiting = {ticket: row for ticket, (row, _) in going.items()} | self._waiting
 

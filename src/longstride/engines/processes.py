@@ -106,6 +106,10 @@ class ProcessEngine(Engine):
         if session in self._process_of:
             self._commands[self._process_of.pop(session)].append(("release", session))
 
+    def forget(self) -> None:
+        for commands in self._commands:
+            commands.append(("forget", None))
+
     def update(self, weights: Any, version: int) -> None:
         self._send_all(("hold", None))
         with torch.no_grad():
@@ -225,6 +229,8 @@ class _Server:
                     del self._theirs[ours]
             case "release":
                 self._engine.release(value)
+            case "forget":
+                self._engine.forget()
             case "hold":
                 self._held = True
             case "update":

@@ -28,8 +28,8 @@ from longstride.models.load import load_policy
 from longstride.rollout.branching import STEP
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.players import LanguagePlayer, Player
-from longstride.run.evaluation import load_run
 from longstride.run.experiment import RUN_FILE
+from longstride.run.policies import load_run
 from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.searched import Confidence, Guide, next_step, turns_of, unfinished
 

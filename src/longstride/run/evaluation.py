@@ -6,24 +6,21 @@ failed episodes enter no mean, and no measure that a failed one was needed for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Engine
 from longstride.envs.acting import acting
 from longstride.learner import parallel
-from longstride.models.load import Policy, load_policy
+from longstride.models.load import Policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, Measure, summarise
-from longstride.run.checkpoint import latest_checkpoint
-from longstride.run.experiment import load_run_experiment
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
@@ -202,23 +199,6 @@ def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
     """
     if not recipe.companions:
         return {}
-    from longstride.run.companions import started
+    from longstride.run.policies import started
 
     return started(policy, recipe)
-
-
-def load_run(path: Path) -> tuple[Recipe, Policy]:
-    """The recipe of a run folder and the policy of its last checkpoint.
-
-    Raises:
-        RunError: not a run folder of a language agent, or nothing was finished in it yet.
-    """
-    recipe, checkpoint = load_run_experiment(path), latest_checkpoint(path)
-    if not isinstance(recipe, Recipe):
-        raise RunError(f"{path} is a run of a {recipe.type_name()}, which has no language model; expected a recipe")
-    if checkpoint is None:
-        raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
-    from longstride.models.device import device_here
-
-    folder = str(checkpoint.folder)
-    return recipe, load_policy(folder, recipe.chat, device_here(recipe.device, folder))

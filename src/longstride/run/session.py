@@ -237,6 +237,7 @@ class Session:
                     there, tasks = recipe.model_copy(update={"tasks": source}), source.held_out(recipe.evaluation.tasks)
                     result = evaluate_player(self.tested, there, tasks, progress=run.progress("eval"))
                     run.evaluated("agent" if run.iteration else "warm_start", "direct", result, beside=name)
+            self.pool.run_on_sampler_thread(self.engine.forget)  # as where a run goes on after it
 
     def save(self) -> None:
         """Makes a checkpoint of all processes' state."""

@@ -1,0 +1,43 @@
+"""Policies beside the one that is trained: that of a run folder, and a recipe's companions."""
+
+from pathlib import Path
+
+from longstride.core.errors import ModelError, RunError
+from longstride.engines.config import Local
+from longstride.models.device import device_here
+from longstride.models.load import Policy, load_policy
+from longstride.rollout.players import LanguagePlayer, Player
+from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.experiment import load_run_experiment
+from longstride.run.recipe import Recipe
+
+
+def load_run(path: Path) -> tuple[Recipe, Policy]:
+    """The recipe of a run folder and the policy of its last checkpoint.
+
+    Raises:
+        RunError: not a run folder of a language agent, or nothing was finished in it yet.
+    """
+    recipe, checkpoint = load_run_experiment(path), latest_checkpoint(path)
+    if not isinstance(recipe, Recipe):
+        raise RunError(f"{path} is a run of a {recipe.type_name()}, which has no language model; expected a recipe")
+    if checkpoint is None:
+        raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
+    folder = str(checkpoint.folder)
+    return recipe, load_policy(folder, recipe.chat, device_here(recipe.device, folder))
+
+
+def started(policy: Policy, recipe: Recipe) -> dict[str, Player]:
+    """See `run.evaluation.companion_players`."""
+    players: dict[str, Player] = {}
+    config = recipe.engine if isinstance(recipe.engine, Local) else Local()
+    for name, companion in recipe.companions.items():
+        other = load_policy(companion.model, companion.chat, policy.device)
+        if other.tokenizer.get_vocab() != policy.tokenizer.get_vocab():
+            raise ModelError(
+                f"companions.{name}: {companion.model!r} has another vocabulary than {recipe.model!r}, and each reads "
+                "the tokens of the other; choose models of one tokenizer"
+            )
+        engine = config.make(other, 0, [companion.sampling])
+        players[name] = LanguagePlayer(engine, other.chat, companion.context, companion.sampling)
+    return players

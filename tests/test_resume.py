@@ -20,6 +20,7 @@ from longstride.core.experience import Experience
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum import BudgetSchedule, TaskCurriculum
+from longstride.engines.local import LocalEngine
 from longstride.envs.base import Observation, TaskSource
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import TurnValue
@@ -201,6 +202,19 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(w
         train(recipe, folder, resume=True)
         assert same(folder, tmp_path / "whole")
     assert reached == sorted(reached) and {-1, 0, 1, 2} <= set(reached)
+
+
+def test_what_an_evaluation_cached_is_forgotten(model, tmp_path, monkeypatch):
+    """A run that goes on after it has no such caches, and its last bits are the same."""
+    forgotten, forget = [], LocalEngine.forget
+
+    def count(self, *args):
+        forgotten.append(self.version)
+        forget(self, *args)
+
+    monkeypatch.setattr(LocalEngine, "forget", count)
+    train(small(model, iterations=1), tmp_path / "run")
+    assert forgotten[-2:] == [1, 1]  # new weights, and after the last evaluation
 
 
 def test_killed_while_it_rolls_out_ahead_no_episode_is_lost_or_trained_twice(workers, model, tmp_path):

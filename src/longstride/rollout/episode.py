@@ -71,6 +71,11 @@ class Plan:
     marks: tuple[tuple[int, ...], ...] = ()
     """Ids at which generation pauses, and the episode with it (`StopReason.MARK`)."""
 
+    @property
+    def turns(self) -> int:
+        """Turns that the episode may take."""
+        return min(self.budget.turns, self.task.horizon or self.budget.turns)
+
 
 @dataclass(slots=True)
 class Generation:
@@ -92,8 +97,7 @@ class Episode:
     as failed."""
 
     def __init__(self, plan: Plan, env: Env) -> None:
-        turns = min(plan.budget.turns, plan.task.horizon or plan.budget.turns)
-        budget = plan.budget.model_copy(update={"turns": turns})
+        budget = plan.budget.model_copy(update={"turns": plan.turns})
         self.plan = plan
         self.env = env
         self.session = next(_serials)

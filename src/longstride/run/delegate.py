@@ -31,7 +31,7 @@ from longstride.rollout.players import LanguagePlayer, Player
 from longstride.run.experiment import RUN_FILE
 from longstride.run.policies import load_run
 from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy
-from longstride.strategies.searched import Confidence, Guide, next_step, turns_of, unfinished
+from longstride.strategies.searched import Confidence, Guide, next_step, unfinished
 
 HANDED = "handed_over"
 """Role of what the other model does."""
@@ -128,7 +128,7 @@ class Delegate(Strategy):
         """The episode that counts, under the number, the budget and the role of its plan."""
         assert task.so_far is not None
         counts = task.so_far
-        budget = counts.budget.model_copy(update={"turns": turns_of(task.plan)})
+        budget = counts.budget.model_copy(update={"turns": task.plan.turns})
         episode = replace(counts, ordinal=task.plan.ordinal, role=task.plan.role, budget=budget)
         measures = {
             "steps": task.steps, "handed_over": task.handed, "handed_over_tokens": task.others,

@@ -28,12 +28,16 @@ def load_run(path: Path) -> tuple[Recipe, Policy]:
 
 
 def started(policy: Policy, recipe: Recipe) -> dict[str, Player]:
-    """See `run.evaluation.companion_players`."""
+    """A player for each companion of a recipe, by speaker (`run.evaluation.companion_players`).
+
+    Raises:
+        ModelError: one cannot be loaded, or has another vocabulary than the policy.
+    """
     players: dict[str, Player] = {}
     config = recipe.engine if isinstance(recipe.engine, Local) else Local()
     for name, companion in recipe.companions.items():
         other = load_policy(companion.model, companion.chat, policy.device)
-        if other.tokenizer.get_vocab() != policy.tokenizer.get_vocab():
+        if other.chat.vocabulary != policy.chat.vocabulary:
             raise ModelError(
                 f"companions.{name}: {companion.model!r} has another vocabulary than {recipe.model!r}, and each reads "
                 "the tokens of the other; choose models of one tokenizer"

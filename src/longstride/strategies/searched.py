@@ -201,7 +201,7 @@ class Searched(Strategy):
         whole = [p for p in task.found if not p.state.stop.failed]
         counts: Trajectory = (chosen(whole, self.search.by) if whole else task.found[0]).state
         further = task.ledger.sampled - counts.sampled_tokens + task.guide_tokens
-        budget = counts.budget.model_copy(update={"turns": turns_of(task.plan)})
+        budget = counts.budget.model_copy(update={"turns": task.plan.turns})
         episode = replace(counts, ordinal=task.plan.ordinal, budget=budget)
         return EvalEpisode(episode, {"steps": task.ledger.calls, "scored_tokens": task.ledger.scored}, further)
 
@@ -209,11 +209,18 @@ class Searched(Strategy):
 def next_step(
     plan: Plan, so_far: Trajectory | None, n: int, marks: tuple[tuple[int, ...], ...], whole: bool = False
 ) -> Plan:
-    """The plan of the n-th step of a task, which goes on from a trajectory: up to a mark, or one turn where there are
-    none; `whole`: to its end."""
+    """The plan of one step of a task: up to a mark, or one turn where there are no marks.
+
+    Args:
+        plan: of the task.
+        so_far: what the step goes on from; None at the start.
+        n: number of the step, which its randomness derives from.
+        marks: see `Plan.marks`.
+        whole: whether the step goes to the end of the episode.
+    """
     past = [] if so_far is None else [PastTurn(turn.text, tuple(turn.ids)) for turn in so_far.turns]
     prefix = past.pop().ids if so_far is not None and so_far.stop is StopReason.MARK else ()
-    turns = turns_of(plan) if marks or whole else len(past) + 1
+    turns = plan.turns if marks or whole else len(past) + 1
     budget = plan.budget.model_copy(update={"turns": turns})
     ordinal = (plan.ordinal + 1) * APART + n
     return replace(plan, ordinal=ordinal, budget=budget, prefix=prefix, history=tuple(past), marks=marks)
@@ -221,9 +228,4 @@ def next_step(
 
 def unfinished(plan: Plan, came: Trajectory) -> bool:
     """Whether an episode may go on after a step."""
-    return came.stop is StopReason.MARK or (came.stop is StopReason.TURNS and came.length < turns_of(plan))
-
-
-def turns_of(plan: Plan) -> int:
-    """That an episode may take."""
-    return min(plan.budget.turns, plan.task.horizon or plan.budget.turns)
+    return came.stop is StopReason.MARK or (came.stop is StopReason.TURNS and came.length < plan.turns)

@@ -128,7 +128,7 @@ class _Forcing:
             *past, (_, prefix) = history
             is_open = self._chat.thought_end is None or self._chat.is_thinking(prefix)
             history, prefix, acts = tuple(past), prefix + self._close * is_open, True
-        elif came.stop is StopReason.TURNS and came.length < _turns(episode.plan):
+        elif came.stop is StopReason.TURNS and came.length < episode.plan.turns:
             episode.thoughts = 0
         else:
             episode.over = True
@@ -142,15 +142,10 @@ class _Forcing:
         return came.turns[-1].finish == "length" and len(came.turns[-1].ids) >= most
 
 
-def _turns(plan: Plan) -> int:
-    """Turns that an episode may take."""
-    return min(plan.budget.turns, plan.task.horizon or plan.budget.turns)
-
-
 def _ended(episode: _Played) -> EvalEpisode:
     """The episode that counts, under the number and the budget of its plan, and the tokens of the stages before its
     last."""
     assert episode.end is not None
     episode.end.ordinal = episode.plan.ordinal
-    episode.end.budget = episode.plan.budget.model_copy(update={"turns": _turns(episode.plan)})
+    episode.end.budget = episode.plan.budget.model_copy(update={"turns": episode.plan.turns})
     return EvalEpisode(episode.end, further_tokens=sum(episode.tokens[:-1]))

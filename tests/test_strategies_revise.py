@@ -63,6 +63,11 @@ def test_each_answer_may_take_what_an_only_one_may() -> None:
         Revise().budget(Budget(turns=4))
 
 
+def test_a_task_of_one_turn_has_as_many_as_there_are_answers() -> None:
+    one = Plan(make_task(horizon=1), 0, 0, Revise(answers=3).budget(Budget(turns=1)))
+    assert one.turns == 1 and next(Revise(answers=3).run([one], PAIR))[0].turns == 3
+
+
 def test_names_differ_wherever_results_may() -> None:
     found = [Revise(), Revise(answers=3), Revise(counts="votes"), Revise(samples=2), Revise(paragraph="sure?")]
     assert len({s.name for s in found}) == len(found)

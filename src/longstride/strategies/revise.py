@@ -7,6 +7,8 @@ its own. For tasks of a single turn; `check_again` revises answers of longer epi
 """
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from longstride.core.budget import Budget
@@ -16,6 +18,9 @@ from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.puzzles.attempts import AGAIN
 from longstride.envs.text import said
+from longstride.rollout.episode import Plan
+from longstride.rollout.players import Player
+from longstride.strategies.base import EvalPlan
 from longstride.strategies.best_of import BestOf
 
 
@@ -48,6 +53,10 @@ class Revise(BestOf):
             )
         tokens = None if budget.tokens is None else budget.tokens * self.answers
         return budget.model_copy(update={"turns": self.answers, "tokens": tokens})
+
+    def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
+        free = [replace(p, task=p.task.model_copy(update={"horizon": None})) if p.task.horizon else p for p in plans]
+        return super().run(free, player)  # a task's own limit of one turn is for one answer
 
     def wrap(self, env: Env) -> Env:
         return _RevisedEnv(env, self)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,23 @@ SMALL = TinyConfig(width=32, layers=2, heads=2, kv_heads=1, ffn=64, context=128)
 """A model that a test can train in a second."""
 TIMES = ("seconds", "tokens_per_second", "rollout_seconds", "train_seconds")
 """Fields of metrics rows that no two runs share."""
+
+
+SLOW = 30.0
+"""Seconds within which a busy machine does what takes it none, and less than what a test hangs for when it fails."""
+
+
+def times_as_long(work: Callable[[Any], object], large: Any, small: Any) -> float:
+    """How many times as long work takes for the large input as for the small one: CPU time, the least of three tries."""
+
+    def seconds(value: Any) -> float:
+        began = time.process_time()
+        work(value)
+        return time.process_time() - began
+
+    tries = [(seconds(large), seconds(small)) for _ in range(3)]
+    long, short = map(min, zip(*tries, strict=True))
+    return long / short
 
 
 def make_task(name: str = "t", **fields: Any) -> Task:

@@ -10,6 +10,7 @@ from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+from helpers import SLOW
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Server, cut_off, endless, hang, reply, response, said
@@ -101,9 +102,9 @@ class TestTrouble:
     def test_a_connection_that_breaks_hangs_or_drips_is_asked_again(self, server, trouble):
         server.script = [trouble]
         began = time.monotonic()
-        assert ask(judge_at(server, timeout=0.2)) == "fine"
+        assert ask(judge_at(server, timeout=0.5)) == "fine"
         assert len(server.bodies) == 2
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < SLOW
 
     def test_after_the_last_retry_it_is_a_failure_that_says_what_happened_and_how_often(self, server):
         server.always = response("busy", 503)
@@ -169,7 +170,7 @@ class TestTrouble:
 
         began = time.monotonic()
         asyncio.run(give_up())
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < SLOW  # and not a minute
 
 
 class TestWaiting:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from helpers import SLOW
 from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
@@ -182,7 +183,7 @@ def test_a_template_is_bounded_in_time_and_memory(template: str, message: str, m
     began = time.perf_counter()
     with pytest.raises(ModelError, match=f"the chat template.* {message}"):
         ChatFormat(chatml(template))
-    assert time.perf_counter() - began < 3
+    assert time.perf_counter() - began < SLOW
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_a_config_beyond_its_weights_is_one_error(policy: Policy, tmp_path: Path
     began = time.perf_counter()
     with pytest.raises(ModelError) as caught:
         load_policy(str(tmp_path / "model"))
-    assert time.perf_counter() - began < 5 and "\n" not in str(caught.value)
+    assert time.perf_counter() - began < SLOW and "\n" not in str(caught.value)
 
 
 def test_a_config_nested_without_end_is_one_error(policy: Policy, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ adds recipes by the entry-point group `longstride.recipes` (`name = "package.mod
 import ast
 import importlib.metadata
 import sys
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -51,7 +52,7 @@ def catalogue() -> dict[str, Listed]:
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: (p.dist.name if p.dist else "", p.name))
     for point in points:
         file = _file(point.module)
-        names, summary = _outline(file) if file else (set(), f"{point.module} is not installed")
+        names, summary = _outline(file) if file else (frozenset(), f"{point.module} is not installed")
         family = point.dist.name if point.dist else point.module
         found.setdefault(point.name, Listed(family, summary, point.module, "CLAIM" in names, point.attr or "RECIPE"))
     return found
@@ -116,11 +117,12 @@ def _find(what: str, name: str, known: dict[str, Listed]) -> Listed:
     return known[name]
 
 
-def _outline(path: Path) -> tuple[set[str], str]:
+@cache  # like a module, a file is read once in a process
+def _outline(path: Path) -> tuple[frozenset[str], str]:
     """The names that a module assigns, and the first line of its docstring."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assigned = {t.id for s in tree.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}
-    return assigned, (ast.get_docstring(tree) or "").partition("\n")[0]
+    return frozenset(assigned), (ast.get_docstring(tree) or "").partition("\n")[0]
 
 
 def _file(module: str) -> Path | None:

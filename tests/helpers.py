@@ -38,7 +38,7 @@ SLOW = 30.0
 
 
 def times_as_long(work: Callable[[Any], object], large: Any, small: Any) -> float:
-    """How many times as long work takes for the large input as for the small one: CPU time, the least of three tries."""
+    """How many times as long work takes for the large input as for the small one: CPU time, least of three tries."""
 
     def seconds(value: Any) -> float:
         began = time.process_time()

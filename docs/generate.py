@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import longstride
-from longstride import recipes
+from longstride import papers
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/README.md": "models.md"}
@@ -59,7 +59,7 @@ def pages() -> dict[str, str | bytes]:
 
 
 def _recipes() -> Iterator[tuple[str, str]]:
-    listed = recipes.catalogue()
+    listed = papers.catalogue()
     rows = [f"| [{name}]({name}.md) | {each.family} | {each.summary} |" for name, each in listed.items()]
     yield "recipes/index.md", "\n".join([
         "# Recipes", "",
@@ -89,7 +89,7 @@ SHOWN = {"reproduced": "shown", "not reproduced": "null", "undecided": "open"}
 def _systems() -> str:
     """For every system what its claims have shown. A claim about exact experiments is about the mechanism, one about
     runs is about the effect."""
-    listed = recipes.catalogue()
+    listed = papers.catalogue()
     families = dict.fromkeys(each.family for each in listed.values())
     lines = [
         WIDE, "# What is shown", "",
@@ -127,8 +127,8 @@ def _decisive(result: dict[str, Any]) -> str:
     return f"{where}{e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {len(result['seeds'])} seeds."
 
 
-def _system(name: str, listed: Mapping[str, recipes.Listed]) -> str:
-    """The recipe that a recipe is called after, itself where it is of no other: `tti_map` is of `tti`."""
+def _system(name: str, listed: Mapping[str, papers.Listed]) -> str:
+    """The recipe that a recipe is called after, itself where it is of no other: `tti_map/exact` is of `tti`."""
     return min((other for other in listed if f"{name}_".startswith(f"{other}_")), key=len)
 
 
@@ -138,11 +138,11 @@ def _kept(name: str) -> dict[str, Any] | None:
     return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
 
-def _path(each: recipes.Listed) -> Path:
+def _path(each: papers.Listed) -> Path:
     return Path(*each.module.split(".")).with_suffix(".py")
 
 
-def _written(each: recipes.Listed) -> tuple[str, str]:
+def _written(each: papers.Listed) -> tuple[str, str]:
     """A recipe's docstring, and its `FINDING`, empty where it has none."""
     tree = ast.parse((ROOT / "src" / _path(each)).read_text("utf-8"))
     findings = [s.value for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "FINDING"]
@@ -198,7 +198,7 @@ def _folder(folder: str) -> list[Any]:
         return [{"One by one": made}]
     if folder != "recipes/":
         return made
-    listed = recipes.catalogue()
+    listed = papers.catalogue()
     return [
         {title: [uri for uri in made if listed[Path(uri).stem].family == family]} for family, title in FAMILIES.items()
     ]

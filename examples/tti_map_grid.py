@@ -1,4 +1,4 @@
-"""Draws the map of `tti_map`: growing minus long over what waste weighs when it is cloned, and how long it goes on.
+"""Draws the map of `tti_map/exact`: growing minus long over what waste weighs when it is cloned, and how long it goes on.
 
     python examples/tti_map_grid.py [SEEDS]
 
@@ -15,7 +15,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from longstride.core.seeds import derive
-from longstride.recipes.agents.tti_map import RECIPE, SCHEDULES
+from longstride.studies.tti_map.exact import RECIPE, SCHEDULES
 
 FAVOURS = (0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.33)
 GOES_ON = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)

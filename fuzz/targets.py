@@ -34,7 +34,7 @@ from longstride.envs.tools import parse, parse_calls
 from longstride.learner.config import LearnerConfig
 from longstride.models import chat, size
 from longstride.models.tiny import build_tokenizer
-from longstride.recipes import load
+from longstride.papers import load
 from longstride.report.episodes import read_episodes
 from longstride.report.rows import read_record
 from longstride.rollout.store import TrajectoryStore

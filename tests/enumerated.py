@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from longstride.core.trajectory import Trajectory
+from longstride.exact.answers import Answers
+from longstride.exact.learner import gradient
 from longstride.methods import Credit, Loss, Sample
 from longstride.methods.base import REFERENCE
-from longstride.recipes.setups.arms import Answers, gradient
 
 
 def groups(problem: Answers, sampler: np.ndarray, size: int) -> Iterator[tuple[float, list[Trajectory]]]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from longstride.core.trajectory import Trajectory
-from longstride.envs.exact.tabular import EnumerableMDP, Path
+from longstride.exact.worlds.tabular import EnumerableMDP, Path
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import PPO, Aggregation, Constant, ImportanceCorrection, Loss, Mean, Reinforce, Sample

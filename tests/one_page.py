@@ -11,7 +11,7 @@ from longstride.curriculum import BudgetSchedule, Multiplicative
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.learner.config import LearnerConfig
 from longstride.methods.cloning import FilteredBC
-from longstride.recipes.agents.tti import TTIReplay
+from longstride.papers.tti.method import TTIReplay
 from longstride.rewards import TaskReward
 from longstride.rollout import RecentObservations
 from longstride.run.recipe import Evaluation, Recipe

@@ -9,7 +9,7 @@ from longstride.bench import search, step, store, train, turns
 from longstride.core.errors import ConfigError, RunError
 from longstride.engines.base import Request
 from longstride.models.tiny import TinyConfig, build_model
-from longstride.recipes.agents.tti import TTIReplay
+from longstride.papers.tti.method import TTIReplay
 from longstride.rollout.store import TrajectoryStore
 from longstride.strategies.search import Beam
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from longstride.envs.exact.chains import greedy, lanes, optimal_value, simulate, tunnels, value_of
-from longstride.envs.exact.tabular import EnumerableMDP, random_mdp
+from longstride.exact.worlds.chains import greedy, lanes, optimal_value, simulate, tunnels, value_of
+from longstride.exact.worlds.tabular import EnumerableMDP, random_mdp
 
 
 def occupancy(problem: EnumerableMDP, policy: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from longstride.envs.base import Observation, Step, TaskSource
 from longstride.learner.config import LearnerConfig
 from longstride.methods.cloning import FilteredBC
 from longstride.models.load import save_policy
-from longstride.recipes.agents.tti import TTIReplay
+from longstride.papers.tti.method import TTIReplay
 from longstride.report import claims as pages
 from longstride.report.claims import write_pages
 from longstride.rewards import TaskReward

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from helpers import begin_run
 
-from longstride import recipes
+from longstride import papers
 from longstride.cli import evaluate
 from longstride.cli.main import main
 from longstride.core import modules
@@ -118,7 +118,7 @@ def test_list_shows_every_recipe_with_its_summary(capsys: pytest.CaptureFixture[
     assert {"tti"} <= {r["name"] for r in shown}
     for entry in shown:
         assert entry["summary"] and entry["summary"] in text
-        assert entry["name"] == recipes.load(entry["name"]).name
+        assert entry["name"] == papers.load(entry["name"]).name
 
 
 def test_list_shows_the_verdict_that_is_kept_of_a_claim(
@@ -131,19 +131,19 @@ def test_list_shows_the_verdict_that_is_kept_of_a_claim(
     states = {r["name"]: r["state"] for r in json.loads(capsys.readouterr().out)["recipes"]}
     assert (states["dars"], states["pope"], states["ppo"]) == ("not reproduced", "claim", "")
     assert main(["list"]) == 0
-    assert re.search(r"^  dars +not reproduced +DARS", capsys.readouterr().out, re.M)
+    assert re.search(r"^  dars +acts +not reproduced +DARS", capsys.readouterr().out, re.M)
     Path("claims/dars.json").write_text("{")
     assert main(["list"]) == 2
     assert "dars.json cannot be read" in capsys.readouterr().err
 
 
 def test_every_claim_that_is_listed_loads() -> None:
-    for name, listed in recipes.catalogue().items():
+    for name, listed in papers.catalogue().items():
         if listed.claim:
-            assert recipes.load_claim(name).name == name
+            assert papers.load_claim(name).name == name
 
 
-@pytest.mark.parametrize("load", [recipes.load, recipes.load_claim])
+@pytest.mark.parametrize("load", [papers.load, papers.load_claim])
 def test_an_unknown_recipe_or_claim_is_refused_with_the_nearest_name(load: Any) -> None:
     with pytest.raises(ConfigError, match="did you mean 'tti'"):
         load("ttii")
@@ -159,7 +159,7 @@ def test_dry_run_prints_toml_from_which_the_same_recipe_is_read(desk: Path, caps
     Path("mine.toml").write_text(printed)
     assert main(["train", "mine.toml", "--dry-run"]) == 0
     assert capsys.readouterr().out == printed
-    assert load_toml(type(recipes.load("tti")), Path("mine.toml")) == recipes.load("tti")
+    assert load_toml(type(papers.load("tti")), Path("mine.toml")) == papers.load("tti")
     assert not Path("runs").exists()
 
 
@@ -401,7 +401,7 @@ def test_an_episode_of_a_run_is_replayed_and_one_that_was_changed_differs(
     from longstride.rollout import Plan, Pool, ScriptedPlayer, TrajectoryStore
     from longstride.run.recipe import Recipe
 
-    recipe = recipes.load("tti")
+    recipe = papers.load("tti")
     assert isinstance(recipe, Recipe)
     task = recipe.tasks.held_out(1)[0]
     solver = Demonstrator(task, random.Random(0))

@@ -20,7 +20,7 @@ def offered(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     ("words", "expected"),
     [
         (("tr",), ["train"]),
-        (("train", "tti_m"), ["tti_map", "tti_mended", "tti_miniwob"]),
+        (("train", "tti/m"), ["tti/mended", "tti/miniwob"]),
         (("train", "tti", "learner.warm"), ["learner.warmup_steps="]),
         (("train", "tti", "--seed", "1", "iter"), ["iterations="]),
         (("train", "tti", "--s"), ["--seed"]),
@@ -33,7 +33,7 @@ def offered(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
         (("train", "--"), None),
         (("eval", "runs/a", "--strategy", "ch"), ["check-again"]),
         (("bench", "brow"), ["browser"]),
-        (("claim", "nash"), ["nash_mp"]),
+        (("claim", "nash"), ["nash_mp/exact"]),
         (("nonsense", ""), []),
         (("train", "tti", "x y"), []),
     ],
@@ -60,7 +60,7 @@ def test_a_script_is_one_that_its_shell_reads(shell: str, capsys: pytest.Capture
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 @pytest.mark.parametrize(
-    ("line", "expected"), [("train tti_mi", "tti_miniwob"), ("train tti loss.type=pp", "ppo"), ("bench ste", "step")]
+    ("line", "expected"), [("train tti/mi", "tti/miniwob"), ("train tti loss.type=pp", "ppo"), ("bench ste", "step")]
 )
 def test_bash_offers_what_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, expected: str) -> None:
     assert main(["completion", "bash"]) == 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_component import Cart, HTTPWheel, SmallWheel, WideWheel, carts
 
-from longstride import recipes
+from longstride import papers
 from longstride.core.component import Component
 from longstride.core.config import UNSET, dump_toml, load_toml, parse_override, read_toml, resolve
 from longstride.core.errors import ConfigError
@@ -164,4 +164,4 @@ def test_an_override_that_does_not_fit_is_refused_with_its_place(override: str, 
 @pytest.mark.parametrize("text", ["iterations=99999999999999999999999", "group_size=-3", "evaluation.tasks=1e30"])
 def test_an_absurd_count_is_refused_by_its_name(text: str) -> None:
     with pytest.raises(ConfigError, match=text.partition("=")[0]):
-        resolve(Recipe, recipes.load("grpo"), [text])
+        resolve(Recipe, papers.load("grpo"), [text])

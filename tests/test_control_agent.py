@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from longstride import recipes
+from longstride import papers
 from longstride.control import (
     SAC,
     BestOfN,
@@ -31,7 +31,8 @@ from longstride.core.component import build
 from longstride.core.config import dump_toml
 from longstride.core.errors import ConfigError, RunError
 from longstride.models.mlp import Trunk
-from longstride.recipes.control.sharsa import CLAIM, Sarsa, SubgoalAhead
+from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
+from longstride.papers.sharsa.recipe import CLAIM
 
 SMALL = Trunk(width=8, depth=1)
 REACH = PointMaze(maze="umaze", walks="reach", episodes=5, length=60)
@@ -44,7 +45,7 @@ def of_experiment(experiment: object) -> ControlAgent:
     return experiment.agent
 
 
-AGENTS = {name: of_experiment(recipes.load(name)) for name in ("cql", "cal_ql", "wsrl", "sharsa")}
+AGENTS = {name: of_experiment(papers.load(name)) for name in ("cql", "cal_ql", "wsrl", "sharsa")}
 AGENTS |= {name: of_experiment(CLAIM.arms[name]) for name in ("n_step", "one_step")}
 
 

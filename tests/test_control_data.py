@@ -13,7 +13,7 @@ from longstride.control import Batch, ControlEpisode, Given, Goals, NStep, Point
 from longstride.control import minari as minari_files
 from longstride.control.envs import Spec
 from longstride.core.errors import ConfigError, RunError
-from longstride.recipes.control.sharsa import SubgoalAhead
+from longstride.papers.sharsa.method import SubgoalAhead
 
 SPEC = Spec(observation=2, action=1, goal=(0,))
 

@@ -23,7 +23,7 @@ from longstride.control.critics import ControlCritic, CriticNets, QEnsemble
 from longstride.control.policies import FlowPolicy, GaussianNets, GaussianPolicy
 from longstride.models.heads import BCE, Scalar
 from longstride.models.mlp import Trunk
-from longstride.recipes.control.sharsa import Sarsa
+from longstride.papers.sharsa.method import Sarsa
 
 SMALL = Trunk(width=8, depth=2)
 FIXTURE = Path(__file__).parent / "data" / "conservative" / "losses.npz"

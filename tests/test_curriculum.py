@@ -10,8 +10,8 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.curriculum import Additive, BudgetSchedule, Fixed, Multiplicative, Schedule
 from longstride.curriculum.stages import Linear, PerDifficulty, StepList
-from longstride.recipes.agents.scaling_inter import StepSchedule
-from longstride.recipes.reasoning.siri import Cosine, Stair, StairCosine
+from longstride.papers.scaling_inter.method import StepSchedule
+from longstride.papers.siri.method import Cosine, Stair, StairCosine
 
 
 def turns(schedule: Schedule, *iterations: int) -> list[int]:

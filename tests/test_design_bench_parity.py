@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longstride.envs.exact.designs import Landscape
+from longstride.exact.worlds.designs import Landscape
 
 spec = importlib.util.find_spec("design_bench")
 if spec is None:

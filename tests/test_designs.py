@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from longstride.core.errors import ConfigError
-from longstride.envs.exact.designs import FUNCTIONS, Landscape
-from longstride.recipes.setups.designs import COM, Ascent, Designs
+from longstride.exact.designs import COM, Ascent, Designs
+from longstride.exact.worlds.designs import FUNCTIONS, Landscape
 
 PROBLEM = Designs(pool=60)
 RNG = np.random.default_rng(0)

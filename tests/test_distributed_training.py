@@ -23,7 +23,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.methods import KL, GroupRelative, OnPolicy, Reinforce
 from longstride.methods.anchors import MovingAverage
 from longstride.models.load import load_policy
-from longstride.recipes.reasoning.dars import DifficultyAdaptive
+from longstride.papers.dars.method import DifficultyAdaptive
 from longstride.rollout.scheduler import PoolConfig
 from longstride.run.loop import train
 from longstride.run.policies import load_run

@@ -12,7 +12,7 @@ import pytest
 from guides import DOCS
 
 import longstride as ls
-from longstride import recipes
+from longstride import papers
 
 pytest.importorskip("mkdocstrings", reason="needs the extra `docs`")
 
@@ -45,7 +45,7 @@ def words(text: str) -> list[str]:
 
 
 def test_every_recipe_has_its_paper_table_command_and_claim(site: Path) -> None:
-    for name, listed in recipes.catalogue().items():
+    for name, listed in papers.catalogue().items():
         page = text(site / "recipes" / f"{name}.html")
         assert f"longstride train {name}" in page
         assert words(listed.summary)[:6] == words(page.partition("¶")[2])[:6]
@@ -57,7 +57,7 @@ def test_every_recipe_has_its_paper_table_command_and_claim(site: Path) -> None:
 def test_the_table_of_systems_has_every_kept_claim_and_says_what_decided_against_it(site: Path) -> None:
     page = (site / "systems.html").read_text(encoding="utf-8")
     rows = {text_of(row).split()[0]: row for row in re.findall(r"<tr>\n<td>.*?</tr>", page, re.S)}
-    assert "cql" in rows and "cql_mechanism" not in rows and set(rows) <= set(recipes.catalogue())
+    assert "cql" in rows and "cql_mechanism" not in rows and set(rows) <= set(papers.catalogue())
     for path in (DOCS.parent / "claims").glob("*.json"):
         result = json.loads(path.read_text(encoding="utf-8"))
         shown = {"reproduced": "shown", "not reproduced": "null", "undecided": "open"}[result["verdict"]]

@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 from test_control_training import RECIPE, rows
 
-from longstride import recipes
+from longstride import papers
 from longstride.claims.claim import Claim
 from longstride.claims.runner import run_claim
 from longstride.cli.main import main
@@ -26,11 +26,11 @@ from longstride.control import ControlRecipe, TrainingPhase
 from longstride.control.evaluation import summary_of
 from longstride.core.config import dump_toml, resolve
 from longstride.core.errors import ConfigError, RunError
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.report.claims import write_pages
 from longstride.report.html import write_report
 from longstride.report.live import Live
 from longstride.run import folder as run_folder
-from longstride.run.exact import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.run.experiment import load_experiment
 from longstride.run.policies import load_run
 from longstride.stats import Ordering
@@ -64,14 +64,14 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
 
 
 def test_a_file_says_of_which_type_it_is_and_one_that_does_not_is_a_recipe(tmp_path: Path) -> None:
-    for experiment, name in ((recipes.load("tti"), "recipe"), (RECIPE, "control_recipe")):
+    for experiment, name in ((papers.load("tti"), "recipe"), (RECIPE, "control_recipe")):
         path = tmp_path / f"{name}.toml"
         path.write_text(dump_toml(experiment))
         assert tomllib.loads(path.read_text())["type"] == name
         assert load_experiment(path) == experiment
     old = (tmp_path / "recipe.toml").read_text().replace('type = "recipe"\n', "", 1)
     (tmp_path / "old.toml").write_text(old)
-    assert "type" not in tomllib.loads(old) and load_experiment(tmp_path / "old.toml") == recipes.load("tti")
+    assert "type" not in tomllib.loads(old) and load_experiment(tmp_path / "old.toml") == papers.load("tti")
 
 
 def test_an_unknown_type_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_an_unknown_type_is_refused_with_the_nearest_one(tmp_path: Path) -> None
 
 
 def test_reading_a_recipe_of_language_agents_imports_no_torch(tmp_path: Path) -> None:
-    (tmp_path / "tti.toml").write_text(dump_toml(recipes.load("tti")))
+    (tmp_path / "tti.toml").write_text(dump_toml(papers.load("tti")))
     code = (
         "import sys\nfrom longstride.cli.main import main\n"
         f"main(['train', {str(tmp_path / 'tti.toml')!r}, '--dry-run'])\nprint('torch' in sys.modules)"
@@ -92,7 +92,7 @@ def test_reading_a_recipe_of_language_agents_imports_no_torch(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", NAMES)
 def test_recipes_of_control_are_printed_and_read_back(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    recipe = recipes.load(name)
+    recipe = papers.load(name)
     assert isinstance(recipe, ControlRecipe) and resolve(ControlRecipe, recipe, []) == recipe
     assert main(["train", name, "--dry-run"]) == 0
     assert tomllib.loads(capsys.readouterr().out)["name"] == name
@@ -100,7 +100,7 @@ def test_recipes_of_control_are_printed_and_read_back(name: str, capsys: pytest.
 
 
 def test_recipes_differ_where_their_papers_do() -> None:
-    cql, cal_ql, wsrl = (recipes.load(name) for name in ("cql", "cal_ql", "wsrl"))
+    cql, cal_ql, wsrl = (papers.load(name) for name in ("cql", "cal_ql", "wsrl"))
     assert isinstance(cql, ControlRecipe) and isinstance(cal_ql, ControlRecipe) and isinstance(wsrl, ControlRecipe)
     calibrated = [r.agent.as_data()["levels"][0]["critic"]["conservative"]["calibrated"] for r in (cql, cal_ql, wsrl)]
     assert calibrated == [False, True, True]
@@ -155,7 +155,7 @@ def test_another_recipe_or_type_is_refused_by_name_and_a_longer_last_phase_is_no
     with pytest.raises(RunError, match="another recipe: 'seed' is 0 there and 1 here"):
         resolve(ControlRecipe, RECIPE, ["seed=1"]).train(folder, resume=True)
     with pytest.raises(RunError, match="another recipe: 'type' is 'control_recipe' there and 'recipe' here"):
-        recipes.load("tti").train(folder, resume=True)
+        papers.load("tti").train(folder, resume=True)
     *first, last = RECIPE.phases
     longer = RECIPE.model_copy(update={"phases": (*first, last.model_copy(update={"iterations": 3}))})
     longer.train(folder, resume=True)

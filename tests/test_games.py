@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import ConfigError
-from longstride.envs.exact.games import PreferenceGame, cyclic, divergence, log_softmax, transitive
+from longstride.exact.worlds.games import PreferenceGame, cyclic, divergence, log_softmax, transitive
 
 ROCK_PAPER_SCISSORS = np.array([[0.5, 0.0, 1.0], [1.0, 0.5, 0.0], [0.0, 1.0, 0.5]])
 UNIFORM = np.log(np.ones(3) / 3)

@@ -4,7 +4,7 @@ import pytest
 
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
-from longstride.recipes import load
+from longstride.papers import load
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.trajectory import Trajectory
-from longstride.envs.exact.tabular import EnumerableMDP
+from longstride.exact.worlds.tabular import EnumerableMDP
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import Critic, CriticBatch, CriticConfig, HiddenStates, TurnValue
 from longstride.learner.learner import Learner

@@ -18,7 +18,7 @@ from estimators import (
     table_learner,
 )
 
-from longstride.envs.exact.tabular import EnumerableMDP, Path, bandit, random_mdp
+from longstride.exact.worlds.tabular import EnumerableMDP, Path, bandit, random_mdp
 from longstride.methods import PPO, Constant, Credit, GroupRelative, ImportanceCorrection, Loss, Mean, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL
 from longstride.methods.losses import RatioLoss

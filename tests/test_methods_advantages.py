@@ -12,7 +12,7 @@ from helpers import make_trajectory, make_turn
 from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.envs.exact.tabular import EnumerableMDP, Path, bandit, random_mdp
+from longstride.exact.worlds.tabular import EnumerableMDP, Path, bandit, random_mdp
 from longstride.methods import Credit, GroupRelative
 from longstride.methods.advantages import group_advantages, mixed
 from longstride.methods.returns import GAE, StepRelative, gae

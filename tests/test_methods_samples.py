@@ -10,7 +10,7 @@ from longstride.core.budget import StopReason
 from longstride.core.trajectory import Trajectory
 from longstride.methods import Credit, OnPolicy, Replay, Sample, demonstration
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, turn_rewards
-from longstride.recipes.agents.tti import TTIReplay
+from longstride.papers.tti.method import TTIReplay
 
 
 class Nothing(Credit):

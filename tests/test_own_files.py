@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from guides import own_modules
 
-from longstride import recipes
+from longstride import papers
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError
 from longstride.core.modules import import_file
-from longstride.recipes.naming import find_claim, find_experiment
+from longstride.papers.naming import find_claim, find_experiment
 from longstride.run.experiment import load_run_experiment
 from longstride.run.recipe import Recipe
 
 MINE = '''
 """Half a point for everybody."""
-from longstride.recipes import load
+from longstride.papers import load
 from longstride.rewards import Reward, Verdict
 
 
@@ -86,7 +86,7 @@ class TestNaming:
             "mine.toml",
             'base = "tti"\niterations = 3\n[budget.turns]\nlimit = 12\n[reward]\ntype = "mine_c:Half"\npoints = 2.0\n',
         )
-        found, tti = find_experiment(str(toml)), recipes.load("tti")
+        found, tti = find_experiment(str(toml)), papers.load("tti")
         assert isinstance(found, Recipe) and isinstance(tti, Recipe)
         assert found.reward.as_data() == {"type": "mine_c:Half", "points": 2.0}
         assert found.budget.at(9, "easy").turns == 12 and found.replay == tti.replay
@@ -130,7 +130,7 @@ class TestMistakes:
             ("import math\n\nmath.nothing\n", "line 3: AttributeError"),
             ("import nothing_of_that_name\n", "line 1: ModuleNotFoundError"),
             (
-                "from longstride import recipes\n\nRECIPE = recipes.load('tti').replace(seeds=1)\n",
+                "from longstride import papers\n\nRECIPE = papers.load('tti').replace(seeds=1)\n",
                 "line 3: recipe.seeds: unknown key",
             ),
         ],
@@ -209,12 +209,14 @@ def test_recipes_of_other_packages_are_listed_and_found_without_importing_them(
         "[longstride.recipes]\nhalf = pack_f.mine:SMALL\ntti = pack_f.mine:RECIPE\ngone = pack_f.gone:RECIPE\n",
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = recipes.catalogue()
-    assert found["half"] == ("pack-f", "Half a point for everybody.", "pack_f.mine", False, "SMALL")
-    assert found["tti"].family == "agents" and "is not installed" in found["gone"].summary
+    found = papers.catalogue()
+    half = found["half"]
+    assert half[:3] == ("pack-f", "Half a point for everybody.", "pack_f.mine")
+    assert half.acts and not half.claim and half.attribute == "SMALL" and half.card is None
+    assert found["tti"].home == "tti" and "is not installed" in found["gone"].summary
     assert "pack_f.mine" not in sys.modules
-    assert recipes.load("half").name == "mine"
+    assert papers.load("half").name == "mine"
     with pytest.raises(ConfigError, match="No module named 'pack_f.gone'"):
-        recipes.load("gone")
+        papers.load("gone")
     assert main(["list"]) == 0
     assert "pack-f:" in capsys.readouterr().out

@@ -20,9 +20,9 @@ from longstride.envs.puzzles import Mastermind, ModularChain
 from longstride.envs.puzzles.base import PuzzleSource
 from longstride.methods import OnPolicy
 from longstride.methods.advantages import GroupRelative
-from longstride.recipes.reasoning import grpo
-from longstride.recipes.reasoning.dapo import DynamicSampling
-from longstride.recipes.reasoning.dars import DifficultyAdaptive
+from longstride.papers.dapo.method import DynamicSampling
+from longstride.papers.dars.method import DifficultyAdaptive
+from longstride.papers.grpo import recipe as grpo
 from longstride.rewards import TaskReward
 from longstride.rollout import FullHistory, Groups, LanguagePlayer, PastTurn, Plan, Pool
 from longstride.rollout.planning import at_once

@@ -9,7 +9,7 @@ from longstride.core.budget import StopReason
 from longstride.core.task import DIFFICULTIES
 from longstride.core.trajectory import EpisodeRecord, TaskKey, Trajectory
 from longstride.methods import OnPolicy, Replay
-from longstride.recipes.agents.tti import TTIReplay
+from longstride.papers.tti.method import TTIReplay
 from longstride.rollout.store import TrajectoryStore
 
 NOTHING = Collected()

@@ -20,7 +20,7 @@ from longstride.core.provenance import commit
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
 from longstride.models.load import load_policy
-from longstride.recipes.agents.tti import TTIReplay
+from longstride.papers.tti.method import TTIReplay
 from longstride.rewards import Reward, Verdict
 from longstride.rollout.summary import Measure
 from longstride.run import folder as run_folder

@@ -8,8 +8,9 @@ import pytest
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
-from longstride.envs.exact.steps import RIGHT, Model, Solution, StepScorer, StepWorld
-from longstride.recipes.setups.steps import ROOT, Solver
+from longstride.exact.steps import ROOT, Solver
+from longstride.exact.worlds.steps import RIGHT, Model, Solution, StepWorld
+from longstride.rewards.simulated import StepScorer
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.search import (
     Beam,

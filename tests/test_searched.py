@@ -20,7 +20,7 @@ from longstride.engines.local import LocalEngine
 from longstride.engines.server import HTTP
 from longstride.envs.puzzles.modular import Chain, ModularChain
 from longstride.models.load import Policy, load_policy
-from longstride.recipes.reasoning import grpo
+from longstride.papers.grpo import recipe as grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
 from longstride.rollout.branching import STEP

@@ -11,7 +11,7 @@ from longstride.learner.batching import StreamTable, chains, rows_of
 from longstride.learner.config import LearnerConfig
 from longstride.models.load import BASE, load_policy
 from longstride.models.tiny import TinyConfig
-from longstride.recipes.agents.tti import RECIPE
+from longstride.papers.tti.recipe import RECIPE
 from longstride.rollout.context import FullHistory, RecentObservations
 from longstride.run.evaluation import Result, evaluate_policy
 from longstride.starts import warmstart

@@ -15,7 +15,7 @@ from longstride.envs.puzzles.modular import Chain
 from longstride.envs.text import said
 from longstride.models.load import SHIPPED, load_policy
 from longstride.models.tiny import words_of
-from longstride.recipes.reasoning.grpo import RECIPE
+from longstride.papers.grpo.recipe import RECIPE
 from longstride.run.evaluation import evaluate_policy
 from longstride.starts.demonstrators import Demonstration, Demonstrators
 from longstride.starts.puzzle_thoughts import CutTrace, PuzzleThoughts, look_again

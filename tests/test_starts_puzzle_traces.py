@@ -17,9 +17,9 @@ from longstride.envs.puzzles.modular import Chain
 from longstride.envs.text import thought_of
 from longstride.models.load import SHIPPED, load_policy
 from longstride.models.tiny import words_of
-from longstride.recipes.reasoning.grpo import RECIPE
-from longstride.recipes.setups.puzzles import TOKENS
+from longstride.papers.grpo.recipe import RECIPE
 from longstride.run.evaluation import evaluate_policy
+from longstride.setups.puzzles import TOKENS
 from longstride.starts.demonstrators import Demonstration, Demonstrators
 from longstride.starts.puzzle_traces import PuzzleTraces
 

@@ -13,7 +13,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Sampling
 from longstride.envs.puzzles import Puzzles
 from longstride.models.load import load_policy
-from longstride.recipes.reasoning import mrt
+from longstride.papers.mrt import recipe as mrt
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
 from longstride.rollout.branching import cuts
 from longstride.run.evaluation import Result, evaluate_policy

@@ -10,7 +10,7 @@ from longstride.core.errors import ConfigError
 from longstride.engines.base import Sampling
 from longstride.envs.base import HELD_ANSWER, Observation, Step
 from longstride.models.load import load_policy
-from longstride.recipes.reasoning import grpo
+from longstride.papers.grpo import recipe as grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
 from longstride.run.delegate import HANDED, Delegate, _Pair

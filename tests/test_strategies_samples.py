@@ -15,7 +15,7 @@ from longstride.engines.base import Sampling
 from longstride.models.chat import ChatFormat
 from longstride.models.load import load_policy
 from longstride.models.tiny import build_tokenizer
-from longstride.recipes.agents import tti
+from longstride.papers.tti import recipe as tti
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
 from longstride.run.evaluation import Result, evaluate_policy
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import ConfigError
-from longstride.envs.exact.tabular import EnumerableMDP, bandit, random_mdp
+from longstride.exact.worlds.tabular import EnumerableMDP, bandit, random_mdp
 
 
 def test_a_bandit_by_hand() -> None:

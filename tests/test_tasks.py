@@ -16,7 +16,7 @@ from longstride.envs.base import Mix, TaskSource
 from longstride.envs.sites import HELD_OUT, KINDS, make_world
 from longstride.envs.sites.demonstrator import Demonstrator
 from longstride.envs.sites.tasks import EmbeddedWeb, TaskFile, templates
-from longstride.recipes.agents.tti import RECIPE
+from longstride.papers.tti.recipe import RECIPE
 from longstride.rewards import judge
 from longstride.run.recipe import Recipe
 from longstride.starts.demonstrators import run_now

@@ -25,7 +25,8 @@ import torch
 from helpers import tiny_model
 from transformers import PreTrainedTokenizerFast
 
-from longstride.envs.exact.games import PreferenceGame, cyclic, log_softmax
+from longstride.exact.games import Duel
+from longstride.exact.worlds.games import PreferenceGame, cyclic, log_softmax
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import PPO, Constant, Loss, Mean, Sample
@@ -34,8 +35,7 @@ from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE
 from longstride.methods.losses import KL, ImportanceCorrection
 from longstride.methods.preferences import DPO, IPO, PairLoss, pair
 from longstride.methods.ratios import CISPO, GSPO
-from longstride.recipes.reasoning.nash_mp import NashMD
-from longstride.recipes.setups.games import Duel
+from longstride.papers.nash_mp.exact import NashMD
 
 trl = pytest.importorskip("trl", reason="compares with TRL: make parity")
 datasets = pytest.importorskip("datasets")  # TRL brings it

@@ -6,10 +6,10 @@ import pytest
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
+from longstride.exact.answers import Answers
+from longstride.exact.learner import gradient
+from longstride.exact.walks import Search, Walked
 from longstride.methods import Constant, GroupRelative, Reinforce
-from longstride.recipes.setups import arms
-from longstride.recipes.setups.arms import gradient
-from longstride.recipes.setups.walks import Search, Walked
 
 PROBLEM = Search(depths=(1, 3), wastes=0.3, quits=0.2, horizon=6)
 LOGITS = PROBLEM.begin(np.random.default_rng(0))
@@ -55,4 +55,4 @@ def test_no_turn_is_sampled_after_the_iteration_that_reached_the_most() -> None:
 
 def test_walks_are_not_answers() -> None:
     with pytest.raises(ConfigError, match="expected a problem of walks, got answers"):
-        METHOD.start(arms.Answers(tasks=((0.5,),)), np.random.default_rng(0))
+        METHOD.start(Answers(tasks=((0.5,),)), np.random.default_rng(0))

@@ -166,12 +166,12 @@ def compare(*runs: Run | str | Path) -> dict[str, Any]:
 
 
 def load_recipe(name: str | Path) -> Experiment:
-    """A recipe by name, as a Python or TOML file, or as `package.module:RECIPE` (see `recipes.naming`).
+    """A recipe by name, as a Python or TOML file, or as `package.module:RECIPE` (see `papers.naming`).
 
     Raises:
         ConfigError: there is none of that name, or what is there is no recipe.
     """
-    from longstride.recipes.naming import find_experiment
+    from longstride.papers.naming import find_experiment
 
     return find_experiment(str(name))
 

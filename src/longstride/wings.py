@@ -11,7 +11,7 @@ LOCATIONS |= {
     "experiment": {
         "recipe": "longstride.run.recipe",
         "control_recipe": "longstride.control.recipe",
-        "exact_recipe": "longstride.run.exact",
+        "exact_recipe": "longstride.exact.experiment",
     },
     "task_source": {
         "dataset": "longstride.adapters.dataset",
@@ -58,6 +58,27 @@ LOCATIONS |= {
         "dpo": "longstride.methods.preferences",
         "gspo": "longstride.methods.ratios",
         "ipo": "longstride.methods.preferences",
+    },
+    "exact_problem": {
+        "answers": "longstride.exact.answers",
+        "designs": "longstride.exact.designs",
+        "duel": "longstride.exact.games",
+        "goal_theorems": "longstride.exact.proofs",
+        "logged_world": "longstride.exact.logged",
+        "search": "longstride.exact.walks",
+        "sharing": "longstride.exact.sharing",
+        "step_tasks": "longstride.exact.steps",
+    },
+    "exact_method": {
+        "ascent": "longstride.exact.designs",
+        "chosen_by_level": "longstride.exact.steps",
+        "com": "longstride.exact.designs",
+        "grouped": "longstride.exact.learner",
+        "logged_q": "longstride.exact.logged",
+        "planned": "longstride.exact.planned",
+        "shared": "longstride.exact.sharing",
+        "solve": "longstride.exact.steps",
+        "walked": "longstride.exact.walks",
     },
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {

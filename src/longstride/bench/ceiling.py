@@ -17,7 +17,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
-from longstride.recipes.agents.tti import RECIPE
+from longstride.papers.tti.recipe import RECIPE
 from longstride.run.evaluation import evaluate_player, language_player
 from longstride.starts.demonstrators import Sites
 from longstride.starts.warmstart import WarmStart, make_base

@@ -22,7 +22,7 @@ from longstride.engines.local import LocalEngine
 from longstride.envs.puzzles.modular import ModularChain
 from longstride.models.load import Policy, load_policy
 from longstride.models.tiny import TinyConfig, build_model
-from longstride.recipes.reasoning import grpo
+from longstride.papers.grpo import recipe as grpo
 from longstride.run.evaluation import evaluate_player, language_player
 from longstride.strategies.search import Beam, BestFirst, Particles, Search, TreeSearch
 from longstride.strategies.searched import Oracle, Searched

@@ -24,7 +24,7 @@ from longstride.core.sealed import place_of, seal, unseal
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
-from longstride.recipes.agents.tti import TTIReplay
+from longstride.papers.tti.method import TTIReplay
 from longstride.rollout.store import TrajectoryStore
 
 SIZES = (1_000, 10_000, 100_000)

@@ -21,7 +21,7 @@ from longstride.learner.batching import chains
 from longstride.learner.learner import Learner
 from longstride.methods import Sample
 from longstride.models.load import Policy, load_policy
-from longstride.recipes.agents.tti import RECIPE
+from longstride.papers.tti.recipe import RECIPE
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool

@@ -7,7 +7,7 @@ from typing import Any
 
 from longstride.cli.common import print_json, program
 from longstride.core.errors import ConfigError
-from longstride.recipes import catalogue
+from longstride.papers import catalogue
 
 FOLDER = Path("claims")
 
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--jobs is the number of runs at a time, at least 1; got {args.jobs}")
     names = [n for n, listed in catalogue().items() if listed.claim] if args.all else [args.name]
 
-    from longstride.recipes.naming import find_claim
+    from longstride.papers.naming import find_claim
 
     claims = [find_claim(name) for name in names]
 

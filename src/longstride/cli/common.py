@@ -22,12 +22,12 @@ def print_json(value: Any) -> None:
 
 
 def experiment_from(target: str) -> "Experiment":
-    """What a word on the command line means that is to be run (`recipes.naming`).
+    """What a word on the command line means that is to be run (`papers.naming`).
 
     Raises:
         ConfigError: there is none of that name, or what is there is no recipe.
     """
-    from longstride.recipes.naming import find_experiment
+    from longstride.papers.naming import find_experiment
 
     if "=" in target:
         raise ConfigError(f"{target!r} stands where a recipe belongs; expected `train RECIPE key=value ...`")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, get_args, get_origin
 
-from longstride.recipes import catalogue
+from longstride.papers import catalogue
 
 SCRIPTS = {
     "bash": r"""_longstride() {
@@ -107,11 +107,11 @@ def _settings(before: Sequence[str], last: str) -> list[str]:
     name = _recipe(before)
     if name is None:
         return []
-    from longstride import recipes
+    from longstride import papers
     from longstride.core.component import component_in
     from longstride.core.hints import fields_below, member_names
 
-    fields = dict(fields_below(type(recipes.load(name)), component_in))
+    fields = dict(fields_below(type(papers.load(name)), component_in))
     parts = {f"{key}.type": part for key, field in fields.items() if (part := component_in(field.annotation))}
     members = {key: names for key, part in parts.items() if len(names := member_names(part)) > 1}
     key, given, _ = last.partition("=")

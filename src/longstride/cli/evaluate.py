@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from longstride import recipes
+from longstride import papers
 from longstride.cli.common import RUN_FILE, print_json
 from longstride.core.errors import ConfigError
 
@@ -24,7 +24,7 @@ Watch = Callable[[str], Callable[[int, int], None]]
 """Gives a progress callback (done, total) for what is evaluated."""
 MODEL_RECIPES = {
     "base-keep-last": "webagent_r1",
-    "base-miniwob": "tti_miniwob",
+    "base-miniwob": "tti/miniwob",
     "base-puzzles": "grpo",
     "base-thoughts": "grpo",
 }
@@ -201,7 +201,7 @@ def experiment_of(target: str) -> "Experiment":
     from longstride.run.experiment import load_run_experiment
 
     is_run = (Path(target) / RUN_FILE).is_file()
-    return load_run_experiment(Path(target)) if is_run else recipes.load(MODEL_RECIPES.get(target, "tti"))
+    return load_run_experiment(Path(target)) if is_run else papers.load(MODEL_RECIPES.get(target, "tti"))
 
 
 def agent_of(target: str, recipe: "Recipe") -> "Policy":

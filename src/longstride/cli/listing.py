@@ -1,14 +1,16 @@
-"""`longstride list`: the recipes by family, and what came of their claims."""
+"""`longstride list`: papers and what of them can be run, and what came of their claims."""
 
 import argparse
 import json
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
 from longstride.cli.claim import FOLDER
 from longstride.cli.common import print_json
-from longstride.core.errors import RunError
-from longstride.recipes import Listed, catalogue
+from longstride.core.errors import ConfigError, RunError, unknown
+from longstride.papers import Listed, catalogue
+from longstride.papers.card import TOPICS, Paper, Study
 
 CLAIMED = "claim"
 """State of a claim that no result is kept of."""
@@ -19,38 +21,58 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "list", help="what can be trained and claimed", description=__doc__, allow_abbrev=False
     )
+    parser.add_argument("--topic", metavar="TOPIC", help=f"of one topic: {', '.join(TOPICS)}")
+    parser.add_argument(
+        "--acts", action="store_true", help="only what acts on a model or in an environment; not what is computed"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line for each recipe, family by family."""
-    recipes = catalogue()
-    states = {name: _state(name, listed) for name, listed in recipes.items()}
+    """Prints a line for each recipe."""
+    if args.topic is not None and args.topic not in TOPICS:
+        raise ConfigError(unknown("topic", args.topic, TOPICS))
+    found = {
+        name: listed
+        for name, listed in catalogue().items()
+        if (listed.acts or not args.acts) and (args.topic is None or listed.card and args.topic in listed.card.topics)
+    }
+    states = {name: _state(name, listed) for name, listed in found.items()}
     if args.json:
-        fields = ("family", "summary", "claim")
+        fields = ("home", "summary", "acts", "claim")
         print_json({
             "recipes": [
                 {"name": name} | {f: getattr(listed, f) for f in fields} | {"state": states[name]}
-                for name, listed in recipes.items()
+                | {"card": asdict(listed.card) if listed.card else None}
+                for name, listed in found.items()
             ]
         })  # fmt: skip
         return 0
     width, wide = (max(map(len, column), default=0) for column in (states, states.values()))
-    for family, members in groupby(recipes.items(), lambda item: item[1].family):
-        print(f"{family}:")
+    for origin, members in groupby(found.items(), lambda item: _origin(item[1])):
+        print(f"{origin}:")
         for name, listed in members:
-            print(f"  {name:{width}}  {states[name]:{wide}}  {listed.summary}")
+            kind = "acts" if listed.acts else "exact"
+            print(f"  {name:{width}}  {kind:5}  {states[name]:{wide}}  {listed.summary}")
     return 0
 
 
+def _origin(listed: Listed) -> str:
+    """Where a recipe comes from: our papers, our studies, or another package."""
+    return {Paper: "papers", Study: "studies"}.get(type(listed.card), listed.home)
+
+
 def _state(name: str, listed: Listed) -> str:
-    """The verdict that is kept in `claims/` of the working folder, `claim` if none is, empty without a claim."""
+    """The verdict kept in `claims/` of the working folder, else in the paper's folder; `claim` if none is, empty
+    without a claim."""
     if not listed.claim:
         return ""
-    try:
-        return str(json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["verdict"])
-    except FileNotFoundError:
+    own = FOLDER / f"{name}.json"
+    path = own if own.exists() else listed.result
+    if path is None:
         return CLAIMED
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["verdict"])
     except (ValueError, KeyError, TypeError) as e:
-        raise RunError(f"{FOLDER / name}.json cannot be read: {type(e).__name__}: {e}; remove it") from e
+        raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it") from e

@@ -5,7 +5,7 @@ What always holds: a component is built from plain data (`build`) and turns into
 is a component class with subclasses, and data for it names the subclass by `type`. No torch.
 
 `type` is the class name in snake case for the members that the package brings, and `module:Class` for a member that
-stands in a recipe file or in a user's own module: reading it imports that module. A member of a package that is not
+stands in a paper's folder or in a user's own module: reading it imports that module. A member of a package that is not
 imported by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
 """
 
@@ -26,7 +26,7 @@ from longstride.core.locations import LOCATIONS
 
 C = TypeVar("C", bound="Component")
 T = TypeVar("T")
-OWN, RECIPES = "longstride.", "longstride.recipes."
+OWN, PAPERS = "longstride.", ("longstride.papers.", "longstride.studies.")
 SCRIPTS = ("__main__", "__mp_main__")
 """What Python calls the file that a process was started with, and its copy in a process that `multiprocessing` made."""
 
@@ -50,7 +50,7 @@ class Component(BaseModel):
     def reference(cls) -> str:
         """What `type` says in a TOML file (see the module's docstring)."""
         module = module_name(cls)
-        brought = module.startswith(OWN) and not module.startswith(RECIPES)
+        brought = module.startswith(OWN) and not module.startswith(PAPERS)
         return cls.type_name() if brought else f"{module}:{cls.__qualname__}"
 
     @classmethod

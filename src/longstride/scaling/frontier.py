@@ -3,7 +3,7 @@
 What always holds: a setting is judged by its fitted curve, and beyond its points by what that predicts; a split spends
 no more than the budget. NumPy, no torch.
 
-The procedure for settings is that of the IsoCompute playbook (see `recipes.reasoning.isocompute`): of each setting only
+The procedure for settings is that of the IsoCompute playbook (see `papers.isocompute.exact`): of each setting only
 the points are kept at which its curve breaks its own record, a rising sigmoid is fitted to them, and the upper envelope
 over settings says which one is best at a budget.
 """

@@ -25,10 +25,10 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Weight
 from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
-from longstride.envs.exact.steps import StepScorer
 from longstride.envs.puzzles.modular import Chain, ModularChain
 from longstride.envs.text import MARK
 from longstride.rewards.scorers import Judge, Score, Scorer, score
+from longstride.rewards.simulated import StepScorer
 from longstride.rollout.branching import STEP
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player

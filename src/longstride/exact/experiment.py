@@ -1,0 +1,145 @@
+"""Experiments whose answer is known: a problem, a method, exact measures as rows. No model, no episodes.
+
+What always holds: iteration i depends on the recipe and the state after i - 1 alone, so a resumed run gives the numbers
+of one that was not stopped; measures are computed, not sampled, unless a problem says otherwise.
+
+A paper about an update brings its `ExactMethod` in its recipe file, and its `ExactProblem` too unless one of
+`exact.worlds` serves. Run folder, report, resume and claims are those of every experiment; a run takes seconds, so a
+claim can have fifty seeds.
+"""
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from longstride.core.component import Component
+from longstride.core.errors import ConfigError, RunError
+from longstride.core.numbers import Count
+from longstride.core.seeds import derive
+from longstride.run.experiment import Experiment
+
+if TYPE_CHECKING:
+    from longstride.run.folder import Listener
+    from longstride.run.placement import Placement
+
+State = dict[str, np.ndarray]
+"""Everything that a method keeps between iterations, by name."""
+
+
+class ExactProblem(Component):
+    """Family: a problem in which the quality of a solution can be computed."""
+
+    @abstractmethod
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """What a claim compares, by name: regret, duality gap, distance to the known answer, ..."""
+
+
+class ExactMethod(Component):
+    """Family: a method that solves such problems."""
+
+    @abstractmethod
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        """The state before the first iteration.
+
+        Raises:
+            ConfigError: the method does not fit the problem.
+        """
+
+    @abstractmethod
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        """The state after one more iteration; the given one is not changed."""
+
+    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+        """What the problem measures: the state itself unless a method says otherwise."""
+        return state
+
+
+class ExactRecipe(Experiment):
+    """A method on a problem whose answer is known. Iteration 0 is the start."""
+
+    problem: ExactProblem
+    """What is solved."""
+    method: ExactMethod
+    """How."""
+    iterations: Count
+    """Steps of the method."""
+    every: Count = 1
+    """Iterations between measurements, and between checkpoints; the start and the last iteration are always
+    measured."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        try:
+            self.method.start(self.problem, np.random.default_rng(0))
+        except ConfigError as e:
+            raise ValueError(str(e)) from e
+        return self
+
+    def train(
+        self,
+        folder: Path,
+        listener: "Listener | None" = None,
+        resume: bool = False,
+        placement: "Placement | None" = None,
+    ) -> None:
+        if placement is not None:
+            raise ConfigError(f"{self.name} is computed in one process; leave out --cluster")
+        train_exact(self, folder, listener, resume)
+
+    def identity(self) -> dict[str, Any]:
+        data = self.as_data()
+        del data["iterations"]
+        return data
+
+
+def train_exact(recipe: ExactRecipe, folder: Path, listener: "Listener | None" = None, resume: bool = False) -> None:
+    """Runs a recipe in a run folder; arguments and errors are those of `Experiment.train`.
+
+    Each measurement is a metrics row of kind `eval` whose `measures` are one number a name (in a list, as for tasks).
+    """
+    import torch
+
+    from longstride.run.folder import RunFiles, Silent
+
+    run = RunFiles(recipe, folder, listener or Silent(), resume)
+    problem, method = recipe.problem, recipe.method
+
+    def measure() -> None:
+        found = problem.measures(method.solution(problem, state))
+        run.row(
+            "eval",
+            policy="agent" if run.iteration else "warm_start",
+            strategy="direct",
+            measures={name: [float(value)] for name, value in found.items()},
+        )
+        run.keep(
+            Path.mkdir,
+            {name: torch.from_numpy(np.array(array, ndmin=1)) for name, array in state.items()},  # two may be one array
+            {},
+            durable=False,  # a run takes seconds: a power cut may cost it
+        )
+
+    with run.explains_trouble():
+        state = method.start(problem, np.random.default_rng(derive(recipe.seed, "start")))
+        if run.checkpoint is None:
+            measure()
+        else:
+            kept = run.checkpoint.tensors()
+            try:
+                state = {name: kept[name].numpy().reshape(np.shape(array)) for name, array in state.items()}
+            except (KeyError, ValueError) as e:
+                raise RunError(f"{run.checkpoint.folder} is of another method: {type(e).__name__}: {e}") from e
+        began = time.perf_counter()
+        for i in range(run.iteration + 1, recipe.iterations + 1):
+            state = method.step(problem, state, np.random.default_rng(derive(recipe.seed, "step", i)))
+            run.iteration = i
+            if i % recipe.every == 0 or i == recipe.iterations:
+                measure()
+                if time.perf_counter() - began > 0.2:  # a display is not drawn a thousand times a second
+                    run.progress("train")(i, recipe.iterations)
+                    began = time.perf_counter()

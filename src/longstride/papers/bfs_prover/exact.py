@@ -1,0 +1,107 @@
+"""BFS-Prover-V2, where its effect is computed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, CountOrZero, Positive, Weight
+from longstride.exact.experiment import ExactMethod, ExactRecipe, State
+from longstride.exact.proofs import GoalTheorems, Step, policy_of, proof_of
+from longstride.stats import Ordering
+from longstride.strategies.search import BestFirst
+
+
+class ExpertIteration(ExactMethod):
+    """Each iteration searches proofs of all training theorems, and trains on their steps, each once a theorem."""
+
+    search: BestFirst = BestFirst(expansions=24, width=4)
+    low: Weight = 1.6
+    """Perplexity, 1 / p, below which a step is trivial and left out; 0 keeps all."""
+    high: Positive = 40.0
+    """Above which it is noise and left out."""
+    theorems: Count = 60
+    """That are trained on."""
+    passes: Count = 10
+    """Gradient steps of an iteration."""
+    rate: Positive = 2.0
+    """Length of a step, in logits for a unit of gradient."""
+    patience: CountOrZero = 0
+    """Iterations without a larger share of proved theorems after which the first model is trained; 0 is never."""
+    again: Count = 5
+    """Times `passes` that a restarted model is trained."""
+    known: float = 3.0
+    """Logit of the trivial tactic at the start; special tactics have 0 in the mean and deviation 0.5."""
+    odd: float = -1.0
+    """Mean of idle ones."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, GoalTheorems):
+            raise ConfigError(f"expected a problem of type goal_theorems, got {type(problem).type_name()}")
+        logits = 0.5 * rng.normal(size=(problem.kinds, problem.tactics))
+        logits[:, 0] = self.known
+        logits[:, 1 + problem.special : -1] += self.odd
+        theorems = problem.draw(self.theorems, rng)
+        return {
+            "logits": logits,
+            "first": logits.copy(),
+            "theorems": theorems,
+            "proved": np.zeros(()),
+            "best": np.zeros(()),
+            "stale": np.zeros(()),
+        }
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        policy = policy_of(state["logits"])
+        proofs = [proof_of(problem, theorem, policy, self.search, rng) for theorem in state["theorems"]]
+        proved = np.array(sum(map(bool, proofs)) / len(proofs))
+        stale = np.zeros(()) if proved > state["best"] else state["stale"] + 1
+        after = dict(state, proved=proved, best=np.maximum(proved, state["best"]), stale=stale)
+        data = self.kept([step for steps in proofs for step in dict.fromkeys(steps)], policy)
+        restarts = self.patience and stale >= self.patience
+        if restarts:
+            after |= {"stale": np.zeros(())}
+        logits = state["first" if restarts else "logits"]
+        after["logits"] = self.trained(logits, data, self.passes * (self.again if restarts else 1))
+        return after
+
+    def kept(self, steps: Sequence[Step], policy: np.ndarray) -> list[Step]:
+        """The steps without both tails of perplexity."""
+        return [step for step in steps if self.low <= 1 / policy[step] <= self.high]
+
+    def trained(self, logits: np.ndarray, steps: Sequence[Step], passes: int) -> np.ndarray:
+        """The logits after gradient steps on the mean log-probability of the steps."""
+        if not steps:
+            return logits
+        counts = np.zeros_like(logits)
+        np.add.at(counts, tuple(np.transpose(steps)), 1 / len(steps))
+        for _ in range(passes):
+            logits = logits + self.rate * (counts - counts.sum(-1, keepdims=True) * policy_of(logits))
+        return logits
+
+
+RECIPE = ExactRecipe(name="bfs_prover/exact", problem=GoalTheorems(), method=ExpertIteration(), iterations=16, every=16)
+_all, _sound = {"low": 0.0, "high": 1e9}, {"idle": 0}
+
+CLAIM = Claim(
+    name="bfs_prover/exact",
+    paper="arXiv 2509.06493, tactic filtering and retraining",
+    statement="A prover that is trained without the steps of lowest and highest perplexity proves more than one that is "
+    "trained on all; a restart from the first model breaks a plateau.",
+    recipe=RECIPE,
+    arms={
+        "both": RECIPE,
+        "all": RECIPE.replace(method=_all),
+        "sound_both": RECIPE.replace(problem=_sound),
+        "sound_all": RECIPE.replace(problem=_sound, method=_all),
+        "restarted": RECIPE.replace(method={"patience": 3}),
+    },
+    expected=Ordering(relations=("both > all by 0.01",)),
+    # where every accepted step closes a goal, there is no noise to leave out
+    control=Ordering(relations=("sound_both > sound_all by 0.01",)),
+    reported=Ordering(relations=("restarted > both",)),
+    # seeds 100 to 139 were seen with 5 iterations
+    seeds=tuple(range(200, 240)),
+)

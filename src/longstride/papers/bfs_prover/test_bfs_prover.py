@@ -1,0 +1,66 @@
+"""BFS-Prover: the chance of a proof is computed, both tails are left out, a plateau is left from the first table."""
+
+import numpy as np
+import pytest
+
+from longstride.core.errors import ConfigError
+from longstride.exact.proofs import GoalTheorems, proof_of
+from longstride.papers.bfs_prover.exact import RECIPE, ExpertIteration
+from longstride.papers.r_mcts.exact import DeadEnds
+from longstride.strategies.search import BestFirst
+
+WORLD = GoalTheorems(kinds=1, goals=2, special=1, idle=1, trivial=1.0, longest=3, attempts=1)
+"""Tactics: trivial, special, idle, rejected."""
+
+
+def test_success_is_computed() -> None:
+    logits = np.log([[0.5, 0.2, 0.2, 0.1]])
+
+    def success(**changes: int) -> float:
+        return WORLD.replace(**changes).measures({"logits": logits, "proved": np.zeros(())})["success"]
+
+    assert success(longest=2) == pytest.approx(0.25)
+    assert success() == pytest.approx(0.25 * (1 + 2 * 0.2))  # an idle step before either goal
+    assert success(attempts=2) == pytest.approx(1 - 0.65**2)
+
+
+def test_a_search_proves_by_accepted_steps_alone() -> None:
+    theorem, search, rng = np.array([[0, 0], [0, 1]]), BestFirst(expansions=30, width=4), np.random.default_rng(0)
+    proofs = [proof_of(WORLD, theorem, np.full((1, 4), 0.25), search, rng) for _ in range(20)]
+    found = [[tactic for _, tactic in steps] for steps in proofs if steps]
+    assert found and all([t for t in steps if t != 2] == [0, 1] for steps in found)
+    assert any(2 in steps for steps in found)
+    assert proof_of(WORLD, theorem, np.array([[0.0, 0.0, 0.0, 1.0]]), search, rng) == ()
+
+
+def test_both_tails_of_perplexity_are_left_out() -> None:
+    policy = np.array([[0.8, 0.15, 0.04, 0.01]])
+    steps = [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert ExpertIteration(low=1.6, high=40).kept(steps, policy) == [(0, 1), (0, 2)]
+    assert ExpertIteration(low=0, high=1e9).kept(steps, policy) == steps
+
+
+def test_training_ends_at_the_shares_of_the_steps() -> None:
+    trained = ExpertIteration(rate=2.0).trained(np.zeros((1, 2)), [(0, 0), (0, 0), (0, 0), (0, 1)], 200)
+    assert np.exp(trained[0, 0] - trained[0, 1]) == pytest.approx(3)
+    once = ExpertIteration(rate=2.0).trained(np.zeros((1, 2)), [(0, 0)], 1)
+    np.testing.assert_allclose(once, [[1, -1]])
+
+
+def test_a_plateau_is_left_from_the_first_table() -> None:
+    method, world = ExpertIteration(patience=1, theorems=10), GoalTheorems()
+    state = method.start(world, np.random.default_rng(0))
+    stuck = dict(state, best=np.ones(()), logits=state["logits"] + np.random.default_rng(1).normal(size=(8, 44)))
+    after = method.step(world, stuck, np.random.default_rng(2))
+    unseen = after["logits"] - state["logits"]
+    assert after["stale"] == 0
+    longer = method.replace(again=1).step(world, stuck, np.random.default_rng(2))
+    assert np.abs(longer["logits"] - state["logits"]).sum() < np.abs(unseen).sum()
+    going = method.replace(patience=0).step(world, stuck, np.random.default_rng(2))
+    np.testing.assert_allclose(going["logits"].sum(-1), stuck["logits"].sum(-1))  # steps keep the sum of a row
+    np.testing.assert_allclose(after["logits"].sum(-1), state["logits"].sum(-1))
+
+
+def test_another_problem_is_refused() -> None:
+    with pytest.raises(ConfigError, match="goal_theorems"):
+        RECIPE.replace(problem=DeadEnds())

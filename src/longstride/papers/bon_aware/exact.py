@@ -1,0 +1,40 @@
+"""BoN-aware fine-tuning, where its effect is computed."""
+
+from longstride.claims.claim import Claim
+from longstride.exact.answers import SEEDS, Answers
+from longstride.exact.learner import Grouped, recipe
+from longstride.methods import Constant, GroupRelative, Reinforce
+from longstride.papers.bon_aware.method import PassAtN
+from longstride.stats import Ordering
+
+CHANCES = (0.4, 0.15, 0.1, 0.05)
+ALIKE = Answers(tasks=(CHANCES,) * 4, vocabulary=32)
+APART = ALIKE.replace(tasks=tuple((chance,) for chance in CHANCES * 4))
+
+RECIPE = recipe(
+    "bon_aware/exact",
+    ALIKE,
+    Grouped(credit=PassAtN(n=16), loss=Reinforce(aggregation=Constant(per="episode")), group=32, rate=16.0),
+    iterations=40,
+)
+
+_plain = {"method": {"credit": GroupRelative(baseline="leave_one_out", normalize="none")}}
+
+CLAIM = Claim(
+    name="bon_aware/exact",
+    paper="arXiv 2412.15287, section 5.2",
+    statement="Trained for the best of 16, a policy solves more tasks with 16 answers than one that was trained for a "
+    "single answer.",
+    recipe=RECIPE,
+    arms={
+        "best_of_16": RECIPE,
+        "single": RECIPE.replace(**_plain),
+        "apart_best_of_16": RECIPE.replace(problem=APART),
+        "apart_single": RECIPE.replace(problem=APART, **_plain),
+    },
+    measure="pass@16",
+    expected=Ordering(relations=("best_of_16 > single by 0.3",)),
+    # a policy that can tell tasks apart has no reason to try several answers: success and pass@16 rise together
+    control=Ordering(relations=("apart_best_of_16 > apart_single by 0.05",)),
+    seeds=SEEDS,
+)

@@ -1,0 +1,37 @@
+"""What BoN-aware fine-tuning adds: `PassAtN`."""
+
+from collections.abc import Sequence
+from math import comb
+
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count
+from longstride.core.trajectory import Trajectory
+from longstride.methods import Credit, Sample
+from longstride.rollout.planning import by_group
+
+
+class PassAtN(Credit):
+    """The advantage of an episode for the chance that one of `n` solves the task.
+
+    A = n w (r - b): w is the share of sets of n - 1 other episodes of its group of which none succeeded, b the mean
+    reward of the others. Neither depends on the episode, so for rewards of 0 and 1 the expected gradient of a group is
+    exactly that of 1 - f^n. `n` = 1 is `leave_one_out`.
+    """
+
+    n: Count = 16
+    """Answers that are drawn at test time; a group must have as many or more."""
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        samples = []
+        for group in by_group(trajectories):
+            others, total = len(group) - 1, sum(t.reward for t in group)
+            if others < max(self.n - 1, 1):
+                raise ConfigError(
+                    f"pass_at_n with n = {self.n} needs groups of {max(self.n, 2)} or more, got {others + 1}"
+                )
+            fails = sum(not t.success for t in group)
+            for t in group:
+                weight = self.n * comb(fails - (not t.success), self.n - 1) / comb(others, self.n - 1)
+                advantage = weight * (t.reward - (total - t.reward) / others)
+                samples += [Sample.of(t, u, [advantage] * len(u.sampled_ids)) for u in t.turns if u.sampled_ids]
+        return samples

@@ -1,0 +1,33 @@
+"""Compute-optimal test-time compute. Snell et al., 2024, "Scaling LLM Test-Time Compute Optimally can be More Effective
+than Scaling Model Parameters", arXiv 2408.03314.
+
+No way to spend a budget is best for all tasks. Where a model is often right, its answers agree, and a vote needs no
+scorer; where it is rarely right, the vote is wrong, and only a search that a scorer leads finds anything. So difficulty
+decides the strategy: it is chosen by level on one half of the tasks and tested on the other, and the other way round.
+A prediction of difficulty by this scorer is worth half as much (`by_predicted`), and only where its samples are free, as
+they are in the paper: taken out of the same tokens they cost more than the choice is worth (`by_predicted_paid`).
+
+| place | choice | paper | here |
+|---|---|---|---|
+| tasks | difficulty | quintiles of pass@1, of 2,048 samples or by the scorer | four levels, known |
+| policy | steps | PaLM 2-S* on MATH | 6 steps, right with a known chance |
+| score | scorer | a process reward model from roll-outs | the label with unbiased noise, six times as large |
+| search | strategies | best of n weighted, beam with M of 4 and sqrt(n), lookahead; revisions | best of n and beams, by score and weighted |
+| choice | `ChosenByLevel` | two folds | two folds |
+| choice | `ChosenByPrediction` | the verifier's mean score over 2,048 samples, which are not counted | over 512, which are |
+
+Deviations: an exact world instead of a language model; where levels are known nothing is spent on finding out about them;
+revisions are `revise`'s, and the comparison with a larger model at equal FLOPs is left out. Lookahead was tried and is
+best at no level here. Read as: the specification.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="Scaling LLM Test-Time Compute Optimally can be More Effective than Scaling Model Parameters",
+    authors=("Snell", "et al."),
+    year=2024,
+    arxiv="2408.03314",
+    read="abstract",
+    topics=("reasoning",),
+)

@@ -1,0 +1,120 @@
+"""Compute-optimal test-time compute, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.numbers import Count
+from longstride.exact import steps
+from longstride.exact.experiment import State
+from longstride.exact.steps import ChosenByLevel, StepTasks, crossed, levels_of, solved
+from longstride.rewards.simulated import StepScorer
+from longstride.stats import Ordering
+from longstride.strategies.ledger import Ledger
+from longstride.strategies.search import Beam, BestOf, Search
+
+UNLABELLED = 200
+"""Tasks whose predictions say where one bin ends and the next begins."""
+
+
+class ChosenByPrediction(ChosenByLevel):
+    """As `ChosenByLevel`, with difficulty as the scorer predicts it in place of the level: as many bins of equally many
+    tasks as there are levels. What is spent on the prediction is counted."""
+
+    probes: Count = 512
+    """Solutions in one go whose mean score is the prediction for a task."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        levels = levels_of(problem)
+        shape = (2, len(self.strategies), levels, levels)  # of a bin, of a level
+        mixed = [predicted(problem, level, self.probes, rng)[0] for level in rng.integers(levels, size=UNLABELLED)]
+        edges = np.quantile(mixed, np.arange(1, levels) / levels)
+        return {"won": np.zeros(shape), "played": np.zeros(shape), "spent": np.zeros((*shape, 3)), "edges": edges}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        after = {name: array.copy() for name, array in state.items()}
+        folds, strategies, _, levels = state["won"].shape
+        for fold, level, _ in np.ndindex(folds, levels, self.tasks):
+            score, probed = predicted(problem, level, self.probes, rng)
+            for s in range(strategies):
+                at = fold, s, int(np.searchsorted(state["edges"], score)), level
+                right, ledger = solved(problem, level, self.strategies[s], rng)
+                ledger += probed
+                after["won"][at] += right
+                after["played"][at] += 1
+                after["spent"][at] += (ledger.sampled, ledger.scored, ledger.calls)
+        return after
+
+    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+        """By level, what the chosen strategies won, in how many tasks, and what they and the predictions spent."""
+        rates_FSB = state["won"].sum(3) / np.maximum(state["played"].sum(3), 1)
+        best_FB = crossed(rates_FSB, self.by_level)
+        folds, bins = np.indices(best_FB.shape)
+        found = {name: state[name][folds, best_FB, bins].sum((0, 1)) for name in ("won", "played", "spent")}
+        return found | {"spent": found["spent"].sum(0)}
+
+
+def predicted(problem: StepTasks, level: int, probes: int, rng: np.random.Generator) -> tuple[float, Ledger]:
+    """The mean of what the scorer says of the last step of solutions in one go, and what that takes."""
+    solver, length = problem.solver(level, rng), problem.world.length
+    ages = length - rng.geometric(1 - solver.chance, size=probes)  # of the first wrong step; negative where none is
+    scores = [solver.scorer.see(length, int(a) if a >= 0 else None, rng.normal(), rng)[0] for a in ages]
+    steps = probes * length
+    return float(np.mean(scores)), Ledger(
+        sampled=steps * solver.model.tokens, scored=steps * solver.scorer.tokens, calls=steps
+    )
+
+
+STRATEGIES: dict[str, Search] = {
+    "best_of_weighted": BestOf(n=16, by="weighted"),
+    "best_of": BestOf(n=16),
+    "beam_2_weighted": Beam(n=16, width=2, by="weighted"),
+    "beam_4": Beam(n=16, width=4),
+}
+RECIPE = steps.recipe(
+    "compute_optimal/exact",
+    StepTasks(levels=(0.03, 0.1, 0.4, 0.6), scorer=StepScorer(noise=6.0)),
+    ChosenByLevel(strategies=tuple(STRATEGIES.values())),
+)
+HALF: tuple[Search, ...] = (
+    BestOf(n=8, by="weighted"),
+    BestOf(n=8),
+    Beam(n=8, width=2, by="weighted"),
+    Beam(n=8, width=4),
+)
+"""The same at half of the tokens."""
+_predicted = {"type": "chosen_by_prediction", "strategies": tuple(STRATEGIES.values())}
+_one = {"by_level": False}
+_alike = {"levels": (0.3, 0.3)}
+
+CLAIM = Claim(
+    name="compute_optimal/exact",
+    paper="arXiv 2408.03314, section 3.2 and 5.3",
+    statement="A strategy for each difficulty, chosen on other tasks, solves more than one for all.",
+    recipe=RECIPE,
+    arms={
+        "by_difficulty": RECIPE,
+        "one_for_all": RECIPE.replace(method=_one),
+        "beam_4": RECIPE.replace(method={"strategies": (STRATEGIES["beam_4"],), "tasks": 8}),
+        "by_predicted": RECIPE.replace(method=_predicted),
+        # the same tokens as all others, half of them for the prediction
+        "by_predicted_paid": RECIPE.replace(method=_predicted | {"strategies": HALF, "probes": 8}),
+        "alike_by_difficulty": RECIPE.replace(problem=_alike),
+        "alike_one_for_all": RECIPE.replace(problem=_alike, method=_one),
+    },
+    expected=Ordering(relations=("by_difficulty > one_for_all by 0.03",)),
+    # levels that do not differ
+    control=Ordering(relations=("alike_by_difficulty > alike_one_for_all by 0.02",)),
+    # the best of the four on seeds 0 to 4
+    reported=Ordering(
+        relations=(
+            "by_difficulty > beam_4",
+            "by_predicted > one_for_all by 0.015",
+            "by_difficulty > by_predicted",
+            "one_for_all > by_predicted_paid",
+        )
+    ),
+    seeds=tuple(range(200, 240)),
+)

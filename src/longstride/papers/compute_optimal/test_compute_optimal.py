@@ -1,0 +1,78 @@
+"""Compute-optimal strategies: what is chosen on one fold is tested on the other, and counted as it was played."""
+
+import numpy as np
+import pytest
+
+from longstride.core.errors import ConfigError
+from longstride.exact.steps import ChosenByLevel, StepTasks, crossed
+from longstride.papers.compute_optimal.exact import RECIPE, STRATEGIES, ChosenByPrediction, predicted
+from longstride.strategies.search import Beam, BestOf
+
+
+def test_a_fold_is_tested_with_what_was_best_on_the_other_by_level_or_over_all() -> None:
+    # two folds, two strategies, three levels
+    won = np.array([[[9, 1, 5], [1, 2, 5]], [[0, 0, 4], [3, 3, 3]]])
+    assert crossed(won, by_level=True).tolist() == [[1, 1, 0], [0, 1, 0]]
+    assert crossed(won, by_level=False).tolist() == [[1, 1, 1], [0, 0, 0]]
+
+
+def test_success_and_tokens_are_those_of_the_chosen_strategies_on_the_folds_they_are_tested_on() -> None:
+    method = ChosenByLevel(strategies=(BestOf(n=2), Beam(n=4, width=2)))
+    won = np.array([[[3, 1], [1, 2]], [[2, 4], [4, 1]]], float)
+    spent = np.zeros((2, 2, 2, 3))
+    spent[..., 0] = np.arange(8).reshape(2, 2, 2)
+    found = method.solution(None, {"won": won, "played": np.full((2, 2, 2), 5.0), "spent": spent})
+    # fold 0: strategies 1 and 0; fold 1: strategies 0 and 1
+    assert found["won"].tolist() == [1 + 2, 1 + 1] and found["played"].tolist() == [10, 10]
+    assert found["spent"][0] == (2 + 4) + (1 + 7)
+
+
+def test_a_vote_serves_easy_tasks_and_a_beam_hard_ones() -> None:
+    assert isinstance(RECIPE.problem, StepTasks) and isinstance(RECIPE.method, ChosenByLevel)
+    problem, method = RECIPE.problem.replace(levels=(0.05, 0.7)), RECIPE.method.replace(tasks=20)
+    state = method.step(problem, method.start(problem, np.random.default_rng(0)), np.random.default_rng(1))
+    vote, _, _, beam = state["won"].sum(0) / 40
+    assert vote[0] < 0.05 and beam[0] > 0.1 and vote[1] > beam[1]
+    assert problem.measures(method.solution(problem, state))["success"] > max(vote.mean(), beam.mean())
+
+
+def test_the_prediction_is_the_mean_score_of_solutions_and_costs_their_steps() -> None:
+    problem = StepTasks(levels=(0.1, 0.6))  # the scorer sees the label, so the score is the share of right solutions
+    for level, chance in enumerate(problem.levels):
+        score, ledger = predicted(problem, level, 4000, np.random.default_rng(0))
+        assert score == pytest.approx(chance, abs=0.03)
+        assert (ledger.sampled, ledger.calls) == (4000 * 6 * 10, 4000 * 6)
+
+
+def test_a_bin_is_tested_with_what_did_best_in_it_on_the_other_fold_as_a_share_of_its_tasks() -> None:
+    method = ChosenByPrediction(strategies=(BestOf(n=2), Beam(n=4, width=2)))
+    won, played = np.zeros((2, 2, 2, 1)), np.ones((2, 2, 2, 1))
+    played[1, 0, 0], won[1, 0, 0], won[1, 1, 0] = 10, 3, 1  # by the share 1 is the best, by the count 0
+    won[1, 0, 1], won[0, 1, 0], won[0, 0, 1] = 1, 1, 1
+    spent = np.zeros((*won.shape, 3))
+    spent[..., 0] = np.arange(8).reshape(won.shape)
+    found = method.solution(None, {"won": won, "played": played, "spent": spent})
+    # fold 0: strategies 1 and 0; fold 1: strategies 1 and 0
+    assert found["won"] == [1 + 1 + 1 + 1] and found["spent"][0] == (2 + 1) + (6 + 5)
+
+
+def test_a_prediction_that_knows_chooses_as_the_level_does_and_is_counted() -> None:
+    problem = StepTasks(levels=(0.1, 0.6))
+    strategies = tuple(STRATEGIES.values())
+    known, told = (
+        ChosenByLevel(strategies=strategies, tasks=5),
+        ChosenByPrediction(strategies=strategies, tasks=5, probes=200),
+    )
+    state = told.start(problem, np.random.default_rng(0))
+    after = told.step(problem, state, np.random.default_rng(1))
+    assert after["played"][:, :, [0, 1], [1, 0]].sum() == 0 and not state["played"].any()
+    spent = problem.measures(told.solution(problem, after))["tokens"]
+    state = known.step(problem, known.start(problem, np.random.default_rng(0)), np.random.default_rng(1))
+    assert spent == problem.measures(known.solution(problem, state))["tokens"] + 200 * 60
+
+
+def test_another_problem_is_refused() -> None:
+    from longstride.papers.brorl import exact as brorl
+
+    with pytest.raises(ConfigError, match="step_tasks"):
+        RECIPE.replace(problem=brorl.OneLikely())

@@ -1,0 +1,105 @@
+"""Online difficulty filtering, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Weight
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.papers.difficulty_filter.method import BALANCED, Band
+from longstride.stats import Ordering
+
+
+class Skills(ExactProblem):
+    """Tasks x, standard normal with mean 1 in each of D skills, of difficulty b: right with probability sigmoid(w x - b).
+    A solution is `w` [D], fixed held-out tasks `x` [N, D] and `b` [N], and `answers`, those that were sampled."""
+
+    skills: Count = 8
+    """D."""
+    spread: Weight = 6.0
+    """Deviation of the difficulty."""
+    level: float = 4.0
+    """Its mean."""
+
+    def tasks(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """[N, D] and [N]: x and b of new tasks."""
+        x = 1 + rng.normal(size=(n, self.skills))
+        return x, self.level + self.spread * rng.normal(size=n)
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """The share of right answers over the held-out tasks, and the answers that were sampled."""
+        right = chance(solution["w"], solution["x"], solution["b"])
+        return {"success": float(right.mean()), "answers": float(solution["answers"])}
+
+
+class SkillGRPO(ExactMethod):
+    """GRPO on `Skills` with batches of groups in a band."""
+
+    band: Band = BALANCED
+    """Least and largest share of right answers of a group that is trained on."""
+    groups: Count = 16
+    """Of a batch, once it is full."""
+    answers: Count = 16
+    """Of a group."""
+    rate: Positive = 0.02
+    """Of the update."""
+    rounds: Count = 20
+    """Most batches that are sampled to fill one; where they do not, the batch is smaller."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Skills):
+            raise ConfigError(f"skill_grpo solves skills, not {problem.type_name()}")
+        x, b = problem.tasks(1000, rng)
+        return {"w": np.zeros(problem.skills), "x": x, "b": b, "answers": np.zeros(())}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        lacking, gradient, sampled = self.groups, np.zeros(problem.skills), 0
+        for _ in range(self.rounds):
+            x, b = problem.tasks(lacking, rng)
+            share = rng.binomial(self.answers, chance(state["w"], x, b)) / self.answers
+            kept = (share >= self.band[0]) & (share <= self.band[1])
+            gradient += group_gradient(share, x)[kept].sum(0)
+            sampled += lacking * self.answers
+            lacking -= int(kept.sum())
+            if lacking == 0:
+                break
+        w = state["w"] + self.rate * gradient / self.groups
+        return state | {"w": w, "answers": state["answers"] + sampled}
+
+
+def chance(w: np.ndarray, x: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """[N] probability of a right answer to each task."""
+    return 1 / (1 + np.exp(np.clip(b - x @ w, -50, 50)))
+
+
+def group_gradient(share: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """[N, D] mean over a group of advantage times gradient of the log-probability, for the share of right answers."""
+    return np.sqrt(share * (1 - share))[:, None] * x
+
+
+RECIPE = ExactRecipe(name="difficulty_filter/exact", problem=Skills(), method=SkillGRPO(), iterations=100, every=10)
+_alike = RECIPE.replace(problem={"spread": 0.0, "level": 0.0}, iterations=10)
+_all = {"band": (0.0, 1.0)}
+
+CLAIM = Claim(
+    name="difficulty_filter/exact",
+    paper="arXiv 2504.03380, abstract",
+    statement="By updates, batches of tasks that are solved about half the time teach more than any tasks.",
+    recipe=RECIPE,
+    arms={
+        "balanced": RECIPE,
+        "hard": RECIPE.replace(method={"band": (0.0625, 0.5)}),
+        "easy": RECIPE.replace(method={"band": (0.5, 0.9375)}),
+        "mixed": RECIPE.replace(method={"band": (0.0625, 0.9375)}),
+        "all": RECIPE.replace(method=_all),
+        "alike_balanced": _alike,
+        "alike_all": _alike.replace(method=_all),
+    },
+    expected=Ordering(relations=("balanced > all by 0.05",)),
+    # where all tasks are alike, and solved half the time, the band leaves out nothing that matters
+    control=Ordering(relations=("alike_balanced > alike_all by 0.05",)),
+    seeds=tuple(range(100, 150)),
+)

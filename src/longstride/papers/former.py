@@ -1,0 +1,25 @@
+"""Names that recipes had, and what they are called now."""
+
+FORMER = {
+    "asyncwebrl_length": "asyncwebrl/length",
+    "asyncwebrl_stale": "asyncwebrl/exact",
+    "cal_ql_mechanism": "cal_ql/exact",
+    "cql_mechanism": "cql/exact",
+    "dars_weak": "dars/exact",
+    "grpo_baseline": "grpo/exact",
+    "mrt_forced": "mrt/exact",
+    "pope_unsolved": "pope/exact",
+    "reasoning_cache_rounds": "reasoning_cache/exact",
+    "scaling_inter_walk": "scaling_inter/exact",
+    "score_collapse": "score/exact",
+    "sharsa_mechanism": "sharsa/exact",
+    "siri_walk": "siri/exact",
+    "t1_anchor": "t1/exact",
+    "tti_compute": "tti/compute",
+    "tti_mended": "tti/mended",
+    "tti_miniwob": "tti/miniwob",
+    "vl_dac_values": "vl_dac/exact",
+    "webagent_r1_start": "webagent_r1/exact",
+    "webgym_walk": "webgym/exact",
+    "wsrl_mechanism": "wsrl/exact",
+}

@@ -1,0 +1,163 @@
+"""FTPedel, where its effect is computed."""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, CountOrZero, Share
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.stats import Ordering
+
+REGIONS, ACTIONS = 4, 3
+CHOICES = np.array(list(product(range(REGIONS), *[range(ACTIONS)] * REGIONS)))
+"""[P, 1 + REGIONS] every deterministic policy: its region, and its action in each region."""
+
+
+def visits(ways: np.ndarray) -> np.ndarray:
+    """[P, R + R A] how often an episode of each policy takes each choice of a region, and each action in each region:
+    the features. `ways` [R, R] has the chance to get into each region by each choice."""
+    acts = np.eye(ACTIONS)[CHOICES[:, 1:]]
+    inside = ways[CHOICES[:, 0]][..., None] * acts
+    return np.concatenate([np.eye(REGIONS)[CHOICES[:, 0]], inside.reshape(len(CHOICES), -1)], axis=1)
+
+
+def uncertainty(features: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """[P] squared norm of features [P, D] under the covariance that counts [D] and a regulariser of 1 make."""
+    return (features**2 / (counts + 1)).sum(1)
+
+
+def direction(features: np.ndarray, active: np.ndarray, counts: np.ndarray) -> int:
+    """The policy whose next episode lowers the largest uncertainty of the active ones most: the linear problem of a
+    Frank-Wolfe step, its gradient at the policy with the largest one."""
+    worst = features[active][uncertainty(features[active], counts).argmax()]
+    return int((features @ (worst / (counts + 1)) ** 2).argmax())
+
+
+class Regions(ExactProblem):
+    """Regions with actions of unknown chances to earn 1, and offline walks that visit some regions on purpose.
+
+    Measures: `episodes` online, in thousands; `regret` of the policy that looks best; `left`, share of the policies that
+    are not dropped; `uncertainty`, the root of the largest one of these.
+    """
+
+    walks: CountOrZero = 20000
+    """Offline."""
+    lacking: CountOrZero = 1
+    """Regions that offline walks do not head for, the best ones first. At most all but one."""
+    slip: Share = 0.1
+    """Chance to get into a random region."""
+
+    @property
+    def ways(self) -> np.ndarray:
+        """[R, R] chance to get into each region by each choice."""
+        return (1 - self.slip) * np.eye(REGIONS) + self.slip / REGIONS
+
+    def begin(self, rng: np.random.Generator) -> State:
+        """Chances to earn, between 0.3 and 0.7, and offline data."""
+        earns = rng.uniform(0.3, 0.7, (REGIONS, ACTIONS))
+        heading = np.argsort(-earns.max(1))[self.lacking :]
+        choices = np.zeros((REGIONS, REGIONS, ACTIONS), int)  # by choice, region and action
+        if self.walks:
+            chances = self.ways[heading][..., None] / (len(heading) * ACTIONS) * np.ones(ACTIONS)
+            choices[heading] = rng.multinomial(self.walks, chances.ravel()).reshape(chances.shape)
+        taken = choices.sum(0)
+        return {
+            "earns": earns, "moves": choices.sum(2), "taken": taken, "earned": rng.binomial(taken, earns),
+            "active": np.ones(len(CHOICES), bool), "epoch": np.array(0), "episodes": np.array(0),
+        }  # fmt: skip
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        true = visits(self.ways)[:, REGIONS:] @ solution["earns"].ravel()
+        active, features = solution["active"], features_of(solution)
+        chosen = np.where(active, estimates(solution), -np.inf).argmax()
+        return {
+            "episodes": float(solution["episodes"]) / 1000,
+            "regret": float(true.max() - true[chosen]),
+            "left": float(active.mean()),
+            "uncertainty": float(np.sqrt(uncertainty(features[active], counts_of(solution)).max())),
+        }
+
+
+def features_of(state: Mapping[str, np.ndarray]) -> np.ndarray:
+    """[P, D] estimated features; a choice without data leads anywhere."""
+    moves = state["moves"] + 1 / REGIONS
+    return visits(moves / moves.sum(1, keepdims=True))
+
+
+def counts_of(state: Mapping[str, np.ndarray]) -> np.ndarray:
+    """[D] how often each choice and action is in the data."""
+    return np.concatenate([state["moves"].sum(1), state["taken"].ravel()]).astype(float)
+
+
+def estimates(state: Mapping[str, np.ndarray]) -> np.ndarray:
+    """[P] estimated values."""
+    means = state["earned"] / np.maximum(state["taken"], 1)
+    return features_of(state)[:, REGIONS:] @ means.ravel()
+
+
+class FTPedel(ExactMethod):
+    """One epoch an iteration."""
+
+    batch: Count = 20
+    """Walks between two choices of what to explore."""
+    directed: bool = True
+    """Whether exploration follows the design, or plays random policies."""
+    doubt: Share = 0.1
+    """Chance that the bounds may fail: delta."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Regions) or problem.lacking >= REGIONS:
+            raise ConfigError(f"ftpedel explores regions; take problem = Regions() with lacking below {REGIONS}")
+        return problem.begin(rng)
+
+    def target(self, epoch: int) -> float:
+        """The largest uncertainty at which an epoch ends: eps^2 / beta, for rewards between 0 and 1."""
+        return 4.0**-epoch / (np.log(2 * len(CHOICES) / self.doubt) / 2)
+
+    def step(self, problem: Regions, state: State, rng: np.random.Generator) -> State:
+        state = {name: array.copy() for name, array in state.items()}
+        state["epoch"] += 1
+        epoch = int(state["epoch"])
+        while True:
+            features, counts = features_of(state), counts_of(state)
+            if uncertainty(features[state["active"]], counts).max() <= self.target(epoch):
+                break
+            played = direction(features, state["active"], counts) if self.directed else rng.integers(len(CHOICES))
+            choice, *acts = CHOICES[played]
+            reached = rng.multinomial(self.batch, problem.ways[choice])
+            state["moves"][choice] += reached
+            state["taken"][range(REGIONS), acts] += reached
+            state["earned"][range(REGIONS), acts] += rng.binomial(reached, state["earns"][range(REGIONS), acts])
+            state["episodes"] += self.batch
+        values = np.where(state["active"], estimates(state), -np.inf)
+        state["active"] &= values >= values.max() - 2 * 2.0**-epoch
+        return state
+
+
+RECIPE = ExactRecipe(name="ftpedel/exact", problem=Regions(), method=FTPedel(), iterations=4)
+
+_lacking_1 = RECIPE.replace(every=4)
+
+CLAIM = Claim(
+    name="ftpedel/exact",
+    paper="arXiv 2211.04974, abstract",
+    statement="Online episodes grow with what the offline data lack: without them they are many more than with data that lack "
+    "one region; data of the worst region alone save few.",
+    recipe=_lacking_1,
+    arms={
+        "lacking_0": _lacking_1.replace(problem={"lacking": 0}),
+        "lacking_1": _lacking_1,
+        "lacking_2": _lacking_1.replace(problem={"lacking": 2}),
+        "lacking_3": _lacking_1.replace(problem={"lacking": 3}),
+        "online_only": _lacking_1.replace(problem={"walks": 0}),
+        "undirected_1": _lacking_1.replace(method={"directed": False}),
+    },
+    measure="episodes",
+    expected=Ordering(relations=("online_only > lacking_1 by 6",)),
+    control=Ordering(relations=("online_only > lacking_3 by 6",)),
+    seeds=tuple(range(100, 130)),
+)

@@ -1,0 +1,144 @@
+"""GenRM, where its effect is computed."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Share
+from longstride.core.seeds import derive
+from longstride.exact import judging
+from longstride.exact.experiment import ExactMethod, State
+from longstride.exact.judging import Choosing, ascend, network, output, sigmoid
+from longstride.stats import Ordering
+
+
+class Lines(Choosing):
+    """Solutions of lines, several to each task."""
+
+    kinds: Count = 20
+    """Right kinds of lines, and as many wrong ones."""
+    width: Count = 24
+    """Numbers of the vector as which a line is seen."""
+    taught: Count = 3
+    """Most lines of a solution that is learned from; the fewest are 1."""
+    lines: Count = 12
+    """Lines of a held-out solution."""
+    right: Share = 0.2
+    """Share of right solutions."""
+    candidates: Count = 16
+    """Solutions of a held-out task."""
+    tasks: Count = 400
+    """Held-out tasks."""
+
+    def draw(self, shape: tuple[int, ...], lines: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Kinds of lines [*shape, lines], those from `kinds` on being wrong, and which solutions are right [*shape]."""
+        right = rng.random(shape) < self.right
+        kinds = rng.integers(self.kinds, size=(*shape, lines))
+        wrong = (np.arange(lines) == rng.integers(lines, size=(*shape, 1))) & ~right[..., None]
+        return kinds + self.kinds * wrong, right
+
+
+class Verifier(ExactMethod):
+    """Family: learns from labelled solutions. The state has the embedding of lines, a network, and held-out solutions."""
+
+    hidden: Count = 64
+    """Units of the network."""
+    batch: Count = 128
+    """Solutions of a step."""
+    rate: Positive = 0.01
+    """Of Adam."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Lines):
+            raise ConfigError(f"{self.type_name()} reads lines, not {problem.type_name()}")
+        kinds, right = problem.draw((problem.tasks, problem.candidates), problem.lines, rng)
+        seen = rng.normal(size=(2 * problem.kinds, problem.width)) / np.sqrt(problem.width)
+        held_out = {"seen": seen, "kinds": kinds, "right": right, "seed": rng.integers(2**40, size=())}
+        return held_out | network(problem.width, self.hidden, rng) | {"counts": np.ones((3, 2))}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        kinds, right = problem.draw((self.batch,), int(rng.integers(problem.taught)) + 1, rng)
+        return self.learn(problem, state, kinds, right, rng)
+
+    @abstractmethod
+    def learn(
+        self, problem: Lines, state: State, kinds: np.ndarray, right: np.ndarray, rng: np.random.Generator
+    ) -> State:
+        """The state after a step on solutions [B, T] and their labels [B]."""
+
+    @abstractmethod
+    def scores(self, state: State) -> np.ndarray:
+        """Of the held-out solutions, [Q, N]."""
+
+    def solution(self, problem: Any, state: State) -> State:
+        return {"scores": self.scores(state), "right": state["right"]}
+
+
+class Head(Verifier):
+    """One pass: the network reads the sum over lines, and its output is the logit of the verdict."""
+
+    def learn(
+        self, problem: Lines, state: State, kinds: np.ndarray, right: np.ndarray, rng: np.random.Generator
+    ) -> State:
+        at_end = state["seen"][kinds].sum(1)
+        return ascend(state, at_end, (right - sigmoid(output(state, at_end))) / len(right), self.rate)
+
+    def scores(self, state: State) -> np.ndarray:
+        return sigmoid(output(state, state["seen"][state["kinds"]].sum(-2)))
+
+
+class Rationales(Verifier):
+    """Reads line after line: each is marked right or wrong, as the network's output says; then comes the verdict, by how
+    many marks say wrong (none, one, more)."""
+
+    votes: Count = 32
+    """K: rationales of a solution."""
+    slip: Share = 0.1
+    """Marks of a training rationale that are false before those are dropped whose verdict does not fit the label."""
+
+    def learn(
+        self, problem: Lines, state: State, kinds: np.ndarray, right: np.ndarray, rng: np.random.Generator
+    ) -> State:
+        marks = (kinds >= problem.kinds) ^ (rng.random(kinds.shape) < self.slip)
+        fits = ~marks.any(1) == right
+        kinds, marks, right = kinds[fits], marks[fits], right[fits]
+        lines = state["seen"][kinds.ravel()]
+        slope = (marks.ravel() - sigmoid(output(state, lines))) / max(len(lines), 1)
+        counts = state["counts"].copy()
+        np.add.at(counts, (marks.sum(1).clip(max=2), right.astype(int)), 1)
+        return dict(ascend(state, lines, slope, self.rate), counts=counts)
+
+    def scores(self, state: State) -> np.ndarray:
+        p = sigmoid(output(state, state["seen"]))[state["kinds"]]
+        rng = np.random.default_rng(derive(int(state["seed"]), "votes"))
+        yes = state["counts"][:, 1] / state["counts"].sum(1)
+        total = sum(yes[(rng.random(p.shape) < p).sum(-1).clip(max=2)] for _ in range(self.votes))
+        return np.asarray(total) / self.votes
+
+
+RECIPE = judging.recipe("genrm/exact", Lines(), Rationales(), iterations=1500)
+_head = RECIPE.replace(method={"type": f"{__name__}:Head"})
+_taught = {"problem": {"lines": 3}}
+
+CLAIM = Claim(
+    name="genrm/exact",
+    paper="arXiv 2408.15240, abstract and section 3",
+    statement="On solutions longer than those learned from, best of 16 by 32 reasoned votes beats best of 16 by a head.",
+    recipe=RECIPE,
+    arms={
+        "votes_32": RECIPE,
+        "votes_4": RECIPE.replace(method={"votes": 4}),
+        "votes_1": RECIPE.replace(method={"votes": 1}),
+        "head": _head,
+        "taught_votes_32": RECIPE.replace(**_taught),
+        "taught_head": _head.replace(**_taught),
+    },
+    expected=Ordering(relations=("votes_32 > head by 0.2",)),
+    # of as few lines as were learned from, one state tells enough
+    control=Ordering(relations=("taught_votes_32 > taught_head by 0.05",)),
+    reported=Ordering(relations=("votes_32 > votes_1 by 0.05", "votes_32 > head by 0.1 in pair_accuracy")),
+    seeds=judging.SEEDS,
+)

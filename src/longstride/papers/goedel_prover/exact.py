@@ -1,0 +1,160 @@
+"""Goedel-Prover-V2, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Share
+from longstride.exact import steps
+from longstride.exact.answers import SEEDS, Chance
+from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.stats import Ordering
+
+
+class Theorems(ExactProblem):
+    """Tasks of several levels with a verifier. Measures: `success` (mean over levels), and by level `success_1`, ..."""
+
+    levels: Annotated[tuple[Chance, ...], Field(min_length=1)] = (0.02, 0.1, 0.3, 0.6, 0.9)
+    """Chance of a right proof in one go."""
+    length: Count = 6
+    """Steps of a proof."""
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        success = solution["won"] / max(float(solution["played"]), 1.0)
+        return {"success": float(success.mean()), **{f"success_{k}": float(s) for k, s in enumerate(success, 1)}}
+
+
+class Proving(ExactMethod):
+    """Attempts at tasks, each after what the verifier said of the one before."""
+
+    attempts: Count = 3
+    """The first one, and rounds of correction."""
+    told: Literal["step", "nothing", "any"] = "step"
+    """What the verifier says: which step is the first wrong one, nothing (the next attempt keeps no step), or any step
+    whatever, which is believed."""
+    tasks: Count = 200
+    """Of each level in an iteration."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Theorems):
+            raise ConfigError(f"expected a problem of type theorems, got {type(problem).type_name()}")
+        return {"won": np.zeros(len(problem.levels)), "played": np.zeros(())}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        won = [self.proved(p ** (1 / problem.length), problem.length, rng).sum() for p in problem.levels]
+        return {"won": state["won"] + won, "played": state["played"] + self.tasks}
+
+    def proved(self, chance: float, length: int, rng: np.random.Generator) -> np.ndarray:
+        """[N] which of `tasks` are proved, given the chance of a right step."""
+        n = self.tasks
+        kept_N, right_NT = np.zeros(n, int), np.zeros((n, length), bool)
+        done_N = np.zeros(n, bool)
+        for _ in range(self.attempts):
+            anew_NT = (np.arange(length) >= kept_N[:, None]) & ~done_N[:, None]
+            right_NT = np.where(anew_NT, rng.random((n, length)) < chance, right_NT)
+            done_N = right_NT.sum(1) == length
+            if self.told == "step":
+                kept_N = right_NT.argmin(1)
+            elif self.told == "any":
+                kept_N = rng.integers(length, size=n)
+        return done_N
+
+
+class Conjectures(ExactProblem):
+    """Tasks with several answers, each of which is known by features; a policy is a weight of each feature, and a task's
+    right answer is drawn as a policy with weights that nobody knows would answer it. Measures on tasks that were not
+    trained on: `success`, the chance of a right answer among `attempts`, and `pass_1`."""
+
+    tasks: Count = 300
+    """To be trained on, and as many to be tested on."""
+    answers: Annotated[int, Field(ge=2)] = 16
+    features: Count = 20
+    truth: Positive = 0.4
+    """Deviation of the weights that nobody knows."""
+    known: Share = 0.5
+    """How much of them the policy has at the start."""
+    attempts: Count = 32
+
+    def begin(self, rng: np.random.Generator) -> State:
+        """Draws features, right answers and the weights of the start."""
+        truth_F = rng.normal(size=self.features) * self.truth
+        features_MAF = rng.normal(size=(2 * self.tasks, self.answers, self.features))
+        noise_MA = rng.gumbel(size=features_MAF.shape[:2])
+        right_M = (features_MAF @ truth_F + noise_MA).argmax(1)
+        return {
+            "start": self.known * truth_F,
+            "weights": self.known * truth_F,
+            "features": features_MAF,
+            "right": right_M,
+        }
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        policy_MA = chances(solution["features"][self.tasks :], solution["weights"])
+        right_M = policy_MA[np.arange(self.tasks), solution["right"][self.tasks :].astype(int)]
+        return {"success": float((1 - (1 - right_M) ** self.attempts).mean()), "pass_1": float(right_M.mean())}
+
+
+def chances(features_MAF: np.ndarray, weights_F: np.ndarray) -> np.ndarray:
+    """[M, A] of answers."""
+    logits_MA = features_MAF @ weights_F
+    p_MA = np.exp(logits_MA - logits_MA.max(1, keepdims=True))
+    return p_MA / p_MA.sum(1, keepdims=True)
+
+
+class Sharpening(ExactMethod):
+    """Gradient ascent on the success at training tasks; what is measured is an average with the start."""
+
+    lr: Positive = 1.0
+    steps: Count = 20
+    """In an iteration."""
+    share: Share = 1.0
+    """Of the trained weights in the average."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Conjectures):
+            raise ConfigError(f"expected a problem of type conjectures, got {type(problem).type_name()}")
+        return problem.begin(rng)
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        weights_F, features_MAF = state["weights"], state["features"][: problem.tasks]
+        tasks, right_M = np.arange(problem.tasks), state["right"][: problem.tasks].astype(int)
+        for _ in range(self.steps):
+            policy_MA = chances(features_MAF, weights_F)
+            mean_MF = np.einsum("ma,maf->mf", policy_MA, features_MAF)
+            p_M = policy_MA[tasks, right_M]
+            weights_F = weights_F + self.lr * (p_M[:, None] * (features_MAF[tasks, right_M] - mean_MF)).mean(0)
+        return state | {"weights": weights_F}
+
+    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+        return state | {"weights": (1 - self.share) * state["start"] + self.share * state["weights"]}
+
+
+RECIPE = steps.recipe("goedel_prover/exact", Theorems(), Proving())
+TRAINED = steps.recipe("goedel_prover/exact", Conjectures(), Sharpening())
+
+CLAIM = Claim(
+    name="goedel_prover/exact",
+    paper="arXiv 2508.03613, abstract",
+    statement="Told which step is wrong, a prover solves more in three attempts than without a word.",
+    recipe=RECIPE,
+    arms={
+        "told": RECIPE,
+        "blind": RECIPE.replace(method={"told": "nothing"}),
+        "once": RECIPE.replace(method={"attempts": 1}),
+        "told_wrong": RECIPE.replace(method={"told": "any"}),
+        "trained": TRAINED,
+        "averaged": TRAINED.replace(method={"share": 0.8}),
+        "start": TRAINED.replace(method={"share": 0.0}),
+    },
+    expected=Ordering(relations=("told > blind by 0.05",)),
+    # the verifier names any step whatever
+    control=Ordering(relations=("told_wrong > blind by 0.01",)),
+    reported=Ordering(
+        relations=("blind > once", "averaged > trained", "trained > averaged in pass_1", "trained > start in pass_1")
+    ),
+    seeds=SEEDS,
+)

@@ -1,0 +1,138 @@
+"""HL-Gauss, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Share, Weight
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.worlds.discounted import World, random_world
+from longstride.models import flat
+from longstride.models.heads import Head, HLGauss, Scalar
+from longstride.models.mlp import MLP, Trunk
+from longstride.stats import Ordering
+
+
+class NoisyRewards(ExactProblem):
+    """Values from transitions whose rewards are noisy. A solution is a world, and its estimated values `q` [S, A]."""
+
+    states: Count = 20
+    actions: Count = 3
+    features: Count = 8
+    """Numbers that a network sees of a state, standard normal."""
+    discount: Share = 0.9
+    samples: Count = 400
+    """Transitions."""
+    noise: Weight = 1.0
+    """Deviation of a reward; its mean lies in [0, 1]."""
+
+    def draw(self, rng: np.random.Generator) -> State:
+        """A world, the features of its states, and data: `state`, `action`, `reward`, `after` [N]."""
+        world = random_world(rng, self.states, self.actions, self.discount)
+        s, a = rng.integers(self.states, size=self.samples), rng.integers(self.actions, size=self.samples)
+        after = np.array([rng.choice(self.states, p=p) for p in world.transitions[s, a]])
+        return {
+            "transitions": world.transitions, "rewards": world.rewards, "state": s, "action": a, "after": after,
+            "features": rng.normal(size=(self.states, self.features)).astype(np.float32),
+            "reward": world.rewards[s, a] + self.noise * rng.normal(size=self.samples),
+        }  # fmt: skip
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """`accuracy`: minus the root mean squared error of the values; `value` of the greedy policy (see
+        `World.normalised`)."""
+        world = World(solution["transitions"], solution["rewards"], self.discount)
+        greedy = np.eye(self.actions)[solution["q"].argmax(1)]
+        error = np.sqrt(((solution["q"] - world.optimal) ** 2).mean())
+        return {"accuracy": -float(error), "value": world.normalised(greedy)}
+
+
+class FittedQ(ExactMethod):
+    """Q-learning with a network, whose head says what its outputs mean and how they are moved."""
+
+    head: Head
+    """HL-Gauss, or a number under the squared error."""
+    clamp: bool = True
+    """Whether targets are clamped to the values that are possible, as the bins do."""
+    trunk: Trunk = Trunk(width=64, depth=2, norm=False, activation="relu")
+    """Hidden layers."""
+    lr: Positive = 1e-3
+    """Rate of Adam."""
+    batch: Count = 64
+    """Transitions of an update."""
+    updates: Count = 10
+    """Of an iteration; after it the target network is the network."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, NoisyRewards):
+            raise ConfigError(f"fitted_q solves noisy_rewards, not {problem.type_name()}")
+        net = self._net(problem, int(rng.integers(2**31)))
+        return problem.draw(rng) | flat.arrays(net)
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        net, target = (flat.loaded(self._net(problem, 0), state) for _ in range(2))
+        adam = flat.adam(net, state, self.lr)
+        x, reward = torch.from_numpy(state["features"]), torch.from_numpy(state["reward"]).float()
+        for _ in range(self.updates):
+            rows = rng.integers(problem.samples, size=self.batch)
+            with torch.no_grad():
+                after = self.head.value(self.raw(problem, target, x[state["after"][rows]])).amax(1)
+                goal = reward[rows] + problem.discount * after
+            adam.zero_grad()
+            self.loss(self.raw(problem, net, x[state["state"][rows]]), state["action"][rows], goal, problem).backward()
+            adam.step()
+        return state | flat.arrays(net, adam)
+
+    def raw(self, problem: NoisyRewards, net: MLP, x: Tensor) -> Tensor:
+        """[B, A, outputs] of [B, F] features."""
+        return net(x)[0].unflatten(-1, (problem.actions, self.head.outputs))
+
+    def loss(self, raw: Tensor, action: np.ndarray, target: Tensor, problem: NoisyRewards) -> Tensor:
+        """A scalar, of [B, A, outputs] with [B] actions and targets."""
+        chosen = raw[torch.arange(len(raw)), torch.from_numpy(action)]
+        return self.head.loss(chosen, target.clamp(0.0, 1 / (1 - problem.discount)) if self.clamp else target).mean()
+
+    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+        with torch.no_grad():
+            net = flat.loaded(self._net(problem, 0), state)
+            q = self.head.value(self.raw(problem, net, torch.from_numpy(state["features"])))
+        return state | {"q": q.double().numpy()}
+
+    def _net(self, problem: NoisyRewards, seed: int) -> MLP:
+        outputs = problem.actions * self.head.outputs
+        return self.trunk.make(problem.features, outputs, torch.Generator().manual_seed(seed))
+
+
+RECIPE = ExactRecipe(
+    name="hl_gauss/exact",
+    problem=NoisyRewards(),
+    method=FittedQ(head=HLGauss(low=0.0, high=10.0, bins=51)),
+    iterations=100,
+    every=20,
+)
+
+_squared = {"head": Scalar()}
+_calm = RECIPE.replace(problem={"noise": 0.0})
+
+CLAIM = Claim(
+    name="hl_gauss/exact",
+    paper="arXiv 2403.03950, abstract and on noisy rewards",
+    statement="Where rewards are noisy, values that are learned by classification are nearer to the true ones.",
+    measure="accuracy",
+    recipe=RECIPE,
+    arms={
+        "hl_gauss": RECIPE,
+        "squared": RECIPE.replace(method=_squared),
+        "squared_unclamped": RECIPE.replace(method=_squared | {"clamp": False}),
+        "calm_hl_gauss": _calm,
+        "calm_squared": _calm.replace(method=_squared),
+    },
+    expected=Ordering(relations=("hl_gauss > squared by 0.2",)),
+    # where rewards are what they are, there is no noise to follow
+    control=Ordering(relations=("calm_hl_gauss > calm_squared by 0.2",)),
+    seeds=tuple(range(100, 130)),
+)

@@ -1,0 +1,35 @@
+"""IsoCompute: how many rollouts a problem, at a given amount of sampling. "IsoCompute Playbook: Optimally Scaling
+Sampling Compute for RL Training of LLMs", 2025 (a report without an arXiv number; its fit is that of arXiv 2510.13786).
+
+Sampling compute is C = B n M: problems a batch, rollouts a problem, updates. Few rollouts leave more updates, and win
+while compute is small. Problems that share parameters disturb each other, and a group of few rollouts shows nothing of a
+hard problem, so the best n grows with C; it stops where groups show even the hardest problem. A problem that is alone,
+or that shares nothing, comes to the same with every n.
+
+| place | choice | report (Qwen2.5-7B-Instruct, Guru-Math) | here |
+|---|---|---|---|
+| problem | `Sharing` | 5,000 and 6,000 problems, easy and hard | 20 of chances 0.3 to 0.003, features of 16 numbers |
+| plan | B problems, n rollouts | 32 to 1,024, 8 to 2,048 | 4; 8 to 1,024 |
+| credit | group-relative | GRPO, zero-variance groups dropped | (r - mean) / deviation |
+| update | rate | by the square root of B n | the same |
+| compare | equal C | records, a sigmoid for each n, their envelope | the same number of rollouts an iteration |
+
+The envelope: `longstride sweep isocompute --grid method.rollouts=8,32,256 OUT`, then `longstride fit OUT --by
+method.rollouts --x rollouts`.
+
+Read as: the specification.
+
+Deviations: answers are enumerable, a problem's logits are its base policy's plus a linear
+map of its features, and success is exact; no ratio, as there is one step a batch; B is not swept.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="IsoCompute Playbook: Optimally Scaling Sampling Compute for RL Training of LLMs",
+    authors=("et al.",),
+    year=2000,
+    arxiv="2510.13786",
+    read="abstract",
+    topics=("reasoning",),
+)

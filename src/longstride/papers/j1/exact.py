@@ -1,0 +1,150 @@
+"""J1, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
+from longstride.exact import judging
+from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.judging import log_softmax, softmax
+from longstride.stats import Ordering
+
+NEW, AGAIN, END = range(3)
+HABITS = np.array([[0.9, 0.1, 0.0], [0.3, 0.4, 0.3], [0.1, 0.5, 0.4]])
+"""The teacher's chances of each action, by looks so far."""
+
+
+class Flaws(ExactProblem):
+    """Pairs of answers, one with a flaw. A solution has `logits` [3, 3] of actions by looks so far. Measures: `waits_k`,
+    the accuracy with k waits; `gain`, that of the most over that of none; `gain_a_look`, by the looks that it took."""
+
+    lines: Count = 12
+    """Where the flaw may be."""
+    sight: Share = 0.9
+    """Chance to see it where it is."""
+    most: Count = 3
+    """Looks of a thought, and of what follows a `wait`."""
+    waits: CountOrZero = 4
+    """Most waits."""
+
+    def accuracy(self, new: np.ndarray) -> np.ndarray:
+        """After looks at so many different lines."""
+        return 0.5 + 0.5 * self.sight * np.minimum(new, self.lines) / self.lines
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        p = softmax(solution["logits"])
+        at = np.zeros((3, self.lines + 1))  # chances of looks so far (2: or more) and of lines looked at
+        at[0, 0] = 1
+        found, looks = [], 0.0
+        for k in range(self.waits + 1):
+            at, taken = self.thought(at, p, forced=k > 0)
+            looks += taken * (k > 0)
+            found.append(float(at.sum(0) @ self.accuracy(np.arange(self.lines + 1))))
+        gain = found[-1] - found[0]
+        return {f"waits_{k}": x for k, x in enumerate(found)} | {"gain": gain, "gain_a_look": gain / max(looks, 1e-9)}
+
+    def thought(self, at: np.ndarray, p: np.ndarray, forced: bool) -> tuple[np.ndarray, float]:
+        """Where thoughts end that begin at `at`, and the mean number of their looks; forced ones do not end at once."""
+        ended, looks = np.zeros_like(at), 0.0
+        for i in range(self.most):
+            chances = p * [1, 1, 0] / p[:, :END].sum(1, keepdims=True) if forced and i == 0 else p
+            ended += at * chances[:, END:]
+            new, again = at * chances[:, NEW : NEW + 1], at * chances[:, AGAIN : AGAIN + 1]
+            new = np.column_stack([np.zeros(3), new[:, :-2], new[:, -2:].sum(1)])  # all lines seen: nothing is new
+            moved = new + again
+            looks += float(moved.sum())
+            at = np.stack([np.zeros(self.lines + 1), moved[0], moved[1] + moved[2]])
+        return ended + at, looks
+
+    def think(self, p: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """n thoughts: their actions [n, most], -1 after the end, and whether the verdicts were right [n]."""
+        actions, going = np.full((n, self.most), -1), np.ones(n, bool)
+        for i in range(self.most):
+            drawn = (p[min(i, 2)].cumsum() < rng.random((n, 1))).sum(1).clip(max=END)
+            actions[going, i] = drawn[going]
+            going &= drawn != END
+        return actions, rng.random(n) < self.accuracy((actions == NEW).sum(1))
+
+
+class Tuned(ExactMethod):
+    """Fine-tuning on the teacher's thoughts whose verdict is right. The state has their actions counted."""
+
+    cold: Count = 2000
+    """Thoughts of the teacher at the start."""
+    batch: Count = 256
+    """Thoughts of an iteration."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Flaws):
+            raise ConfigError(f"{self.type_name()} looks for flaws, not at {problem.type_name()}")
+        return self.tuned(problem, np.ones((3, 3)), self.cold, rng)
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        return self.tuned(problem, state["counts"], self.batch, rng)
+
+    def tuned(self, problem: Flaws, counts: np.ndarray, n: int, rng: np.random.Generator) -> State:
+        """The likeliest policy of what was counted, and of n more thoughts."""
+        actions, right = problem.think(HABITS, n, rng)
+        counts = counts + by_looks(actions[right], np.ones(actions[right].shape))
+        return {"counts": counts, "logits": np.log(counts / counts.sum(1, keepdims=True))}
+
+
+class Reinforced(Tuned):
+    """REINFORCE++ from there: the verdict's reward less beta times log pi / reference of what is still to come,
+    normalised over all tokens of the batch."""
+
+    rate: Positive = 2.0
+    """Of an update of the logits."""
+    beta: Weight = 0.01
+    """Of the KL term."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        state = super().start(problem, rng)
+        return state | {"reference": state["logits"].copy()}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        p = softmax(state["logits"])
+        actions, right = problem.think(p, self.batch, rng)
+        said, looks = actions >= 0, np.minimum(np.arange(problem.most), 2)
+        ratio = (log_softmax(state["logits"]) - log_softmax(state["reference"]))[looks, actions] * said
+        earned = right[:, None] - self.beta * ratio[:, ::-1].cumsum(1)[:, ::-1]
+        advantage = (earned - earned[said].mean()) / (earned[said].std() + 1e-6) * said
+        slope = by_looks(actions, advantage)
+        slope -= p * slope.sum(1, keepdims=True)
+        return dict(state, logits=state["logits"] + self.rate * slope / self.batch)
+
+
+def by_looks(actions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """[3, 3] sums of the weights [n, most] of actions, by looks so far and action; -1 is none."""
+    found, said = np.zeros((3, 3)), actions >= 0
+    looks = np.broadcast_to(np.minimum(np.arange(actions.shape[1]), 2), actions.shape)
+    np.add.at(found, (looks[said], actions[said]), weights[said])
+    return found
+
+
+RECIPE = judging.recipe("j1/exact", Flaws(), Reinforced(), iterations=200)
+_tuned, _short = RECIPE.replace(method={"type": f"{__name__}:Tuned"}), {"problem": {"lines": 2}}
+
+CLAIM = Claim(
+    name="j1/exact",
+    paper="arXiv 2505.11875, abstract",
+    statement="A judge trained by RL gains more by waits than one that was only fine-tuned.",
+    recipe=RECIPE,
+    arms={
+        "reinforced": RECIPE,
+        "tuned": _tuned,
+        "short_reinforced": RECIPE.replace(**_short),
+        "short_tuned": _tuned.replace(**_short),
+    },
+    measure="gain",
+    expected=Ordering(relations=("reinforced > tuned by 0.1",)),
+    # where one thought looks at every line, nothing is left to be seen
+    control=Ordering(relations=("short_reinforced > short_tuned by 0.1",)),
+    # a thought of the trained judge is longer, so what a look is worth is told as well
+    reported=Ordering(relations=("reinforced > tuned by 0.01 in gain_a_look", "reinforced > tuned in waits_0")),
+    seeds=judging.SEEDS,
+)

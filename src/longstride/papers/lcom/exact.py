@@ -1,0 +1,71 @@
+"""LCOM, where its effect is computed."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from longstride.claims.claim import Claim
+from longstride.core.numbers import Count, Positive, Weight
+from longstride.exact.designs import COM, Ascent, Designs
+from longstride.exact.experiment import ExactRecipe, State
+from longstride.stats import Ordering
+
+
+class LatentAscent(Ascent):
+    """Ascent in the latent space of an autoencoder that is trained beside the model."""
+
+    rate: Positive = 0.1
+    latent: Count = 8
+    """Size of a latent vector."""
+    spread: Weight = 0.1
+    """Deviation of the noise that a vector is decoded under."""
+    prior: Weight = 0.001
+    """Weight of the mean square of latent coordinates."""
+
+    def nets(self, problem: Designs, generator: torch.Generator) -> nn.ModuleDict:
+        make = self.trunk.make
+        return nn.ModuleDict({
+            "value": make(self.latent, 1, generator),
+            "encoder": make(problem.dims, self.latent, generator),
+            "decoder": make(self.latent, problem.dims, generator),
+        })  # fmt: skip
+
+    def encode(self, nets: nn.ModuleDict, x: Tensor) -> Tensor:
+        return nets["encoder"](x)[0]
+
+    def decode(self, nets: nn.ModuleDict, point: Tensor) -> Tensor:
+        return nets["decoder"](point)[0]
+
+    def loss(self, nets: nn.ModuleDict, x: Tensor, y: Tensor, state: State, rng: np.random.Generator) -> Tensor:
+        z = self.encode(nets, x)
+        noise = self.spread * torch.from_numpy(rng.standard_normal(z.shape, np.float32))
+        rebuilt = (self.decode(nets, z + noise) - x).square().mean() + self.prior * z.square().mean()
+        return super().loss(nets, x, y, state, rng) + rebuilt
+
+
+class LCOM(LatentAscent, COM):
+    """The same with COMs' term on latent vectors."""
+
+
+RECIPE = ExactRecipe(name="lcom/exact", problem=Designs(), method=LCOM(), iterations=240, every=20)
+
+_plain = RECIPE.replace(method=LatentAscent())
+_few = {"iterations": 50}
+
+CLAIM = Claim(
+    name="lcom/exact",
+    paper="arXiv 2310.10056, abstract",
+    statement="A long climb through latent vectors ends at better designs on a conservative model than on a plain one.",
+    measure="best",
+    recipe=RECIPE,
+    arms={
+        "lcom": RECIPE,
+        "plain": _plain,
+        "few_lcom": RECIPE.replace(**_few),
+        "few_plain": _plain.replace(**_few),
+    },
+    expected=Ordering(relations=("lcom > plain by 0.1",)),
+    # a climb of ten steps does not leave the vectors that designs have
+    control=Ordering(relations=("few_lcom > few_plain by 0.1",)),
+    seeds=tuple(range(100, 130)),
+)

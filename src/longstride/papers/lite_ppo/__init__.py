@@ -1,0 +1,33 @@
+"""Lite PPO: the mean of the group, the deviation of the batch, the loss over tokens. Liu et al., 2025, "Part I: Tricks
+or Traps? A Deep Dive into RL for LLM Reasoning", arXiv 2508.08221.
+
+A group that is nearly all right or all wrong has a small deviation, and GRPO divides by it. The deviation of the whole
+batch is one number for all tasks, so that no group is blown up.
+
+| place | choice | paper (Qwen3-4B and 8B base, ROLL) | here |
+|---|---|---|---|
+| plan | groups of one task | 8 answers, batches of 1,024 | 8 answers, 16 tasks |
+| score | right or wrong | verifier | the same |
+| credit | `GroupRelative` | (r - mean of the group) / deviation of the batch | the same |
+| update | `PPO`, `Mean` over tokens | vanilla PPO loss, clip 0.2, no critic, no KL | the same, one step a batch |
+
+Deviations: tasks are enumerable (`exact.answers`), all answers have one token, so the loss over tokens and over sequences
+are one; advantages are not clipped (2 in ROLL). With right-or-wrong rewards and groups of 8 a group's deviation is at
+least 0.33, so nothing is blown up: where all tasks are hard it is the batch's deviation that is the smaller one.
+
+What the claim's second control shows: the advantage is one of step length. Where all tasks are hard the batch's
+deviation is about 0.21 at first and that of a mixed group 0.33 or more, so steps are 1.6 times as long; GRPO with a rate
+1.6 times as large does better still, for the batch's deviation grows with success. As a direction, neither deviation
+weighs a task of 0.1 otherwise than one of 0.5 by more than a tenth (tested).
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="Part I: Tricks or Traps? A Deep Dive into RL for LLM Reasoning",
+    authors=("Liu", "et al."),
+    year=2025,
+    arxiv="2508.08221",
+    read="abstract",
+    topics=("reasoning",),
+)

@@ -1,0 +1,31 @@
+"""LlamaRL: asynchronous RL with a one-sided importance weight (AIPO). Wu et al., 2025, "LlamaRL: A Distributed
+Asynchronous Reinforcement Learning Framework", arXiv 2505.24034.
+
+Generation never waits for training, so what is trained on was sampled by a policy several updates old. AIPO weighs every
+token by min(pi / mu, rho), mu the policy that sampled: large weights are cut, small ones are kept, and no token loses
+its gradient.
+
+| place | choice | paper (Llama 3, 8B to 405B) | here |
+|---|---|---|---|
+| roll out | asynchronous | as stale as the executors make it, a few versions | exactly 8 versions |
+| plan | groups of one task | several answers a prompt | 8 answers, 16 tasks |
+| score | right or wrong | rule-based, and reward models | 1, 0, and 0.5 for one answer that is good and not right |
+| credit | `GroupRelative` | r - mean of the group | the same |
+| update | `CISPO` with no floor | min(pi / mu, rho) A grad log pi, rho from 2 to 10 | the same, rho 4 |
+
+Deviations: tasks are enumerable (`exact.answers`), the good answer is likely at first, and the right ones are rare. What
+the paper is mostly about, throughput on hundreds of GPUs, is not shown. Bias, as the tests measure it: for answers of one
+token the expected update is the exact gradient of the policy as it is now while no ratio is above rho, whatever the
+staleness; above, an answer weighs rho mu instead of pi; uncorrected it weighs mu.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="LlamaRL: A Distributed Asynchronous Reinforcement Learning Framework",
+    authors=("Wu", "et al."),
+    year=2025,
+    arxiv="2505.24034",
+    read="abstract",
+    topics=("reasoning",),
+)

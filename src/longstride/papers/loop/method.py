@@ -1,0 +1,36 @@
+"""What LOOP adds: `DeadZone`, `TrajectoryPPO`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from longstride.core.numbers import Weight
+from longstride.core.trajectory import Trajectory
+from longstride.methods import PPO, GroupRelative, Sample
+from longstride.methods.base import ADVANTAGES
+from longstride.methods.losses import Tokens, sequence_sums
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class DeadZone(GroupRelative):
+    """Group-relative advantages, of which small ones are none."""
+
+    below: Weight = 0.01
+    """The smallest advantage that is trained on."""
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        samples = super().__call__(trajectories)
+        for s in samples:
+            s.streams[ADVANTAGES] = [a if abs(a) >= self.below else 0.0 for a in s.advantages]
+        return samples
+
+
+class TrajectoryPPO(PPO):
+    """`PPO` in the ratio of a whole sequence, the product of its tokens'; its term is shared equally by the tokens, so
+    that at ratio 1 the gradient is that of `PPO`. All tokens of a sequence have one advantage."""
+
+    def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
+        number_P = tokens.sequence_P
+        loss_P, clipped_P = super()._terms(logp_P, sequence_sums(log_ratio_P, number_P), tokens)
+        return loss_P / sequence_sums(loss_P.new_ones(len(loss_P)), number_P), clipped_P

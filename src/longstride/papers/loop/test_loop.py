@@ -1,0 +1,71 @@
+"""LOOP: what its ratios are of, what they clip, and which of them is an importance weight."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from enumerated import ascent
+
+from longstride.exact.answers import Answers
+from longstride.exact.learner import gradient
+from longstride.methods import PPO, Constant, GroupRelative, Mean
+from longstride.methods.base import ADVANTAGES, BEHAVIOUR
+from longstride.papers.loop.exact import HIGH, LOW
+from longstride.papers.loop.method import DeadZone, TrajectoryPPO
+
+PROBLEM = Answers(tasks=((0.4,),), vocabulary=2, length=2)
+RLOO = GroupRelative(baseline="leave_one_out", normalize="none")
+
+
+def test_the_ratio_of_a_trajectory_is_the_product_and_is_clipped_as_one() -> None:
+    streams = {ADVANTAGES: torch.tensor([2.0, 2.0, -1.0]), BEHAVIOUR: torch.zeros(3)}
+    tokens: Any = SimpleNamespace(streams=streams, sequence_P=torch.tensor([0, 0, 1]), entropy_P=None)
+    logp = torch.log(torch.tensor([1.05, 1.08, 1.2]))  # ratios 1.134 and 1.2
+    terms = TrajectoryPPO(clip_low=LOW, clip_high=HIGH)(logp, tokens)
+    assert terms.clipped_P is not None
+    assert terms.clipped_P.tolist() == [True, True, False]
+    np.testing.assert_allclose(terms.loss_P, [-2.0 * 1.1 / 2] * 2 + [1.2], atol=1e-6)
+    by_token = PPO(clip_low=LOW, clip_high=HIGH)(logp, tokens)
+    assert by_token.clipped_P is not None and by_token.clipped_P.tolist() == [False, False, False]
+    np.testing.assert_allclose(by_token.loss_P, [-2.1, -2.16, 1.2], atol=1e-6)
+
+
+def test_the_lower_bound_is_one_over_the_upper() -> None:
+    assert pytest.approx(1 - LOW) == 1 / (1 + HIGH)
+
+
+def test_at_ratio_one_both_have_the_same_gradient() -> None:
+    logits = PROBLEM.begin(np.random.default_rng(0))
+    samples = RLOO(PROBLEM.play(logits, 6, np.random.default_rng(1)))
+    losses = [loss(aggregation=Mean(over="episode"), clip_low=LOW, clip_high=HIGH) for loss in (PPO, TrajectoryPPO)]
+    token, whole = (gradient(PROBLEM.tree, logits, samples, loss) for loss in losses)
+    assert np.abs(token).max() > 0.01
+    np.testing.assert_allclose(token, whole, atol=1e-12)
+
+
+def test_without_a_clip_the_ratio_of_a_trajectory_is_exact_for_an_older_policy_and_that_of_tokens_is_not() -> None:
+    old = PROBLEM.begin(np.random.default_rng(0))
+    now = old + np.random.default_rng(1).normal(size=old.shape)
+    exact = PROBLEM.tree.gradient(now, np.ones(1))
+    found = [
+        ascent(
+            PROBLEM, now, RLOO, loss(aggregation=Constant(per="episode"), clip_low=1.0, clip_high=1e6), 2, sampler=old
+        )
+        for loss in (TrajectoryPPO, PPO)
+    ]
+    np.testing.assert_allclose(found[0], exact, atol=1e-9)
+    bias = np.abs(found[1] - exact).max() / np.abs(exact).max()
+    assert 0.05 < bias < 1
+
+
+def test_advantages_in_the_dead_zone_are_none() -> None:
+    logits = PROBLEM.begin(np.random.default_rng(0))
+    episodes = PROBLEM.episodes(logits, np.array([[0, 1, 2]]))
+    for t, reward in zip(episodes, (0.5, 0.504, 0.53), strict=True):
+        t.reward = reward
+    found = [s.advantages[0] for s in DeadZone(baseline="leave_one_out", normalize="none")(episodes)]
+    assert found == pytest.approx([0.5 - 0.517, 0.504 - 0.515, 0.53 - 0.502])
+    wider = [s.advantages[0] for s in DeadZone(baseline="leave_one_out", normalize="none", below=0.015)(episodes)]
+    assert wider == pytest.approx([0.5 - 0.517, 0.0, 0.53 - 0.502])

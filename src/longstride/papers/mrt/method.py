@@ -1,0 +1,107 @@
+"""What MRT adds: `ForcedTermination`, `ProgressCredit`, `LengthPenalty`."""
+
+from collections.abc import Sequence
+from math import exp
+from statistics import fmean, pstdev
+
+from pydantic import Field
+
+from longstride.core.numbers import Share, Weight
+from longstride.core.trajectory import Trajectory
+from longstride.methods import Credit, Sample, group_advantages
+from longstride.methods.advantages import EQUAL, Baseline, Normalize
+from longstride.rewards import TaskReward, Verdict
+from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answer_plan, cuts
+from longstride.rollout.planning import Planner, Sampler, Stages
+
+TRACE, GO_ON, FORCED = "trace", "go_on", "forced"
+"""`Trajectory.role`: a trace led to a state (task and thought so far), whose episodes go on or must answer at once."""
+
+
+class ForcedTermination(Sampler):
+    """The policy's own thought about each task is cut at a random place, and a group begins there of which a part must
+    answer at once.
+
+    The trace is an episode of its own. The places are its start and all marks, equally likely.
+    """
+
+    forced: Share = Field(default=0.5, gt=0)
+    """Part of a group that must answer at once; the rest may go on."""
+    everywhere: bool = False
+    """Whether groups begin at all places of a trace, as in the paper's online release."""
+
+    def plan(self, planner: Planner) -> Stages:
+        traces = yield [plan for task in planner.tasks(planner.groups) for plan in planner.group(task, 1, role=TRACE)]
+        closing = tuple(planner.chat.encode(CLOSING))
+        plans = []
+        for trace in traces:
+            thought = trace.turns[0].sampled_ids if trace.turns else []
+            places = [0, *cuts(planner.chat, thought, MARKS)]
+            for place in places if self.everywhere else [planner.rng.choice(places)]:
+                group = planner.group(trace.task, prefix=thought[:place], role=GO_ON)
+                forced = round(self.forced * len(group))
+                # an action from the same state, so it is compared with those that go on from there
+                plans += [answer_plan(plan, plan.prefix + closing, LONGEST, FORCED) for plan in group[:forced]]
+                plans += group[forced:]
+        return traces + (yield plans)
+
+
+class ProgressCredit(Credit):
+    """MRT(RL): the outcome, and a bonus for what it is above that of answering at once from the same state.
+
+    | role | advantage of each sampled token |
+    |---|---|
+    | `trace` | not trained |
+    | `forced` | A: the words of its answer |
+    | `go_on` | A + `bonus` * (r - m), with m the mean reward of the state's forced episodes |
+
+    A is the advantage among the state's episodes of the same role, which began with the same ids. Where no episode was
+    forced there is no bonus, and this is `GroupRelative`. The sum is the paper's outcome plus bonus; the first release
+    describes r - m in the place of A.
+
+    Bias, as the tests measure it: m does not depend on what the episode itself says, so in expectation the bonus is a
+    baseline. With `leave_one_out` and without a scale the gradient is exactly (1 + bonus) times that of the success of
+    going on, plus that of the success of answering at once; with `mean` over n episodes of a role 1 becomes (n - 1) / n.
+    As the paper holds the answer at once fixed, -bonus times the gradient of its success is left out.
+    """
+
+    bonus: Weight = 1.0
+    """Weight of progress (alpha)."""
+    baseline: Baseline = "mean"
+    """Baseline of A; see `group_advantages`."""
+    normalize: Normalize = "none"
+    """Divisor of A; see `group_advantages`. The bonus is never divided."""
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        played = [t for t in trajectories if t.role != TRACE and not t.stop.failed]
+        rewards: dict[tuple[int, str], list[float]] = {}
+        for t in played:
+            rewards.setdefault((t.group, t.role), []).append(t.reward)
+        groups_N = [list(rewards).index((t.group, t.role)) for t in played]
+        outcome_N = group_advantages([t.reward for t in played], groups_N, self.baseline, self.normalize)
+        samples = []
+        for t, advantage in zip(played, outcome_N.tolist(), strict=True):
+            at_once = rewards.get((t.group, FORCED))
+            if t.role != FORCED and at_once:
+                advantage += self.bonus * (t.reward - fmean(at_once))
+            samples += [Sample.of(t, turn, [advantage] * len(turn.sampled_ids)) for turn in t.turns if turn.sampled_ids]
+        return samples
+
+
+class LengthPenalty(TaskReward):
+    """A right answer earns more the shorter it is beside the other right answers of its group: r (1 - weight *
+    sigmoid(z)), where z is how many deviations it is longer than their mean, in sampled tokens (Arora and Zanette, 2025,
+    arXiv 2502.04463). A wrong answer earns what it did, so brevity is never bought with one."""
+
+    weight: Share = 0.2
+    """Largest share of its reward that a success loses (alpha)."""
+
+    def compare(self, group: Sequence[Trajectory]) -> list[Verdict]:
+        lengths, verdicts = [t.sampled_tokens for t in group if t.success], []
+        deviation = pstdev(lengths) if lengths else 0.0
+        for t in group:
+            z = (t.sampled_tokens - fmean(lengths)) / deviation if t.success and deviation >= EQUAL else 0.0
+            reward = t.reward * (1 - self.weight * (1 / (1 + exp(-z))) * t.success)
+            earned = sum(turn.reward for turn in t.turns)  # is added again to what a verdict gives
+            verdicts.append(Verdict(reward - earned, t.success, t.terms, t.evidence))
+        return verdicts

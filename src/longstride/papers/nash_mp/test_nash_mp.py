@@ -1,0 +1,80 @@
+"""Nash-MP: its steps are the proximal steps of the paper, and its rate is the one that is proved there."""
+
+import numpy as np
+import pytest
+
+from longstride.core.errors import ConfigError
+from longstride.exact.experiment import ExactMethod, State
+from longstride.exact.games import Duel
+from longstride.exact.worlds.games import PreferenceGame, divergence, log_softmax
+from longstride.papers.nash_mp.exact import RECIPE, MirrorDescent, NashMD, NashMP, proximal
+
+
+def played(method: ExactMethod, problem: Duel, iterations: int, seed: int = 0) -> list[State]:
+    states = [method.start(problem, np.random.default_rng(seed))]
+    for _ in range(iterations):
+        states.append(method.step(problem, states[-1], np.random.default_rng(0)))
+    return states
+
+
+def test_a_proximal_step_has_no_gradient_left_in_the_papers_objective() -> None:
+    rng = np.random.default_rng(0)
+    problem = Duel(answers=5, strength=0.3)
+    state = problem.begin(rng)
+    game, (policy, opponent), eta = problem.game(state), log_softmax(rng.normal(size=(2, 5))), 0.7
+
+    def objective(logits: np.ndarray) -> float:
+        p = log_softmax(logits)
+        loses = float(np.exp(p) @ (1 - game.wins(opponent)))  # P(opponent > p)
+        return loses / game.strength + divergence(p, game.reference) + divergence(p, policy) / eta
+
+    found = proximal(game, policy, opponent, eta)
+    h = 1e-5
+    gradient = [(objective(found + h * e) - objective(found - h * e)) / (2 * h) for e in np.eye(5)]
+    assert np.abs(gradient).max() < 1e-6
+    assert all(objective(found) < objective(found + 0.1 * rng.normal(size=5)) for _ in range(100))
+
+
+@pytest.mark.parametrize("strength", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_divergence_shrinks_at_the_rate_of_the_paper_or_faster(strength: float, seed: int) -> None:
+    states = played(NashMP(), Duel(strength=strength), 60, seed)
+    distances = [divergence(s["equilibrium"], s["policy"]) for s in states]
+    for before, after in zip(distances, distances[1:], strict=False):
+        assert after <= before / (1 + 2 * strength) + 1e-15
+    assert states[-1]["queries"] == 120
+
+
+def test_mirror_prox_reaches_the_equilibrium_where_mirror_descent_turns_around_it() -> None:
+    problem = Duel(strength=0.02)
+    prox, descent = played(NashMP(), problem, 400)[-1], played(MirrorDescent(rate=2.0), problem, 800)[-1]
+    assert prox["queries"] == descent["queries"]
+    assert divergence(prox["equilibrium"], prox["policy"]) < 1e-13
+    assert divergence(descent["equilibrium"], descent["policy"]) > 0.1
+
+
+def test_nash_md_ends_beside_the_equilibrium_by_less_for_a_smaller_rate() -> None:
+    problem = Duel(strength=0.5)
+    ends = [played(NashMD(rate=rate), problem, 2000)[-1] for rate in (0.4, 0.1)]
+    far, near = (divergence(s["equilibrium"], s["policy"]) for s in ends)
+    assert 1e-9 < near < far / 4
+    game, policy = problem.game(ends[0]), ends[0]["policy"]
+    share = 0.4 * problem.strength  # the fixed point of its equation answers the mixture
+    mixture = log_softmax((1 - share) * policy + share * game.reference)
+    assert policy == pytest.approx(game.response(mixture), abs=1e-9)
+
+
+def test_the_first_step_of_mirror_descent_is_the_closed_form() -> None:
+    problem = Duel(strength=0.5)
+    before, after = played(MirrorDescent(rate=0.4), problem, 1)
+    game = PreferenceGame(before["preferences"], before["reference"], 0.5)
+    expected = before["policy"] + 0.4 * game.wins(before["policy"])  # policy and reference are one at the start
+    assert after["policy"] == pytest.approx(log_softmax(expected))
+
+
+def test_it_plays_preference_games_only() -> None:
+    from longstride.papers.nash_mp import exact as nash_mp
+
+    with pytest.raises(ConfigError, match="nash_mp plays preference games"):
+        nash_mp.NashMP().start(None, np.random.default_rng(0))
+    assert RECIPE.name == "nash_mp/exact"

@@ -1,0 +1,99 @@
+"""OTC-PO, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Share, Weight
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.methods.advantages import group_advantages
+from longstride.papers.otc.method import productivity
+from longstride.stats import Ordering
+
+
+class Calls(ExactProblem):
+    """Tasks of levels 0 to K - 1: with level or more calls one is solved with a probability, with fewer never. A solution
+    has `logits` [K, most + 1] of how many calls are made."""
+
+    solved: tuple[Share, ...] = (0.95, 0.9, 0.8, 0.6, 0.4, 0.3)
+    """By level: how likely enough calls are to lead to a right answer."""
+    most: Count = 10
+    """Most calls."""
+
+    def right(self) -> np.ndarray:
+        """[K, most + 1] probability of a right answer by level and calls."""
+        enough = np.arange(self.most + 1) >= np.arange(len(self.solved))[:, None]
+        return enough * np.array(self.solved)[:, None]
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """Exact: share of right answers, calls of an episode, and right answers per call (the paper's productivity)."""
+        p = softmax(solution["logits"])
+        success, calls = float((p * self.right()).sum(1).mean()), float((p @ np.arange(self.most + 1)).mean())
+        return {"success": success, "calls": calls, "productivity": success / max(calls, 1e-9)}
+
+
+class CallGRPO(ExactMethod):
+    """GRPO on `Calls`: an iteration samples a group of each level."""
+
+    reward: Literal["otc", "additive", "outcome"] = "otc"
+    """r_tool r_correct, r_correct less a price a call, or r_correct."""
+    price: Weight = 0.1
+    """Of a call, where it is additive."""
+    size: Count = 16
+    """Episodes of a group."""
+    rate: Positive = 0.3
+    """Of the update of the logits."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Calls):
+            raise ConfigError(f"call_grpo solves calls, not {problem.type_name()}")
+        return {"logits": np.zeros((len(problem.solved), problem.most + 1))}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        logits, right = state["logits"].copy(), problem.right()
+        for level, p in enumerate(softmax(state["logits"])):
+            calls = rng.choice(len(p), size=self.size, p=p)
+            won = rng.random(self.size) < right[level, calls]
+            advantage = group_advantages(self.rewards(calls, won, problem.most), np.zeros(self.size, int).tolist())
+            logits[level] += self.rate * ((np.eye(len(p))[calls] - p) * advantage[:, None]).mean(0)
+        return {"logits": logits}
+
+    def rewards(self, calls: np.ndarray, won: np.ndarray, most: int) -> list[float]:
+        """Of the episodes of a group."""
+        if self.reward != "otc":
+            return (won - (self.price if self.reward == "additive" else 0.0) * calls).tolist()
+        fewest = min(calls[won], default=0)
+        return [float(w) * productivity(int(m), int(fewest), most) for m, w in zip(calls, won, strict=True)]
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Along the last axis."""
+    p = np.exp(logits - logits.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True)
+
+
+RECIPE = ExactRecipe(name="otc/exact", problem=Calls(), method=CallGRPO(), iterations=300, every=50)
+_easy = RECIPE.replace(problem={"solved": (0.95, 0.9)})
+_additive = {"reward": "additive"}
+
+CLAIM = Claim(
+    name="otc/exact",
+    paper="arXiv 2504.14870, section 3 and table 1",
+    statement="A factor for tool calls keeps the success that a price for each call costs.",
+    measure="success",
+    recipe=RECIPE,
+    arms={
+        "otc": RECIPE,
+        "additive": RECIPE.replace(method=_additive),
+        "outcome": RECIPE.replace(method={"reward": "outcome"}),
+        "easy_otc": _easy,
+        "easy_additive": _easy.replace(method=_additive),
+    },
+    expected=Ordering(relations=("otc > additive by 0.05",)),
+    # where a call or none is enough, no task is worth giving up
+    control=Ordering(relations=("easy_otc > easy_additive by 0.05",)),
+    seeds=tuple(range(100, 150)),
+)

@@ -1,0 +1,49 @@
+"""Particle filtering: the arms of the claim spend the same tokens and differ as it says; why a beam loses."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from longstride.exact.experiment import ExactRecipe
+from longstride.exact.steps import ROOT, Solve, StepTasks, solved
+from longstride.papers.particle_filtering.exact import CLAIM, RECIPE
+from longstride.rewards.simulated import StepScorer
+from longstride.strategies.search import Beam, Partial, Particles, Search, play
+
+
+def share(arm: str, tasks: int) -> tuple[float, int]:
+    """Of tasks of the second level that are solved, and the tokens of one."""
+    recipe = CLAIM.arms[arm]
+    assert isinstance(recipe, ExactRecipe) and isinstance(recipe.method, Solve)
+    assert isinstance(recipe.problem, StepTasks)
+    found = [solved(recipe.problem, 1, recipe.method.search, np.random.default_rng(k)) for k in range(tasks)]
+    assert len({ledger.tokens for _, ledger in found}) == 1
+    return float(np.mean([right for right, _ in found])), found[0][1].tokens
+
+
+def test_particles_solve_more_than_either_beam_for_the_same_tokens_and_as_many_with_an_exact_scorer() -> None:
+    particles, beam, wide = (share(arm, 150) for arm in ("particles", "beam", "beam_of_4"))
+    assert particles[0] > max(beam[0], wide[0]) + 0.1 and particles[1] == beam[1] == wide[1] == 16 * 12 * 10
+    assert share("exact_particles", 20)[0] == share("exact_beam", 20)[0] == 1
+
+
+def ancestors(search: Search) -> int:
+    """From how many partials of the second step the candidates descend, where the scorer says nothing."""
+    problem = RECIPE.problem
+    assert isinstance(problem, StepTasks)
+    solver = problem.replace(scorer=StepScorer(noise=10.0)).solver(2, np.random.default_rng(0))
+    first: dict[int, int] = {}
+
+    def extend(partials: Sequence[Partial]) -> list[Partial]:
+        made = solver(partials)
+        for k, (p, q) in enumerate(zip(partials, made, strict=True)):
+            first[id(q)] = first.get(id(p), k)
+        kept.extend(made)  # an id is an object's own as long as it lives
+        return made
+
+    kept: list[Partial] = []
+    return len({first[id(p)] for p in play(search.run(ROOT, np.random.default_rng(0)), extend)})
+
+
+def test_where_the_scorer_says_next_to_nothing_a_beam_descends_from_one_partial_and_particles_from_many() -> None:
+    assert ancestors(Beam(n=16, width=2)) == 1 and ancestors(Particles(n=16)) > 4

@@ -1,0 +1,63 @@
+"""The beginnings of `pope`, on tasks that the start never solves: one answer of 1,296 is right.
+
+Guided, an update teaches the end of an answer; then shorter beginnings have a success, and at last none is needed.
+Unguided, no group has a success, and nothing is learned.
+
+| place | choice | `pope` | here |
+|---|---|---|---|
+| plan | tasks | 3 % of rollouts succeed | 0.08 % do: each of four tokens is one of six |
+| plan | `OraclePrefix` | up to two of three steps, a success in 8 | up to three of four tokens, the same |
+| plan | guided to unguided | each hard task in both forms | the same |
+| credit | `GroupRelative`, mixed groups only | groups of 8, divided by the deviation | the same |
+| update | `PPO` | steps of 48 episodes | one step on all answers, mean over episodes |
+
+Deviations: tasks are enumerable (`exact.answers`), and a policy that is a table carries nothing from one task over to
+another. That it does from a guided answer to an unguided one is because both stand at the same place after the same
+tokens, which is the paper's explanation ("stitching") and here holds by construction.
+"""
+
+from longstride.claims.claim import Claim
+from longstride.exact.answers import SEEDS, Answers
+from longstride.exact.learner import recipe
+from longstride.exact.planned import Planned
+from longstride.methods import PPO, GroupRelative, Mean
+from longstride.papers.pope.method import OraclePrefix
+from longstride.rollout.planning import Groups
+from longstride.stats import Ordering
+
+TOKENS, LENGTH = 6, 4
+
+RECIPE = recipe(
+    "pope/exact",
+    Answers(tasks=((TOKENS**-LENGTH,),) * 4, vocabulary=TOKENS, length=LENGTH),
+    Planned(
+        sampler=OraclePrefix(share=0.75, checkpoints=3),
+        credit=GroupRelative(drop_zero_variance=True),
+        loss=PPO(aggregation=Mean(over="episode")),
+        rate=8.0,
+    ),
+    iterations=40,
+)
+
+_plain = {"sampler": Groups(), "group": 32}
+_easy = {"problem": {"tasks": ((0.3,),) * 4}}
+
+# without guidance groups are as large as all that a guided task can play: the search has at most 32 answers
+CLAIM = Claim(
+    name="pope/exact",
+    paper="arXiv 2601.18779, abstract",
+    statement="Tasks that are never solved from their start are learned with beginnings of solutions, and not without.",
+    recipe=RECIPE,
+    arms={
+        "pope": RECIPE,
+        "guided_only": RECIPE.replace(method={"sampler": {"unguided": False}}),
+        "hard_only": RECIPE.replace(method=_plain),
+        "easy_pope": RECIPE.replace(**_easy),
+        "easy_only": RECIPE.replace(**_easy, method=_plain),
+    },
+    expected=Ordering(relations=("pope > hard_only by 0.2",)),
+    # what is solved without guidance needs none
+    control=Ordering(relations=("easy_pope > easy_only by 0.02",)),
+    reported=Ordering(relations=("pope > guided_only",)),
+    seeds=SEEDS,
+)

@@ -1,0 +1,136 @@
+"""Preference fine-tuning, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Share
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.games import pair_gradient
+from longstride.exact.worlds.games import divergence, log_softmax
+from longstride.methods.preferences import DPO
+from longstride.stats import Ordering
+
+
+class Line(ExactProblem):
+    """Answers on a line from 0 to 1, and a reward that falls off around its peak.
+
+    Measures: `reward` expected under the policy, 1 at most; `kl`, KL(policy || reference).
+    """
+
+    peak: Share = 0.75
+    """Where the best answer is."""
+    width: Positive = 0.15
+    """Deviation of the bump that the reward is."""
+    centre: Share = 0.25
+    """Mode of the reference."""
+    spread: Positive = 0.15
+    """Its deviation."""
+    sharpness: Positive = 20.0
+    """Of labels: the chance to be preferred is the sigmoid of this times the difference of rewards."""
+    answers: Count = 60
+    """How many."""
+
+    @property
+    def places(self) -> np.ndarray:
+        """[V]."""
+        return np.linspace(0, 1, self.answers)
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """[V]."""
+        return np.exp(-(((self.places - self.peak) / self.width) ** 2) / 2)
+
+    @property
+    def prior(self) -> np.ndarray:
+        """[V] log-probabilities of the reference."""
+        return log_softmax(-(((self.places - self.centre) / self.spread) ** 2) / 2)
+
+    @property
+    def features(self) -> np.ndarray:
+        """[V, 12] bumps of deviation 0.1: what the policy's logits are linear in, beside those of the reference."""
+        return np.exp(-(((self.places[:, None] - np.linspace(0, 1, 12)) / 0.1) ** 2) / 2)
+
+    @property
+    def preferred(self) -> np.ndarray:
+        """[V, V] chance that the row's answer is preferred to the column's."""
+        rewards = self.sharpness * self.rewards
+        return 1 / (1 + np.exp(rewards[None] - rewards[:, None]))
+
+    def policy(self, theta: np.ndarray) -> np.ndarray:
+        """[V] log-probabilities."""
+        return log_softmax(self.prior + self.features @ theta)
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        policy = self.policy(solution["theta"])
+        return {"reward": float(np.exp(policy) @ self.rewards), "kl": divergence(policy, self.prior)}
+
+
+class PreferenceTuning(ExactMethod):
+    """Samples pairs, labels them, and takes gradient steps."""
+
+    samples: Literal["reference", "policy"] = "policy"
+    """Where pairs come from."""
+    negative: bool = True
+    """Whether the loss is DPO's, or the likelihood of the preferred answer."""
+    beta: Positive = 0.1
+    """Of DPO."""
+    pairs: Count = 64
+    """Labels an iteration."""
+    updates: Count = 4
+    """Gradient steps on them."""
+    rate: Positive = 10.0
+    """Of a step; with 1 / beta a pair weighs as much in DPO's gradient as in that of the likelihood at rate 1."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Line):
+            raise ConfigError("preference_tuning tunes policies on a line of answers; take problem = Line()")
+        return {"theta": np.zeros(problem.features.shape[1])}
+
+    def gradient(self, problem: Line, theta: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """[12] gradient in the weights of the mean loss; `shares` [V, V] of the labels prefer row to column."""
+        policy = problem.policy(theta)
+        if not self.negative:
+            return problem.features.T @ (np.exp(policy) - shares.sum(1) / shares.sum())
+        ratio = policy - problem.prior
+        return problem.features.T @ pair_gradient(DPO(beta=self.beta), ratio, shares)
+
+    def step(self, problem: Line, state: State, rng: np.random.Generator) -> State:
+        theta = state["theta"]
+        sampled = np.exp(problem.policy(theta) if self.samples == "policy" else problem.prior)
+        chances = sampled[:, None] * sampled * problem.preferred
+        shares = rng.multinomial(self.pairs, (chances / chances.sum()).ravel()).reshape(chances.shape) / self.pairs
+        for _ in range(self.updates):
+            theta = theta - self.rate * self.gradient(problem, theta, shares)
+        return {"theta": theta}
+
+
+RECIPE = ExactRecipe(name="preference_tuning/exact", problem=Line(), method=PreferenceTuning(), iterations=40)
+
+_both = RECIPE.replace(every=40)
+_likelihood = {"negative": False, "rate": 1.0}
+_neither = _both.replace(method={"samples": "reference", **_likelihood})
+_near = Line(peak=0.25)  # the reference's own mode is the best answer: there is nowhere to go
+
+CLAIM = Claim(
+    name="preference_tuning/exact",
+    paper="arXiv 2404.14367, abstract",
+    statement="Where the best answers are unlikely under the reference, on-policy pairs and a negative gradient beat the "
+    "likelihood of the reference's preferred answers; where they are its mode, hardly.",
+    recipe=_both,
+    arms={
+        "both": _both,
+        "on_policy": _both.replace(method=_likelihood),
+        "negative": _both.replace(method={"samples": "reference"}),
+        "neither": _neither,
+        "near_both": _both.replace(problem=_near),
+        "near_neither": _neither.replace(problem=_near),
+    },
+    measure="reward",
+    expected=Ordering(relations=("both > neither by 0.2",)),
+    control=Ordering(relations=("near_both > near_neither by 0.2",)),
+    seeds=tuple(range(100, 130)),
+)

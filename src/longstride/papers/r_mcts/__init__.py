@@ -1,0 +1,32 @@
+"""R-MCTS and exploratory learning. Yu et al., 2024, "ExACT: Teaching AI Agents to Explore with Reflective-MCTS and
+Exploratory Learning", arXiv 2410.02052.
+
+A policy cloned from best paths has never seen where errors lead. The whole traversal of a search, with its returns from
+dead ends, shows the way back. Between tasks the search reflects: where its value was furthest from what came of a step,
+it remembers what came of it.
+
+| place | choice | paper (VisualWebArena, GPT-4o) | here |
+|---|---|---|---|
+| world | `DeadEnds` | a browser that can go back | a way of right branches; any other leads into a dead end |
+| search | `TreeSearch` | PUCT, c = 1, a debate of models for values | c = 0.1, progress with a lasting error a branch |
+| search | reflection | the step with the largest difference of V and Q | the same; of the same branch it is remembered |
+| data | `Cloning.data` | traversals written down, or best paths | the same |
+| update | cloning | supervised fine-tuning | counts of actions in states |
+
+A traversal teaches its own errors too: without reflection most searches go wrong on the way, and the policy that clones
+them is worse than one that was shown best paths (`no_reflection`).
+
+Deviations: a table without history for a language model, so success is computed and not sampled; a move slips with a
+known chance, which is where errors come from. Read as: the specification and the abstract.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="ExACT: Teaching AI Agents to Explore with Reflective-MCTS and Exploratory Learning",
+    authors=("Yu", "et al."),
+    year=2024,
+    arxiv="2410.02052",
+    read="abstract",
+    topics=("reasoning",),
+)

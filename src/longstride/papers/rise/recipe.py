@@ -1,0 +1,45 @@
+"""RISE on puzzles: the recipe and its claim."""
+
+from longstride.claims.claim import Claim
+from longstride.envs.puzzles import Attempts
+from longstride.methods import Constant, Reinforce
+from longstride.papers.rise.method import ATTEMPTS, OUTCOMES, After, BestOfN, Introspection, ParallelAttempts
+from longstride.rollout.context import RecentTurns
+from longstride.setups import puzzles
+from longstride.stats import Ordering
+from longstride.strategies import Direct
+
+RECIPE = puzzles.recipe(
+    "rise",
+    iterations=10,
+    episodes_per_iteration=512,
+    group_size=4,
+    tasks=Attempts(attempts=ATTEMPTS),
+    budget={"turns": ATTEMPTS},
+    test_budget={"turns": ATTEMPTS},
+    sampler=Introspection(),
+    context=RecentTurns(),
+    credit=BestOfN(),
+    loss=Reinforce(aggregation=Constant()),
+    learner={"lr": 5e-4, "batch_samples": 32},
+    evaluation={
+        "strategies": (Direct(), ParallelAttempts()),
+        "measures": (*(After(attempts=n, by="last") for n in range(1, ATTEMPTS + 1)), *OUTCOMES),
+    },
+)
+
+ARM = RECIPE.replace(iterations=8, evaluation={"every": 8, "tasks": 400})
+
+CLAIM = Claim(
+    name="rise",
+    paper="arXiv 2407.18219, abstract",
+    statement="Trained on its own failed attempts, a policy solves more tasks in five attempts, one after the other, than "
+    "one that was trained on first attempts alone, from about as many episodes.",
+    recipe=ARM,
+    arms={"rise": ARM, "first_attempts": ARM.replace(sampler={"attempts": 1}, episodes_per_iteration=960)},
+    measure=f"any_{ATTEMPTS}",
+    expected=Ordering(relations=("rise > first_attempts",)),
+    # where only one attempt is made there is nothing to learn from
+    control=Ordering(relations=("rise > first_attempts by 0.03 in last_1",)),
+    seeds=(10, 11, 12, 13, 14),
+)

@@ -1,0 +1,34 @@
+"""When to prefer offline RL to behavioural cloning. Kumar, Hong, Singh and Levine, 2022, arXiv 2204.05618.
+
+Cloning does what the expert did, and is lost in states where he was not seen: a slip leads there, and with a long
+horizon slips are many. Data of a *noisy* expert holds the states beside his path too, with the way back. Cloning copies
+the noise; values tell it apart from what was good, as long as noise is forgiven: in most states any action will do, and
+only critical ones have a single right action. So with a long horizon and few critical states, pessimistic values from
+noisy data beat cloning of the expert himself. Where every state is critical, noisy walks end early, and they do not.
+
+The values are those of pessimistic value iteration in the model that the data counts, with a penalty b / sqrt(n) (VI-LCB,
+as in the paper's analysis), at least 0, and 0 for what was never tried:
+
+    Q(s, a) = max(0, r(s, a) + sum_s' n(s, a, s') / n(s, a) V(s') - b / sqrt(n(s, a))),   V(s) = max_a Q(s, a)
+
+| place | choice | paper | here |
+|---|---|---|---|
+| problem | `Lanes` | gridworlds, robots, Atari, sparse rewards | 50 columns of 5 lanes, 1 in 10 cells critical |
+| data | walks of an expert | with and without noise, as many of both | 20; noise: one action in five is random |
+| value | `Pessimistic` | VI-LCB (analysis), CQL (experiments) | VI-LCB, penalty 0.01 |
+| beside | `Cloning` | BC | shares of actions; unseen states: random |
+
+Deviations: tables, and a penalty that is smaller than a proof needs. The expert is optimal everywhere; where any action
+will do he goes to the middle lane.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="When to prefer offline RL to behavioural cloning",
+    authors=("Kumar, Hong, Singh and Levine", "et al."),
+    year=2022,
+    arxiv="2204.05618",
+    read="abstract",
+    topics=("values",),
+)

@@ -1,0 +1,152 @@
+"""When to prefer offline RL to behavioural cloning, where its effect is computed."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Share, Weight
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.worlds.chains import Walks, greedy, lanes, simulate, value_of
+from longstride.exact.worlds.tabular import EnumerableMDP
+from longstride.stats import Ordering
+
+
+class Lanes(ExactProblem):
+    """A road of lanes with critical cells, drawn by the seed, and an expert's data on it. Measures: `success`, the chance
+    that the policy gets to the end (the expert: 1); `known`, share of the cells that the data holds."""
+
+    columns: Count = 50
+    """Steps to the end."""
+    width: Count = 5
+    """Lanes."""
+    critical: Share = 0.1
+    """Chance of a cell to be critical."""
+    slip: Share = 0.05
+    """Chance to come out in a random lane."""
+
+    def begin(self, rng: np.random.Generator) -> State:
+        """Critical cells and their right actions, and data without a walk."""
+        shape = (self.columns, self.width)
+        return {
+            "critical": rng.random(shape) < self.critical,
+            "right": rng.integers(3, size=shape),
+            "counts": np.zeros((*shape, 3, self.width + 1)),
+            "earned": np.zeros((*shape, 3)),
+            "policy": np.full((*shape, 3), 1 / 3),
+        }
+
+    def world(self, state: Mapping[str, np.ndarray]) -> EnumerableMDP:
+        return lanes(state["critical"], state["right"], self.slip)
+
+    def expert(self, state: Mapping[str, np.ndarray], noise: float) -> np.ndarray:
+        """[columns, lanes, 3] of an expert that takes a random action with the chance `noise`."""
+        home = np.sign(self.width // 2 - np.arange(self.width)) + 1
+        best = np.where(state["critical"], state["right"], home)
+        return (1 - noise) * np.eye(3)[best] + noise / 3
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        seen = solution["counts"].sum((2, 3)) > 0
+        return {"success": value_of(self.world(solution), by_state(solution["policy"])), "known": float(seen.mean())}
+
+
+def by_state(policy: np.ndarray) -> np.ndarray:
+    """[S, 3] of a policy [columns, lanes, 3]; the state of the end comes last."""
+    return np.append(policy.reshape(-1, 3), np.full((1, 3), 1 / 3), axis=0)
+
+
+class _FromData(ExactMethod):
+    """Adds walks of the expert to the data, and makes a policy from all of it."""
+
+    walks: Count = 5
+    """An iteration."""
+    noise: Share = 0.0
+    """Of the expert's actions."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Lanes):
+            raise ConfigError(f"{self.type_name()} learns from walks on lanes; take problem = Lanes()")
+        return problem.begin(rng)
+
+    @abstractmethod
+    def policy(self, counts: np.ndarray, earned: np.ndarray) -> np.ndarray:
+        """[columns, lanes, 3] from what `counted` makes of all walks."""
+
+    def step(self, problem: Lanes, state: State, rng: np.random.Generator) -> State:
+        policy = by_state(problem.expert(state, self.noise))
+        counts, earned = counted(simulate(problem.world(state), policy, self.walks, rng), problem.width)
+        counts, earned = counts + state["counts"], earned + state["earned"]
+        return state | {"counts": counts, "earned": earned, "policy": self.policy(counts, earned)}
+
+
+def counted(walks: Walks, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Transitions counted [columns, lanes, 3, lanes + 1], the last for the end, and rewards added up [columns, lanes, 3]."""
+    columns = walks.actions.shape[1]
+    counts, earned = np.zeros((columns, width, 3, width + 1)), np.zeros((columns, width, 3))
+    s, a, after = (x[walks.alive] for x in (walks.states[:, :-1], walks.actions, walks.states[:, 1:]))
+    np.add.at(counts, (s // width, s % width, a, np.where(after == columns * width, width, after % width)), 1)
+    np.add.at(earned, (s // width, s % width, a), walks.rewards[walks.alive])
+    return counts, earned
+
+
+class Cloning(_FromData):
+    """Does what the data's expert did, as often."""
+
+    def policy(self, counts: np.ndarray, earned: np.ndarray) -> np.ndarray:
+        taken = counts.sum(3)
+        total = taken.sum(2, keepdims=True)
+        return np.where(total > 0, taken / np.maximum(total, 1), 1 / 3)
+
+
+class Pessimistic(_FromData):
+    """Value iteration with lower confidence bounds, from the last column to the first."""
+
+    penalty: Weight = 0.01
+    """b."""
+
+    def policy(self, counts: np.ndarray, earned: np.ndarray) -> np.ndarray:
+        return greedy(self.values(counts, earned))
+
+    def values(self, counts: np.ndarray, earned: np.ndarray) -> np.ndarray:
+        """[columns, lanes, 3] pessimistic values."""
+        n = counts.sum(3)
+        some = np.maximum(n, 1)
+        q, ahead = np.zeros(n.shape), np.zeros(n.shape[1] + 1)
+        for c in reversed(range(len(q))):
+            q[c] = (earned[c] + counts[c] @ ahead) / some[c] - self.penalty / np.sqrt(some[c])
+            q[c] = np.where(n[c] > 0, np.maximum(q[c], 0), 0)
+            ahead[:-1] = q[c].max(1)
+        return q
+
+
+RECIPE = ExactRecipe(name="rl_or_cloning/exact", problem=Lanes(), method=Pessimistic(noise=0.2), iterations=4)
+
+_rl = RECIPE.replace(every=4)
+_cloning = _rl.replace(method=Cloning())
+_every_cell = {"critical": 1.0}
+_short = {"columns": 5}
+
+CLAIM = Claim(
+    name="rl_or_cloning/exact",
+    paper="arXiv 2204.05618, abstract",
+    statement="With a long horizon and few critical states, pessimistic values from as many walks of a noisy expert beat "
+    "cloning of the expert; where every state is critical they do not.",
+    recipe=_rl,
+    arms={
+        "rl_noisy": _rl,
+        "cloning": _cloning,
+        "rl_expert": _rl.replace(method={"noise": 0.0}),
+        "cloning_noisy": _cloning.replace(method={"noise": 0.2}),
+        "short_rl_noisy": _rl.replace(problem=_short),
+        "short_cloning": _cloning.replace(problem=_short),
+        "critical_rl_noisy": _rl.replace(problem=_every_cell),
+        "critical_cloning": _cloning.replace(problem=_every_cell),
+    },
+    measure="success",
+    expected=Ordering(relations=("rl_noisy > cloning by 0.05",)),
+    control=Ordering(relations=("critical_rl_noisy > critical_cloning by 0.05",)),
+    seeds=tuple(range(100, 140)),
+)

@@ -1,0 +1,68 @@
+"""Offline RL against cloning: values and shares by hand, and what they are with as much data as one likes."""
+
+import numpy as np
+import pytest
+
+from longstride.core.errors import ConfigError
+from longstride.exact.worlds.chains import value_of
+from longstride.papers.rl_or_cloning.exact import Cloning, Lanes, Pessimistic, by_state
+
+ONE = np.zeros((2, 1, 3, 2))
+"""Data of two columns with one lane: counts of [column, lane, action, lane or end]."""
+ONE[0, 0, 0] = [4, 0]  # action 0 goes on, four times of four
+ONE[0, 0, 1] = [1, 0]  # action 1 goes on, once of once
+ONE[0, 0, 2] = [0, 9]  # action 2 ends the episode
+ONE[1, 0, 1] = [0, 4]
+EARNED = np.zeros((2, 1, 3))
+EARNED[1, 0, 1] = 3.0  # three of four got to the end
+
+
+def test_pessimistic_values_are_the_bounds_by_hand() -> None:
+    q = Pessimistic(penalty=0.1).values(ONE, EARNED)
+    last = 0.75 - 0.1 / 2
+    assert q[1, 0] == pytest.approx([0, last, 0])
+    assert q[0, 0] == pytest.approx([last - 0.1 / 2, last - 0.1, 0])
+    assert Pessimistic(penalty=0.1).policy(ONE, EARNED)[0, 0] == pytest.approx([1, 0, 0])
+
+
+def test_cloning_does_what_was_done_as_often_and_anything_where_nothing_was() -> None:
+    policy = Cloning().policy(ONE, EARNED)
+    assert policy[0, 0] == pytest.approx(np.array([4, 1, 9]) / 14)
+    assert Cloning().policy(np.zeros((1, 1, 3, 2)), EARNED)[0, 0] == pytest.approx(np.ones(3) / 3)
+
+
+def test_an_expert_gets_to_the_end_and_noise_fails_in_critical_cells_alone() -> None:
+    problem = Lanes(columns=8)
+    state = problem.begin(np.random.default_rng(0))
+    assert value_of(problem.world(state), by_state(problem.expert(state, 0.0))) == pytest.approx(1)
+    harmless = state | {"critical": np.zeros((8, 5), bool)}
+    assert value_of(problem.world(harmless), by_state(problem.expert(harmless, 0.5))) == pytest.approx(1)
+    every = state | {"critical": np.ones((8, 5), bool)}
+    expected = (1 - 0.3 * 2 / 3) ** 8
+    assert value_of(problem.world(every), by_state(problem.expert(every, 0.3))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("method", [Cloning(walks=500), Pessimistic(walks=500), Pessimistic(walks=500, noise=0.2)])
+def test_with_much_data_all_ways_are_optimal(method: Cloning | Pessimistic) -> None:
+    problem = Lanes(columns=8)
+    state = method.start(problem, np.random.default_rng(0))
+    assert problem.measures(state)["known"] == 0
+    for i in range(4):
+        state = method.step(problem, state, np.random.default_rng(i))
+    assert problem.measures(state)["success"] > 0.98
+
+
+def test_data_counts_every_step_until_the_end_of_its_walk() -> None:
+    problem = Lanes(columns=8, critical=0.5)
+    method = Cloning(walks=50, noise=0.3)
+    state = method.step(problem, method.start(problem, np.random.default_rng(0)), np.random.default_rng(0))
+    by_column = state["counts"].sum((1, 2, 3))
+    assert by_column[0] == 50 and (np.diff(by_column) <= 0).all() and by_column[-1] > 0
+    going_on = state["counts"][..., :-1].sum((1, 2, 3))
+    assert (going_on[:-1] == by_column[1:]).all() and going_on[-1] == 0
+    assert state["earned"][:-1].sum() == 0 and 0 < state["earned"].sum() <= by_column[-1]
+
+
+def test_it_learns_from_walks_on_lanes_only() -> None:
+    with pytest.raises(ConfigError, match="pessimistic learns from walks on lanes"):
+        Pessimistic().start(None, np.random.default_rng(0))

@@ -1,0 +1,31 @@
+"""Context, batch and turns. Yu et al., 2025, "Extending Test-Time Scaling: A 3D Perspective with Context, Batch, and
+Turn", arXiv 2511.15738.
+
+Each axis has a bound of its own. A longer thought looks at its steps more often, but not at what it is blind to. More
+thoughts vote, but for the likeliest answer, right or not. A further turn reads with fresh eyes, but doubts what is right
+too. What bounds one axis another one moves, so the best mix has some of each.
+
+| place | choice | paper | here |
+|---|---|---|---|
+| policy | steps | a thinking model on IOI, IMO and CPHO | 6 steps; a wrong one leads to one of three answers |
+| context | `looks` | tokens of a thought | looks at each step, which may see that it is wrong |
+| batch | `thoughts` | samples | thoughts of a turn, the answer most of which give counts |
+| turn | `turns` | refinement of what came before | every thought reads one that gave this answer |
+| mix | `LOOKS` | several | looks at a step, reading among them, at most 320 in all |
+
+With 80 looks instead of 320 (one seed) three axes were not clearly ahead of context and turns: no axis is at its bound
+then, and which two suffice depends on the numbers of the world.
+
+Deviations: an exact world; feedback by people and embodied tasks are left out. The paper was read as an abstract.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="Extending Test-Time Scaling: A 3D Perspective with Context, Batch, and Turn",
+    authors=("Yu", "et al."),
+    year=2025,
+    arxiv="2511.15738",
+    read="abstract",
+    topics=("reasoning",),
+)

@@ -1,0 +1,41 @@
+"""Order of values along shortest paths: exact values have it, and a success is carried n steps with each update."""
+
+import numpy as np
+import pytest
+
+from longstride.control import PointMaze
+from longstride.control.envs.maze import maze
+from longstride.core.errors import ConfigError
+from longstride.papers.sharsa.exact import CellValues, TabularSarsa
+
+FEW = CellValues(walks=PointMaze(maze="umaze", episodes=20, length=200))
+
+
+def after(steps: int, updates: int) -> np.ndarray:
+    method = TabularSarsa(steps=steps, batch=4000)
+    state = method.start(FEW, np.random.default_rng(0))
+    for i in range(updates):
+        state = method.step(FEW, state, np.random.default_rng(i))
+    return state["values"]
+
+
+def test_values_that_fall_with_the_distance_are_in_order_and_equal_ones_are_not() -> None:
+    distance = maze("umaze").distance
+    assert FEW.measures({"values": 0.9**distance}) == {"order": 1.0, "far_order": 1.0}
+    assert FEW.measures({"values": np.zeros(distance.shape)})["order"] == 0.0
+    large = CellValues(walks=PointMaze(maze="large"))
+    distance = maze("large").distance
+    near = large.measures({"values": np.maximum(0.9**distance, 0.9**6)})
+    assert near["far_order"] == 0.0 and 0 < near["order"] < 1
+
+
+def test_each_update_carries_a_success_one_step_or_up_to_25() -> None:
+    distance = maze("umaze").distance
+    assert (after(1, 1)[distance == 0] > 0).any() and not after(1, 1)[distance > 0].any()
+    assert (after(1, 2)[distance == 1] > 0).any() and not after(1, 2)[distance > 1].any()
+    assert (after(25, 1)[distance == 2] > 0).any() and not after(25, 1)[distance > 4].any()
+
+
+def test_it_solves_cells_only() -> None:
+    with pytest.raises(ConfigError, match="tabular_sarsa learns values of cells"):
+        TabularSarsa().start(None, np.random.default_rng(0))

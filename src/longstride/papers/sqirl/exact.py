@@ -1,0 +1,130 @@
+"""SQIRL, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Share
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.worlds.chains import greedy, optimal_value, simulate, tunnels, value_of
+from longstride.exact.worlds.tabular import EnumerableMDP
+from longstride.stats import Ordering
+
+
+class Tunnels(ExactProblem):
+    """Rooms with a bait and a tunnel each; right actions are drawn. Measures: `share` of the best return that the greedy
+    policy has (in steps without one it is random), `solved` (1 from 0.99 on)."""
+
+    rooms: Count = 3
+    """One after the other."""
+    depth: Count = 3
+    """Right actions in a row that a tunnel takes after its entrance."""
+    actions: Annotated[int, Field(ge=2)] = 3
+    """In every state."""
+    bait: Share = 0.2
+    """Reward at once; the tunnel's is 1."""
+    slip: Share = 0.1
+    """Chance of a random action."""
+
+    @property
+    def horizon(self) -> int:
+        """Steps of an episode."""
+        return self.rooms * (self.depth + 1)
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """[rooms, depth + 1] right actions."""
+        return rng.integers(self.actions, size=(self.rooms, self.depth + 1))
+
+    def world(self, right: np.ndarray) -> EnumerableMDP:
+        return tunnels(right, self.rooms, self.depth, self.actions, self.bait, self.slip)
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        world = self.world(solution["right"])
+        share = value_of(world, solution["policy"]) / optimal_value(world)
+        return {"share": share, "solved": float(share >= 0.99)}
+
+
+def qvi_horizon(world: EnumerableMDP) -> int:
+    """The least k for which every greedy policy of Q^k is optimal, for a problem whose states have one step each."""
+    v = np.zeros(len(world.start))
+    best = optimal_value(world)
+    for _ in range(world.horizon):
+        v = (world.rewards + world.transitions @ v).mean(1)
+    for k in range(1, world.horizon + 1):
+        q = world.rewards + world.transitions @ v
+        if value_of(world, greedy(q)) > best - 1e-9:
+            return k
+        v = q.max(1)
+    return world.horizon
+
+
+class SQIRL(ExactMethod):
+    """One step of the episode an iteration."""
+
+    k: Count = 3
+    """Steps of Q-iteration, the values of the random policy included."""
+    episodes: Count = 2000
+    """An iteration."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Tunnels):
+            raise ConfigError("sqirl explores tunnels; take problem = Tunnels()")
+        right = problem.draw(rng)
+        policy = np.full(problem.world(right).rewards.shape, 1 / problem.actions)
+        return {"right": right, "policy": policy, "planned": np.array(0)}
+
+    def step(self, problem: Tunnels, state: State, rng: np.random.Generator) -> State:
+        i = int(state["planned"])
+        if i >= problem.horizon:
+            return state
+        walks = simulate(problem.world(state["right"]), state["policy"], self.episodes, rng)
+        last = min(i + self.k, problem.horizon) - 1
+        target = walks.rewards[:, last:].sum(1)
+        for t in range(last, i - 1, -1):
+            q, tried = _means(walks.states[:, t], walks.actions[:, t], target, state["policy"].shape)
+            if t > i:
+                target = walks.rewards[:, t - 1] + q[walks.states[:, t]].max(1)
+        here = np.any(tried, axis=1, keepdims=True)
+        return state | {"policy": np.where(here, greedy(q), state["policy"]), "planned": state["planned"] + 1}
+
+
+def _means(
+    states: np.ndarray, actions: np.ndarray, values: np.ndarray, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """[S, A] mean value of each state and action, 0 where there is none, and where there is one."""
+    total, count = np.zeros(shape), np.zeros(shape)
+    np.add.at(total, (states, actions), values)
+    np.add.at(count, (states, actions), 1)
+    return total / np.maximum(count, 1), count > 0
+
+
+RECIPE = ExactRecipe(name="sqirl/exact", problem=Tunnels(), method=SQIRL(), iterations=12)
+
+_arm = RECIPE.replace(every=12)
+_easy = _arm.replace(problem={"depth": 1, "rooms": 6})  # the values of the random policy are enough
+_lock = _arm.replace(problem={"rooms": 1, "depth": 15, "bait": 0.0}, iterations=16, every=16)
+
+CLAIM = Claim(
+    name="sqirl/exact",
+    paper="arXiv 2312.08369, sections 3 and 4",
+    statement="Random exploration with k steps of Q-iteration solves a problem from its effective horizon on (3 here), and "
+    "not below; where one step is enough, more change nothing.",
+    recipe=_arm,
+    arms={
+        "k_1": _arm.replace(method={"k": 1}),
+        "k_2": _arm.replace(method={"k": 2}),
+        "k_3": _arm,
+        "k_4": _arm.replace(method={"k": 4}),
+        "easy_k_2": _easy.replace(method={"k": 2}),
+        "easy_k_3": _easy,
+        "lock_k_3": _lock,
+    },
+    measure="share",
+    expected=Ordering(relations=("k_3 > k_2 by 0.3",)),
+    control=Ordering(relations=("easy_k_3 > easy_k_2 by 0.3",)),
+    seeds=tuple(range(100, 140)),
+)

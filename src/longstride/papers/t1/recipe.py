@@ -1,0 +1,50 @@
+"""T1 on puzzles: the recipe and its claim."""
+
+from longstride.claims.claim import Claim
+from longstride.engines.base import Sampling
+from longstride.methods import KL, GroupRelative, Start
+from longstride.methods.anchors import MovingAverage
+from longstride.papers.t1.method import AnchoredReinforce, Penalised
+from longstride.setups import puzzles
+from longstride.stats import Ordering
+
+RECIPE = puzzles.recipe(
+    "t1",
+    iterations=20,
+    episodes_per_iteration=1024,
+    group_size=64,
+    sampling=Sampling(temperature=1.2),
+    reward=Penalised(),
+    credit=GroupRelative(baseline="leave_one_out", normalize="none"),
+    loss=AnchoredReinforce(entropy=0.001, kl=KL(coefficient=0.05, anchor=MovingAverage(decay=0.9))),
+    learner={"lr": 1e-3, "epochs": 1, "batch_samples": 100_000},
+    evaluation={"sampling": Sampling()},
+)
+
+ARM = RECIPE.replace(
+    iterations=40,
+    episodes_per_iteration=256,
+    group_size=32,
+    loss={"kl": {"coefficient": 0.5}},
+    evaluation={"every": 40, "tasks": 300},
+)
+_fixed = {"loss": {"kl": {"anchor": Start()}}}
+_short = {"iterations": 8}
+
+CLAIM = Claim(
+    name="t1",
+    paper="arXiv 2501.11651, abstract",
+    statement="In a long run a policy that is held to a moving average of itself ends above one that is held to its start, "
+    "by the same coefficient.",
+    recipe=ARM,
+    arms={
+        "moving": ARM,
+        "fixed": ARM.replace(**_fixed),
+        "short_moving": ARM.replace(**_short),
+        "short_fixed": ARM.replace(**_fixed, **_short),
+    },
+    expected=Ordering(relations=("moving > fixed",)),
+    # after a few iterations both anchors are still nearly the start
+    control=Ordering(relations=("short_moving > short_fixed by 0.03",)),
+    seeds=(10, 11, 12, 13, 14),
+)

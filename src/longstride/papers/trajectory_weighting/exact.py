@@ -1,0 +1,145 @@
+"""Trajectory weighting, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Share, Weight
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.worlds.discounted import World, random_world
+from longstride.stats import Ordering
+
+
+class MixedEpisodes(ExactProblem):
+    """A random world, and episodes of which a share comes from a good policy. A solution is the world and a `policy`
+    [S, A]."""
+
+    states: Count = 20
+    actions: Count = 4
+    discount: Share = 0.9
+    episodes: Count = 100
+    """E."""
+    length: Count = 20
+    """H, the steps of each."""
+    good: Share = 0.05
+    """Share of them whose actions are the best ones four times out of five, and else uniform."""
+    noise: Weight = 0.3
+    """Deviation of a reward."""
+
+    def draw(self, rng: np.random.Generator) -> State:
+        """The world and the data: `state` [E, H + 1], `action` and `reward` [E, H]. Poor episodes share a random policy,
+        half of it uniform."""
+        world = random_world(rng, self.states, self.actions, self.discount)
+        best = np.eye(self.actions)[world.optimal.argmax(1)]
+        poor = 0.5 / self.actions + 0.5 * rng.dirichlet(np.full(self.actions, 0.5), size=self.states)
+        policies = [0.8 * best + 0.2 / self.actions, poor]
+        state = np.zeros((self.episodes, self.length + 1), int)
+        action = np.zeros((self.episodes, self.length), int)
+        for e in range(self.episodes):
+            policy = policies[e >= round(self.good * self.episodes)]
+            state[e, 0] = rng.integers(self.states)
+            for t in range(self.length):
+                action[e, t] = rng.choice(self.actions, p=policy[state[e, t]])
+                state[e, t + 1] = rng.choice(self.states, p=world.transitions[state[e, t], action[e, t]])
+        reward = world.rewards[state[:, :-1], action] + self.noise * rng.normal(size=action.shape)
+        return {
+            "transitions": world.transitions, "rewards": world.rewards,
+            "state": state, "action": action, "reward": reward,
+        }  # fmt: skip
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """The `value` of the policy (see `World.normalised`)."""
+        world = World(solution["transitions"], solution["rewards"], self.discount)
+        return {"value": world.normalised(solution["policy"])}
+
+
+class NearTheData(ExactMethod):
+    """Values of the policy pi ~ pi_data exp(Q / lambda), all of episodes that are weighted; an iteration is a backup, and
+    the start is cloning."""
+
+    weights: Literal["uniform", "return", "advantage"] = "return"
+    """Of episodes: all the same, RW, AW."""
+    alpha: Positive = 0.1
+    """Temperature of the weights."""
+    temperature: Positive = 0.3
+    """lambda: how near the policy stays to the data."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, MixedEpisodes):
+            raise ConfigError(f"near_the_data solves mixed_episodes, not {problem.type_name()}")
+        return problem.draw(rng) | {"q": np.zeros((problem.states, problem.actions))}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        world, data = self.model(problem, state)
+        return state | {"q": world.backup((self.tilted(data, state["q"]) * state["q"]).sum(1))}
+
+    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+        return state | {"policy": self.tilted(self.model(problem, state)[1], state["q"])}
+
+    def tilted(self, data: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """[S, A] the policy: `data` times exp(Q / lambda), normalised."""
+        policy = data * np.exp((q - q.max(1, keepdims=True)) / self.temperature)
+        return policy / policy.sum(1, keepdims=True)
+
+    def probabilities(self, returns: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """[E] of drawing a step of each episode.
+
+        Args:
+            returns: [E] sums of rewards.
+            first: [E] first states.
+        """
+        if self.weights == "uniform":
+            return np.full(len(returns), 1 / len(returns))
+        x = returns
+        if self.weights == "advantage":
+            x = returns - np.array([returns[first == s].mean() for s in first])
+        scaled = (x - x.min()) / max(float(np.ptp(x)), 1e-12)
+        p = np.exp((scaled - 1) / self.alpha)
+        return p / p.sum()
+
+    def model(self, problem: MixedEpisodes, state: State) -> tuple[World, np.ndarray]:
+        """What the weighted data say of the world, and the policy [S, A] that they come from; of an action without data,
+        no reward and any next state, and of a state without data, any action."""
+        p_E = self.probabilities(state["reward"].sum(1), state["state"][:, 0])
+        s, a, after = state["state"][:, :-1], state["action"], state["state"][:, 1:]
+        counts = np.zeros((problem.states, problem.actions, problem.states))
+        rewards = np.zeros(counts.shape[:2])
+        weight = np.broadcast_to(p_E[:, None], a.shape)
+        np.add.at(counts, (s, a, after), weight)
+        np.add.at(rewards, (s, a), weight * state["reward"])
+        n = counts.sum(2)
+        seen = np.where(n > 0, n, 1.0)
+        moves = np.where(n[..., None] > 0, counts / seen[..., None], 1 / problem.states)
+        total = n.sum(1, keepdims=True)
+        policy = np.where(total > 0, n / np.where(total > 0, total, 1.0), 1 / problem.actions)
+        return World(moves, rewards / seen, problem.discount), policy
+
+
+RECIPE = ExactRecipe(
+    name="trajectory_weighting/exact", problem=MixedEpisodes(), method=NearTheData(), iterations=150, every=50
+)
+
+_uniform = {"weights": "uniform"}
+_good = RECIPE.replace(problem={"good": 1.0})
+
+CLAIM = Claim(
+    name="trajectory_weighting/exact",
+    paper="arXiv 2306.13085, abstract and figure on mixed datasets",
+    statement="Where few episodes of the data are good, drawing them by their return makes the policy better.",
+    measure="value",
+    recipe=RECIPE,
+    arms={
+        "return": RECIPE,
+        "advantage": RECIPE.replace(method={"weights": "advantage"}),
+        "uniform": RECIPE.replace(method=_uniform),
+        "good_return": _good,
+        "good_uniform": _good.replace(method=_uniform),
+    },
+    expected=Ordering(relations=("return > uniform by 0.1",)),
+    # where all episodes are of one good policy, the better ones are the lucky ones
+    control=Ordering(relations=("good_return > good_uniform by 0.1",)),
+    seeds=tuple(range(100, 150)),
+)

@@ -1,0 +1,35 @@
+"""Value-based RL scales predictably: data to a threshold by updates to a transition. Rybkin et al., 2025, "Value-Based
+Deep RL Scales Predictably", arXiv 2502.04327.
+
+With sigma updates to each transition, the transitions until a threshold J is reached follow
+
+    D_J(sigma) = D_min + (sigma / beta)^-alpha
+
+Updates buy data, down to what no update can make up for: D_min, what has to be seen. So a few small ratios predict a
+large one, and the ratio that is cheapest at given prices of data and compute (`scaling.cheapest`).
+
+| place | choice | paper (SAC, BRO, PQL; DMC, Gym, IsaacGym) | here |
+|---|---|---|---|
+| problem | threshold J | a return | values off by at most 0.2 of the largest |
+| plan | data | on-policy actor, replay of all | random walks on a chain of 8 states, replay of all |
+| update | sigma a transition | batches, learning rate and batch size fitted by sigma | one replayed transition, rate 0.2 |
+| fit | `Power`, sigma from 1 to 16 | grid and L-BFGS | by variable projection, relative errors |
+| predict | sigma = 64 | ratios that were held out | the same |
+
+Read as: the specification, which has the law from the paper's released analysis.
+
+Deviations: a table learns by Q-learning, so nothing overfits
+and no plasticity is lost; rate and batch are fixed, so their laws in sigma are not shown; the measured curve is the mean
+over the streams so far, one an iteration.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="Value-Based Deep RL Scales Predictably",
+    authors=("Rybkin", "et al."),
+    year=2025,
+    arxiv="2502.04327",
+    read="abstract",
+    topics=("values",),
+)

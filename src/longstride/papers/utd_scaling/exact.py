@@ -1,0 +1,132 @@
+"""Value-based RL scales predictably, where its effect is computed."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from longstride.claims.claim import Claim
+from longstride.core.errors import ConfigError
+from longstride.core.numbers import Count, Positive, Share
+from longstride.exact.answers import SEEDS
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.forecasts import forecast
+from longstride.scaling import Law, Power
+from longstride.stats import Ordering
+
+LONGEST = 20_000
+"""Transitions after which a stream is given up."""
+
+
+class Chain(ExactProblem):
+    """States in a row; the last one ends the walk with reward 1. Measures: `data` to the threshold at the ratio that is
+    held out, and `accuracy`, `within`, `refused` of its prediction (see `exact.forecasts`)."""
+
+    states: Annotated[int, Field(ge=2)] = 8
+    """The end not among them."""
+    slip: Share = 0.2
+    """Chance of going the other way."""
+    discount: Annotated[float, Field(gt=0, lt=1)] = 0.9
+    """Of a step."""
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Largest error of a state's value, as a share of the largest value."""
+    law: Law = Power()
+    """Of data by ratio."""
+    known: bool = False
+    """Whether the replay holds every transition at its chance from the start, so that nothing has to be seen."""
+
+    def values(self) -> np.ndarray:
+        """[S, 2] of going back and on, for the optimal policy."""
+        Q = np.zeros((self.states, 2))
+        for _ in range(1000):
+            back, on = self._next(Q.max(1))
+            Q = np.stack([(1 - self.slip) * back + self.slip * on, self.slip * back + (1 - self.slip) * on], 1)
+        return Q
+
+    def _next(self, best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.discount * np.r_[best[:1], best[:-1]], np.r_[self.discount * best[1:], 1.0]
+
+    def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
+        if not solution["streams"]:
+            return {"data": float(LONGEST), "accuracy": 0.0, "within": 0.0, "refused": 1.0}
+        ratios, data = solution["ratios"], solution["data"] / solution["streams"]
+        truth = float(data[-1])
+        return {"data": truth} | forecast(self.law, ratios[:-1], data[:-1], float(ratios[-1]), truth, relative=True)
+
+
+class Replayed(ExactMethod):
+    """Q-learning from replay at several ratios, a stream of random walks an iteration."""
+
+    ratios: Annotated[tuple[Positive, ...], Field(min_length=2)] = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
+    """Updates to a transition; the last one is held out."""
+    rate: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Of a step towards the target."""
+    streams: Count = 4
+    """Streams of an iteration."""
+
+    def start(self, problem: Any, rng: np.random.Generator) -> State:
+        if not isinstance(problem, Chain):
+            raise ConfigError(f"expected a problem of type chain, got {type(problem).type_name()}")
+        return {"ratios": np.array(self.ratios), "data": np.zeros(len(self.ratios)), "streams": np.zeros(())}
+
+    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+        seeds = rng.integers(2**62, size=self.streams)
+        spent = [[to_threshold(problem, ratio, self.rate, int(seed)) for ratio in self.ratios] for seed in seeds]
+        return {**state, "data": state["data"] + np.sum(spent, 0), "streams": state["streams"] + self.streams}
+
+
+def to_threshold(problem: Chain, ratio: float, rate: float, seed: int) -> int:
+    """Transitions of a stream until the values are right; the stream depends on the seed alone."""
+    walk, replay = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
+    last, discount = problem.states - 1, problem.discount
+    best = problem.values().max(1)
+    allowed = problem.threshold * best.max()
+    Q = [[0.0, 0.0] for _ in range(problem.states)]
+    seen = all_transitions(problem) if problem.known else []
+    state, due = 0, 0.0
+    for t in range(1, LONGEST + 1):
+        if not problem.known:
+            action = int(walk.integers(2))
+            goes = action if walk.random() >= problem.slip else 1 - action
+            seen.append((state, action, goes))
+            state = 0 if goes and state == last else state + 1 if goes else max(0, state - 1)
+        due += ratio
+        for k in replay.integers(len(seen), size=int(due)):
+            s, a, goes = seen[k]
+            target = (1.0 if s == last else discount * max(Q[s + 1])) if goes else discount * max(Q[max(0, s - 1)])
+            Q[s][a] += rate * (target - Q[s][a])
+        due -= int(due)
+        if all(abs(max(q) - v) <= allowed for q, v in zip(Q, best, strict=True)):
+            return t
+    return LONGEST
+
+
+def all_transitions(problem: Chain) -> list[tuple[int, int, int]]:
+    """Every transition (state, action, where it goes), as often among ten as its chance says."""
+    slips = round(10 * problem.slip)
+    return [(s, a, a if k >= slips else 1 - a) for s in range(problem.states) for a in (0, 1) for k in range(10)]
+
+
+RECIPE = ExactRecipe(name="utd_scaling/exact", problem=Chain(), method=Replayed(), iterations=2)
+_line = {"law": Power(limit=0.0)}
+
+CLAIM = Claim(
+    name="utd_scaling/exact",
+    paper="arXiv 2502.04327, section 4",
+    statement="Data to a threshold at a held-out, larger ratio of updates are predicted by a power law that falls to a "
+    "limit, and not by a line in logarithms.",
+    recipe=RECIPE,
+    arms={
+        "limited": RECIPE,
+        "line": RECIPE.replace(problem=_line),
+        "known_limited": RECIPE.replace(problem={"known": True}),
+        "known_line": RECIPE.replace(problem={"known": True} | _line),
+    },
+    measure="accuracy",
+    expected=Ordering(relations=("limited > line by 0.1",)),
+    # where nothing has to be seen there is no limit
+    control=Ordering(relations=("known_limited > known_line by 0.1",)),
+    reported=Ordering(relations=("limited > line in within",)),
+    seeds=SEEDS[:20],
+)

@@ -1,0 +1,60 @@
+"""Verifier-based and verifier-free: exact rewards, what each is given, and what each makes of it."""
+
+import numpy as np
+import pytest
+
+from longstride.core.errors import ConfigError
+from longstride.exact.answers import Answers
+from longstride.papers.vb_vf.exact import RECIPE, Cloned, Styles, Verified
+
+TWO = Styles(kinds=1, speeds=(0.5, 0.1), needed=2, budgets=(3, 8))
+
+
+def test_the_chance_to_have_the_answer_and_the_reward_by_hand() -> None:
+    """Two steps of chance 1/2: there after 2, 3 tokens with 1/4, 1/2."""
+    found = TWO.in_time(np.array([0.5]))[:, 0]
+    assert found[:4] == pytest.approx([0, 1 / 4, 1 / 2, 11 / 16])
+    assert TWO.rewards(np.array([0.5]))[0] == pytest.approx([1 / 4])  # of three tokens one is left with 1/4
+
+
+def test_the_exact_reward_is_the_mean_of_sampled_times() -> None:
+    took = 2 + np.random.default_rng(0).negative_binomial(2, 0.1, size=200_000)
+    assert TWO.rewards(np.array([0.1]))[1] == pytest.approx([np.maximum(8 - took, 0).mean()], abs=0.01)
+
+
+def learned(method: Cloned | Verified, steps: int = 20) -> np.ndarray:
+    """The chances [budgets, styles] that a method comes to, the fast style first."""
+    state = method.start(TWO, np.random.default_rng(0))
+    for i in range(steps):
+        state = method.step(TWO, state, np.random.default_rng(i))
+    return method.solution(TWO, state)["policy"][:, 0, np.argsort(-state["speeds"][0])]
+
+
+def test_cloning_comes_to_the_styles_of_right_traces() -> None:
+    right = TWO.in_time(np.array(TWO.speeds))[[2, 7]]
+    assert learned(Cloned(batch=500)) == pytest.approx(right / right.sum(1, keepdims=True), abs=0.02)
+
+
+def test_with_rewards_the_fast_style_is_found() -> None:
+    assert learned(Verified(batch=100)).tolist() == [[1, 0], [1, 0]]
+
+
+def test_what_was_not_seen_may_be_worth_nothing() -> None:
+    method = Verified(bound=0.3)
+    state = method.start(TWO, np.random.default_rng(0))
+    assert method.policy(TWO, state).tolist() == [[[0.5, 0.5]]] * 2
+    state |= {"traces": np.array([[[1.0, 0]], [[4.0, 1]]]), "sums": np.array([[[2.0, 0]], [[8.0, 5]]])}
+    # worst rewards: 2 - .9 of the first style, 0 of the second; 2 - 1.2 and 5 - 2.4
+    assert method.policy(TWO, state).tolist() == [[[1, 0]], [[0, 1]]]
+
+
+def test_measures_are_of_the_policy_and_grow_with_the_budget() -> None:
+    speeds = np.array([[0.5, 0.1]])
+    even = TWO.measures({"policy": np.full((2, 1, 2), 0.5), "speeds": speeds})
+    short, long = TWO.rewards(speeds[0]).mean(1)
+    assert even == pytest.approx({"reward_3": short, "reward_8": long, "growth": long - short})
+
+
+def test_it_learns_styles_only() -> None:
+    with pytest.raises(ConfigError, match="learns styles, not answers"):
+        RECIPE.replace(problem=Answers(tasks=((0.5,),)))

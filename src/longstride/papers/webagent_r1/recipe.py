@@ -1,0 +1,39 @@
+"""WebAgent-R1 on the embedded sites: the recipe and its claim."""
+
+from longstride.claims.claim import Claim
+from longstride.learner.config import LearnerConfig
+from longstride.methods import KL, PPO, GroupRelative, Mean
+from longstride.rollout.context import FullHistory, RecentObservations
+from longstride.setups import sites
+from longstride.setups.sites import MEDIUM
+from longstride.stats import Ordering
+
+RECIPE = sites.recipe(
+    "webagent_r1",
+    iterations=24,
+    group_size=8,
+    model="base-keep-last",
+    budget={"turns": MEDIUM},
+    context=RecentObservations(),
+    credit=GroupRelative(length_divisor="turns"),
+    loss=PPO(kl=KL(coefficient=1e-3), aggregation=Mean(over="sequence")),
+    learner=LearnerConfig(lr=5e-4, warmup_steps=5, batch_samples=384),
+)
+
+ARM = sites.arm(RECIPE)
+
+CLAIM = Claim(
+    name="webagent_r1",
+    paper="arXiv 2505.16421, on behaviour cloning and on context compression",
+    statement="Leaving out older pages costs no success, where behaviour was cloned in that context first.",
+    recipe=ARM,
+    arms={
+        "compressed": ARM,
+        "cloned_elsewhere": ARM.replace(model="base"),
+        "whole": ARM.replace(model="base", context=FullHistory()),
+    },
+    expected=Ordering(relations=("compressed > cloned_elsewhere by 0.02",)),
+    # what the compressed context leaves out was not needed
+    control=Ordering(relations=("whole > compressed by 0.05",)),
+    seeds=(20, 21, 22),
+)

@@ -1,0 +1,131 @@
+"""What WebRL adds: `FailedTasks`, `PerplexityReplay`, `NextAndFinal`."""
+
+import random
+from collections.abc import Sequence
+from itertools import count, islice
+from math import exp
+from statistics import fmean
+
+from longstride.core.errors import ConfigError
+from longstride.core.experience import Experience
+from longstride.core.numbers import Count, Share, Weight
+from longstride.core.task import Task
+from longstride.core.trajectory import EpisodeRecord, TaskKey, Trajectory
+from longstride.curriculum import TaskCurriculum
+from longstride.envs.base import TaskSource
+from longstride.envs.sites.tasks import EmbeddedWeb, templates
+from longstride.methods import Credit, OnPolicy, Sample
+from longstride.methods.base import turn_rewards
+from longstride.methods.returns import gae
+
+
+def variation(task: TaskKey, source: EmbeddedWeb, rng: random.Random) -> Task | None:
+    """A new task like a failed one: of its template or of one that differs from it in one parameter, of any difficulty,
+    on a random site of the kind. None where that site has no such task."""
+    found = templates(task.source.removeprefix("web/"))
+    own = next(t for t in found if t.id == task.template_id)
+    near = [t for t in found if t.family == own.family and not t.held_out and len(set(t.params) ^ set(own.params)) <= 2]
+    chosen = rng.choice(near)
+    return chosen.make(rng.randrange(source.per_kind), rng.getrandbits(40), rng.choice(chosen.difficulties))
+
+
+class FailedTasks(TaskCurriculum):
+    """New tasks made from those that failed in the iteration before, every family on every kind of site alike, in the
+    band of the critic's values. Where nothing failed, and in the first iteration, candidates are the source's tasks."""
+
+    band: tuple[Share, Share] = (0.05, 0.75)
+    """Least and largest value of a task's first prompt."""
+    candidates: Count = 2
+    """Candidates for each task that is played."""
+    order: tuple[str, ...] = ()
+    """The kind of site of each iteration, the last one from then on; all kinds of the source if empty. For the claim."""
+
+    def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+        """The first `n` candidates in the band, and those nearest to it if they are fewer. A candidate whose start
+        cannot be opened is left out.
+
+        Raises:
+            ConfigError: the tasks have no templates, or there is no critic.
+        """
+        if not isinstance(source, EmbeddedWeb) or experience.critic is None:
+            raise ConfigError(
+                f"curriculum {self.type_name()} needs tasks.type='embedded_web', for its templates, and a critic, for "
+                f"values; got {source.type_name()} and {experience.critic}: set both, or curriculum.type='uniform'"
+            )
+        if self.order:
+            done = experience.records[-1].iteration if experience.records else 0
+            source = source.replace(sites=(self.order[min(done, len(self.order) - 1)],))
+        tasks = self.evolve(source, self.candidates * n, rng, experience.records)
+        opened = experience.openings(tasks)
+        experience.critic.estimate(opened)
+        least, largest = self.band
+        values = {k: t.turns[0].estimates["value"] for k, t in enumerate(opened) if not t.stop.failed}
+        nearest = sorted(values, key=lambda k: max(least - values[k], values[k] - largest, 0.0))
+        return [tasks[k] for k in nearest[:n]]
+
+    def evolve(self, source: EmbeddedWeb, n: int, rng: random.Random, records: Sequence[EpisodeRecord]) -> list[Task]:
+        """`n` candidates."""
+        failed: dict[tuple[str, ...], list[TaskKey]] = {}
+        for r in records:
+            kind, family, *_ = r.task.template_id.split("/")
+            if r.iteration == records[-1].iteration and kind in source.sites and not (r.success or r.stop.failed):
+                failed.setdefault((kind, family), []).append(r.task)
+        if not failed:
+            return source.sample(rng, n)
+        made = (variation(rng.choice(failed[rng.choice(sorted(failed))]), source, rng) for _ in count())
+        return list(islice((task for task in made if task is not None), n))
+
+
+class PerplexityReplay(OnPolicy):
+    """This iteration's episodes, and of earlier successes the turns whose perplexity, before the update, is in a band
+    (the paper's actor confidence filtering): lower ones are learnt already, higher ones too far from the policy."""
+
+    band: tuple[Share, Share] = (0.5, 0.95)
+    """Inverse perplexity of a turn, the geometric mean of its tokens' probabilities: above the first, up to the second."""
+    times: Weight = 2.0
+    """Replayed episodes for one of this iteration, at most."""
+
+    def draw(
+        self, kept: Sequence[EpisodeRecord], fresh: int, rng: random.Random, experience: Experience
+    ) -> list[EpisodeRecord]:
+        old = [r for r in kept[: len(kept) - fresh] if r.success]
+        chosen = rng.sample(range(len(old)), min(len(old), int(self.times * fresh)))
+        return [old[k] for k in sorted(chosen)] + super().draw(kept, fresh, rng, experience)
+
+    def select(self, samples: Sequence[Sample], experience: Experience) -> list[Sample]:
+        newest = experience.records[-1].iteration
+        earlier = {r.ordinal for r in experience.records if r.iteration < newest}
+        replayed = [s for s in samples if s.episode in earlier]
+        found = zip(replayed, experience.logprobs(replayed), strict=True)
+        unsure = [s for s, logps in found if self.band[0] < exp(fmean(logps)) <= self.band[1]]
+        return unsure + [s for s in samples if s.episode not in earlier]
+
+
+class NextAndFinal(Credit):
+    """Equation 9: A_t = lam (r_t + V_{t+1} - V_t) + (1 - lam) (R_t - V_t), R_t what was earned from turn t on. Values
+    learn R_t of new episodes: whether they succeeded (equation 8). Those of replay, all successes, would raise them.
+
+    The paper's problem has a finite horizon: an episode that a limit cut has failed, and no value follows its last turn.
+    """
+
+    lam: Share = 0.5
+    """Weight of the next step against the end."""
+
+    @property
+    def estimates(self) -> frozenset[str]:
+        return frozenset({"value"})
+
+    def targets(self, trajectories: Sequence[Trajectory]) -> list[list[float]]:
+        newest = max((t.iteration for t in trajectories), default=0)
+        earned = super().targets(trajectories)
+        return [of if t.iteration == newest else [] for t, of in zip(trajectories, earned, strict=True)]
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        samples = []
+        for t in (t for t in trajectories if not t.stop.failed):
+            rewards_T, values_T = turn_rewards(t), [turn.estimates["value"] for turn in t.turns]
+            next_T, final_T = gae(rewards_T, values_T, lam=0.0), gae(rewards_T, values_T, lam=1.0)
+            for turn, a in zip(t.turns, (self.lam * next_T + (1 - self.lam) * final_T).tolist(), strict=True):
+                if turn.sampled_ids:
+                    samples.append(Sample.of(t, turn, [a] * len(turn.sampled_ids)))
+        return samples

@@ -1,0 +1,149 @@
+"""What every paper and every recipe keeps to, and a run of one recipe of each kind that is stopped and goes on.
+
+A new paper is checked without a line here; a new kind of experiment needs a representative.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import rows_of, weights_hash
+
+from longstride import papers
+from longstride.control import TrainingPhase
+from longstride.core.component import build
+from longstride.core.config import dump_toml, resolve
+from longstride.core.errors import ConfigError
+from longstride.exact.experiment import ExactRecipe
+from longstride.papers.card import TOPICS, Paper
+from longstride.papers.former import FORMER
+from longstride.run.experiment import Experiment, load_experiment
+from longstride.run.recipe import Recipe
+
+LISTED = papers.catalogue()
+CLAIMS = sorted(name for name, listed in LISTED.items() if listed.claim)
+REPRESENTATIVES: dict[str, dict[str, Any]] = {
+    "tti": {
+        "iterations": 2,
+        "episodes_per_iteration": 6,
+        "budget": {"turns": 3},
+        "test_budget": {"turns": 1},
+        "evaluation": {"tasks": 1, "every": 1, "baselines": False},
+    },
+    "cql": {
+        "tasks": {"episodes": 2},
+        "phases": (TrainingPhase(iterations=2, updates=3),),
+        "test_horizon": {"limit": 5},
+        "evaluation": {"episodes": 1},
+    },
+    "grpo": {"iterations": 2, "episodes_per_iteration": 8, "evaluation": {"tasks": 1, "every": 1}},
+    "grpo/exact": {"iterations": 2},
+}
+"""A cheap recipe of many turns, of control, of groups, and an exact one; and what makes it tiny."""
+
+every_recipe = pytest.mark.parametrize("name", LISTED)
+every_claim = pytest.mark.parametrize("name", CLAIMS)
+
+
+@every_recipe
+def test_a_recipe_is_of_its_file_and_stays_what_it_is_through_toml(name: str, tmp_path: Path):
+    recipe = papers.load(name)
+    assert isinstance(recipe, Experiment) and recipe.name == name
+    (tmp_path / "recipe.toml").write_text(dump_toml(recipe), encoding="utf-8")
+    assert load_experiment(tmp_path / "recipe.toml") == recipe
+
+
+@every_recipe
+def test_an_override_changes_what_it_names_and_a_misspelt_one_names_the_nearest_key(name: str):
+    recipe = papers.load(name)
+    assert resolve(type(recipe), recipe, ["seed=7"]) == recipe.replace(seed=7) != recipe
+    with pytest.raises(ConfigError, match="unknown key 'sead'; did you mean 'seed'"):
+        resolve(type(recipe), recipe, ["sead=7"])
+
+
+@pytest.mark.parametrize("name", papers.cards())
+def test_a_paper_shows_what_it_says_beside_what_is_here_and_has_a_card(name: str):
+    card = papers.cards()[name]
+    home = next(folder / name for folder in papers.HOMES if (folder / name).is_dir())
+    text = ast.get_docstring(ast.parse((home / "__init__.py").read_text(encoding="utf-8"))) or ""
+    assert re.search(r"^\|( [^|]+ \|){2,}\n\|(---\|){2,}$", text, re.M), "the docstring has no table"
+    assert card.topics and set(card.topics) <= set(TOPICS)
+    if isinstance(card, Paper):
+        assert card.arxiv in text and re.fullmatch(r"\d{4}\.\d{4,5}", card.arxiv)
+        assert re.search(r"^Deviations?:", text, re.M)
+
+
+def test_a_former_name_says_what_it_is_called_now():
+    for name, now in FORMER.items():
+        assert now in LISTED
+        with pytest.raises(ConfigError, match=f"^'{name}' is called '{now}' now$"):
+            papers.load(name)
+
+
+def test_a_paper_that_does_not_act_says_what_it_has():
+    with pytest.raises(ConfigError, match="spct has no recipe of that name; it has spct/exact"):
+        papers.load("spct")
+
+
+def test_what_acts_is_not_computed():
+    for name, listed in LISTED.items():
+        assert listed.acts is not isinstance(papers.load(name), ExactRecipe), name
+
+
+@every_claim
+def test_the_arms_of_a_claim_resolve_and_differ_and_its_relations_name_them(name: str):
+    claim = papers.load_claim(name)
+    assert claim.name == name and len(set(claim.seeds)) == len(claim.seeds) >= 3
+    for arm in (claim.recipe, *claim.arms.values()):
+        assert build(Experiment, arm.as_data()) == arm and type(arm) is type(claim.recipe)
+    assert len({repr(arm.as_data()) for arm in claim.arms.values()}) == len(claim.arms), "two arms are one"
+    assert claim.relations
+    for relation in claim.relations:
+        for side in (relation.better, relation.worse):
+            arm, _, strategy = side.partition("@")
+            assert arm in claim.arms
+            if strategy:
+                of_arm = claim.arms[arm]
+                assert isinstance(of_arm, Recipe) and strategy in [s.name for s in of_arm.evaluation.strategies[1:]]
+
+
+def test_recipes_of_language_agents_are_read_without_torch():
+    names = [name for name in LISTED if isinstance(papers.load(name), Recipe)]
+    program = (
+        "import sys; from longstride import papers\n"
+        f"for name in {names!r}: papers.load(name)\n"
+        "assert 'torch' not in sys.modules and 'transformers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_every_kind_of_experiment_has_a_representative():
+    kinds = {type(papers.load(name)) for name in LISTED}
+    assert kinds == {type(papers.load(name)) for name in REPRESENTATIVES}
+
+
+class StopsAfterFirst:
+    """Interrupts a run at the first row of its second iteration."""
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        if row["iteration"] == 2:
+            raise KeyboardInterrupt
+
+    def progress(self, phase: str, done: int, total: int) -> None:
+        pass
+
+
+@pytest.mark.parametrize("name", REPRESENTATIVES)
+def test_a_recipe_of_each_kind_runs_and_goes_on_exactly_where_it_was_stopped(name: str, tmp_path: Path):
+    recipe = papers.load(name).replace(**REPRESENTATIVES[name])
+    assert recipe.iterations == 2
+    recipe.train(tmp_path / "uninterrupted")
+    with pytest.raises(KeyboardInterrupt):
+        recipe.train(tmp_path / "resumed", StopsAfterFirst())
+    recipe.train(tmp_path / "resumed", resume=True)
+    assert rows_of(tmp_path / "uninterrupted") == rows_of(tmp_path / "resumed")
+    assert weights_hash(tmp_path / "uninterrupted") == weights_hash(tmp_path / "resumed")

@@ -33,8 +33,8 @@ class Paper:
     """The card of a paper."""
 
     title: str
-    authors: tuple[str, ...]
-    """As on the paper; `et al.` last where only the first is known."""
+    authors: str
+    """Their names, in the paper's order."""
     year: int
     arxiv: str
     """Its number on arXiv, such as `2506.07976`."""

@@ -30,9 +30,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Optimizing Anytime Reasoning via Budget Relative Policy Optimization",
-    authors=("Qi", "et al."),
+    authors="Penghui Qi, Zichen Liu, Tianyu Pang, Chao Du, Wee Sun Lee, Min Lin",
     year=2025,
     arxiv="2505.13438",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit", "horizon"),
+    systems=(139,),
 )

@@ -24,9 +24,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="ArCHer: Training Language Model Agents via Hierarchical Multi-Turn RL",
-    authors=("Zhou", "et al."),
+    authors="Yifei Zhou, Andrea Zanette, Jiayi Pan, Sergey Levine, Aviral Kumar",
     year=2024,
     arxiv="2402.19446",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "credit", "values"),
+    systems=(46,),
 )

@@ -23,10 +23,11 @@ bias stays: `asyncwebrl/length` computes how much.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="AsyncWebRL",
-    authors=("et al.",),
-    year=2000,
+    title="AsyncWebRL: Efficient Multi-Step RL for Visual Web Agents",
+    authors="Hao Bai, Rui Yang, Chenlu Ye, Spencer Whitehead, Aviral Kumar, Tong Zhang",
+    year=2026,
     arxiv="2606.05597",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "systems", "credit", "horizon"),
+    systems=(22,),
 )

@@ -32,9 +32,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Scaling up Multi-Turn Off-Policy RL and Multi-Agent Tree Search for LLM Step-Provers",
-    authors=("Xin", "et al."),
+    authors="Ran Xin, Zeyu Zheng, Yanchen Nie, Kun Yuan, Xia Xiao",
     year=2025,
     arxiv="2509.06493",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("proofs", "search", "cloning"),
+    systems=(85,),
 )

@@ -26,9 +26,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Inference-Aware Fine-Tuning for Best-of-N Sampling in Large Language Models",
-    authors=("Chow", "et al."),
+    authors="Yinlam Chow, Guy Tennenholtz, Izzeddin Gur, Vincent Zhuang, Bo Dai, Sridhar Thiagarajan, Craig Boutilier, Rishabh Agarwal, Aviral Kumar, Aleksandra Faust",
     year=2024,
     arxiv="2412.15287",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit", "search"),
+    systems=(8,),
 )

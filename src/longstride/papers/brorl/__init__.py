@@ -28,9 +28,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="BroRL: Scaling Reinforcement Learning via Broadened Exploration",
-    authors=("Hu", "et al."),
+    authors="Jian Hu, Mingjie Liu, Ximing Lu, Fang Wu, Zaid Harchaoui, Shizhe Diao, Yejin Choi, Pavlo Molchanov, Jun Yang, Jan Kautz, Yi Dong",
     year=2025,
     arxiv="2510.01180",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "scaling"),
+    systems=(82,),
 )

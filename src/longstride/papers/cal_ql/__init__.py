@@ -24,10 +24,11 @@ CQL's values do end further below the returns, but they lose nothing online, so 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Cal-QL",
-    authors=("Nakamoto", "et al."),
+    title="Cal-QL: Calibrated Offline RL Pre-Training for Efficient Online Fine-Tuning",
+    authors="Mitsuhiko Nakamoto, Yuexiang Zhai, Anikait Singh, Max Sobol Mark, Yi Ma, Chelsea Finn, Aviral Kumar, Sergey Levine",
     year=2023,
     arxiv="2303.05479",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("offline", "values"),
+    systems=(21,),
 )

@@ -26,10 +26,11 @@ which. The best fixed degree over both was 1e-5, which the claim compares with; 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="CCVL",
-    authors=("Hong", "et al."),
+    title="Confidence-Conditioned Value Functions for Offline Reinforcement Learning",
+    authors="Joey Hong, Aviral Kumar, Sergey Levine",
     year=2022,
     arxiv="2212.04607",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("offline", "values"),
+    systems=(35,),
 )

@@ -25,9 +25,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Scaling LLM Test-Time Compute Optimally can be More Effective than Scaling Model Parameters",
-    authors=("Snell", "et al."),
+    authors="Charlie Snell, Jaehoon Lee, Kelvin Xu, Aviral Kumar",
     year=2024,
     arxiv="2408.03314",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("search", "scaling"),
+    systems=(40,),
 )

@@ -26,10 +26,10 @@ tuned to a target gap.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="CQL",
-    authors=("Kumar", "et al."),
+    title="Conservative Q-Learning for Offline Reinforcement Learning",
+    authors="Aviral Kumar, Aurick Zhou, George Tucker, Sergey Levine",
     year=2020,
     arxiv="2006.04779",
-    read="abstract",
-    topics=("values",),
+    read="full",
+    topics=("offline", "values"),
 )

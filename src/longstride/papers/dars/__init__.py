@@ -21,10 +21,11 @@ are one group for the advantage, as in the release.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="DARS-B",
-    authors=("Yang", "et al."),
+    title="Depth-Breadth Synergy in RLVR: Unlocking LLM Reasoning Gains with Adaptive Exploration",
+    authors="Zhicheng Yang, Zhijiang Guo, Yinya Huang, Yongxin Wang, Dongchun Xie, Yiwei Wang, Xiaodan Liang, Jing Tang",
     year=2025,
     arxiv="2508.13755",
-    read="abstract",
+    read="notes",
     topics=("reasoning",),
+    systems=(89,),
 )

@@ -24,10 +24,11 @@ normalised scale on Ackley's function, the bowl and the valley, COMs 0.74, 0.87 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Design-Bench's protocol, and COMs as its method",
-    authors=("Trabucco, Geng, Kumar and Levine", "et al."),
+    title="Design-Bench: Benchmarks for Data-Driven Offline Model-Based Optimization",
+    authors="Brandon Trabucco, Xinyang Geng, Aviral Kumar, Sergey Levine",
     year=2022,
     arxiv="2202.08450",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("design", "offline"),
+    systems=(48,),
 )

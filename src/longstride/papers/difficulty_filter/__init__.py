@@ -25,10 +25,11 @@ language model was only tried, for two iterations of 32 episodes: that its held-
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Online difficulty filtering",
-    authors=("Bae", "et al."),
+    title="Online Difficulty Filtering for Reasoning Oriented Reinforcement Learning",
+    authors="Sanghwan Bae, Jiwoo Hong, Min Young Lee, Hanbyul Kim, JeongYeon Nam, Donghyun Kwak",
     year=2025,
     arxiv="2504.03380",
     read="abstract",
     topics=("reasoning",),
+    systems=(141,),
 )

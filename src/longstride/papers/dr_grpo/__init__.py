@@ -18,10 +18,10 @@ scale of a gradient out but for the clipping of its norm, so the rate needs no o
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Understanding R1-Zero-Like Training",
-    authors=("Liu", "et al."),
+    title="Understanding R1-Zero-Like Training: A Critical Perspective",
+    authors="Zichen Liu, Changyu Chen, Wenjun Li, Penghui Qi, Tianyu Pang, Chao Du, Wee Sun Lee, Min Lin",
     year=2025,
     arxiv="2503.20783",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit"),
 )

@@ -25,10 +25,11 @@ norms are added); beta is the logarithm of a union bound over policies, without 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="FTPedel",
-    authors=("Wagenmaker and Pacchiano", "et al."),
+    title="Leveraging Offline Data in Online Reinforcement Learning",
+    authors="Andrew Wagenmaker, Aldo Pacchiano",
     year=2022,
     arxiv="2211.04974",
     read="abstract",
-    topics=("values",),
+    topics=("offline",),
+    systems=(143,),
 )

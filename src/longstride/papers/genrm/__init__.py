@@ -25,9 +25,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Generative Verifiers: Reward Modeling as Next-Token Prediction",
-    authors=("Zhang", "et al."),
+    authors="Lunjun Zhang, Arian Hosseini, Hritik Bansal, Mehran Kazemi, Aviral Kumar, Rishabh Agarwal",
     year=2024,
     arxiv="2408.15240",
     read="abstract",
-    topics=("reasoning",),
+    topics=("judges", "search"),
+    systems=(39,),
 )

@@ -24,9 +24,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Goedel-Prover-V2: Scaling Formal Theorem Proving with Scaffolded Data Synthesis and Self-Correction",
-    authors=("Lin", "et al."),
+    authors="Yong Lin, Shange Tang, Bohan Lyu, Ziran Yang, Jui-Hui Chung, Haoyu Zhao, Lai Jiang, Yihan Geng, Jiawei Ge, Jingruo Sun, Jiayun Wu, Jiri Gesi, Ximing Lu, David Acuna, Kaiyu Yang, Hongzhou Lin, Yejin Choi, Danqi Chen, Sanjeev Arora, Chi Jin",
     year=2025,
     arxiv="2508.03613",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("proofs", "search"),
+    systems=(60,),
 )

@@ -27,10 +27,10 @@ On the embedded sites: `longstride train grpo model=base tasks.type=embedded_web
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="DeepSeekMath",
-    authors=("Shao", "et al."),
+    title="DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models",
+    authors="Zhihong Shao, Peiyi Wang, Qihao Zhu, Runxin Xu, Junxiao Song, Xiao Bi, Haowei Zhang, Mingchuan Zhang, Y. K. Li, Y. Wu, Daya Guo",
     year=2024,
     arxiv="2402.03300",
-    read="abstract",
-    topics=("reasoning",),
+    read="full",
+    topics=("reasoning", "credit"),
 )

@@ -26,10 +26,11 @@ a squared error 0.94, and 2.02 where its targets are not clamped; the greedy pol
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Stop Regressing",
-    authors=("Farebrother", "et al."),
+    title="Stop Regressing: Training Value Functions via Classification for Scalable Deep RL",
+    authors="Jesse Farebrother, Jordi Orbay, Quan Vuong, Adrien Ali Taïga, Yevgen Chebotar, Ted Xiao, Alex Irpan, Sergey Levine, Pablo Samuel Castro, Aleksandra Faust, Aviral Kumar, Rishabh Agarwal",
     year=2024,
     arxiv="2403.03950",
     read="abstract",
-    topics=("values",),
+    topics=("values", "scaling"),
+    systems=(51,),
 )

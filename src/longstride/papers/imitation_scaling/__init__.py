@@ -23,9 +23,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Data Scaling Laws in Imitation Learning for Robotic Manipulation",
-    authors=("Lin", "et al."),
+    authors="Fanqi Lin, Yingdong Hu, Pingyue Sheng, Chuan Wen, Jiacheng You, Yang Gao",
     year=2024,
     arxiv="2410.18647",
     read="abstract",
-    topics=("values",),
+    topics=("robots", "cloning", "scaling"),
+    systems=(74,),
 )

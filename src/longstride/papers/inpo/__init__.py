@@ -29,10 +29,11 @@ worst. Constants of the paper are from a summary.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="INPO",
-    authors=("Zhang", "et al."),
+    title="Iterative Nash Policy Optimization: Aligning LLMs with General Preferences via No-Regret Learning",
+    authors="Yuheng Zhang, Dian Yu, Baolin Peng, Linfeng Song, Ye Tian, Mingyue Huo, Nan Jiang, Haitao Mi, Dong Yu",
     year=2024,
     arxiv="2407.00617",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("preferences",),
+    systems=(88,),
 )

@@ -25,10 +25,11 @@ the mean of the data.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="IOM",
-    authors=("Qi, Su, Kumar and Levine", "et al."),
+    title="Data-Driven Offline Decision-Making via Invariant Representation Learning",
+    authors="Han Qi, Yi Su, Aviral Kumar, Sergey Levine",
     year=2022,
     arxiv="2211.11349",
     read="abstract",
-    topics=("values",),
+    topics=("design", "offline"),
+    systems=(34,),
 )

@@ -26,10 +26,11 @@ map of its features, and success is exact; no ratio, as there is one step a batc
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="IsoCompute Playbook: Optimally Scaling Sampling Compute for RL Training of LLMs",
-    authors=("et al.",),
-    year=2000,
-    arxiv="2510.13786",
-    read="abstract",
-    topics=("reasoning",),
+    title="IsoCompute Playbook: Optimally Scaling Sampling Compute for LLM RL",
+    authors="Zhoujun Cheng, Yutao Xie, Yuxiao Qu, Amrith Setlur, Shibo Hao, Varad Pimpalkhute, Tongtong Liang, Feng Yao, Hector Liu, Eric Xing, Virginia Smith, Ruslan Salakhutdinov, Zhiting Hu, Taylor Killian, Aviral Kumar",
+    year=2026,
+    arxiv="2603.12151",
+    read="notes",
+    topics=("scaling", "reasoning"),
+    systems=(11,),
 )

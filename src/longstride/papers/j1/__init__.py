@@ -28,9 +28,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="J1: Exploring Simple Test-Time Scaling for LLM-as-a-Judge",
-    authors=("Chan", "et al."),
+    authors="Chi-Min Chan, Chunpu Xu, Jiaming Ji, Zhen Ye, Pengcheng Wen, Chunyang Jiang, Yaodong Yang, Wei Xue, Sirui Han, Yike Guo",
     year=2025,
     arxiv="2505.11875",
     read="abstract",
-    topics=("reasoning",),
+    topics=("judges", "search"),
+    systems=(100,),
 )

@@ -23,10 +23,11 @@ less (measured in the tests: see arXiv 2602.05933, which calls it a mix of KL an
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Scaling Reinforcement Learning with LLMs",
-    authors=("Kimi Team", "et al."),
+    title="Kimi k1.5: Scaling Reinforcement Learning with LLMs",
+    authors="Kimi Team",
     year=2025,
     arxiv="2501.12599",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit"),
+    systems=(67,),
 )

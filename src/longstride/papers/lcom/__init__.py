@@ -25,10 +25,11 @@ where no vector is without a design, conservatism costs. After 10 steps it costs
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="LCOM",
-    authors=("Qi", "et al."),
+    title="Latent Conservative Objective Models for Data-Driven Crystal Structure Prediction",
+    authors="Han Qi, Xinyang Geng, Stefano Rando, Iku Ohama, Aviral Kumar, Sergey Levine",
     year=2023,
     arxiv="2310.10056",
     read="abstract",
-    topics=("values",),
+    topics=("design", "offline"),
+    systems=(41,),
 )

@@ -25,9 +25,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Part I: Tricks or Traps? A Deep Dive into RL for LLM Reasoning",
-    authors=("Liu", "et al."),
+    authors="Zihe Liu, Jiashun Liu, Yancheng He, Weixun Wang, Jiaheng Liu, Ling Pan, Xinyu Hu, Shaopan Xiong, Ju Huang, Jian Hu, Shengyi Huang, Siran Yang, Jiamang Wang, Wenbo Su, Bo Zheng",
     year=2025,
     arxiv="2508.08221",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit"),
+    systems=(134,),
 )

@@ -22,10 +22,11 @@ staleness; above, an answer weighs rho mu instead of pi; uncorrected it weighs m
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="LlamaRL: A Distributed Asynchronous Reinforcement Learning Framework",
-    authors=("Wu", "et al."),
+    title="LlamaRL: A Distributed Asynchronous Reinforcement Learning Framework for Efficient Large-scale LLM Training",
+    authors="Bo Wu, Sid Wang, Yunhao Tang, Jia Ding, Eryk Helenowski, Liang Tan, Tengyu Xu, Tushar Gowda, Zhengxing Chen, Chen Zhu, Xiaocheng Tang, Yundi Qian, Beibei Zhu, Rui Hou",
     year=2025,
     arxiv="2505.24034",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("systems", "credit"),
+    systems=(144,),
 )

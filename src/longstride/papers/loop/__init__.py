@@ -24,9 +24,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Reinforcement Learning for Long-Horizon Interactive LLM Agents",
-    authors=("Chen", "et al."),
+    authors="Kevin Chen, Marco Cusumano-Towner, Brody Huval, Aleksei Petrenko, Jackson Hamburger, Vladlen Koltun, Philipp Krähenbühl",
     year=2025,
     arxiv="2502.01600",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("agents", "credit", "tools"),
+    systems=(92,),
 )

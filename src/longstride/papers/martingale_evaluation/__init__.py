@@ -27,10 +27,11 @@ checks them against exact moments, and measures the bias of the mesh.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Policy evaluation in continuous time by martingales",
-    authors=("Jia and Zhou", "et al."),
+    title="Policy Evaluation and Temporal-Difference Learning in Continuous Time and Space: A Martingale Approach",
+    authors="Yanwei Jia, Xun Yu Zhou",
     year=2021,
     arxiv="2108.06655",
     read="abstract",
     topics=("values",),
+    systems=(101,),
 )

@@ -23,10 +23,11 @@ worth 0.022 before training and 0.028 after it: that they pay is shown, that tra
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="MiroThinker",
-    authors=("MiroMind", "et al."),
+    title="MiroThinker: Pushing the Performance Boundaries of Open-Source Research Agents via Model, Context, and Interactive Scaling",
+    authors="MiroMind Team",
     year=2025,
     arxiv="2511.11793",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "context", "tools", "horizon"),
+    systems=(59,),
 )

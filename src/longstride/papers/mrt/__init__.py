@@ -30,9 +30,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Optimizing Test-Time Compute via Meta Reinforcement Fine-Tuning",
-    authors=("Qu, Yang", "et al."),
+    authors="Yuxiao Qu, Matthew Y. R. Yang, Amrith Setlur, Lewis Tunstall, Edward Beeching, Ruslan Salakhutdinov, Aviral Kumar",
     year=2025,
     arxiv="2503.07572",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit", "horizon"),
+    systems=(5,),
 )

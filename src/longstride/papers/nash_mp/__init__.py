@@ -27,10 +27,11 @@ is checked: `tests/test_recipe_nash_mp.py` holds it to the bound above.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Nash-MP",
-    authors=("Tiapkin", "et al."),
+    title="Accelerating Nash Learning from Human Feedback via Mirror Prox",
+    authors="Daniil Tiapkin, Daniele Calandriello, Denis Belomestny, Eric Moulines, Alexey Naumov, Kashif Rasul, Michal Valko, Pierre Menard",
     year=2025,
     arxiv="2505.19731",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("preferences",),
+    systems=(91,),
 )

@@ -27,10 +27,11 @@ model was only tried, for two iterations of 32 episodes: that its held-out succe
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="OTC-PO",
-    authors=("Wang", "et al."),
+    title="OTC: Optimal Tool Calls via Reinforcement Learning",
+    authors="Hongru Wang, Cheng Qian, Wanjun Zhong, Xiusi Chen, Jiahao Qiu, Shijue Huang, Bowen Jin, Mengdi Wang, Kam-Fai Wong, Heng Ji",
     year=2025,
     arxiv="2504.14870",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "tools", "credit"),
+    systems=(108,),
 )

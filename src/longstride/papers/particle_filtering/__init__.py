@@ -27,9 +27,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="A Probabilistic Inference Approach to Inference-Time Scaling of LLMs using Particle-Based Monte Carlo Methods",
-    authors=("Puri", "et al."),
+    authors="Isha Puri, Shivchander Sudalairaj, Guangxuan Xu, Kai Xu, Akash Srivastava",
     year=2025,
     arxiv="2502.01618",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("search",),
+    systems=(72,),
 )

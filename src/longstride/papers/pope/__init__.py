@@ -32,9 +32,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="POPE: Learning to Reason on Hard Problems via Privileged On-Policy Exploration",
-    authors=("Qu, Setlur", "et al."),
+    authors="Yuxiao Qu, Amrith Setlur, Virginia Smith, Ruslan Salakhutdinov, Aviral Kumar",
     year=2026,
     arxiv="2601.18779",
-    read="abstract",
+    read="notes",
     topics=("reasoning",),
+    systems=(15,),
 )

@@ -21,10 +21,10 @@ tasks and rate are those of `grpo`.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="PPO",
-    authors=("Schulman", "et al."),
+    title="Proximal Policy Optimization Algorithms",
+    authors="John Schulman, Filip Wolski, Prafulla Dhariwal, Alec Radford, Oleg Klimov",
     year=2017,
     arxiv="1707.06347",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("credit", "values"),
 )

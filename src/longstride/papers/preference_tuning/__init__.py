@@ -29,10 +29,11 @@ it generalises along the line; offline pairs are drawn anew in each iteration, w
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Preference fine-tuning",
-    authors=("Tajwar", "et al."),
+    title="Preference Fine-Tuning of LLMs Should Leverage Suboptimal, On-Policy Data",
+    authors="Fahim Tajwar, Anikait Singh, Archit Sharma, Rafael Rafailov, Jeff Schneider, Tengyang Xie, Stefano Ermon, Chelsea Finn, Aviral Kumar",
     year=2024,
     arxiv="2404.14367",
     read="abstract",
-    topics=("reasoning",),
+    topics=("preferences",),
+    systems=(45,),
 )

@@ -24,9 +24,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="ExACT: Teaching AI Agents to Explore with Reflective-MCTS and Exploratory Learning",
-    authors=("Yu", "et al."),
+    authors="Xiao Yu, Baolin Peng, Vineeth Vajipey, Hao Cheng, Michel Galley, Jianfeng Gao, Zhou Yu",
     year=2024,
     arxiv="2410.02052",
     read="abstract",
-    topics=("reasoning",),
+    topics=("agents", "search", "cloning"),
+    systems=(111,),
 )

@@ -24,10 +24,11 @@ outcome are left out, many of which begin in such a state; there is no second st
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Reasoning Cache",
-    authors=("Wu", "et al."),
+    title="Reasoning Cache: Continual Improvement Over Long Horizons via Short-Horizon RL",
+    authors="Ian Wu, Yuxiao Qu, Amrith Setlur, Aviral Kumar",
     year=2026,
     arxiv="2602.03773",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "horizon", "context"),
+    systems=(14,),
 )

@@ -18,10 +18,10 @@ on the same tasks; whitening goes over the iteration's 256 episodes, and its bas
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="REINFORCE++: no groups, advantages whitened over the batch",
-    authors=("Hu", "et al."),
+    title="REINFORCE++: Stabilizing Critic-Free Policy Optimization with Global Advantage Normalization",
+    authors="Jian Hu, Jason Klein Liu, Haotian Xu, Wei Shen",
     year=2025,
     arxiv="2501.03262",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit"),
 )

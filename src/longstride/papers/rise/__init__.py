@@ -25,10 +25,11 @@ the paper only a failure is followed by another attempt in training; so without 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Teaching Language Model Agents How to Self-Improve",
-    authors=("Qu", "et al."),
+    title="Recursive Introspection: Teaching Language Model Agents How to Self-Improve",
+    authors="Yuxiao Qu, Tianjun Zhang, Naman Garg, Aviral Kumar",
     year=2024,
     arxiv="2407.18219",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "cloning"),
+    systems=(42,),
 )

@@ -25,10 +25,11 @@ will do he goes to the middle lane.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="When to prefer offline RL to behavioural cloning",
-    authors=("Kumar, Hong, Singh and Levine", "et al."),
+    title="When Should We Prefer Offline Reinforcement Learning Over Behavioral Cloning?",
+    authors="Aviral Kumar, Joey Hong, Anikait Singh, Sergey Levine",
     year=2022,
     arxiv="2204.05618",
     read="abstract",
-    topics=("values",),
+    topics=("offline", "cloning", "horizon"),
+    systems=(23,),
 )

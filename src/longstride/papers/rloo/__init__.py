@@ -18,10 +18,10 @@ step off the policy that sampled.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Back to Basics",
-    authors=("Ahmadian", "et al."),
+    title="Back to Basics: Revisiting REINFORCE Style Optimization for Learning from Human Feedback in LLMs",
+    authors="Arash Ahmadian, Chris Cremer, Matthias Gallé, Marzieh Fadaee, Julia Kreutzer, Olivier Pietquin, Ahmet Üstün, Sara Hooker",
     year=2024,
     arxiv="2402.14740",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit"),
 )

@@ -27,9 +27,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="RRM: Robust Reward Model Training Mitigates Reward Hacking",
-    authors=("Liu", "et al."),
+    authors="Tianqi Liu, Wei Xiong, Jie Ren, Lichang Chen, Junru Wu, Rishabh Joshi, Yang Gao, Jiaming Shen, Zhen Qin, Tianhe Yu, Daniel Sohn, Anastasia Makarova, Jeremiah Zhe Liu, Yuan Liu, Bilal Piot, Abe Ittycheriah, Aviral Kumar, Mohammad Saleh",
     year=2024,
     arxiv="2409.13156",
     read="abstract",
-    topics=("reasoning",),
+    topics=("judges", "preferences"),
+    systems=(36,),
 )

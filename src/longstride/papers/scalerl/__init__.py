@@ -36,9 +36,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="The Art of Scaling Reinforcement Learning Compute for LLMs",
-    authors=("Khatri", "et al."),
+    authors="Devvrit Khatri, Lovish Madaan, Rishabh Tiwari, Rachit Bansal, Sai Surya Duvvuri, Manzil Zaheer, Inderjit S. Dhillon, David Brandfonbrener, Rishabh Agarwal",
     year=2025,
     arxiv="2510.13786",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("scaling", "reasoning"),
+    systems=(62,),
 )

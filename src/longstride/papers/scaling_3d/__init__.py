@@ -23,9 +23,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Extending Test-Time Scaling: A 3D Perspective with Context, Batch, and Turn",
-    authors=("Yu", "et al."),
+    authors="Chao Yu, Qixin Tan, Jiaxuan Gao, Shi Yu, Hong Lu, Xinting Yang, Zelai Xu, Yu Wang, Yi Wu, Eugene Vinitsky",
     year=2025,
     arxiv="2511.15738",
     read="abstract",
-    topics=("reasoning",),
+    topics=("search", "scaling"),
+    systems=(66,),
 )

@@ -25,9 +25,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Scaling Behaviors of LLM Reinforcement Learning Post-Training: An Empirical Study in Mathematical Reasoning",
-    authors=("Tan", "et al."),
+    authors="Zelin Tan, Hejia Geng, Xiaohang Yu, Mulei Zhang, Guancheng Wan, Yifan Zhou, Qiang He, Xiangyuan Xue, Heng Zhou, Yutao Fan, Zhongzhi Li, Zaibin Zhang, Guibin Zhang, Chen Zhang, Zhenfei Yin, Philip Torr, Lei Bai",
     year=2025,
     arxiv="2509.25300",
     read="abstract",
-    topics=("reasoning",),
+    topics=("scaling", "reasoning"),
+    systems=(68,),
 )

@@ -20,10 +20,11 @@ Deviations: a model of about a million parameters on embedded sites. The rate wa
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="AgentGym-RL",
-    authors=("Xi", "et al."),
+    title="AgentGym-RL: Training LLM Agents for Long-Horizon Decision Making through Multi-Turn Reinforcement Learning",
+    authors="Zhiheng Xi, Jixuan Huang, Chenyang Liao, Baodai Huang, Honglin Guo, Jiaqi Liu, Rui Zheng, Junjie Ye, Jiazheng Zhang, Wenxiang Chen, Wei He, Yiwen Ding, Guanyu Li, Zehui Chen, Zhengyin Du, Xuesong Yao, Yufei Xu, Jiecao Chen, Tao Gui, Zuxuan Wu, Qi Zhang, Xuanjing Huang, Yu-Gang Jiang",
     year=2025,
     arxiv="2509.08755",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "horizon"),
+    systems=(63,),
 )

@@ -24,10 +24,11 @@ also follow first ones of the untrained model; here they do not.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="SCoRe",
-    authors=("Kumar", "et al."),
+    title="Training Language Models to Self-Correct via Reinforcement Learning",
+    authors="Aviral Kumar, Vincent Zhuang, Rishabh Agarwal, Yi Su, John D Co-Reyes, Avi Singh, Kate Baumli, Shariq Iqbal, Colton Bishop, Rebecca Roelofs, Lei M Zhang, Kay McKinney, Disha Shrivastava, Cosmin Paduraru, George Tucker, Doina Precup, Feryal Behbahani, Aleksandra Faust",
     year=2024,
     arxiv="2409.12917",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("reasoning", "credit"),
+    systems=(29,),
 )

@@ -19,9 +19,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Can 1B LLM Surpass 405B LLM? Rethinking Compute-Optimal Test-Time Scaling",
-    authors=("Liu", "et al."),
+    authors="Runze Liu, Junqi Gao, Jian Zhao, Kaiyan Zhang, Xiu Li, Biqing Qi, Wanli Ouyang, Bowen Zhou",
     year=2025,
     arxiv="2502.06703",
     read="abstract",
-    topics=("reasoning",),
+    topics=("search", "scaling"),
+    systems=(96,),
 )

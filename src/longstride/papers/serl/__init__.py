@@ -24,10 +24,11 @@ between seeds, for which six seeds seemed enough.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="SERL",
-    authors=("Luo", "et al."),
+    title="SERL: A Software Suite for Sample-Efficient Robotic Reinforcement Learning",
+    authors="Jianlan Luo, Zheyuan Hu, Charles Xu, You Liang Tan, Jacob Berg, Archit Sharma, Stefan Schaal, Chelsea Finn, Abhishek Gupta, Sergey Levine",
     year=2024,
     arxiv="2401.16013",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("robots", "values"),
+    systems=(142,),
 )

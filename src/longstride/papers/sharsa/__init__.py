@@ -23,10 +23,11 @@ steps and one step each reach a fifth of the far goals: that a shorter horizon p
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="SHARSA",
-    authors=("Park", "et al."),
+    title="Horizon Reduction Makes RL Scalable",
+    authors="Seohong Park, Kevin Frans, Deepinder Mann, Benjamin Eysenbach, Aviral Kumar, Sergey Levine",
     year=2025,
     arxiv="2506.04168",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("offline", "horizon", "values", "scaling"),
+    systems=(2,),
 )

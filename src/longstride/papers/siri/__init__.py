@@ -21,10 +21,11 @@ what is sampled in training; evaluation allows 160 tokens always, and 64 beside 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="SIRI",
-    authors=("Wen", "et al."),
+    title="SIRI: Scaling Iterative Reinforcement Learning with Interleaved Compression",
+    authors="Haoming Wen, Yushi Bai, Juanzi Li, Jie Tang",
     year=2025,
     arxiv="2509.25176",
-    read="abstract",
-    topics=("reasoning",),
+    read="full",
+    topics=("reasoning", "horizon"),
+    systems=(55,),
 )

@@ -28,9 +28,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Inference-Time Scaling for Generalist Reward Modeling",
-    authors=("Liu", "et al."),
+    authors="Zijun Liu, Peiyi Wang, Runxin Xu, Shirong Ma, Chong Ruan, Peng Li, Yang Liu, Yu Wu",
     year=2025,
     arxiv="2504.02495",
     read="abstract",
-    topics=("reasoning",),
+    topics=("judges", "search"),
+    systems=(73,),
 )

@@ -28,10 +28,11 @@ problem belongs to one step, as in the paper's analysis.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="SQIRL",
-    authors=("Laidlaw", "et al."),
+    title="The Effective Horizon Explains Deep RL Performance in Stochastic Environments",
+    authors="Cassidy Laidlaw, Banghua Zhu, Stuart Russell, Anca Dragan",
     year=2023,
     arxiv="2312.08369",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("horizon", "values"),
+    systems=(71,),
 )

@@ -27,9 +27,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Advancing Language Model Reasoning through Reinforcement Learning and Inference Scaling",
-    authors=("Hou", "et al."),
+    authors="Zhenyu Hou, Xin Lv, Rui Lu, Jiajie Zhang, Yujiang Li, Zijun Yao, Juanzi Li, Jie Tang, Yuxiao Dong",
     year=2025,
     arxiv="2501.11651",
     read="abstract",
     topics=("reasoning",),
+    systems=(64,),
 )

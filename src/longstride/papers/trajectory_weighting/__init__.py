@@ -24,10 +24,11 @@ and the method from 0.65 to 0.81; where all are good, the method stays at 0.95 a
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Trajectory weighting",
-    authors=("Hong", "et al."),
+    title="Harnessing Mixed Offline Reinforcement Learning Datasets via Trajectory Weighting",
+    authors="Zhang-Wei Hong, Pulkit Agrawal, Rémi Tachet des Combes, Romain Laroche",
     year=2023,
     arxiv="2306.13085",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("offline",),
+    systems=(130,),
 )

@@ -23,9 +23,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="TRIM: Hybrid Inference via Targeted Stepwise Routing in Multi-Step Reasoning Tasks",
-    authors=("Kapoor", "et al."),
+    authors="Vansh Kapoor, Aman Gupta, Hao Chen, Anurag Beniwal, Jing Huang, Aviral Kumar",
     year=2026,
     arxiv="2601.10245",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("search",),
+    systems=(17,),
 )

@@ -29,10 +29,11 @@ task and draws on every rank); an environment failure is never a reward of 0.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Thinking vs. Doing",
-    authors=("Shen", "et al."),
+    title="Thinking vs. Doing: Agents that Reason by Scaling Test-Time Interaction",
+    authors="Junhong Shen, Hao Bai, Lunjun Zhang, Yifei Zhou, Amrith Setlur, Shengbang Tong, Diego Caples, Nan Jiang, Tong Zhang, Ameet Talwalkar, Aviral Kumar",
     year=2025,
     arxiv="2506.07976",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "horizon", "cloning", "search"),
+    systems=(1,),
 )

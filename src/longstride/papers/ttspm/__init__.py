@@ -27,10 +27,11 @@ them is chosen without error, so the answers of no model are looked at; the Beta
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Scaling over Scaling: Exploring Test-Time Scaling Plateau in Large Reasoning Models",
-    authors=("Wang", "et al."),
+    title="Scaling over Scaling: Exploring Test-Time Scaling Pareto in Large Reasoning Models",
+    authors="Jian Wang, Boyan Zhu, Chak Tou Leong, Yongqi Li, Wenjie Li",
     year=2025,
     arxiv="2505.20522",
-    read="abstract",
-    topics=("reasoning",),
+    read="notes",
+    topics=("scaling", "search"),
+    systems=(117,),
 )

@@ -27,9 +27,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Value-Based Deep RL Scales Predictably",
-    authors=("Rybkin", "et al."),
+    authors="Oleh Rybkin, Michal Nauman, Preston Fu, Charlie Snell, Pieter Abbeel, Sergey Levine, Aviral Kumar",
     year=2025,
     arxiv="2502.04327",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("scaling", "values"),
+    systems=(7,),
 )

@@ -25,10 +25,11 @@ Deviations: the critic's targets take the cloned policy's actions, since a level
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="V-GPS",
-    authors=("Nakamoto", "et al."),
+    title="Steering Your Generalists: Improving Robotic Foundation Models via Value Guidance",
+    authors="Mitsuhiko Nakamoto, Oier Mees, Aviral Kumar, Sergey Levine",
     year=2024,
     arxiv="2410.13816",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("robots", "values", "search"),
+    systems=(53,),
 )

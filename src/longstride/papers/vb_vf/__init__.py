@@ -26,9 +26,10 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Scaling Test-Time Compute Without Verification or RL is Suboptimal",
-    authors=("Setlur", "et al."),
+    authors="Amrith Setlur, Nived Rajaraman, Sergey Levine, Aviral Kumar",
     year=2025,
     arxiv="2502.12118",
     read="abstract",
-    topics=("reasoning",),
+    topics=("search", "scaling", "cloning"),
+    systems=(6,),
 )

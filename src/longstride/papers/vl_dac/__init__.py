@@ -26,10 +26,11 @@ release takes that value for the return of the last turn; no entropy bonus (the 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="VL-DAC",
-    authors=("Bredis", "et al."),
+    title="Enhancing Vision-Language Model Training with Reinforcement Learning in Synthetic Worlds for Real-World Success",
+    authors="George Bredis, Stanislav Dereka, Viacheslav Sinii, Ruslan Rakhimov, Daniil Gavrilov",
     year=2025,
     arxiv="2508.04280",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "credit", "values", "vision"),
+    systems=(146,),
 )

@@ -26,10 +26,11 @@ released code trains on one sequence an episode. In steps of 128 turns, three ti
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="WebAgent-R1",
-    authors=("Wei", "et al."),
+    title="WebAgent-R1: Training Web Agents via End-to-End Multi-Turn Reinforcement Learning",
+    authors="Zhepei Wei, Wenlin Yao, Yao Liu, Weizhi Zhang, Qin Lu, Liang Qiu, Changlong Yu, Puyang Xu, Chao Zhang, Bing Yin, Hyokun Yun, Lihong Li",
     year=2025,
     arxiv="2505.16421",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "context", "cloning"),
+    systems=(126,),
 )

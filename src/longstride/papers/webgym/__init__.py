@@ -24,10 +24,11 @@ margin, and that to tell 0.023 from nothing takes some 40.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="WebGym",
-    authors=("Bai", "et al."),
+    title="WebGym: Scaling Training Environments for Visual Web Agents with Realistic Tasks",
+    authors="Hao Bai, Alexey Taymanov, Tong Zhang, Aviral Kumar, Spencer Whitehead",
     year=2026,
     arxiv="2601.02439",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "horizon", "cloning", "systems"),
+    systems=(18,),
 )

@@ -28,10 +28,11 @@ so the first iteration trains it alone. In one run, tasks drawn uniformly did no
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="WebRL",
-    authors=("Qi", "et al."),
+    title="WebRL: Training LLM Web Agents via Self-Evolving Online Curriculum Reinforcement Learning",
+    authors="Zehan Qi, Xiao Liu, Iat Long Iong, Hanyu Lai, Xueqiao Sun, Jiadai Sun, Xinyue Yang, Yu Yang, Shuntian Yao, Wei Xu, Jie Tang, Yuxiao Dong",
     year=2024,
     arxiv="2411.02337",
-    read="abstract",
-    topics=("agents",),
+    read="notes",
+    topics=("agents", "values", "judges"),
+    systems=(135,),
 )

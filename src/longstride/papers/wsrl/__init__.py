@@ -22,10 +22,11 @@ these differences are within the noise.
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="WSRL",
-    authors=("Zhou", "et al."),
+    title="Efficient Online Reinforcement Learning Fine-Tuning Need Not Retain Offline Data",
+    authors="Zhiyuan Zhou, Andy Peng, Qiyang Li, Sergey Levine, Aviral Kumar",
     year=2024,
     arxiv="2412.07762",
-    read="abstract",
-    topics=("values",),
+    read="notes",
+    topics=("offline", "values"),
+    systems=(9,),
 )

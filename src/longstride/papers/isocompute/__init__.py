@@ -1,5 +1,5 @@
 """IsoCompute: how many rollouts a problem, at a given amount of sampling. "IsoCompute Playbook: Optimally Scaling
-Sampling Compute for RL Training of LLMs", 2025 (a report without an arXiv number; its fit is that of arXiv 2510.13786).
+Sampling Compute for RL Training of LLMs", 2026, arXiv 2603.12151 (its fit is that of arXiv 2510.13786).
 
 Sampling compute is C = B n M: problems a batch, rollouts a problem, updates. Few rollouts leave more updates, and win
 while compute is small. Problems that share parameters disturb each other, and a group of few rollouts shows nothing of a

@@ -6,8 +6,8 @@ import torch
 from enumerated import ascent, groups
 
 from longstride.core.errors import ConfigError
-from longstride.exact.answers import DECOY, Answers
-from longstride.exact.learner import Grouped, gradient, recipe
+from longstride.exact.answers import DECOY, Answers, Grouped
+from longstride.exact.learner import gradient, recipe
 from longstride.exact.worlds.answers import AnswerTree
 from longstride.methods import Constant, GroupRelative, Mean, Reinforce
 

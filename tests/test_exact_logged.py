@@ -56,7 +56,5 @@ def test_a_warm_up_collects_and_learns_nothing_and_a_dip_is_counted_from_where_i
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ConfigError, match="logged_q learns from logged data"):
-        LoggedQ().start(None, np.random.default_rng(0))
     with pytest.raises(ConfigError, match="cannot hold 9"):
         RECIPE.replace(problem={"held": 9})

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from estimators import all_of, by_formula, episode_of, weighted_scores
 
-from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
-from longstride.exact.walks import Walked
+from longstride.exact.walks import Search, Walk, Walked
 from longstride.methods import GroupRelative
 from longstride.methods.returns import GAE
 from longstride.papers.asyncwebrl import exact as asyncwebrl_stale
@@ -30,7 +29,7 @@ def after(recipe, iterations: int, seed: int = 0) -> tuple[dict, dict]:  # noqa:
 def test_a_critic_of_turns_is_asked_before_it_learns_and_goes_towards_the_targets() -> None:
     recipe = vl_dac_values.RECIPE
     method, problem = recipe.method, recipe.problem
-    assert isinstance(method, vl_dac_values.Valued) and isinstance(method.credit, GAE)
+    assert isinstance(problem, Walk) and isinstance(method, vl_dac_values.Valued) and isinstance(method.credit, GAE)
     state = method.start(problem, np.random.default_rng(0))
     played = method.collect(problem, state["logits"], state, np.random.default_rng(0))
     assert {turn.estimates["value"] for t in played for turn in t.turns} == {0.0}
@@ -74,7 +73,7 @@ def test_each_difficulty_has_its_horizon_and_a_short_one_lets_fewer_detours_be_i
     problem, detours = webgym_walk.RECIPE.problem, {}
     for name, turns in (("short", {}), ("long", {"turns": Fixed(limit=40)})):
         method = webgym_walk.RECIPE.method.replace(group=200, **turns)
-        assert isinstance(method, webgym_walk.Imitated)
+        assert isinstance(problem, Search) and isinstance(method, webgym_walk.Imitated)
         state = method.start(problem, np.random.default_rng(0))
         played = method.collect(problem, state["logits"], state, np.random.default_rng(0))
         starts = sorted({t.group for t in played})
@@ -93,8 +92,6 @@ def test_where_nothing_is_forgiven_no_success_takes_a_detour_and_horizons_make_n
     played = problem.play(problem.begin(np.random.default_rng(0)), [0] * 200, 40, np.random.default_rng(0))
     assert {t.length for t in played if t.success} == {3} and max(t.length for t in played) == 3
     assert after(arms["strict_short"], 5)[1] == after(arms["strict_long"], 5)[1]
-    with pytest.raises(ConfigError, match="of type search"):
-        webgym_walk.RECIPE.method.start(reasoning_cache_rounds.RECIPE.problem, np.random.default_rng(0))
 
 
 def test_with_fresh_samples_both_ratios_give_the_same_run() -> None:
@@ -141,7 +138,7 @@ def test_where_nothing_can_be_won_a_constant_teaches_nothing_and_the_own_length_
 def test_rounds_begin_where_an_episode_was_and_train_every_place_of_a_context() -> None:
     recipe = reasoning_cache_rounds.RECIPE
     method, problem = recipe.method, recipe.problem
-    assert isinstance(method, reasoning_cache_rounds.Summarised)
+    assert isinstance(problem, reasoning_cache_rounds.Work) and isinstance(method, reasoning_cache_rounds.Summarised)
     state = method.start(problem, np.random.default_rng(0))
     played = method.collect(problem, state["logits"], state, np.random.default_rng(0))
     assert max(t.length for t in played) <= reasoning_cache_rounds.ROUND

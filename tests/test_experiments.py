@@ -283,18 +283,16 @@ class Bandit(ExactProblem):
         return {"regret": max(self.rewards) - float(softmax(solution["logits"]) @ np.array(self.rewards))}
 
 
-class PolicyGradient(ExactMethod):
+class PolicyGradient(ExactMethod[Bandit]):
     """The exact gradient of the expected reward of a softmax policy, with noise of its own."""
 
     rate: float = 1.0
     noise: float = 0.0
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Bandit):
-            raise ConfigError("policy_gradient solves bandits")
+    def start(self, problem: Bandit, rng: np.random.Generator) -> State:
         return {"logits": rng.normal(size=len(problem.rewards))}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Bandit, state: State, rng: np.random.Generator) -> State:
         p, r = softmax(state["logits"]), np.array(problem.rewards)
         return {"logits": state["logits"] + self.rate * p * (r - p @ r) + self.noise * rng.normal(size=len(r))}
 
@@ -342,7 +340,7 @@ def test_an_exact_experiment_is_named_by_module_and_class_and_read_back(tmp_path
 
 
 def test_a_method_refuses_a_problem_that_is_not_its_own() -> None:
-    with pytest.raises(ConfigError, match="policy_gradient solves bandits"):
+    with pytest.raises(ConfigError, match="policy_gradient solves problems of type bandit, got nothing"):
         EXACT.replace(problem=Nothing())
 
 

@@ -7,6 +7,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from longstride.control import TrainingPhase
 from longstride.core.component import build
 from longstride.core.config import dump_toml, resolve
 from longstride.core.errors import ConfigError
-from longstride.exact.experiment import ExactRecipe
+from longstride.exact.experiment import ExactProblem, ExactRecipe
 from longstride.papers.card import TOPICS, Paper
 from longstride.papers.former import FORMER
 from longstride.run.experiment import Experiment, load_experiment
@@ -44,6 +45,14 @@ REPRESENTATIVES: dict[str, dict[str, Any]] = {
     "grpo/exact": {"iterations": 2},
 }
 """A cheap recipe of many turns, of control, of groups, and an exact one; and what makes it tiny."""
+
+
+class Unknown(ExactProblem):
+    """A problem that no method of a paper solves."""
+
+    def measures(self, solution: Mapping[str, Any]) -> dict[str, float]:
+        return {}
+
 
 every_recipe = pytest.mark.parametrize("name", LISTED)
 every_claim = pytest.mark.parametrize("name", CLAIMS)
@@ -87,6 +96,14 @@ def test_a_former_name_says_what_it_is_called_now():
 def test_a_paper_that_does_not_act_says_what_it_has():
     with pytest.raises(ConfigError, match="spct has no recipe of that name; it has spct/exact"):
         papers.load("spct")
+
+
+@pytest.mark.parametrize("name", [name for name, listed in LISTED.items() if not listed.acts])
+def test_an_exact_recipe_refuses_a_problem_of_another_type(name: str):
+    recipe = papers.load(name)
+    assert isinstance(recipe, ExactRecipe) and isinstance(recipe.problem, recipe.method.solves())
+    with pytest.raises(ConfigError, match=f"solves problems of type {recipe.method.solves().type_name()}, got unknown"):
+        recipe.replace(problem=Unknown())
 
 
 def test_what_acts_is_not_computed():

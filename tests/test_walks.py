@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.core.budget import StopReason
-from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
-from longstride.exact.answers import Answers
 from longstride.exact.learner import gradient
 from longstride.exact.walks import Search, Walked
 from longstride.methods import Constant, GroupRelative, Reinforce
@@ -51,8 +49,3 @@ def test_no_turn_is_sampled_after_the_iteration_that_reached_the_most() -> None:
         assert (after is state) == (state["sampled"] >= 30)
         state = after
     assert before["sampled"] == 0, "the state that was given is not changed"
-
-
-def test_walks_are_not_answers() -> None:
-    with pytest.raises(ConfigError, match="expected a problem of walks, got answers"):
-        METHOD.start(Answers(tasks=((0.5,),)), np.random.default_rng(0))

@@ -73,7 +73,7 @@ LOCATIONS |= {
         "ascent": "longstride.exact.designs",
         "chosen_by_level": "longstride.exact.steps",
         "com": "longstride.exact.designs",
-        "grouped": "longstride.exact.learner",
+        "grouped": "longstride.exact.answers",
         "logged_q": "longstride.exact.logged",
         "planned": "longstride.exact.planned",
         "shared": "longstride.exact.sharing",

@@ -56,7 +56,7 @@ class Component(BaseModel):
     @classmethod
     def members(cls) -> dict[str, "type[Component]"]:
         """The components that data for this class may name: itself, unless it is abstract, and all below it."""
-        found: dict[str, type[Component]] = {} if isabstract(cls) else {cls.type_name(): cls}
+        found: dict[str, type[Component]] = {} if isabstract(cls) or _parametrised(cls) else {cls.type_name(): cls}
         for sub in cls.__subclasses__():
             found |= sub.members()
         return found
@@ -120,6 +120,11 @@ def _retyped(old: Component, data: Mapping[str, Any], where: str) -> Component:
     kept = {name: getattr(old, name) for name in type(old).model_fields if name in member.model_fields}
     given = {name: _plain(value) for name, value in (kept | dict(data)).items() if value is not None}
     return build(family, given, where)
+
+
+def _parametrised(cls: type[Component]) -> bool:
+    """Whether it is what stands between a generic component and a subclass: `Walked[Search]`."""
+    return cls.__pydantic_generic_metadata__["origin"] is not None
 
 
 def _plain(value: Any) -> Any:

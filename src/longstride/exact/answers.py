@@ -1,4 +1,4 @@
-"""Enumerable answers as a problem: tasks whose success is computed.
+"""Enumerable answers as a problem: tasks whose success is computed, and the learner that answers all of them.
 
 The policy is a table (`exact.worlds.answers`), so a run takes seconds and a claim can have fifty seeds. Measures are
 exact; only training samples. A right answer earns 1, a wrong one 0. A seed draws the policy at the start and the samples.
@@ -16,7 +16,8 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Weight
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.exact.experiment import ExactProblem
+from longstride.exact.experiment import State
+from longstride.exact.learner import Learner, Tabulated
 from longstride.exact.worlds.answers import AnswerTree
 
 DECOY = 0.5
@@ -26,7 +27,7 @@ SEEDS = tuple(range(100, 140))
 """Of claims; settings were chosen with seeds 0 to 9."""
 
 
-class Answers(ExactProblem):
+class Answers(Tabulated):
     """Tasks of known difficulty. Measures: `success` (mean over tasks), `pass@k`, `entropy` of answers in nats."""
 
     tasks: Annotated[tuple[tuple[Chance, ...], ...], Field(min_length=1)]
@@ -115,3 +116,10 @@ def _tree(sizes: tuple[int, ...], vocabulary: int, length: int, right: int, deco
     if decoy:
         rewards[:, order[-1]] = DECOY
     return AnswerTree(rewards, np.repeat(np.arange(len(sizes)), sizes), vocabulary, length)
+
+
+class Grouped(Learner[Answers]):
+    """Groups of answers to every task."""
+
+    def collect(self, problem: Answers, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+        return problem.play(logits, self.group, rng)

@@ -7,13 +7,11 @@ network, every later one is a step of the climb: a run's curve shows what climbi
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
 from longstride.exact.worlds.designs import FunctionName, Landscape
@@ -59,7 +57,7 @@ class Designs(ExactProblem):
         }
 
 
-class Ascent(ExactMethod):
+class Ascent(ExactMethod[Designs]):
     """Gradient ascent on a network that was fitted by least squares: the baseline of Design-Bench."""
 
     trunk: Trunk = Trunk(width=64, depth=2, norm=False, activation="relu")
@@ -105,9 +103,7 @@ class Ascent(ExactMethod):
             point = point + rate * torch.autograd.grad(self.predict(nets, point).sum(), point)[0]
         return point.detach()
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Designs):
-            raise ConfigError(f"{self.type_name()} finds designs; problem must be designs, not {problem.type_name()}")
+    def start(self, problem: Designs, rng: np.random.Generator) -> State:
         data = problem.landscape.draw(problem.pool, problem.kept, problem.noise, rng)
         nets = self.nets(problem, torch.Generator().manual_seed(int(rng.integers(2**31))))
         best = data.x[np.argsort(-data.y)[: self.designs]]
@@ -116,7 +112,7 @@ class Ascent(ExactMethod):
             **flat.arrays(nets),
         }  # fmt: skip
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Designs, state: State, rng: np.random.Generator) -> State:
         nets, state = self._nets(problem, state), dict(state)
         if state["iteration"] < self.fit:
             self._train(nets, state, rng)
@@ -127,7 +123,7 @@ class Ascent(ExactMethod):
         state["iteration"] = state["iteration"] + 1
         return state
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: Designs, state: State) -> Mapping[str, np.ndarray]:
         nets, y = self._nets(problem, state), state["y"]
         climbing = state["iteration"] > self.fit
         with torch.no_grad():
@@ -161,7 +157,7 @@ class COM(Ascent):
     alpha_lr: Positive = 0.05
     """Rate of log alpha, which starts at 0."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
+    def start(self, problem: Designs, rng: np.random.Generator) -> State:
         return {**super().start(problem, rng), "log_alpha": np.zeros(())}
 
     def loss(self, nets: nn.ModuleDict, x: Tensor, y: Tensor, state: State, rng: np.random.Generator) -> Tensor:

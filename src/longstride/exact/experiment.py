@@ -12,7 +12,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 from pydantic import model_validator
@@ -39,22 +39,34 @@ class ExactProblem(Component):
         """What a claim compares, by name: regret, duality gap, distance to the known answer, ..."""
 
 
-class ExactMethod(Component):
-    """Family: a method that solves such problems."""
+P = TypeVar("P", bound=ExactProblem)
+
+
+class ExactMethod(Component, Generic[P]):
+    """Family: a method that solves problems of a type P, or of types below it."""
+
+    @classmethod
+    def solves(cls) -> type[ExactProblem]:
+        """The P of the class: `Walk` of a `Walked(ExactMethod[Walk])`."""
+        arguments = (
+            base.__pydantic_generic_metadata__["args"] for base in cls.__mro__ if issubclass(base, ExactMethod)
+        )
+        found = next((args[0] for args in arguments if args), ExactProblem)
+        return getattr(found, "__bound__", found)  # a type parameter is solved as far as it is bounded
 
     @abstractmethod
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
+    def start(self, problem: P, rng: np.random.Generator) -> State:
         """The state before the first iteration.
 
         Raises:
-            ConfigError: the method does not fit the problem.
+            ConfigError: the method's settings do not fit the problem.
         """
 
     @abstractmethod
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: P, state: State, rng: np.random.Generator) -> State:
         """The state after one more iteration; the given one is not changed."""
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: P, state: State) -> Mapping[str, np.ndarray]:
         """What the problem measures: the state itself unless a method says otherwise."""
         return state
 
@@ -74,6 +86,11 @@ class ExactRecipe(Experiment):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if not isinstance(self.problem, expected := self.method.solves()):
+            raise ValueError(
+                f"{self.method.type_name()} solves problems of type {expected.type_name()}, got "
+                f"{self.problem.type_name()}"
+            )
         try:
             self.method.start(self.problem, np.random.default_rng(0))
         except ConfigError as e:

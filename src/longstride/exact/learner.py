@@ -4,16 +4,15 @@ the gradient of the loss of all of them.
 What a learner does otherwise is left out: no momentum, no clipping of gradients, no batches smaller than the whole.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Positive
 from longstride.core.trajectory import Trajectory
-from longstride.exact.answers import Answers
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.answers import AnswerTree
 from longstride.methods import Credit, Loss, Sample
@@ -65,18 +64,31 @@ def gradient(tree: AnswerTree, logits: np.ndarray, samples: Sequence[Sample], lo
     return torch.autograd.grad(value, table)[0].numpy()
 
 
-class Grouped(ExactMethod):
-    """Groups of answers to every task, credit, and gradient steps on the loss of all of them.
+class Tabulated(ExactProblem):
+    """A problem whose policy is a table of logits."""
 
-    What a learner does otherwise is left out: no momentum, no clipping of gradients, no batches smaller than the whole.
-    """
+    @property
+    @abstractmethod
+    def tree(self) -> AnswerTree:
+        """What the rows, places and tokens of the table stand for."""
+
+    @abstractmethod
+    def begin(self, rng: np.random.Generator) -> np.ndarray:
+        """[C, M, V] logits of the policy at the start."""
+
+
+P = TypeVar("P", bound=Tabulated)
+
+
+class Learner(ExactMethod[P], Generic[P]):
+    """Collects episodes, asks credit, and takes gradient steps on the loss of all of them."""
 
     credit: Credit
     """How much each token weighs."""
     loss: Loss
     """What is stepped on."""
     group: Count = 8
-    """Answers to each task an iteration."""
+    """Episodes of each task an iteration."""
     rate: Positive = 1.0
     """Length of a step, in logits for a unit of gradient."""
     passes: Count = 1
@@ -84,9 +96,7 @@ class Grouped(ExactMethod):
     staleness: CountOrZero = 0
     """How many iterations old the policy is that samples, once there have been so many."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Answers):
-            raise ConfigError(f"expected a problem of type answers, got {type(problem).type_name()}")
+    def start(self, problem: P, rng: np.random.Generator) -> State:
         logits = problem.begin(rng)
         state = {"logits": logits, "iteration": np.zeros(())}
         if self.staleness:
@@ -95,7 +105,7 @@ class Grouped(ExactMethod):
             state["reference"] = logits.copy()  # a checkpoint takes no two names of one array
         return state
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: P, state: State, rng: np.random.Generator) -> State:
         sampler = state["sampler"][0] if self.staleness else state["logits"]
         samples = self.credit(self.collect(problem, sampler, state, rng))
         after = dict(state, iteration=state["iteration"] + 1)
@@ -108,9 +118,9 @@ class Grouped(ExactMethod):
             after["reference"] = state["reference"] + share * (after["logits"] - state["reference"])
         return after
 
-    def collect(self, problem: Any, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+    @abstractmethod
+    def collect(self, problem: P, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
         """The episodes of an iteration, played by the policy with these logits; `state` is that before the iteration."""
-        return problem.play(logits, self.group, rng)
 
     def update(self, tree: AnswerTree, state: State, samples: Sequence[Sample]) -> np.ndarray:
         """The logits after `passes` steps on the samples."""

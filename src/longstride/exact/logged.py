@@ -7,7 +7,6 @@ its expectation, the value of the policy that made the data.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -74,7 +73,7 @@ class LoggedWorld(ExactProblem):
         }
 
 
-class LoggedQ(ExactMethod):
+class LoggedQ(ExactMethod[LoggedWorld]):
     """Q-learning from the data, then online: plain, conservative (CQL) or calibrated (Cal-QL)."""
 
     weight: Weight = 0.0
@@ -98,9 +97,7 @@ class LoggedQ(ExactMethod):
     length: Count = 20
     """Steps of an episode."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, LoggedWorld):
-            raise ConfigError("logged_q learns from logged data; take problem = LoggedWorld()")
+    def start(self, problem: LoggedWorld, rng: np.random.Generator) -> State:
         state, top = problem.draw(rng), 1 / (1 - problem.discount)
         pairs = state["phi"].shape[2]
         new = {name: np.zeros_like(state[of]) for name, of in (("new_count", "count"), ("new_led", "led"))}

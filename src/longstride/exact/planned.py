@@ -14,9 +14,8 @@ from longstride.core.budget import Budget
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum.tasks import Uniform
-from longstride.exact.answers import Answers
+from longstride.exact.answers import Answers, Grouped
 from longstride.exact.experiment import State
-from longstride.exact.learner import Grouped
 from longstride.rollout.branching import STEP
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Planner, Sampler
@@ -54,7 +53,7 @@ class Planned(Grouped):
     sampler: Sampler
     """Which episodes an iteration plays."""
 
-    def collect(self, problem: Any, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+    def collect(self, problem: Answers, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
         world, tasks = cast(Any, World(problem)), len(problem.tree.context)
         planner = Planner(
             world, Uniform(), cast(Any, None), lambda _: Budget(), world, int(rng.integers(2**31)),

@@ -6,7 +6,7 @@ size of a group. All of a batch is computed at once, so a run of a hundred thous
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Generic, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -72,7 +72,10 @@ def group_gradient(p_BK: np.ndarray, counts_BK: np.ndarray, right_B: np.ndarray)
     return pushed - p_BK * pushed.sum(1, keepdims=True)
 
 
-class Shared(ExactMethod):
+S = TypeVar("S", bound=Sharing)
+
+
+class Shared(ExactMethod[S], Generic[S]):
     """Group-relative policy gradient; an iteration samples the same number of rollouts whatever n is."""
 
     rollouts: Count = 64
@@ -84,9 +87,7 @@ class Shared(ExactMethod):
     rate: Positive = 2.0
     """For a batch of `UNIT` rollouts; it grows with their square root."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Sharing):
-            raise ConfigError(f"expected a problem of type sharing, got {type(problem).type_name()}")
+    def start(self, problem: S, rng: np.random.Generator) -> State:
         if self.batch * self.rollouts > self.budget:
             raise ConfigError(
                 f"{self.batch} problems of {self.rollouts} rollouts are more than the {self.budget} of an iteration"
@@ -96,7 +97,7 @@ class Shared(ExactMethod):
         state |= {"rollouts": np.zeros(()), "early": np.zeros(())}
         return state | {"success": self._success(state)}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: S, state: State, rng: np.random.Generator) -> State:
         after, Q = dict(state), problem.problems
         B = min(self.batch, Q)
         rate = self.rate * np.sqrt(B * self.rollouts / UNIT)

@@ -6,12 +6,11 @@ scores. A run takes a second, so a claim can have forty seeds.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.exact.answers import Chance
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
@@ -86,18 +85,7 @@ class StepTasks(ExactProblem):
         }
 
 
-def levels_of(problem: Any) -> int:
-    """How many levels its tasks have.
-
-    Raises:
-        ConfigError: it is no `StepTasks`.
-    """
-    if not isinstance(problem, StepTasks):
-        raise ConfigError(f"expected a problem of type step_tasks, got {type(problem).type_name()}")
-    return problem.kinds
-
-
-class Solve(ExactMethod):
+class Solve(ExactMethod[StepTasks]):
     """Solves tasks by a search."""
 
     search: Search
@@ -105,11 +93,11 @@ class Solve(ExactMethod):
     tasks: Count = 20
     """Of each level in an iteration."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        levels = levels_of(problem)
+    def start(self, problem: StepTasks, rng: np.random.Generator) -> State:
+        levels = problem.kinds
         return {"won": np.zeros(levels), "played": np.zeros(levels), "spent": np.zeros(3)}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: StepTasks, state: State, rng: np.random.Generator) -> State:
         after = {name: array.copy() for name, array in state.items()}
         for level in range(problem.kinds):
             for _ in range(self.tasks):
@@ -126,7 +114,7 @@ def solved(problem: StepTasks, level: int, search: Search, rng: np.random.Genera
     return play(search.run(ROOT, rng), solver)[0].answer == RIGHT, solver.ledger
 
 
-class ChosenByLevel(ExactMethod):
+class ChosenByLevel(ExactMethod[StepTasks]):
     """Tries all strategies on two folds of tasks; what is measured on each fold is the strategy that was best on the
     other."""
 
@@ -136,11 +124,11 @@ class ChosenByLevel(ExactMethod):
     tasks: Count = 4
     """Of each level, strategy and fold in an iteration."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        shape = (2, len(self.strategies), levels_of(problem))
+    def start(self, problem: StepTasks, rng: np.random.Generator) -> State:
+        shape = (2, len(self.strategies), problem.kinds)
         return {"won": np.zeros(shape), "played": np.zeros(shape), "spent": np.zeros((*shape, 3))}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: StepTasks, state: State, rng: np.random.Generator) -> State:
         after = {name: array.copy() for name, array in state.items()}
         for at in np.ndindex(state["won"].shape):
             for _ in range(self.tasks):
@@ -150,7 +138,7 @@ class ChosenByLevel(ExactMethod):
                 after["spent"][at] += (ledger.sampled, ledger.scored, ledger.calls)
         return after
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: StepTasks, state: State) -> Mapping[str, np.ndarray]:
         """By level, what the chosen strategies won, in how many tasks, and what they spent in all."""
         best_FL = crossed(state["won"], self.by_level)
         folds, levels = np.indices(best_FL.shape)

@@ -1,5 +1,5 @@
-"""The setup of recipes on enumerable episodes of many turns: the library's own credit and losses learn from groups of
-sampled episodes, under a horizon that may grow, and success is computed.
+"""Enumerable episodes of many turns: the library's own credit and losses learn from groups of sampled episodes, under a
+horizon that may grow, and success is computed.
 
 The policy is a table of logits over what it sees, and a turn is one token. What always holds: measures are exact, only
 training samples; a turn's prompt is the number of what was seen; an episode that its horizon cut is truncated.
@@ -9,25 +9,24 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Generic, TypeVar
 
 import numpy as np
 from pydantic import Field
 
 from longstride.core.budget import Budget, StopReason
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Weight
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.curriculum import Schedule
-from longstride.exact.experiment import ExactProblem, State
-from longstride.exact.learner import Grouped
+from longstride.exact.experiment import State
+from longstride.exact.learner import Learner, Tabulated
 from longstride.exact.worlds.answers import AnswerTree
 from longstride.exact.worlds.tabular import EnumerableMDP
 from longstride.methods.base import REFERENCE
 
 
-class Walk(ExactProblem):
+class Walk(Tabulated):
     """A decision problem whose first states are its tasks, equally likely. Measures: `success`, the expected reward, and
     `length`, the expected number of turns, within `horizon`."""
 
@@ -101,7 +100,10 @@ def _tree(rows: int, actions: int) -> AnswerTree:
     return AnswerTree(np.zeros((rows, actions)), np.arange(rows), actions, 1)
 
 
-class Walked(Grouped):
+W = TypeVar("W", bound=Walk)
+
+
+class Walked(Learner[W], Generic[W]):
     """Groups of episodes from the start of every task, credit, and gradient steps, under a horizon of the iteration."""
 
     turns: Schedule
@@ -109,18 +111,16 @@ class Walked(Grouped):
     most: CountOrZero = 0
     """Turns that are sampled in all, 0 for any number; nothing is learned after the iteration that reaches it."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Walk):
-            raise ConfigError(f"expected a problem of walks, got {type(problem).type_name()}")
+    def start(self, problem: W, rng: np.random.Generator) -> State:
         state = {"logits": problem.begin(rng), "iteration": np.zeros(()), "sampled": np.zeros(())}
         return state | ({"reference": state["logits"].copy()} if REFERENCE in self.loss.needs else {})
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: W, state: State, rng: np.random.Generator) -> State:
         if self.most and state["sampled"] >= self.most:
             return state
         return super().step(problem, dict(state), rng)
 
-    def collect(self, problem: Any, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+    def collect(self, problem: W, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
         """Episodes of every task; counts their turns in `state`."""
         starts = np.flatnonzero(problem.world[0].start).repeat(self.group)
         played = problem.play(logits, starts, self.turns.at(int(state["iteration"]) + 1), rng)

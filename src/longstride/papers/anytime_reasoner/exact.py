@@ -10,8 +10,8 @@ from pydantic import Field
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
-from longstride.exact.answers import SEEDS, Answers, Chance
-from longstride.exact.learner import Grouped, recipe
+from longstride.exact.answers import SEEDS, Answers, Chance, Grouped
+from longstride.exact.learner import recipe
 from longstride.methods import Constant, GroupRelative, Reinforce
 from longstride.papers.anytime_reasoner.method import BY_BUDGET, BudgetRelative
 from longstride.stats import Ordering

@@ -16,8 +16,8 @@ constant in place of an episode's length, is in `asyncwebrl/length`.
 """
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers
-from longstride.exact.learner import Grouped, recipe
+from longstride.exact.answers import SEEDS, Answers, Grouped
+from longstride.exact.learner import recipe
 from longstride.methods import PPO, GroupRelative, ImportanceCorrection, Mean
 from longstride.stats import Ordering
 

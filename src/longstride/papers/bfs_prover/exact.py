@@ -1,12 +1,10 @@
 """BFS-Prover-V2, where its effect is computed."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.exact.experiment import ExactMethod, ExactRecipe, State
 from longstride.exact.proofs import GoalTheorems, Step, policy_of, proof_of
@@ -14,7 +12,7 @@ from longstride.stats import Ordering
 from longstride.strategies.search import BestFirst
 
 
-class ExpertIteration(ExactMethod):
+class ExpertIteration(ExactMethod[GoalTheorems]):
     """Each iteration searches proofs of all training theorems, and trains on their steps, each once a theorem."""
 
     search: BestFirst = BestFirst(expansions=24, width=4)
@@ -37,9 +35,7 @@ class ExpertIteration(ExactMethod):
     odd: float = -1.0
     """Mean of idle ones."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, GoalTheorems):
-            raise ConfigError(f"expected a problem of type goal_theorems, got {type(problem).type_name()}")
+    def start(self, problem: GoalTheorems, rng: np.random.Generator) -> State:
         logits = 0.5 * rng.normal(size=(problem.kinds, problem.tactics))
         logits[:, 0] = self.known
         logits[:, 1 + problem.special : -1] += self.odd
@@ -53,7 +49,7 @@ class ExpertIteration(ExactMethod):
             "stale": np.zeros(()),
         }
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: GoalTheorems, state: State, rng: np.random.Generator) -> State:
         policy = policy_of(state["logits"])
         proofs = [proof_of(problem, theorem, policy, self.search, rng) for theorem in state["theorems"]]
         proved = np.array(sum(map(bool, proofs)) / len(proofs))

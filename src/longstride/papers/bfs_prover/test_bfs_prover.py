@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.exact.proofs import GoalTheorems, proof_of
-from longstride.papers.bfs_prover.exact import RECIPE, ExpertIteration
-from longstride.papers.r_mcts.exact import DeadEnds
+from longstride.papers.bfs_prover.exact import ExpertIteration
 from longstride.strategies.search import BestFirst
 
 WORLD = GoalTheorems(kinds=1, goals=2, special=1, idle=1, trivial=1.0, longest=3, attempts=1)
@@ -59,8 +57,3 @@ def test_a_plateau_is_left_from_the_first_table() -> None:
     going = method.replace(patience=0).step(world, stuck, np.random.default_rng(2))
     np.testing.assert_allclose(going["logits"].sum(-1), stuck["logits"].sum(-1))  # steps keep the sum of a row
     np.testing.assert_allclose(after["logits"].sum(-1), state["logits"].sum(-1))
-
-
-def test_another_problem_is_refused() -> None:
-    with pytest.raises(ConfigError, match="goal_theorems"):
-        RECIPE.replace(problem=DeadEnds())

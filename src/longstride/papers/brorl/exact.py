@@ -1,7 +1,6 @@
 """BroRL, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,7 @@ class OneLikely(ExactProblem):
         }
 
 
-class MassBalance(ExactMethod):
+class MassBalance(ExactMethod[OneLikely]):
     """Gradient ascent on the logits for the sum of R_i p_i over the distinct tokens of N rollouts, divided by N: logit j
     moves by step p_j (R_j [j was sampled] - S_R). The division is in `step`."""
 
@@ -60,12 +59,10 @@ class MassBalance(ExactMethod):
     step_size: Positive = 0.2
     """eta / N, the same for any N."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, OneLikely):
-            raise ConfigError(f"expected a problem of type one_likely, got {type(problem).type_name()}")
+    def start(self, problem: OneLikely, rng: np.random.Generator) -> State:
         return {"logits": problem.begin(rng), "falls": np.zeros(()), "updates": np.zeros(())}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: OneLikely, state: State, rng: np.random.Generator) -> State:
         p, right = softmax(state["logits"]), problem.is_right
         below = p.cumsum()
         sampled = np.zeros(len(p), bool)

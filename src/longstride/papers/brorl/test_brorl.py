@@ -51,7 +51,7 @@ def test_a_run_counts_the_updates_after_which_the_mass_fell() -> None:
     few, falls = MassBalance(rollouts=16), 0
     for i in range(30):
         before = RECIPE.problem.measures(state)["success"]
-        state = few.step(RECIPE.problem, state, np.random.default_rng(i))
+        state = few.step(OneLikely(), state, np.random.default_rng(i))
         falls += RECIPE.problem.measures(state)["success"] < before
     assert falls > 0 and RECIPE.problem.measures(state)["rises"] == pytest.approx(1 - falls / 30)
 

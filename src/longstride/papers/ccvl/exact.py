@@ -1,7 +1,7 @@
 """CCVL, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -64,7 +64,7 @@ class LoggedWorlds(ExactProblem):
         return {"value": float(np.mean(found)), "noisy": found[0], "calm": found[1]}
 
 
-class CCVL(ExactMethod):
+class CCVL(ExactMethod[LoggedWorlds]):
     """The first `backups` iterations learn values, every later one is an episode in each world. With a single delta it is
     a conservative method of a fixed degree."""
 
@@ -79,14 +79,14 @@ class CCVL(ExactMethod):
     scale: Positive = 3.0
     """A squared error e counts e / (2 scale^2) against a delta."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, LoggedWorlds) or list(self.deltas) != sorted(set(self.deltas)):
-            raise ConfigError("ccvl solves logged_worlds, and its deltas ascend")
+    def start(self, problem: LoggedWorlds, rng: np.random.Generator) -> State:
+        if list(self.deltas) != sorted(set(self.deltas)):
+            raise ConfigError(f"expected deltas that ascend, got {self.deltas}")
         world = problem.draw(rng)
         shape = (2, len(self.deltas), problem.states, problem.actions)
         return world | {"iteration": np.zeros((), int), "q": np.zeros(shape), "log_belief": np.zeros(shape[:2])}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: LoggedWorlds, state: State, rng: np.random.Generator) -> State:
         state = dict(state)
         if state["iteration"] < self.backups:
             state["q"] = self.backup(problem, state)
@@ -121,7 +121,7 @@ class CCVL(ExactMethod):
             here = after
         return total
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: LoggedWorlds, state: State) -> Mapping[str, np.ndarray]:
         return state | {"actions": state["q"].argmax(-1), "belief": self.belief(state)}
 
 

@@ -1,7 +1,6 @@
 """Compute-optimal test-time compute, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from longstride.claims.claim import Claim
 from longstride.core.numbers import Count
 from longstride.exact import steps
 from longstride.exact.experiment import State
-from longstride.exact.steps import ChosenByLevel, StepTasks, crossed, levels_of, solved
+from longstride.exact.steps import ChosenByLevel, StepTasks, crossed, solved
 from longstride.rewards.simulated import StepScorer
 from longstride.stats import Ordering
 from longstride.strategies.ledger import Ledger
@@ -26,14 +25,14 @@ class ChosenByPrediction(ChosenByLevel):
     probes: Count = 512
     """Solutions in one go whose mean score is the prediction for a task."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        levels = levels_of(problem)
+    def start(self, problem: StepTasks, rng: np.random.Generator) -> State:
+        levels = problem.kinds
         shape = (2, len(self.strategies), levels, levels)  # of a bin, of a level
         mixed = [predicted(problem, level, self.probes, rng)[0] for level in rng.integers(levels, size=UNLABELLED)]
         edges = np.quantile(mixed, np.arange(1, levels) / levels)
         return {"won": np.zeros(shape), "played": np.zeros(shape), "spent": np.zeros((*shape, 3)), "edges": edges}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: StepTasks, state: State, rng: np.random.Generator) -> State:
         after = {name: array.copy() for name, array in state.items()}
         folds, strategies, _, levels = state["won"].shape
         for fold, level, _ in np.ndindex(folds, levels, self.tasks):
@@ -47,7 +46,7 @@ class ChosenByPrediction(ChosenByLevel):
                 after["spent"][at] += (ledger.sampled, ledger.scored, ledger.calls)
         return after
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: StepTasks, state: State) -> Mapping[str, np.ndarray]:
         """By level, what the chosen strategies won, in how many tasks, and what they and the predictions spent."""
         rates_FSB = state["won"].sum(3) / np.maximum(state["played"].sum(3), 1)
         best_FB = crossed(rates_FSB, self.by_level)

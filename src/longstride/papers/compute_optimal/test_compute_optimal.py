@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.exact.steps import ChosenByLevel, StepTasks, crossed
 from longstride.papers.compute_optimal.exact import RECIPE, STRATEGIES, ChosenByPrediction, predicted
 from longstride.strategies.search import Beam, BestOf
@@ -21,7 +20,7 @@ def test_success_and_tokens_are_those_of_the_chosen_strategies_on_the_folds_they
     won = np.array([[[3, 1], [1, 2]], [[2, 4], [4, 1]]], float)
     spent = np.zeros((2, 2, 2, 3))
     spent[..., 0] = np.arange(8).reshape(2, 2, 2)
-    found = method.solution(None, {"won": won, "played": np.full((2, 2, 2), 5.0), "spent": spent})
+    found = method.solution(StepTasks(), {"won": won, "played": np.full((2, 2, 2), 5.0), "spent": spent})
     # fold 0: strategies 1 and 0; fold 1: strategies 0 and 1
     assert found["won"].tolist() == [1 + 2, 1 + 1] and found["played"].tolist() == [10, 10]
     assert found["spent"][0] == (2 + 4) + (1 + 7)
@@ -51,7 +50,7 @@ def test_a_bin_is_tested_with_what_did_best_in_it_on_the_other_fold_as_a_share_o
     won[1, 0, 1], won[0, 1, 0], won[0, 0, 1] = 1, 1, 1
     spent = np.zeros((*won.shape, 3))
     spent[..., 0] = np.arange(8).reshape(won.shape)
-    found = method.solution(None, {"won": won, "played": played, "spent": spent})
+    found = method.solution(StepTasks(), {"won": won, "played": played, "spent": spent})
     # fold 0: strategies 1 and 0; fold 1: strategies 1 and 0
     assert found["won"] == [1 + 1 + 1 + 1] and found["spent"][0] == (2 + 1) + (6 + 5)
 
@@ -69,10 +68,3 @@ def test_a_prediction_that_knows_chooses_as_the_level_does_and_is_counted() -> N
     spent = problem.measures(told.solution(problem, after))["tokens"]
     state = known.step(problem, known.start(problem, np.random.default_rng(0)), np.random.default_rng(1))
     assert spent == problem.measures(known.solution(problem, state))["tokens"] + 200 * 60
-
-
-def test_another_problem_is_refused() -> None:
-    from longstride.papers.brorl import exact as brorl
-
-    with pytest.raises(ConfigError, match="step_tasks"):
-        RECIPE.replace(problem=brorl.OneLikely())

@@ -1,12 +1,10 @@
 """Online difficulty filtering, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.papers.difficulty_filter.method import BALANCED, Band
@@ -35,7 +33,7 @@ class Skills(ExactProblem):
         return {"success": float(right.mean()), "answers": float(solution["answers"])}
 
 
-class SkillGRPO(ExactMethod):
+class SkillGRPO(ExactMethod[Skills]):
     """GRPO on `Skills` with batches of groups in a band."""
 
     band: Band = BALANCED
@@ -49,13 +47,11 @@ class SkillGRPO(ExactMethod):
     rounds: Count = 20
     """Most batches that are sampled to fill one; where they do not, the batch is smaller."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Skills):
-            raise ConfigError(f"skill_grpo solves skills, not {problem.type_name()}")
+    def start(self, problem: Skills, rng: np.random.Generator) -> State:
         x, b = problem.tasks(1000, rng)
         return {"w": np.zeros(problem.skills), "x": x, "b": b, "answers": np.zeros(())}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Skills, state: State, rng: np.random.Generator) -> State:
         lacking, gradient, sampled = self.groups, np.zeros(problem.skills), 0
         for _ in range(self.rounds):
             x, b = problem.tasks(lacking, rng)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -99,7 +98,7 @@ def estimates(state: Mapping[str, np.ndarray]) -> np.ndarray:
     return features_of(state)[:, REGIONS:] @ means.ravel()
 
 
-class FTPedel(ExactMethod):
+class FTPedel(ExactMethod[Regions]):
     """One epoch an iteration."""
 
     batch: Count = 20
@@ -109,9 +108,9 @@ class FTPedel(ExactMethod):
     doubt: Share = 0.1
     """Chance that the bounds may fail: delta."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Regions) or problem.lacking >= REGIONS:
-            raise ConfigError(f"ftpedel explores regions; take problem = Regions() with lacking below {REGIONS}")
+    def start(self, problem: Regions, rng: np.random.Generator) -> State:
+        if problem.lacking >= REGIONS:
+            raise ConfigError(f"expected lacking below {REGIONS}, got {problem.lacking}")
         return problem.begin(rng)
 
     def target(self, epoch: int) -> float:

@@ -103,6 +103,5 @@ def test_exploration_that_follows_the_design_needs_fewer_episodes() -> None:
 
 
 def test_it_explores_regions_of_which_the_data_hold_one_at_least() -> None:
-    for problem in (None, Regions(lacking=4)):
-        with pytest.raises(ConfigError, match="ftpedel explores regions"):
-            FTPedel().start(problem, np.random.default_rng(0))
+    with pytest.raises(ConfigError, match="expected lacking below 4, got 4"):
+        FTPedel().start(Regions(lacking=4), np.random.default_rng(0))

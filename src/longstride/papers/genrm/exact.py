@@ -1,12 +1,10 @@
 """GenRM, where its effect is computed."""
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 from longstride.core.seeds import derive
 from longstride.exact import judging
@@ -41,7 +39,7 @@ class Lines(Choosing):
         return kinds + self.kinds * wrong, right
 
 
-class Verifier(ExactMethod):
+class Verifier(ExactMethod[Lines]):
     """Family: learns from labelled solutions. The state has the embedding of lines, a network, and held-out solutions."""
 
     hidden: Count = 64
@@ -51,15 +49,13 @@ class Verifier(ExactMethod):
     rate: Positive = 0.01
     """Of Adam."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Lines):
-            raise ConfigError(f"{self.type_name()} reads lines, not {problem.type_name()}")
+    def start(self, problem: Lines, rng: np.random.Generator) -> State:
         kinds, right = problem.draw((problem.tasks, problem.candidates), problem.lines, rng)
         seen = rng.normal(size=(2 * problem.kinds, problem.width)) / np.sqrt(problem.width)
         held_out = {"seen": seen, "kinds": kinds, "right": right, "seed": rng.integers(2**40, size=())}
         return held_out | network(problem.width, self.hidden, rng) | {"counts": np.ones((3, 2))}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Lines, state: State, rng: np.random.Generator) -> State:
         kinds, right = problem.draw((self.batch,), int(rng.integers(problem.taught)) + 1, rng)
         return self.learn(problem, state, kinds, right, rng)
 
@@ -73,7 +69,7 @@ class Verifier(ExactMethod):
     def scores(self, state: State) -> np.ndarray:
         """Of the held-out solutions, [Q, N]."""
 
-    def solution(self, problem: Any, state: State) -> State:
+    def solution(self, problem: Lines, state: State) -> State:
         return {"scores": self.scores(state), "right": state["right"]}
 
 

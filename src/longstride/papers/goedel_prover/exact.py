@@ -1,13 +1,12 @@
 """Goedel-Prover-V2, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 from longstride.exact import steps
 from longstride.exact.answers import SEEDS, Chance
@@ -28,7 +27,7 @@ class Theorems(ExactProblem):
         return {"success": float(success.mean()), **{f"success_{k}": float(s) for k, s in enumerate(success, 1)}}
 
 
-class Proving(ExactMethod):
+class Proving(ExactMethod[Theorems]):
     """Attempts at tasks, each after what the verifier said of the one before."""
 
     attempts: Count = 3
@@ -39,12 +38,10 @@ class Proving(ExactMethod):
     tasks: Count = 200
     """Of each level in an iteration."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Theorems):
-            raise ConfigError(f"expected a problem of type theorems, got {type(problem).type_name()}")
+    def start(self, problem: Theorems, rng: np.random.Generator) -> State:
         return {"won": np.zeros(len(problem.levels)), "played": np.zeros(())}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Theorems, state: State, rng: np.random.Generator) -> State:
         won = [self.proved(p ** (1 / problem.length), problem.length, rng).sum() for p in problem.levels]
         return {"won": state["won"] + won, "played": state["played"] + self.tasks}
 
@@ -105,7 +102,7 @@ def chances(features_MAF: np.ndarray, weights_F: np.ndarray) -> np.ndarray:
     return p_MA / p_MA.sum(1, keepdims=True)
 
 
-class Sharpening(ExactMethod):
+class Sharpening(ExactMethod[Conjectures]):
     """Gradient ascent on the success at training tasks; what is measured is an average with the start."""
 
     lr: Positive = 1.0
@@ -114,12 +111,10 @@ class Sharpening(ExactMethod):
     share: Share = 1.0
     """Of the trained weights in the average."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Conjectures):
-            raise ConfigError(f"expected a problem of type conjectures, got {type(problem).type_name()}")
+    def start(self, problem: Conjectures, rng: np.random.Generator) -> State:
         return problem.begin(rng)
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Conjectures, state: State, rng: np.random.Generator) -> State:
         weights_F, features_MAF = state["weights"], state["features"][: problem.tasks]
         tasks, right_M = np.arange(problem.tasks), state["right"][: problem.tasks].astype(int)
         for _ in range(self.steps):
@@ -129,7 +124,7 @@ class Sharpening(ExactMethod):
             weights_F = weights_F + self.lr * (p_M[:, None] * (features_MAF[tasks, right_M] - mean_MF)).mean(0)
         return state | {"weights": weights_F}
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: Conjectures, state: State) -> Mapping[str, np.ndarray]:
         return state | {"weights": (1 - self.share) * state["start"] + self.share * state["weights"]}
 
 

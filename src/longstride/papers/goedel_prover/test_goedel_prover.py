@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
-from longstride.papers.goedel_prover.exact import CLAIM, Conjectures, Proving, Sharpening, Theorems, chances
+from longstride.papers.goedel_prover.exact import Conjectures, Proving, Sharpening, Theorems, chances
 
 
 def proved(method: Proving, chance: float, length: int) -> float:
@@ -61,11 +60,3 @@ def test_success_is_the_mean_over_levels() -> None:
     problem = Theorems(levels=(0.1, 0.5))
     found = problem.measures({"won": np.array([1.0, 3.0]), "played": np.array(4)})
     assert found == {"success": 0.5, "success_1": 0.25, "success_2": 0.75}
-
-
-def test_another_problem_is_refused() -> None:
-    assert CLAIM.recipe.name == "goedel_prover/exact"
-    with pytest.raises(ConfigError, match="theorems"):
-        Proving().start(Conjectures(), np.random.default_rng(0))
-    with pytest.raises(ConfigError, match="conjectures"):
-        Sharpening().start(Theorems(), np.random.default_rng(0))

@@ -17,14 +17,13 @@ alone is, no baseline has no noise, for what earns 0 moves nothing and what earn
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers
+from longstride.exact.answers import SEEDS, Answers, Grouped
 from longstride.exact.experiment import State
-from longstride.exact.learner import Grouped, recipe
+from longstride.exact.learner import recipe
 from longstride.methods import PPO, GroupRelative, Mean
 from longstride.stats import Ordering
 
@@ -41,10 +40,10 @@ class Noisy(Answers):
 class Aligned(Grouped):
     """`Grouped` that adds up the cosines of its updates with the exact gradient."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
+    def start(self, problem: Answers, rng: np.random.Generator) -> State:
         return super().start(problem, rng) | {"alignment": np.zeros(())}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Answers, state: State, rng: np.random.Generator) -> State:
         after, tree = super().step(problem, state, rng), problem.tree
         exact = tree.gradient(state["logits"], np.ones(len(tree.context)))
         moved = after["logits"] - state["logits"]

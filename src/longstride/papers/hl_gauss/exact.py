@@ -1,14 +1,12 @@
 """HL-Gauss, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.discounted import World, random_world
@@ -51,7 +49,7 @@ class NoisyRewards(ExactProblem):
         return {"accuracy": -float(error), "value": world.normalised(greedy)}
 
 
-class FittedQ(ExactMethod):
+class FittedQ(ExactMethod[NoisyRewards]):
     """Q-learning with a network, whose head says what its outputs mean and how they are moved."""
 
     head: Head
@@ -67,13 +65,11 @@ class FittedQ(ExactMethod):
     updates: Count = 10
     """Of an iteration; after it the target network is the network."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, NoisyRewards):
-            raise ConfigError(f"fitted_q solves noisy_rewards, not {problem.type_name()}")
+    def start(self, problem: NoisyRewards, rng: np.random.Generator) -> State:
         net = self._net(problem, int(rng.integers(2**31)))
         return problem.draw(rng) | flat.arrays(net)
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: NoisyRewards, state: State, rng: np.random.Generator) -> State:
         net, target = (flat.loaded(self._net(problem, 0), state) for _ in range(2))
         adam = flat.adam(net, state, self.lr)
         x, reward = torch.from_numpy(state["features"]), torch.from_numpy(state["reward"]).float()
@@ -96,7 +92,7 @@ class FittedQ(ExactMethod):
         chosen = raw[torch.arange(len(raw)), torch.from_numpy(action)]
         return self.head.loss(chosen, target.clamp(0.0, 1 / (1 - problem.discount)) if self.clamp else target).mean()
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: NoisyRewards, state: State) -> Mapping[str, np.ndarray]:
         with torch.no_grad():
             net = flat.loaded(self._net(problem, 0), state)
             q = self.head.value(self.raw(problem, net, torch.from_numpy(state["features"])))

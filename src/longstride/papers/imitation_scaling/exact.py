@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -75,7 +75,7 @@ def view(open_: np.ndarray, cell: tuple[int, ...], goal: tuple[int, ...]) -> int
     return walls * 9 + int(3 * (np.sign(goal[0] - r) + 1) + np.sign(goal[1] - c) + 1)
 
 
-class Cloned(ExactMethod):
+class Cloned(ExactMethod[Layouts]):
     """Votes of demonstrated moves by view; a walk is as many of them as a row has cells, and an iteration doubles the
     number of walks."""
 
@@ -83,15 +83,13 @@ class Cloned(ExactMethod):
     """Largest number of layouts: until there are as many, every walk is in a layout of its own, later ones come back to
     them in turn."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Layouts):
-            raise ConfigError(f"expected a problem of type layouts, got {type(problem).type_name()}")
+    def start(self, problem: Layouts, rng: np.random.Generator) -> State:
         state = {"votes": np.zeros((VIEWS, 4)), "seed": rng.integers(2**31, size=2).astype(float)}
         state |= {"walks": np.zeros(32), "curve": np.zeros(32), "points": np.zeros(())}
         state["curve"][0] = self._success(problem, state)
         return state
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Layouts, state: State, rng: np.random.Generator) -> State:
         k = int(state["points"])
         if k + 1 == len(state["walks"]):
             raise ConfigError(f"walks are doubled at most {k} times; ask for no more iterations")

@@ -29,10 +29,10 @@ def test_right_moves_come_nearer() -> None:
 
 def test_many_layouts_clone_better_than_many_walks_in_few() -> None:
     def end(method: Cloned) -> dict[str, float]:
-        state = method.start(RECIPE.problem, np.random.default_rng(0))
+        state = method.start(Layouts(), np.random.default_rng(0))
         assert state["curve"][0] == pytest.approx(0.32, abs=0.05)  # at random: one or two moves of four are right
         for i in range(7):
-            state = method.step(RECIPE.problem, state, np.random.default_rng(i))
+            state = method.step(Layouts(), state, np.random.default_rng(i))
         assert state["walks"][7] == 128 and state["votes"].sum() <= 6 * 128
         return RECIPE.problem.measures(state)
 
@@ -40,6 +40,6 @@ def test_many_layouts_clone_better_than_many_walks_in_few() -> None:
 
 
 def test_walks_are_not_doubled_for_ever() -> None:
-    state = RECIPE.method.start(RECIPE.problem, np.random.default_rng(0)) | {"points": np.array(31.0)}
+    state = RECIPE.method.start(Layouts(), np.random.default_rng(0)) | {"points": np.array(31.0)}
     with pytest.raises(ConfigError, match="at most 31 times"):
-        RECIPE.method.step(RECIPE.problem, state, np.random.default_rng(0))
+        RECIPE.method.step(Layouts(), state, np.random.default_rng(0))

@@ -1,11 +1,8 @@
 """INPO, where its effect is computed."""
 
-from typing import Any
-
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Positive, Share
 from longstride.exact.experiment import ExactMethod, ExactRecipe, State
 from longstride.exact.games import Duel, pair_gradient
@@ -14,7 +11,7 @@ from longstride.methods.preferences import DPO, IPO, PairLoss
 from longstride.stats import Ordering
 
 
-class SelfPlay(ExactMethod):
+class SelfPlay(ExactMethod[Duel]):
     """Each iteration labels pairs of answers of the policy, and takes gradient steps on a loss of these pairs."""
 
     loss: PairLoss = IPO(tau=1.0)
@@ -28,9 +25,7 @@ class SelfPlay(ExactMethod):
     rate: Positive = 0.5
     """Of a step."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Duel):
-            raise ConfigError("self_play plays preference games; take problem = Duel()")
+    def start(self, problem: Duel, rng: np.random.Generator) -> State:
         return problem.begin(rng)
 
     def labelled(self, preferences: np.ndarray, policy: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,12 +1,10 @@
 """J1, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
 from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
@@ -70,7 +68,7 @@ class Flaws(ExactProblem):
         return actions, rng.random(n) < self.accuracy((actions == NEW).sum(1))
 
 
-class Tuned(ExactMethod):
+class Tuned(ExactMethod[Flaws]):
     """Fine-tuning on the teacher's thoughts whose verdict is right. The state has their actions counted."""
 
     cold: Count = 2000
@@ -78,12 +76,10 @@ class Tuned(ExactMethod):
     batch: Count = 256
     """Thoughts of an iteration."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Flaws):
-            raise ConfigError(f"{self.type_name()} looks for flaws, not at {problem.type_name()}")
+    def start(self, problem: Flaws, rng: np.random.Generator) -> State:
         return self.tuned(problem, np.ones((3, 3)), self.cold, rng)
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Flaws, state: State, rng: np.random.Generator) -> State:
         return self.tuned(problem, state["counts"], self.batch, rng)
 
     def tuned(self, problem: Flaws, counts: np.ndarray, n: int, rng: np.random.Generator) -> State:
@@ -102,11 +98,11 @@ class Reinforced(Tuned):
     beta: Weight = 0.01
     """Of the KL term."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
+    def start(self, problem: Flaws, rng: np.random.Generator) -> State:
         state = super().start(problem, rng)
         return state | {"reference": state["logits"].copy()}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Flaws, state: State, rng: np.random.Generator) -> State:
         p = softmax(state["logits"])
         actions, right = problem.think(p, self.batch, rng)
         said, looks = actions >= 0, np.minimum(np.arange(problem.most), 2)

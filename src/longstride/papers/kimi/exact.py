@@ -1,8 +1,8 @@
 """Kimi k1.5, where its effect is computed."""
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers
-from longstride.exact.learner import Grouped, recipe
+from longstride.exact.answers import SEEDS, Answers, Grouped
+from longstride.exact.learner import recipe
 from longstride.methods import PPO, Constant, GroupRelative, Mean, Reinforce
 from longstride.papers.kimi.method import MirrorDescent
 from longstride.stats import Ordering

@@ -1,8 +1,8 @@
 """Lite PPO, where its effect is computed."""
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers
-from longstride.exact.learner import Grouped, recipe
+from longstride.exact.answers import SEEDS, Answers, Grouped
+from longstride.exact.learner import recipe
 from longstride.methods import PPO, GroupRelative
 from longstride.stats import Ordering
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from enumerated import ascent
 
-from longstride.exact.answers import Answers
-from longstride.exact.learner import Grouped
+from longstride.exact.answers import Answers, Grouped
 from longstride.methods import PPO, Constant, GroupRelative
 from longstride.papers.lite_ppo.exact import RECIPE
 

@@ -1,8 +1,8 @@
 """LOOP, where its effect is computed."""
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers
-from longstride.exact.learner import Grouped, recipe
+from longstride.exact.answers import SEEDS, Answers, Grouped
+from longstride.exact.learner import recipe
 from longstride.methods import PPO, Mean
 from longstride.methods.ratios import GSPO
 from longstride.papers.loop.method import DeadZone, TrajectoryPPO

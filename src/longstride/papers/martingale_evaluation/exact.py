@@ -1,12 +1,11 @@
 """Policy evaluation in continuous time by martingales, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.chains import Diffusion
@@ -36,7 +35,7 @@ class OrnsteinUhlenbeck(ExactProblem):
         return {"error": self.diffusion.error(theta), "slope": float(theta[0])}
 
 
-class MartingaleEvaluation(ExactMethod):
+class MartingaleEvaluation(ExactMethod[OrnsteinUhlenbeck]):
     """Collects paths and solves a linear condition over all of them."""
 
     way: Literal["loss", "orthogonality", "mean_square"] = "orthogonality"
@@ -46,9 +45,7 @@ class MartingaleEvaluation(ExactMethod):
     steps: Count = 100
     """Of the mesh."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, OrnsteinUhlenbeck):
-            raise ConfigError("martingale_evaluation evaluates diffusions; take problem = OrnsteinUhlenbeck()")
+    def start(self, problem: OrnsteinUhlenbeck, rng: np.random.Generator) -> State:
         return {"matrix": np.zeros((2, 2)), "vector": np.zeros(2), "theta": np.zeros(2)}
 
     def sums(self, diffusion: Diffusion, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

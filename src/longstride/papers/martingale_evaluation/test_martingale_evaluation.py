@@ -5,7 +5,6 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.exact.worlds.chains import Diffusion
 from longstride.papers.martingale_evaluation.exact import MartingaleEvaluation, OrnsteinUhlenbeck
 
@@ -97,8 +96,3 @@ def test_the_value_is_the_mean_of_the_rewards_to_come() -> None:
     assert total.mean() == pytest.approx(value.mean(), rel=0.03)
     assert total[high].mean() == pytest.approx(value[high].mean(), rel=0.03)
     assert PROCESS.error(PROCESS.solution) == 0 and PROCESS.error(np.zeros(2)) == 1
-
-
-def test_it_evaluates_diffusions_only() -> None:
-    with pytest.raises(ConfigError, match="martingale_evaluation evaluates diffusions"):
-        MartingaleEvaluation().start(None, np.random.default_rng(0))

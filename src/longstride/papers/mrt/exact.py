@@ -23,7 +23,6 @@ seeds are others.
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -109,13 +108,13 @@ def _blocks(tasks: int, blocks: int, finds: float, horizon: int) -> tuple[Enumer
     return EnumerableMDP(ways, rewards, start, np.arange(states) == states - 1, horizon), seen
 
 
-class Cut(Walked):
+class Cut(Walked[Blocks]):
     """`Walked` whose groups begin at a random place of a trace of the policy's own, where half of them must answer."""
 
     traces: Count = 2
     """Of each task; none is trained."""
 
-    def collect(self, problem: Any, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+    def collect(self, problem: Blocks, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
         mdp, half, starts = problem.world[0], self.group // 2, []
         traces = problem.play(logits, np.flatnonzero(mdp.start).repeat(self.traces), problem.horizon, rng)
         for t in traces:

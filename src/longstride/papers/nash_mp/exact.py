@@ -1,11 +1,8 @@
 """Nash-MP, where its effect is computed."""
 
-from typing import Any
-
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Positive
 from longstride.exact.experiment import ExactMethod, ExactRecipe, State
 from longstride.exact.games import Duel
@@ -19,12 +16,10 @@ def proximal(game: PreferenceGame, policy: np.ndarray, opponent: np.ndarray, eta
     return log_softmax((eta * pull + policy) / (1 + eta))
 
 
-class _Play(ExactMethod):
+class _Play(ExactMethod[Duel]):
     """What the methods share: they start from the reference of a drawn game, and count what they ask."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Duel):
-            raise ConfigError(f"{self.type_name()} plays preference games; take problem = Duel()")
+    def start(self, problem: Duel, rng: np.random.Generator) -> State:
         return problem.begin(rng)
 
 

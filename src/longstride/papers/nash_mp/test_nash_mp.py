@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.exact.experiment import ExactMethod, State
 from longstride.exact.games import Duel
 from longstride.exact.worlds.games import PreferenceGame, divergence, log_softmax
-from longstride.papers.nash_mp.exact import RECIPE, MirrorDescent, NashMD, NashMP, proximal
+from longstride.papers.nash_mp.exact import MirrorDescent, NashMD, NashMP, proximal
 
 
 def played(method: ExactMethod, problem: Duel, iterations: int, seed: int = 0) -> list[State]:
@@ -70,11 +69,3 @@ def test_the_first_step_of_mirror_descent_is_the_closed_form() -> None:
     game = PreferenceGame(before["preferences"], before["reference"], 0.5)
     expected = before["policy"] + 0.4 * game.wins(before["policy"])  # policy and reference are one at the start
     assert after["policy"] == pytest.approx(log_softmax(expected))
-
-
-def test_it_plays_preference_games_only() -> None:
-    from longstride.papers.nash_mp import exact as nash_mp
-
-    with pytest.raises(ConfigError, match="nash_mp plays preference games"):
-        nash_mp.NashMP().start(None, np.random.default_rng(0))
-    assert RECIPE.name == "nash_mp/exact"

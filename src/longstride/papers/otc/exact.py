@@ -1,12 +1,11 @@
 """OTC-PO, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.methods.advantages import group_advantages
@@ -35,7 +34,7 @@ class Calls(ExactProblem):
         return {"success": success, "calls": calls, "productivity": success / max(calls, 1e-9)}
 
 
-class CallGRPO(ExactMethod):
+class CallGRPO(ExactMethod[Calls]):
     """GRPO on `Calls`: an iteration samples a group of each level."""
 
     reward: Literal["otc", "additive", "outcome"] = "otc"
@@ -47,12 +46,10 @@ class CallGRPO(ExactMethod):
     rate: Positive = 0.3
     """Of the update of the logits."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Calls):
-            raise ConfigError(f"call_grpo solves calls, not {problem.type_name()}")
+    def start(self, problem: Calls, rng: np.random.Generator) -> State:
         return {"logits": np.zeros((len(problem.solved), problem.most + 1))}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Calls, state: State, rng: np.random.Generator) -> State:
         logits, right = state["logits"].copy(), problem.right()
         for level, p in enumerate(softmax(state["logits"])):
             calls = rng.choice(len(p), size=self.size, p=p)

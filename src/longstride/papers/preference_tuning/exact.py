@@ -1,12 +1,11 @@
 """Preference fine-tuning, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.games import pair_gradient
@@ -69,7 +68,7 @@ class Line(ExactProblem):
         return {"reward": float(np.exp(policy) @ self.rewards), "kl": divergence(policy, self.prior)}
 
 
-class PreferenceTuning(ExactMethod):
+class PreferenceTuning(ExactMethod[Line]):
     """Samples pairs, labels them, and takes gradient steps."""
 
     samples: Literal["reference", "policy"] = "policy"
@@ -85,9 +84,7 @@ class PreferenceTuning(ExactMethod):
     rate: Positive = 10.0
     """Of a step; with 1 / beta a pair weighs as much in DPO's gradient as in that of the likelihood at rate 1."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Line):
-            raise ConfigError("preference_tuning tunes policies on a line of answers; take problem = Line()")
+    def start(self, problem: Line, rng: np.random.Generator) -> State:
         return {"theta": np.zeros(problem.features.shape[1])}
 
     def gradient(self, problem: Line, theta: np.ndarray, shares: np.ndarray) -> np.ndarray:

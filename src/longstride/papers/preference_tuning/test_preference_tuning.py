@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.exact.worlds.games import log_softmax
 from longstride.papers.preference_tuning.exact import Line, PreferenceTuning
 
@@ -64,8 +63,3 @@ def test_a_step_moves_mass_to_better_answers() -> None:
     for _ in range(5):
         state = CONTRAST.step(problem, state, rng)
     assert problem.measures(state)["reward"] > 2 * before
-
-
-def test_it_tunes_policies_on_a_line_only() -> None:
-    with pytest.raises(ConfigError, match="preference_tuning tunes policies on a line"):
-        CONTRAST.start(None, np.random.default_rng(0))

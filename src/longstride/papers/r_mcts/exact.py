@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class DeadEnds(ExactProblem):
         return {"success": float(at[self.length]), "expansions": float(solution["expansions"])}
 
 
-class Cloning(ExactMethod):
+class Cloning(ExactMethod[DeadEnds]):
     """Each iteration searches the way and clones what the search did."""
 
     data: Literal["traversals", "best_paths"] = "traversals"
@@ -84,14 +84,16 @@ class Cloning(ExactMethod):
     prior: Positive = 0.1
     """Count of every action before any was seen."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, DeadEnds) or problem.branches != self.search.width:
-            raise ConfigError(f"expected dead_ends with as many branches as the search is wide, {self.search.width}")
+    def start(self, problem: DeadEnds, rng: np.random.Generator) -> State:
+        if problem.branches != self.search.width:
+            raise ConfigError(
+                f"expected as many branches as the search is wide, {self.search.width}, got {problem.branches}"
+            )
         errors = self.noise * rng.normal(size=(problem.states, problem.branches))
         counts, memory = np.zeros((problem.states, problem.branches + 1)), np.full_like(errors, np.nan)
         return {"counts": counts, "errors": errors, "memory": memory, "expansions": np.zeros(())}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: DeadEnds, state: State, rng: np.random.Generator) -> State:
         after = {name: array.copy() for name, array in state.items()}
         expanded, scores = self.searched(problem, state, rng)
         best = max(scores, key=lambda place: (scores[place], len(place)))
@@ -129,7 +131,7 @@ class Cloning(ExactMethod):
         looks = np.clip(0.2 + 0.6 * len(place) / problem.length + state["errors"][at], 0, 0.99)
         return float(looks if np.isnan(state["memory"][at]) else state["memory"][at])
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: DeadEnds, state: State) -> Mapping[str, np.ndarray]:
         counts = state["counts"] + self.prior
         return {"policy": counts / counts.sum(1, keepdims=True), "expansions": state["expansions"]}
 

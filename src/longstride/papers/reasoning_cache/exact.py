@@ -19,7 +19,7 @@ plans episodes of text. The long arm is trained with the same 12 turns in one co
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -80,13 +80,13 @@ def _work(units: tuple[int, ...], context: int, horizon: int) -> tuple[Enumerabl
     return EnumerableMDP(ways, rewards, start, np.arange(states) == states - 1, horizon), np.arange(states) % context
 
 
-class Summarised(Walked):
+class Summarised(Walked[Work]):
     """`Walked` whose groups are of one round, from states that an episode of three rounds saw at the beginning of one."""
 
     states: CountOrZero = 2
     """Most states of a task, drawn without replacement; 0 begins groups at the tasks alone, as `Walked` does."""
 
-    def collect(self, problem: Any, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+    def collect(self, problem: Work, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
         if not self.states:
             return super().collect(problem, logits, state, rng)
         mdp, context = problem.world[0], problem.context

@@ -2,12 +2,10 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.chains import Walks, greedy, lanes, simulate, value_of
@@ -58,7 +56,7 @@ def by_state(policy: np.ndarray) -> np.ndarray:
     return np.append(policy.reshape(-1, 3), np.full((1, 3), 1 / 3), axis=0)
 
 
-class _FromData(ExactMethod):
+class _FromData(ExactMethod[Lanes]):
     """Adds walks of the expert to the data, and makes a policy from all of it."""
 
     walks: Count = 5
@@ -66,9 +64,7 @@ class _FromData(ExactMethod):
     noise: Share = 0.0
     """Of the expert's actions."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Lanes):
-            raise ConfigError(f"{self.type_name()} learns from walks on lanes; take problem = Lanes()")
+    def start(self, problem: Lanes, rng: np.random.Generator) -> State:
         return problem.begin(rng)
 
     @abstractmethod

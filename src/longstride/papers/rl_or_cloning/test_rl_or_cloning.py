@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.exact.worlds.chains import value_of
 from longstride.papers.rl_or_cloning.exact import Cloning, Lanes, Pessimistic, by_state
 
@@ -61,8 +60,3 @@ def test_data_counts_every_step_until_the_end_of_its_walk() -> None:
     going_on = state["counts"][..., :-1].sum((1, 2, 3))
     assert (going_on[:-1] == by_column[1:]).all() and going_on[-1] == 0
     assert state["earned"][:-1].sum() == 0 and 0 < state["earned"].sum() <= by_column[-1]
-
-
-def test_it_learns_from_walks_on_lanes_only() -> None:
-    with pytest.raises(ConfigError, match="pessimistic learns from walks on lanes"):
-        Pessimistic().start(None, np.random.default_rng(0))

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
@@ -101,7 +100,7 @@ def augmented(pairs: Pairs, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
     return np.concatenate([d for d, _ in both]), np.repeat([label for _, label in both], n)
 
 
-class RewardModel(ExactMethod):
+class RewardModel(ExactMethod[Preferences]):
     """Bradley-Terry on pairs, a step of Newton's method an iteration."""
 
     augment: bool = True
@@ -109,9 +108,7 @@ class RewardModel(ExactMethod):
     decay: Positive = 1e-3
     """Times half the square of the weights, beside the mean loss."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Preferences):
-            raise ConfigError(f"reward_model learns preferences, not {problem.type_name()}")
+    def start(self, problem: Preferences, rng: np.random.Generator) -> State:
         return {"weights": np.zeros(problem.size**2 + 1), "seed": rng.integers(2**40, size=())}
 
     def data(self, problem: Preferences, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +119,7 @@ class RewardModel(ExactMethod):
         preferred, other = (features(pairs.prompts, pairs.answers[:, k], pairs.artefact[:, k]) for k in (0, 1))
         return preferred - other, np.ones(problem.pairs)
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Preferences, state: State, rng: np.random.Generator) -> State:
         x, label = self.data(problem, np.random.default_rng(int(state["seed"])))
         w = state["weights"]
         p = sigmoid(x @ w)

@@ -39,15 +39,13 @@ class Forecast(Sharing):
         return super().measures(solution) | forecast(self.law, seen, curve[seen], max(done, 1), end, along=True)
 
 
-class Watched(Shared):
+class Watched(Shared[Forecast]):
     """Group-relative policy gradient that keeps the success measured after each iteration, on answers sampled for it."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Forecast):
-            raise ConfigError(f"expected a problem of type forecast, got {type(problem).type_name()}")
+    def start(self, problem: Forecast, rng: np.random.Generator) -> State:
         return super().start(problem, rng) | {"iteration": np.zeros(()), "curve": np.zeros(LONGEST + 1)}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Forecast, state: State, rng: np.random.Generator) -> State:
         after = super().step(problem, state, rng)
         done = int(state["iteration"]) + 1
         if done > LONGEST:

@@ -5,7 +5,6 @@ import pytest
 
 from longstride.core.errors import ConfigError
 from longstride.exact.forecasts import forecast
-from longstride.exact.sharing import Sharing
 from longstride.papers.scalerl.exact import LONGEST, RECIPE, Forecast, Watched, spread
 from longstride.scaling import Power, Sigmoid
 
@@ -54,8 +53,6 @@ def test_chances_are_quantiles() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ConfigError, match="expected a problem of type forecast"):
-        Watched().start(Sharing(), np.random.default_rng(0))
     method, problem = Watched(batch=2, rollouts=2, budget=4), Forecast(problems=2, answers=2)
     late = method.start(problem, np.random.default_rng(0)) | {"iteration": np.array(float(LONGEST))}
     with pytest.raises(ConfigError, match="ask for no more"):

@@ -1,13 +1,12 @@
 """Context, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Share
 from longstride.exact import steps
 from longstride.exact.answers import SEEDS, Chance
@@ -36,7 +35,7 @@ class Doubtful(ExactProblem):
         return {"success": float(success.mean()), **{f"success_{k}": float(s) for k, s in enumerate(success, 1)}}
 
 
-class Mixed(ExactMethod):
+class Mixed(ExactMethod[Doubtful]):
     """Turns of several thoughts. A step of a thought is 0 where it is right, else the number of a wrong answer; its answer
     is that of its first wrong step, if there is one."""
 
@@ -53,12 +52,10 @@ class Mixed(ExactMethod):
         """Looks at a step in all, one for reading it in each later turn among them."""
         return self.thoughts * (self.looks * self.turns + self.turns - 1)
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Doubtful):
-            raise ConfigError(f"expected a problem of type doubtful, got {type(problem).type_name()}")
+    def start(self, problem: Doubtful, rng: np.random.Generator) -> State:
         return {"won": np.zeros(len(problem.levels)), "played": np.zeros(())}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Doubtful, state: State, rng: np.random.Generator) -> State:
         won = [(self.answered(problem, p ** (1 / problem.length), rng) == 0).sum() for p in problem.levels]
         return {"won": state["won"] + won, "played": state["played"] + self.tasks}
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.papers.scaling_3d.exact import LOOKS, Doubtful, Mixed, answers, votes
 
 
@@ -44,10 +43,3 @@ def test_a_vote_finds_the_likeliest_answer_right_or_not() -> None:
 def test_no_arm_spends_more_looks_than_320() -> None:
     assert Mixed(looks=3, thoughts=2, turns=4).spent == 2 * (3 * 4 + 3)
     assert all(isinstance(m, Mixed) and 0 < m.spent <= 320 for m in LOOKS.values())
-
-
-def test_another_problem_is_refused() -> None:
-    from longstride.papers.brorl import exact as brorl
-
-    with pytest.raises(ConfigError, match="doubtful"):
-        Mixed().start(brorl.OneLikely(), np.random.default_rng(0))

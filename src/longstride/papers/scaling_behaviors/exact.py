@@ -1,13 +1,12 @@
 """Scaling behaviours of RL post-training, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive
 from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
@@ -45,7 +44,7 @@ def success(weights: np.ndarray, problems: np.ndarray, right: np.ndarray) -> flo
     return float(policy(weights, problems)[np.arange(len(problems)), right].mean())
 
 
-class Reused(ExactMethod):
+class Reused(ExactMethod[Linear]):
     """Policy gradient on a set of problems, visited in turn, again and again."""
 
     unique: Count = 512
@@ -59,9 +58,7 @@ class Reused(ExactMethod):
     rate: Positive = 4.0
     """Of a step."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Linear):
-            raise ConfigError(f"expected a problem of type linear, got {type(problem).type_name()}")
+    def start(self, problem: Linear, rng: np.random.Generator) -> State:
         teacher = rng.normal(size=(problem.features, problem.answers))
         tests = rng.normal(size=(problem.tests, problem.features))
         return {
@@ -69,7 +66,7 @@ class Reused(ExactMethod):
             "weights": np.zeros_like(teacher), "visited": np.zeros(()),
         }  # fmt: skip
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Linear, state: State, rng: np.random.Generator) -> State:
         weights, visited = state["weights"], int(state["visited"])
         right = (state["problems"] @ state["teacher"]).argmax(1)
         for first in range(visited, visited + self.visits, self.batch):

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
-from longstride.exact.sharing import Sharing
-from longstride.papers.scaling_behaviors.exact import RECIPE, Reused, gradient, success
+from longstride.papers.scaling_behaviors.exact import RECIPE, Linear, Reused, gradient, success
 
 
 def test_the_expected_update_is_the_gradient_of_success() -> None:
@@ -22,17 +20,12 @@ def test_the_expected_update_is_the_gradient_of_success() -> None:
 def test_passes_over_few_problems_are_memorised() -> None:
     def run(unique: int) -> dict[str, float]:
         method = Reused(unique=unique)
-        state = method.start(RECIPE.problem, np.random.default_rng(0))
+        state = method.start(Linear(), np.random.default_rng(0))
         for i in range(5):
-            state = method.step(RECIPE.problem, state, np.random.default_rng(i))
+            state = method.step(Linear(), state, np.random.default_rng(i))
         assert state["visited"] == 6400
         return RECIPE.problem.measures(state)
 
     fresh, repeated = run(6400), run(64)
     assert fresh["tests"] == pytest.approx(fresh["problems"], abs=0.03)
     assert repeated["problems"] > fresh["problems"] > fresh["tests"] - 0.03 > repeated["tests"] + 0.1
-
-
-def test_another_problem_is_refused() -> None:
-    with pytest.raises(ConfigError, match="expected a problem of type linear, got sharing"):
-        Reused().start(Sharing(), np.random.default_rng(0))

@@ -19,7 +19,6 @@ cases. As a table does not tire, the first attempt can be held much harder than 
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -98,7 +97,7 @@ def _attempts(tasks: int, acuity: float, mends: float) -> tuple[EnumerableMDP, n
     return EnumerableMDP(ways, rewards, start / tasks, np.arange(states) == states - 1, 2), seen
 
 
-class TwoStages(Walked):
+class TwoStages(Walked[TwoAttempts]):
     """`Walked` with another objective later on, as `ObjectivePhase` has it."""
 
     after: Count = 60
@@ -108,7 +107,7 @@ class TwoStages(Walked):
     later_loss: Loss
     """Its loss."""
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: TwoAttempts, state: State, rng: np.random.Generator) -> State:
         now = self
         if state["iteration"] >= self.after:
             now = self.replace(credit=self.later_credit, loss=self.later_loss)

@@ -20,9 +20,9 @@ speed: on seeds 0 to 2 one step has 0.07 of the far steps in order after 10 upda
 the more so the larger n is: in the U-maze, where no goal is far, 25 steps have 0.66 in order, and one step all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache
-from typing import Any
+from typing import cast
 
 import numpy as np
 import torch
@@ -31,7 +31,6 @@ from longstride.claims.claim import Claim
 from longstride.control import NStep, PointMaze, TransitionStore
 from longstride.control.envs.maze import maze
 from longstride.control.targets import bellman_target
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.papers.sharsa.method import N
@@ -55,7 +54,7 @@ class CellValues(ExactProblem):
         return {"order": order, "far_order": float(rises[far].mean()) if far.any() else order}
 
 
-class TabularSarsa(ExactMethod):
+class TabularSarsa(ExactMethod[CellValues]):
     """Replaces every value by the mean of its targets in a batch; where the batch has none it stays what it is."""
 
     steps: Count = N
@@ -63,14 +62,16 @@ class TabularSarsa(ExactMethod):
     batch: Count = 20_000
     """Transitions of an update."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, CellValues):
-            raise ConfigError("tabular_sarsa learns values of cells; take problem = CellValues(walks=PointMaze())")
+    def start(self, problem: CellValues, rng: np.random.Generator) -> State:
         cells = len(maze(problem.walks.maze).centre)
         return {"values": np.zeros((cells, cells)), "data": rng.integers(2**31, size=1)}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
-        store, layout, values = _store(problem.walks, int(state["data"][0])), maze(problem.walks.maze), state["values"]
+    def step(self, problem: CellValues, state: State, rng: np.random.Generator) -> State:
+        store, layout, values = (
+            _store(cast(Hashable, problem.walks), int(state["data"][0])),
+            maze(problem.walks.maze),
+            state["values"],
+        )
         batch = NStep(goals=HINDSIGHT, steps=self.steps)(store, problem.walks.spec, store.draw(self.batch, rng), rng)
         places = batch.state_BS[:, :2], batch.state_BS[:, -2:], batch.next_state_BS[:, :2]
         here_B, goal_B, after_B = (layout.cell_of(xy.numpy()) for xy in places)

@@ -1,11 +1,9 @@
 """Order of values along shortest paths: exact values have it, and a success is carried n steps with each update."""
 
 import numpy as np
-import pytest
 
 from longstride.control import PointMaze
 from longstride.control.envs.maze import maze
-from longstride.core.errors import ConfigError
 from longstride.papers.sharsa.exact import CellValues, TabularSarsa
 
 FEW = CellValues(walks=PointMaze(maze="umaze", episodes=20, length=200))
@@ -34,8 +32,3 @@ def test_each_update_carries_a_success_one_step_or_up_to_25() -> None:
     assert (after(1, 1)[distance == 0] > 0).any() and not after(1, 1)[distance > 0].any()
     assert (after(1, 2)[distance == 1] > 0).any() and not after(1, 2)[distance > 1].any()
     assert (after(25, 1)[distance == 2] > 0).any() and not after(25, 1)[distance > 4].any()
-
-
-def test_it_solves_cells_only() -> None:
-    with pytest.raises(ConfigError, match="tabular_sarsa learns values of cells"):
-        TabularSarsa().start(None, np.random.default_rng(0))

@@ -1,12 +1,11 @@
 """SPCT, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Weight
 from longstride.core.seeds import derive
 from longstride.exact import judging
@@ -64,7 +63,7 @@ class Criteria(ExactProblem):
         return {"success": choice(solution["totals"], np.arange(self.answers) == solution["best"][:, None])}
 
 
-class Tuned(ExactMethod):
+class Tuned(ExactMethod[Criteria]):
     """Rejective fine-tuning at the start; GRPO from there. `logits` [kinds, criteria] are of principles."""
 
     votes: Count = 32
@@ -82,9 +81,7 @@ class Tuned(ExactMethod):
     cold: Count = 300
     """Items of the cold start."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Criteria):
-            raise ConfigError(f"tuned judges by criteria, not {problem.type_name()}")
+    def start(self, problem: Criteria, rng: np.random.Generator) -> State:
         logits = rejective(problem, self.cold, rng)
         kinds, quality, best = problem.draw(2000, rng)
         taught = problem.judge(logits[kinds], quality, 3, rng)
@@ -92,7 +89,7 @@ class Tuned(ExactMethod):
         kept = {"filter": np.append(head.weight_D, head.bias), "seed": rng.integers(2**40, size=())}
         return kept | {"logits": logits, "reference": logits.copy()}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Criteria, state: State, rng: np.random.Generator) -> State:
         kinds, quality, best = problem.draw(self.batch, rng)
         made = problem.judge(state["logits"][kinds], quality, self.group, rng)
         reward = np.where(made.right(best), 1.0, -1.0)
@@ -104,7 +101,7 @@ class Tuned(ExactMethod):
         np.add.at(slope, kinds, slopes * problem.kinds / self.batch)
         return dict(state, logits=state["logits"] + self.rate * slope)
 
-    def solution(self, problem: Any, state: State) -> State:
+    def solution(self, problem: Criteria, state: State) -> State:
         rng = np.random.default_rng(derive(int(state["seed"]), "held out"))
         kinds, quality, best = problem.draw(problem.items, rng)
         made = problem.judge(state["logits"][kinds], quality, self.votes, rng)

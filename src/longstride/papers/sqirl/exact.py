@@ -1,13 +1,12 @@
 """SQIRL, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Share
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.chains import greedy, optimal_value, simulate, tunnels, value_of
@@ -62,7 +61,7 @@ def qvi_horizon(world: EnumerableMDP) -> int:
     return world.horizon
 
 
-class SQIRL(ExactMethod):
+class SQIRL(ExactMethod[Tunnels]):
     """One step of the episode an iteration."""
 
     k: Count = 3
@@ -70,9 +69,7 @@ class SQIRL(ExactMethod):
     episodes: Count = 2000
     """An iteration."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Tunnels):
-            raise ConfigError("sqirl explores tunnels; take problem = Tunnels()")
+    def start(self, problem: Tunnels, rng: np.random.Generator) -> State:
         right = problem.draw(rng)
         policy = np.full(problem.world(right).rewards.shape, 1 / problem.actions)
         return {"right": right, "policy": policy, "planned": np.array(0)}

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.exact.worlds.chains import optimal_value, value_of
 from longstride.papers.sqirl.exact import SQIRL, Tunnels, qvi_horizon
 
@@ -53,9 +52,7 @@ def test_the_share_is_that_of_the_best_return() -> None:
     assert problem.measures(state) == {"share": pytest.approx(expected), "solved": 0.0}
 
 
-def test_a_plan_for_all_steps_is_finished_and_only_tunnels_are_explored() -> None:
+def test_a_plan_for_all_steps_is_finished() -> None:
     problem = Tunnels(rooms=1, depth=1)
     state = SQIRL().start(problem, np.random.default_rng(0)) | {"planned": np.array(2)}
     assert SQIRL().step(problem, state, np.random.default_rng(0)) is state
-    with pytest.raises(ConfigError, match="sqirl explores tunnels"):
-        SQIRL().start(None, np.random.default_rng(0))

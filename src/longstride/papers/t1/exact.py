@@ -16,8 +16,8 @@ Deviations: tasks are enumerable (`exact.answers`); no answer has an unwanted pa
 """
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers
-from longstride.exact.learner import Grouped, recipe
+from longstride.exact.answers import SEEDS, Answers, Grouped
+from longstride.exact.learner import recipe
 from longstride.methods import KL, Constant, GroupRelative, Start
 from longstride.methods.anchors import MovingAverage
 from longstride.papers.t1.method import AnchoredReinforce

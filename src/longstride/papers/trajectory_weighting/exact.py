@@ -1,12 +1,11 @@
 """Trajectory weighting, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.discounted import World, random_world
@@ -56,7 +55,7 @@ class MixedEpisodes(ExactProblem):
         return {"value": world.normalised(solution["policy"])}
 
 
-class NearTheData(ExactMethod):
+class NearTheData(ExactMethod[MixedEpisodes]):
     """Values of the policy pi ~ pi_data exp(Q / lambda), all of episodes that are weighted; an iteration is a backup, and
     the start is cloning."""
 
@@ -67,16 +66,14 @@ class NearTheData(ExactMethod):
     temperature: Positive = 0.3
     """lambda: how near the policy stays to the data."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, MixedEpisodes):
-            raise ConfigError(f"near_the_data solves mixed_episodes, not {problem.type_name()}")
+    def start(self, problem: MixedEpisodes, rng: np.random.Generator) -> State:
         return problem.draw(rng) | {"q": np.zeros((problem.states, problem.actions))}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: MixedEpisodes, state: State, rng: np.random.Generator) -> State:
         world, data = self.model(problem, state)
         return state | {"q": world.backup((self.tilted(data, state["q"]) * state["q"]).sum(1))}
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: MixedEpisodes, state: State) -> Mapping[str, np.ndarray]:
         return state | {"policy": self.tilted(self.model(problem, state)[1], state["q"])}
 
     def tilted(self, data: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -2,14 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact import steps
 from longstride.exact.answers import SEEDS, Chance
@@ -113,20 +112,18 @@ class ByBelief(Router):
         return seen(prior_N, chance_N, score_N)[0]
 
 
-class Routing(ExactMethod):
+class Routing(ExactMethod[RoutedTasks]):
     """Plays tasks under several routers, whose successes and strong steps make a curve."""
 
     routers: Annotated[tuple[Router, ...], Field(min_length=1)]
     tasks: Count = 200
     """Of each level under each router, in an iteration."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, RoutedTasks):
-            raise ConfigError(f"expected a problem of type routed_tasks, got {type(problem).type_name()}")
+    def start(self, problem: RoutedTasks, rng: np.random.Generator) -> State:
         shape = len(self.routers), len(problem.levels)
         return {"won": np.zeros(shape), "strong": np.zeros(shape), "played": np.zeros(())}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: RoutedTasks, state: State, rng: np.random.Generator) -> State:
         after = {name: array.copy() for name, array in state.items()} | {"played": state["played"] + self.tasks}
         for at in np.ndindex(after["won"].shape):
             weak, strong = map(float, problem.chances[:, at[1]])

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
 from longstride.exact.experiment import ExactRecipe
 from longstride.exact.worlds.routing import GRID, Routed, needed, planned, said, seen
-from longstride.papers.trim.exact import CLAIM, ByBelief, ByScore, ByTask, RoutedTasks, Router, Routing
+from longstride.papers.trim.exact import CLAIM, ByBelief, ByScore, ByTask, RoutedTasks, Router
 from longstride.rewards.simulated import StepScorer
 
 
@@ -84,10 +83,3 @@ def test_steps_are_saved_where_the_scorer_sees_and_not_where_it_does_not() -> No
 
     assert saved("by_score") > saved("by_task") + 0.2
     assert saved("blind_by_score") < saved("blind_by_task")
-
-
-def test_another_problem_is_refused() -> None:
-    from longstride.papers.brorl import exact as brorl
-
-    with pytest.raises(ConfigError, match="routed_tasks"):
-        Routing(routers=(ByTask(levels=1),)).start(brorl.OneLikely(), np.random.default_rng(0))

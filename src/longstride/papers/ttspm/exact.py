@@ -1,7 +1,7 @@
 """TTSPM, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -59,7 +59,7 @@ def passed(right: np.ndarray, tried: int, k: int) -> float:
     return float(1 - missed.prod(1).mean())
 
 
-class Extrapolated(ExactMethod):
+class Extrapolated(ExactMethod[Attempted]):
     """More attempts at every task in each iteration, and a law fitted to coverage by few of them."""
 
     law: Law = MixedGeometric()
@@ -67,16 +67,14 @@ class Extrapolated(ExactMethod):
     attempts: Count = 8
     """At each task in an iteration."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Attempted):
-            raise ConfigError(f"expected a problem of type attempted, got {type(problem).type_name()}")
+    def start(self, problem: Attempted, rng: np.random.Generator) -> State:
         if self.attempts < problem.few:
             raise ConfigError(f"coverage by {problem.few} attempts needs as many in an iteration, got {self.attempts}")
         chances = problem.chances(rng)
         right = rng.binomial(self.attempts, chances).astype(float)
         return self._fitted(problem, {"chances": chances, "right": right, "tried": np.array(self.attempts)})
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Attempted, state: State, rng: np.random.Generator) -> State:
         right = state["right"] + rng.binomial(self.attempts, state["chances"])
         return self._fitted(problem, {**state, "right": right, "tried": state["tried"] + self.attempts})
 

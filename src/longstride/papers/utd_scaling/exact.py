@@ -1,13 +1,12 @@
 """Value-based RL scales predictably, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
@@ -55,7 +54,7 @@ class Chain(ExactProblem):
         return {"data": truth} | forecast(self.law, ratios[:-1], data[:-1], float(ratios[-1]), truth, relative=True)
 
 
-class Replayed(ExactMethod):
+class Replayed(ExactMethod[Chain]):
     """Q-learning from replay at several ratios, a stream of random walks an iteration."""
 
     ratios: Annotated[tuple[Positive, ...], Field(min_length=2)] = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
@@ -65,12 +64,10 @@ class Replayed(ExactMethod):
     streams: Count = 4
     """Streams of an iteration."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Chain):
-            raise ConfigError(f"expected a problem of type chain, got {type(problem).type_name()}")
+    def start(self, problem: Chain, rng: np.random.Generator) -> State:
         return {"ratios": np.array(self.ratios), "data": np.zeros(len(self.ratios)), "streams": np.zeros(())}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Chain, state: State, rng: np.random.Generator) -> State:
         seeds = rng.integers(2**62, size=self.streams)
         spent = [[to_threshold(problem, ratio, self.rate, int(seed)) for ratio in self.ratios] for seed in seeds]
         return {**state, "data": state["data"] + np.sum(spent, 0), "streams": state["streams"] + self.streams}

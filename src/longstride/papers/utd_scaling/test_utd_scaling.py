@@ -33,9 +33,9 @@ def test_more_updates_need_less_data_down_to_a_limit() -> None:
 
 
 def test_a_ratio_that_was_not_seen_is_predicted() -> None:
-    state = RECIPE.method.start(RECIPE.problem, np.random.default_rng(0))
+    state = RECIPE.method.start(Chain(), np.random.default_rng(0))
     assert RECIPE.problem.measures(state)["refused"] == 1
-    state = RECIPE.method.step(RECIPE.problem, state, np.random.default_rng(0))
+    state = RECIPE.method.step(Chain(), state, np.random.default_rng(0))
     limited = RECIPE.problem.measures(state)
     line = RECIPE.problem.replace(law=Power(limit=0.0)).measures(state)
     assert limited["data"] == line["data"] == state["data"][-1] / 4
@@ -45,6 +45,6 @@ def test_a_ratio_that_was_not_seen_is_predicted() -> None:
 def test_a_stream_is_given_up_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longstride.papers.utd_scaling.exact.LONGEST", 20)
     method = Replayed(ratios=(1.0, 2.0), streams=1)
-    state = method.start(RECIPE.problem, np.random.default_rng(0))
-    state = method.step(RECIPE.problem, state, np.random.default_rng(0))
+    state = method.start(Chain(), np.random.default_rng(0))
+    state = method.step(Chain(), state, np.random.default_rng(0))
     assert state["data"].tolist() == [20, 20]

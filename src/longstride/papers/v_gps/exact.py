@@ -1,12 +1,11 @@
 """V-GPS, where its effect is computed."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.discounted import World, random_world
@@ -46,7 +45,7 @@ class Proposals(ExactProblem):
         return {"value": world.normalised(solution["policy"])}
 
 
-class BestProposal(ExactMethod):
+class BestProposal(ExactMethod[Proposals]):
     """The values of the proposals' own policy, an iteration a backup on the data, and the best of K proposals by them."""
 
     proposals: Count = 10
@@ -54,16 +53,14 @@ class BestProposal(ExactMethod):
     critic: Literal["learned", "random"] = "learned"
     """What ranks: the values, or numbers that say nothing."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Proposals):
-            raise ConfigError(f"best_proposal solves proposals, not {problem.type_name()}")
+    def start(self, problem: Proposals, rng: np.random.Generator) -> State:
         return problem.draw(rng) | {"q": np.zeros((problem.states, problem.actions))}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Proposals, state: State, rng: np.random.Generator) -> State:
         after = (state["proposals"] * state["q"]).sum(1)
         return state | {"q": World(state["next"], state["mean"], problem.discount).backup(after)}
 
-    def solution(self, problem: Any, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: Proposals, state: State) -> Mapping[str, np.ndarray]:
         score = state["q"] if self.critic == "learned" else state["luck"]
         return state | {"policy": best_of(state["proposals"], score, self.proposals)}
 

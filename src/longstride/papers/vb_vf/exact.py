@@ -2,13 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive
 from longstride.exact import judging
 from longstride.exact.answers import Chance
@@ -53,20 +52,18 @@ class Styles(ExactProblem):
         return named | {"growth": float(found[-1] - found[0])}
 
 
-class Learner(ExactMethod):
+class Learner(ExactMethod[Styles]):
     """Family: learns from as many traces for each budget."""
 
     batch: Count = 64
     """Traces of an iteration, for each budget."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Styles):
-            raise ConfigError(f"{self.type_name()} learns styles, not {problem.type_name()}")
+    def start(self, problem: Styles, rng: np.random.Generator) -> State:
         speeds = rng.permuted(np.tile(problem.speeds, (problem.kinds, 1)), axis=1)
         seen = np.zeros((len(problem.budgets), *speeds.shape))
         return {"speeds": speeds, "traces": seen, "sums": seen.copy()}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Styles, state: State, rng: np.random.Generator) -> State:
         chances = self.chances(problem, state["speeds"])
         traces, sums = state["traces"].copy(), state["sums"].copy()
         for b, h in enumerate(problem.budgets):
@@ -77,7 +74,7 @@ class Learner(ExactMethod):
             np.add.at(sums[b].reshape(-1), drawn, np.maximum(h - took, 0))
         return dict(state, traces=traces, sums=sums)
 
-    def solution(self, problem: Any, state: State) -> State:
+    def solution(self, problem: Styles, state: State) -> State:
         return {"policy": self.policy(problem, state), "speeds": state["speeds"]}
 
     @abstractmethod

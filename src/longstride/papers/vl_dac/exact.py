@@ -16,8 +16,6 @@ one and the paper's other part, a clip of tokens, cannot be seen here: `loop` sh
 In the control, episodes of a turn and an answer, values are no help, and cost success in some of the seeds.
 """
 
-from typing import Any
-
 import numpy as np
 
 from longstride.claims.claim import Claim
@@ -27,7 +25,7 @@ from longstride.curriculum import Fixed
 from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import State
 from longstride.exact.learner import recipe
-from longstride.exact.walks import Search, Walked
+from longstride.exact.walks import Search, Walk, Walked
 from longstride.methods import KL, PPO, Mean
 from longstride.methods.returns import GAE
 from longstride.stats import Ordering
@@ -40,11 +38,11 @@ class Valued(Walked):
     trust: Share = 0.5
     """How far an update moves a value towards the mean target of its turns."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
+    def start(self, problem: Walk, rng: np.random.Generator) -> State:
         state = super().start(problem, rng)
         return state | {"values": np.zeros(len(state["logits"]))}
 
-    def collect(self, problem: Any, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+    def collect(self, problem: Walk, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
         played = super().collect(problem, logits, state, rng)
         rows = np.array([turn.prompt_ids[0] for t in played for turn in t.turns])
         for t in played:

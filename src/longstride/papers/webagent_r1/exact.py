@@ -14,8 +14,6 @@ Deviations: an episode is a walk (`exact.walks.Search`); who demonstrates takes 
 only demonstrations that earned are cloned. The reference of the KL term is the start before cloning.
 """
 
-from typing import Any
-
 import numpy as np
 
 from longstride.claims.claim import Claim
@@ -24,7 +22,7 @@ from longstride.curriculum import Fixed
 from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import State
 from longstride.exact.learner import gradient, recipe
-from longstride.exact.walks import Search, Walked
+from longstride.exact.walks import Search, Walk, Walked
 from longstride.methods import KL, PPO, GroupRelative, Mean, Reinforce
 from longstride.methods.base import demonstration
 from longstride.stats import Ordering
@@ -43,7 +41,7 @@ class Cloned(Walked):
     cloning_rate: Positive = 2.0
     """Length of such a step, in logits for a unit of gradient of the mean log-likelihood of a turn."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
+    def start(self, problem: Walk, rng: np.random.Generator) -> State:
         state = super().start(problem, rng)
         if not self.demonstrations:
             return state

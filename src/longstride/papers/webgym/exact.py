@@ -18,12 +18,10 @@ twice the turns. On seeds 0 to 3 the difference falls with the rate, from 0.15 a
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.task import difficulty_of
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum import Fixed
@@ -48,17 +46,12 @@ class Strict(Search):
         return replace(mdp, transitions=ways), seen
 
 
-class Imitated(Walked):
+class Imitated(Walked[Search]):
     """`Walked` under the horizon of each task's own difficulty, by WebGym's rule for the number of useful turns."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Search):
-            raise ConfigError(f"expected a problem of type search, whose tasks have depths, got {problem.type_name()}")
-        return super().start(problem, rng)
-
-    def collect(self, problem: Any, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+    def collect(self, problem: Search, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
         played, iteration = [], int(state["iteration"]) + 1
-        for start, depth in zip(np.flatnonzero(problem.world[0].start), problem.depths, strict=True):
+        for start, depth in zip(np.flatnonzero(problem.world[0].start).tolist(), problem.depths, strict=True):
             turns = self.turns.at(iteration, difficulty_of(depth))
             played += problem.play(logits, [start] * self.group, turns, rng)
         state["sampled"] = state["sampled"] + sum(t.length for t in played)

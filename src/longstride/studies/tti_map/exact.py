@@ -1,12 +1,10 @@
 """What the map is computed from: `Errands`, and cloning as it changes habits."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share
 from longstride.curriculum import Fixed, Schedule
 from longstride.curriculum.stages import StepList
@@ -81,7 +79,7 @@ class Errands(ExactProblem):
         return x[0, 0]
 
 
-class HabitCloning(ExactMethod):
+class HabitCloning(ExactMethod[Errands]):
     """Filtered behaviour cloning of the three habits, under a horizon that may grow."""
 
     schedule: Schedule
@@ -103,15 +101,13 @@ class HabitCloning(ExactMethod):
     reach: Positive = 1.5
     """How far what is learned of quitting at one page carries over to others: width of a Gaussian kernel, in pages."""
 
-    def start(self, problem: Any, rng: np.random.Generator) -> State:
-        if not isinstance(problem, Errands):
-            raise ConfigError(f"habit_cloning clones habits of errands, and {problem.type_name()} has none")
+    def start(self, problem: Errands, rng: np.random.Generator) -> State:
         size = 4 + 2 * problem.deepest
         habits = {"begins": np.array(self.begins), "goes_on": np.array(self.goes_on)}
         habits["quits"] = np.full(problem.deepest, self.quits)
         return habits | {"iteration": np.array(0), "n": np.array(0), "sum": np.zeros(size), "ranked": np.zeros(size)}
 
-    def step(self, problem: Any, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Errands, state: State, rng: np.random.Generator) -> State:
         iteration = state["iteration"] + 1
         found = problem.play(state, self.schedule.at(int(iteration)), self.episodes, rng)
         return self.update(state | {"iteration": iteration}, found)

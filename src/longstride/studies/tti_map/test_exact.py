@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from helpers import rows_of
 
-from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
-from longstride.exact.experiment import ExactProblem, State
+from longstride.exact.experiment import State
 from longstride.studies.tti_map.exact import CLAIM, RECIPE, Errands, HabitCloning
 
 TWO = Errands(deepest=2)
@@ -89,15 +88,6 @@ def test_links_that_lead_on_make_waste_pay() -> None:
     habits = begin(method(), Errands())
     plain, linked = (Errands(leads_on=share).measures(habits) for share in (0.0, 0.5))
     assert linked["success"] > plain["success"]
-
-
-def test_a_problem_without_habits_is_refused() -> None:
-    class Other(ExactProblem):
-        def measures(self, solution: Any) -> dict[str, float]:
-            return {}
-
-    with pytest.raises(ConfigError, match="habit_cloning clones habits of errands, and other has none"):
-        RECIPE.replace(problem=Other())
 
 
 def test_a_run_goes_on_with_the_numbers_of_one_that_was_not_stopped(tmp_path: Path) -> None:

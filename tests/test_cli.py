@@ -1,6 +1,5 @@
 """The command line, with the trainer replaced by a fake where only the command is tested."""
 
-import argparse
 import errno
 import json
 import random
@@ -276,62 +275,93 @@ def test_a_bug_keeps_its_traceback(trainer: FakeTrainer, monkeypatch: pytest.Mon
 # other commands
 
 
-@pytest.mark.parametrize(("text", "expected"), [("2", [2]), ("1..4", [1, 2, 3, 4]), ("3..3", [3])])
-def test_checks_are_a_number_or_a_span(text: str, expected: list[int]) -> None:
-    from longstride.cli.evaluate import _span
-
-    assert list(_span(text)) == expected
-
-
-@pytest.mark.parametrize("text", ["0", "5", "4..1", "1..9", "x", ""])
-def test_checks_outside_1_to_4_are_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["eval", "base", "--checks", text])
-    assert "1..4" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
-    ("options", "name"),
+    ("words", "name"),
     [
-        (["best-of"], "best_of_4_by_majority"),
-        (["best-of", "--samples", "2", "--by", "verifier"], "best_of_2_by_verifier"),
-        (["best-of", "--by", "generative"], "best_of_4_by_generative_1"),
-        (["think-on"], "think_on_1"),
-        (["think-on", "--times", "2"], "think_on_2"),
-        (["think-on", "--thought", "32"], "think_on_to_32"),
-        (["think-on", "--times", "0", "--thought", "32"], "think_on_0_to_32"),
-        (["revise", "--answers", "3"], "revise_3"),
-        (["delegate", "--to", "runs/a", "--each", "turn"], "delegate_turn_below_0.5_by_confidence_to_runs/a"),
+        ([], "direct"),
+        (["direct", "turns=5"], "direct_5_turns"),
+        (["best_of"], "best_of_4_by_majority"),
+        (["best_of", "samples=2", "by.type=verifier"], "best_of_2_by_verifier"),
+        (["best_of", "by.type=scored", "by.scorer.type=generative"], "best_of_4_by_generative_1"),
+        (["check_again", "checks=3"], "check_again_3"),
+        (["think_on"], "think_on_1"),
+        (["think_on", "times=2"], "think_on_2"),
+        (["think_on", "most=32"], "think_on_to_32"),
+        (["think_on", "times=0", "most=32"], "think_on_0_to_32"),
+        (["revise", "answers=3"], "revise_3"),
+        (["searched", "search.n=8", "mark="], "beam_8_2_width_by_score_guided_by_confidence"),
+        (["delegate", "model=runs/a", "each=turn"], "delegate_turn_below_0.5_by_confidence_to_runs/a"),
     ],
 )
-def test_the_options_of_a_strategy_make_it(options: list[str], name: str) -> None:
-    from longstride.cli.evaluate import _strategies
-
-    parser = argparse.ArgumentParser()
-    evaluate.add(parser.add_subparsers())
-    (strategy,) = _strategies(parser.parse_args(["eval", "base", "--strategy", *options]))
+def test_a_strategy_is_made_of_its_name_and_its_settings(words: list[str], name: str) -> None:
+    (strategy,) = evaluate.strategies([words] if words else [])
     assert strategy.name == name
 
 
-def test_a_file_says_by_which_scorer_and_whose_judgement_one_of_several_counts(tmp_path: Path) -> None:
-    from longstride.cli.evaluate import _strategies
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["check-again"], "unknown type 'check-again'; did you mean 'check_again'?"),
+        (["check_again", "check=3"], "--strategy check_again: check: unknown key 'check'; did you mean 'checks'?"),
+        (["best_of", "samples=1"], "--strategy best_of: samples: Input should be greater than or equal to 2 (got 1)"),
+        (["best_of", "by=verifier"], "did you mean by.type=verifier?"),
+        (["best_of", "RUN"], "--strategy best_of: 'RUN' is not an override; expected key=value"),
+        (["best_of", "engine.processes=1"], "engine.processes=1 is a setting of the recipe; it stands before"),
+        (["delegate"], "--strategy delegate: model: Field required"),
+    ],
+)
+def test_a_strategy_that_cannot_be_made_is_refused_with_what_was_meant(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["eval", "base", "--tasks", "1", "--strategy", *words]) == 2
+    assert message in capsys.readouterr().err
 
-    parser, path = argparse.ArgumentParser(), tmp_path / "scorer.toml"
-    evaluate.add(parser.add_subparsers())
-    path.write_text(
-        'scorer = {type = "pairwise", votes = 3}\n'
+
+def test_a_strategy_may_stand_in_a_file_of_data_or_be_of_ones_own(desk: Path) -> None:
+    (desk / "judge.toml").write_text(
+        'type = "best_of"\n[by]\ntype = "scored"\nscorer = {type = "pairwise", votes = 3}\n'
         'judge = {type = "http_judge", judge = {url = "http://127.0.0.1:1/v1", model = "m"}}\n'
     )
-    args = parser.parse_args(["eval", "base", "--strategy", "best-of", "--scorer", str(path)])
-    assert _strategies(args)[0].name == "best_of_4_by_pairwise_round_robin_3_http_judge"
-    path.write_text('scorer = {type = "pairwise", vote = 3}\n')
-    with pytest.raises(ConfigError, match="did you mean 'votes'"):
-        _strategies(args)
+    (desk / "patient.py").write_text(
+        "from longstride.strategies import Direct\n\nclass Patient(Direct):\n    patience: int = 1\n"
+    )
+    found = evaluate.strategies([["judge.toml", "samples=2"], ["patient:Patient", "patience=9"]])
+    assert found[0].name == "best_of_2_by_pairwise_round_robin_3_http_judge"
+    assert found[1].as_data() == {"type": "patient:Patient", "patience": 9}
+    (desk / "judge.toml").write_text(
+        'type = "best_of"\nby = {type = "scored", scorer = {type = "pairwise", vote = 3}}\n'
+    )
+    with pytest.raises(ConfigError, match="judge.toml: by.scorer.vote: unknown key 'vote'; did you mean 'votes'"):
+        evaluate.strategies([["judge.toml"]])
 
 
-def test_a_best_of_fewer_than_two_samples_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["eval", "base", "--tasks", "1", "--strategy", "best-of", "--samples", "1"]) == 2
-    assert "error: samples: Input should be greater than or equal to 2 (got 1)" in capsys.readouterr().err
+def test_the_help_of_a_strategy_has_its_settings_and_those_of_parts_that_were_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def shown(*words: str) -> str:
+        with pytest.raises(SystemExit) as end:
+            main(["eval", *words, "--help"])
+        assert end.value.code == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "several are compared. direct, anytime, best_of, check_again" in shown()
+    assert "samples=4 Episodes of a task. by.type=majority Which of them counts. One of likelihood, majority" in shown(
+        "--strategy", "best_of"
+    )
+    scored = shown("--strategy", "direct", "--strategy", "best_of", "by.type=scored", "by.scorer.type=generative")
+    assert "turns= Turns of an episode" in scored and "by.scorer.votes=1 Rationales" in scored
+    with pytest.raises(SystemExit):
+        main(["eval", "--strategy", "best-of", "--help"])
+    assert "did you mean 'best_of'?" in capsys.readouterr().err
+
+
+def test_several_strategies_stand_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--strategy", "direct", "--strategy", "best_of", "samples=2", "--strategy", "think_on", "most=8"]
+    assert (
+        main(["eval", "base-puzzles", "engine.processes=1", "evaluation.baselines=false", "--tasks", "2", *asked]) == 0
+    )
+    rows = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[2:]]
+    assert rows == [["agent", name] for name in ("direct", "best_of_2_by_majority", "think_on_to_8")]
 
 
 @pytest.mark.parametrize(("asked", "trivial"), [("false", 0), ("true", 3)])

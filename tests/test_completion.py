@@ -31,7 +31,7 @@ def offered(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
         (("train", "tti", "seed="), []),
         (("train", "tti", "--track", "w"), ["wandb"]),
         (("train", "--"), None),
-        (("eval", "runs/a", "--strategy", "ch"), ["check-again"]),
+        (("eval", "runs/a", "--browser", "ch"), ["chromium"]),
         (("bench", "brow"), ["browser"]),
         (("claim", "nash"), ["nash_mp/exact"]),
         (("nonsense", ""), []),

@@ -329,7 +329,8 @@ def test_a_task_of_which_nothing_could_be_scored_failed_and_was_not_unsolved(cap
 def test_a_scorer_that_says_nothing_is_told_by_the_command_as_failures_and_no_success_of_0(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = ["eval", "base-puzzles", "--tasks", "2", "--strategy", "best-of", "--samples", "2", "--by", "generative"]
+    by = ["by.type=scored", "by.scorer.type=generative"]
+    command = ["eval", "base-puzzles", "--tasks", "2", "--strategy", "best_of", "samples=2", *by]
     assert main(command) == 0  # the start knows neither yes nor no
     *_, row, failed = capsys.readouterr().out.splitlines()
     assert row.split()[:3] == ["agent", "best_of_2_by_generative_1", "-"] and failed.startswith("2 episodes failed")

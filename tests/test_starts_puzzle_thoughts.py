@@ -136,7 +136,7 @@ def test_it_is_a_member_of_its_family_and_is_rebuilt_from_its_data():
 def test_the_shipped_base_answers_after_any_thought_and_better_after_longer_ones():
     assert sum(p.stat().st_size for p in SHIPPED["base-thoughts"].iterdir()) < 1.5e6
     policy, tasks = load_policy("base-thoughts"), Puzzles().held_out(60)
-    short, long = (evaluate_policy(policy, RECIPE, tasks, ThinkOn(times=None, most=n)) for n in (8, 48))
+    short, long = (evaluate_policy(policy, RECIPE, tasks, ThinkOn(most=n)) for n in (8, 48))
     assert short.summary["invalid"] == 0 and long.summary["success"] > short.summary["success"] + 0.2
     mark = policy.chat.encode("Action:")[0]
     for result, n in ((short, 8), (long, 48)):

@@ -176,7 +176,7 @@ def test_a_thought_that_is_long_enough_gets_its_end_given_and_the_policy_acts() 
 
 def test_a_thought_goes_on_until_it_is_long_enough() -> None:
     """Up to 4 tokens: `see` and its end come to 2 and a further word, and 2 are left; then a word would fill it up."""
-    stages = ThinkOn(times=None, most=4).run([Plan(make_task(), 0, 10, Budget(turns=1, turn_tokens=9))], PLAYER)
+    stages = ThinkOn(most=4).run([Plan(make_task(), 0, 10, Budget(turns=1, turn_tokens=9))], PLAYER)
     (first,) = next(stages)
     (second,) = stages.send([stage(first, **turns("Thought: see Action:"))])
     assert said(second) == ([], "Thought: see Thought:") and second.budget.turn_tokens == 4
@@ -199,7 +199,7 @@ def test_of_a_reasoning_model_a_thought_is_closed_and_speech_is_not() -> None:
     chat = ChatFormat(tokenizer)
     player = LanguagePlayer(cast(Any, None), chat, FullHistory(), Sampling())
     plans = [Plan(make_task(), n, 10, Budget(turns=1, turn_tokens=9), group=n) for n in range(2)]
-    stages = ThinkOn(times=None, word="see", most=3).run(plans, player)
+    stages = ThinkOn(word="see", most=3).run(plans, player)
     first = next(stages)
     assert first[0].marks == ((chat.thought_end,),)
     texts = ["<think> see lamp", "answer red lamp"]
@@ -212,13 +212,14 @@ def test_of_a_reasoning_model_a_thought_is_closed_and_speech_is_not() -> None:
     assert list(speech.prefix) == chat.encode(texts[1])
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [({"times": 0}, "times=0 changes no thought without most"), ({"times": None}, "times=None changes no thought")],
-)
-def test_lengths_that_say_nothing_are_refused(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        build(Strategy, {"type": "think_on", **fields})
+def test_a_length_that_says_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match="times=0 changes no thought without most"):
+        build(Strategy, {"type": "think_on", "times": 0})
+
+
+@pytest.mark.parametrize("strategy", [ThinkOn(), ThinkOn(most=8), ThinkOn(times=1, most=8)])
+def test_how_long_thoughts_are_made_survives_as_data(strategy: ThinkOn) -> None:
+    assert build(Strategy, strategy.as_data()) == strategy
 
 
 def test_a_turn_without_room_for_the_longest_thought_and_an_action_is_refused() -> None:
@@ -237,7 +238,7 @@ def test_strategies_are_named_and_built_from_data() -> None:
     )
     assert build(Strategy, {"type": "think_on", "times": 2}) == ThinkOn(times=2)
     named = (
-        ThinkOn(), ThinkOn(word="Wait"), ThinkOn(times=0, most=8), ThinkOn(times=None, most=8),
+        ThinkOn(), ThinkOn(word="Wait"), ThinkOn(times=0, most=8), ThinkOn(most=8),
         BestOf(by=Verifier(false_positive=0.1)),
     )  # fmt: skip
     assert [s.name for s in named] == [

@@ -2,8 +2,7 @@
 (`evaluation.baselines`), the trivial policies."""
 
 import argparse
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
@@ -12,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from longstride import papers
 from longstride.cli.common import RUN_FILE, print_json
 from longstride.core.errors import ConfigError
+from longstride.core.locations import LOCATIONS
 
 if TYPE_CHECKING:
+    from longstride.core.component import Component
     from longstride.core.task import Task
     from longstride.models.load import Policy
     from longstride.run.experiment import Experiment
@@ -29,59 +30,33 @@ MODEL_RECIPES = {
     "base-thoughts": "grpo",
 }
 """Give tasks, horizon and context where a model is evaluated and no run says which; `tti` for any other model."""
-SCORERS = ("generative", "pairwise")
-"""Those that need nothing but their name."""
+NAMES = ("direct", *LOCATIONS["strategy"])
+"""The strategies that Longstride brings."""
 
 
 def add(commands: Any) -> None:
     """Adds the command."""
-    parser = commands.add_parser("eval", help="evaluate a run or a model", description=__doc__, allow_abbrev=False)
+    parser = commands.add_parser(
+        "eval",
+        help="evaluate a run or a model",
+        description=__doc__,
+        epilog="example: longstride eval RUN --strategy direct --strategy best_of samples=8 by.type=likelihood",
+        allow_abbrev=False,
+        add_help=False,
+    )
     parser.add_argument(
         "target", metavar="RUN_OR_MODEL", help="a run folder, `base`, a model folder or a Hugging Face name"
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
         "--strategy",
-        choices=("direct", "check-again", "anytime", "think-on", "best-of", "revise", "delegate"),
-        default="direct",
-        help="what a language agent does at test time",
-    )
-    parser.add_argument(
-        "--checks", type=_span, default=range(2, 3), metavar="N|A..B", help="answers needed by check-again (1..4)"
-    )
-    parser.add_argument(
-        "--times", type=int, metavar="N",
-        help="how often think-on makes each thought go on, at most (default: 1; with --thought until it is so long)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--thought", type=int, metavar="TOKENS", help="tokens at which think-on ends each thought by force"
-    )
-    parser.add_argument(
-        "--samples", type=int, default=4, metavar="N", help="episodes of a task under best-of (default: 4)"
-    )
-    parser.add_argument(
-        "--answers", type=int, default=2, metavar="N", help="answers under revise, one after the other (default: 2)"
-    )
-    parser.add_argument("--to", metavar="RUN_OR_MODEL", help="who goes on under delegate")
-    parser.add_argument(
-        "--below", type=float, default=0.5, metavar="SHARE",
-        help="mean probability of a token under which delegate hands over (default: 0.5)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--each", choices=("episode", "turn", "step"), default="episode", help="what delegate hands over"
-    )
-    parser.add_argument(
-        "--by",
-        choices=("majority", "verifier", "likelihood", *SCORERS),
-        default="majority",
-        help="which of them counts: that with the most frequent answer, one that is right, the most likely one, that "
-        "which the policy says is right, or is better than the others",
-    )
-    parser.add_argument(
-        "--scorer",
-        type=Path,
-        metavar="FILE",
-        help="a TOML file of what chooses instead: `scorer`, and `judge` if it is not the policy that is asked",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("NAME", "KEY=VALUE"),
+        help="what a language agent does at test time, with its settings; several are compared. "
+        f"{', '.join(NAMES)} (`--strategy NAME --help` lists the settings of one), module:Class of your own, or a TOML "
+        "file; the default is direct",
     )
     parser.add_argument(
         "--tasks", action="append", default=[], metavar="N|SOURCE",
@@ -92,14 +67,19 @@ def add(commands: Any) -> None:
         "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test budget)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("-h", "--help", action=_Help, nargs=0, help="show this, or the settings of a strategy")
     parser.set_defaults(run=run)
 
 
-def _span(text: str) -> range:
-    match = re.fullmatch(r"([1-4])(?:\.\.([1-4]))?", text)
-    if not match or int(match[2] or match[1]) < int(match[1]):
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to 4 or a span such as 1..4, got {text!r}")
-    return range(int(match[1]), int(match[2] or match[1]) + 1)
+class _Help(argparse.Action):
+    """Prints the help of the command; behind `--strategy` the settings of the strategy."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *rest: Any) -> None:
+        try:
+            print("\n".join(_described(*asked) for asked in namespace.strategy) or parser.format_help(), end="")
+        except ConfigError as e:
+            parser.error(str(e))
+        parser.exit()
 
 
 def run(args: argparse.Namespace) -> int:
@@ -115,13 +95,13 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
     with bars() as watch:
         if isinstance(experiment, ControlRecipe):
-            if args.strategy != "direct":
-                raise ConfigError(f"--strategy {args.strategy} is for language agents, and {args.target} is of control")
+            if args.strategy:
+                raise ConfigError(f"--strategy is for language agents, and {args.target} is of control")
             rows = evaluate_run(experiment, Path(args.target), watch)
             tasks = len(rows[0]["summary"]["by_source"])
         else:
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
-            rows, tasks = _rows(args.target, experiment, held_out, _strategies(args), watch), len(held_out)
+            rows, tasks = _rows(args.target, experiment, held_out, strategies(args.strategy), watch), len(held_out)
     if args.json:
         print_json({"target": args.target, "tasks": tasks, "seed": experiment.seed, "rows": rows})
     else:
@@ -140,44 +120,81 @@ def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
     return [*found, *args.overrides]
 
 
-def _strategies(args: argparse.Namespace) -> "Sequence[Strategy]":
-    from longstride.core.component import build
-    from longstride.run.delegate import Delegate
+def strategies(asked: Sequence[Sequence[str]]) -> "list[Strategy]":
+    """The strategies that were asked for, each by its name and its settings; `Direct` where there is none.
+
+    Raises:
+        ConfigError: there is none of that name, or a setting that it has not or that does not fit.
+    """
     from longstride.strategies import Direct
-    from longstride.strategies.anytime import Anytime
-    from longstride.strategies.best_of import BestOf
-    from longstride.strategies.check_again import CheckAgain
-    from longstride.strategies.revise import Revise
-    from longstride.strategies.think_on import ThinkOn
 
-    match args.strategy:
-        case "check-again":
-            return [CheckAgain(checks=n) for n in args.checks]
-        case "anytime":
-            return [Anytime()]
-        case "think-on":
-            times = 1 if args.times is None and args.thought is None else args.times
-            return [build(ThinkOn, {"times": times, "most": args.thought})]
-        case "best-of":
-            return [build(BestOf, {"samples": args.samples, "by": _choice(args)})]
-        case "revise":
-            return [build(Revise, {"answers": args.answers})]
-        case "delegate":
-            if args.to is None:
-                raise ConfigError("--strategy delegate needs to know to whom; name a run or a model with --to")
-            return [build(Delegate, {"model": args.to, "below": args.below, "each": args.each})]
-        case _:
-            return [Direct()]
+    return [_strategy(*words) for words in asked] or [Direct()]
 
 
-def _choice(args: argparse.Namespace) -> Any:
-    """Which sample counts: a choice, or data of one."""
-    from longstride.core.config import load_toml
-    from longstride.strategies.scored import Scored
+def _strategy(name: str, *settings: str) -> "Strategy":
+    from longstride.core.config import resolve
+    from longstride.run.recipe import Recipe
+    from longstride.strategies import Strategy
 
-    if args.scorer is not None:
-        return load_toml(Scored, args.scorer)
-    return {"type": "scored", "scorer": {"type": args.by}} if args.by in SCORERS else {"type": args.by}
+    base = _base(name)
+    of_recipe = Recipe.model_fields.keys() - type(base).model_fields.keys()
+    if stray := next((s for s in settings if s.partition("=")[0].partition(".")[0] in of_recipe), None):
+        raise ConfigError(f"--strategy {name}: {stray} is a setting of the recipe; it stands before --strategy")
+    try:
+        return resolve(Strategy, base, settings)
+    except ConfigError as e:
+        raise ConfigError("\n".join(f"--strategy {name}: {line}" for line in str(e).splitlines())) from None
+
+
+def _base(name: str) -> "Strategy":
+    """A strategy by its name, not yet whole, or as a TOML file has it; modules beside the file are importable, or those
+    in the folder of the command."""
+    from longstride.core.component import member_of
+    from longstride.core.config import load_toml, unset
+    from longstride.core.modules import add_folder
+    from longstride.strategies import Strategy
+
+    add_folder(Path(name).parent)
+    return load_toml(Strategy, Path(name)) if name.endswith(".toml") else unset(member_of(Strategy, name))
+
+
+def _described(name: str, *settings: str) -> str:
+    """What a strategy does, and its settings; those of a part whose type is among `settings` too."""
+    from longstride.core.config import parse_override
+
+    cls = type(_base(name))
+    shown = argparse.ArgumentParser(
+        usage=f"longstride eval RUN_OR_MODEL --strategy {name} [KEY=VALUE ...]",
+        description=_as_help(cls.__doc__),
+        add_help=False,
+    )
+    group = shown.add_argument_group("settings")
+    for key, default, meaning in _settings(cls, dict(map(parse_override, settings))):
+        group.add_argument(key, metavar=f"{key}={default}", help=_as_help(meaning))
+    return shown.format_help()
+
+
+def _settings(cls: "type[Component]", types: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str, str]]:
+    """Key, default and meaning of each field of a component."""
+    from longstride.core.component import component_in, member_of
+    from longstride.core.hints import member_names
+
+    for name, field in cls.model_fields.items():
+        key, part = f"{before}{name}", component_in(field.annotation)
+        default, meaning = field.get_default(call_default_factory=True), field.description or ""
+        if field.is_required() or default is None:
+            default = ""
+        if part is None:
+            yield key, str(default), meaning
+            continue
+        members = ", ".join(sorted(member_names(part)))
+        yield f"{key}.type", default and default.type_name(), f"{meaning} One of {members}."
+        if chosen := types.get(f"{key}.type"):
+            yield from _settings(member_of(part, chosen, key), types, f"{key}.")
+
+
+def _as_help(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("%", "%%")
 
 
 @contextmanager

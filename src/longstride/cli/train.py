@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         raise
     print(f"report: {report}")
     if isinstance(recipe, Recipe):
-        print(f"more:   {program()} eval {folder} --strategy check-again --checks 1..4")
+        print(f"more:   {program()} eval {folder} --strategy direct --strategy check_again")
     return 0
 
 

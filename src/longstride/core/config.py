@@ -111,6 +111,12 @@ def resolve(cls: type[C], base: C, overrides: Sequence[str]) -> C:
     return build(cls, data)
 
 
+def unset(cls: type[C]) -> C:
+    """A component with its defaults, and None where there is none: `resolve` makes a whole one of it, or says what is
+    missing."""
+    return cls.model_construct(**{name: None for name, field in cls.model_fields.items() if field.is_required()})
+
+
 def _at(component: Any, path: Sequence[str]) -> Any:
     """What stands at a dotted path below a component; None where nothing does."""
     for name in path:

@@ -47,7 +47,7 @@ def families(mark: str, answer: float, single: bool = False) -> dict[str, Callab
         answer: tokens of one answer.
         single: whether episodes have one turn.
     """
-    forced = {"think_on": lambda n: ThinkOn(times=None, most=round(n * answer))} if mark else {}
+    forced = {"think_on": lambda n: ThinkOn(most=round(n * answer))} if mark else {}
     return {
         "vote": lambda n: BestOf(samples=n, by=Majority()),
         "likeliest": lambda n: BestOf(samples=n, by=Likelihood()),

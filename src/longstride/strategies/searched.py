@@ -35,7 +35,7 @@ from longstride.rollout.players import LanguagePlayer, Player
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.scored import Policy
-from longstride.strategies.search import Partial, Search, Searching, chosen
+from longstride.strategies.search import Beam, Partial, Search, Searching, chosen
 
 
 class Guide(Component):
@@ -136,7 +136,8 @@ class _Task:
 class Searched(Strategy):
     """Looks for a solution by a search."""
 
-    search: Search
+    search: Search = Beam(n=4, width=2)
+    """In which order beginnings are extended, and what is kept of them."""
     guide: Guide = Confidence()
     """Scores beginnings."""
     mark: str = STEP

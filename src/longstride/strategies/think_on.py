@@ -47,8 +47,8 @@ class _Played:
 class ThinkOn(Strategy):
     """Thoughts of a length that is asked for. What ends one is `</think>` where the model has it, else `Action:`."""
 
-    times: CountOrZero | None = 1
-    """How often each thought is made to go on, at most; None goes on until it has `most` tokens."""
+    times: CountOrZero | None = None
+    """How often each thought is made to go on, at most; where left out, until it has `most` tokens, or once."""
     word: str = THOUGHT
     """What is put in place of its end; `Wait` for reasoning models (s1)."""
     most: Limit = None
@@ -57,13 +57,18 @@ class ThinkOn(Strategy):
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:
-        if not self.times and self.most is None:
-            raise ValueError(f"times={self.times} changes no thought without most: name the tokens of the longest one")
+        if self.times == 0 and self.most is None:
+            raise ValueError("times=0 changes no thought without most: name the tokens of the longest one")
         return self
 
     @property
+    def at_most(self) -> int | None:
+        """How often each thought is made to go on, at most; None: as often as it ends."""
+        return 1 if self.times is None and self.most is None else self.times
+
+    @property
     def name(self) -> str:
-        parts = ["think_on", self.times, self.word if self.word != THOUGHT else None]
+        parts = ["think_on", self.at_most, self.word if self.word != THOUGHT else None]
         parts.append(None if self.most is None else f"to_{self.most}")
         return "_".join(str(part) for part in parts if part is not None)
 
@@ -120,7 +125,7 @@ class _Forcing:
                 episode.thoughts = 0
             *past, (_, prefix) = history
             longer = prefix[: len(prefix) - len(self._end)] + self._word
-            acts = episode.thoughts == asked.times or asked.most is not None and len(longer) >= asked.most
+            acts = episode.thoughts == asked.at_most or asked.most is not None and len(longer) >= asked.most
             if not acts:
                 prefix, episode.thoughts = longer, episode.thoughts + 1
             history = tuple(past)

@@ -11,8 +11,8 @@ from longstride.cli.main import main
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import Task
-from longstride.run.advice import Evaluate, advise, fit, halves
 from longstride.strategies import Direct, Strategy
+from longstride.strategies.advice import Evaluate, advise, fit, halves
 
 
 def tasks(easy: int = 200, hard: int = 200) -> list[Task]:

@@ -33,11 +33,10 @@ from longstride.rollout import FullHistory, Planner, Sampler, Stages
 from longstride.rollout.scheduler import PoolConfig
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.evaluation import evaluate_policy
-from longstride.run.imitation import Cloning, Imitation
+from longstride.run.imitation import Cloning, Imitation, StoredSuccesses
 from longstride.run.loop import train
 from longstride.run.policies import load_run
 from longstride.run.recipe import Companion, ObjectivePhase, Recipe
-from longstride.run.stored import StoredSuccesses
 
 KILLS = 8
 TOUCHES = {"open", "os.mkdir", "os.remove", "os.rename", "os.truncate", "shutil.rmtree"}

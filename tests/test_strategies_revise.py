@@ -13,8 +13,8 @@ from longstride.models.load import load_policy
 from longstride.papers.grpo import recipe as grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
-from longstride.run.delegate import HANDED, Delegate, _Pair
 from longstride.run.evaluation import Result, evaluate_policy
+from longstride.strategies.delegate import HANDED, Delegate, _Pair
 from longstride.strategies.revise import Revise
 from longstride.strategies.searched import Guide
 
@@ -170,4 +170,4 @@ def test_models_of_different_tokenizers_share_whole_episodes_alone() -> None:
     with pytest.raises(ConfigError, match="'base-puzzles' has another vocabulary than the policy"):
         evaluate_policy(policy, PUZZLES, strategy=Delegate(model="base-puzzles", each="turn"))
     with pytest.raises(ConfigError, match="ScriptedPlayer is none"):
-        Delegate(model="base").players(ScriptedPlayer(lambda _: ""))
+        Delegate(model="base").players(ScriptedPlayer(lambda _: ""), load_policy)

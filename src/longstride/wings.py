@@ -33,7 +33,7 @@ LOCATIONS |= {
         "anytime": "longstride.strategies.anytime",
         "best_of": "longstride.strategies.best_of",
         "check_again": "longstride.strategies.check_again",
-        "delegate": "longstride.run.delegate",
+        "delegate": "longstride.strategies.delegate",
         "revise": "longstride.strategies.revise",
         "searched": "longstride.strategies.searched",
         "think_on": "longstride.strategies.think_on",
@@ -52,7 +52,6 @@ LOCATIONS |= {
         "gae": "longstride.methods.returns",
         "step_relative": "longstride.methods.returns",
     },
-    "demonstrations": {"stored_successes": "longstride.run.stored"},
     "loss": {
         "cispo": "longstride.methods.ratios",
         "dpo": "longstride.methods.preferences",

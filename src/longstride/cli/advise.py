@@ -11,8 +11,8 @@ from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from longstride.core.task import Task
-    from longstride.run.advice import Advice
     from longstride.strategies import Strategy
+    from longstride.strategies.advice import Advice
 
 
 def add(commands: Any) -> None:
@@ -43,9 +43,9 @@ def run(args: argparse.Namespace) -> int:
     from longstride.core.config import resolve
     from longstride.core.task import DIFFICULTIES
     from longstride.rollout.branching import STEP
-    from longstride.run.advice import advise
     from longstride.run.evaluation import evaluate_policy
     from longstride.run.recipe import Recipe
+    from longstride.strategies.advice import advise
 
     recipe = experiment_of(args.target)
     if not isinstance(recipe, Recipe):

@@ -222,14 +222,10 @@ def experiment_of(target: str) -> "Experiment":
 
 
 def agent_of(target: str, recipe: "Recipe") -> "Policy":
-    """The policy of a run's last checkpoint, or a model."""
-    from longstride.models.device import device_here
-    from longstride.models.load import load_policy
-    from longstride.run.policies import load_run
+    """The policy of a run's last checkpoint, or a model under a recipe's settings."""
+    from longstride.run.policies import load
 
-    if (Path(target) / RUN_FILE).is_file():
-        return load_run(Path(target))[1]
-    return load_policy(target, recipe.chat, device_here(recipe.device, target))
+    return load(target, recipe.chat, recipe.device)
 
 
 def _rows(

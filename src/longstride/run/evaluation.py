@@ -21,6 +21,7 @@ from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, Measure, summarise
+from longstride.run.policies import companion_players, load
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
@@ -101,7 +102,7 @@ def evaluate_player(
     What counts is `Recipe.test_reward`.
     """
     strategy = strategy or Direct()
-    player = strategy.players(player)
+    player = strategy.players(player, load)
     budgets = {d: strategy.budget(recipe.test_budget.at(1, d)) for d in DIFFICULTIES}
     plans = [
         Plan(t, n * len(tasks) + k, derive(recipe.seed, "eval", k), budgets[t.difficulty], group=k)
@@ -189,16 +190,3 @@ def language_player(
     from longstride.rollout.companions import CompanionPlayer
 
     return CompanionPlayer(player, companions)
-
-
-def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
-    """The companions of a recipe at work, by speaker, in engines of this process: a server has the policy alone.
-
-    Raises:
-        ModelError: one of them cannot be loaded, or has not the policy's tokens, which both read.
-    """
-    if not recipe.companions:
-        return {}
-    from longstride.run.policies import started
-
-    return started(policy, recipe)

@@ -8,10 +8,11 @@ random stream that is given.
 import random
 from abc import abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.numbers import Count, Positive
 from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
@@ -21,6 +22,8 @@ from longstride.methods.base import Sample, demonstration
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
+from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
+from longstride.run.experiment import check_run_folder
 
 if TYPE_CHECKING:
     from longstride.models.chat import ChatFormat
@@ -73,6 +76,27 @@ class SolverDemonstrations(Demonstrations):
 
         pool = Pool(ScriptedPlayer(solve), recipe.env, recipe.test_reward, source.at_once)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
+
+
+class StoredSuccesses(Demonstrations):
+    """Successful episodes of another run, drawn without replacement; its model must have had the same tokenizer."""
+
+    run: Path
+    """Its folder."""
+
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        check_run_folder(self.run)
+        store = TrajectoryStore(self.run / TRAJECTORIES)
+        places = [k for k, record in enumerate(store.records) if record.success and not record.stop.failed]
+        if not places:
+            raise RunError(f"{store.path} holds no successful episode to imitate; name the folder of another run")
+        chosen = sorted(rng.sample(places, min(episodes, len(places))))
+        return [
+            demonstration(turn.prompt_ids, turn.sampled_ids, 1.0, t.ordinal)
+            for t in store.read(chosen)
+            for turn in t.turns
+            if turn.sampled_ids
+        ]
 
 
 class Cloning(Component):

@@ -4,12 +4,30 @@ from pathlib import Path
 
 from longstride.core.errors import ModelError, RunError
 from longstride.engines.config import Local
+from longstride.models.chat import ChatConfig
 from longstride.models.device import device_here
 from longstride.models.load import Policy, load_policy
 from longstride.rollout.players import LanguagePlayer, Player
 from longstride.run.checkpoint import latest_checkpoint
-from longstride.run.experiment import load_run_experiment
+from longstride.run.experiment import RUN_FILE, load_run_experiment
 from longstride.run.recipe import Recipe
+
+
+def load(name: str, chat: ChatConfig | None = None, device: str = "auto") -> Policy:
+    """The policy of a run's last checkpoint, which knows how it is talked to, or a model.
+
+    Args:
+        name: a run folder, or as for `models.load.load_policy`.
+        chat: how a model is talked to; the defaults if left out.
+        device: where a model goes, as a recipe says it.
+
+    Raises:
+        RunError: see `load_run`.
+        ModelError: it cannot be loaded.
+    """
+    if (Path(name) / RUN_FILE).is_file():
+        return load_run(Path(name))[1]
+    return load_policy(name, chat, device_here(device, name))
 
 
 def load_run(path: Path) -> tuple[Recipe, Policy]:
@@ -27,11 +45,11 @@ def load_run(path: Path) -> tuple[Recipe, Policy]:
     return recipe, load_policy(folder, recipe.chat, device_here(recipe.device, folder))
 
 
-def started(policy: Policy, recipe: Recipe) -> dict[str, Player]:
-    """A player for each companion of a recipe, by speaker (`run.evaluation.companion_players`).
+def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
+    """The companions of a recipe at work, by speaker, in engines of this process: a server has the policy alone.
 
     Raises:
-        ModelError: one cannot be loaded, or has another vocabulary than the policy.
+        ModelError: one of them cannot be loaded, or has not the policy's tokens, which both read.
     """
     players: dict[str, Player] = {}
     config = recipe.engine if isinstance(recipe.engine, Local) else Local()

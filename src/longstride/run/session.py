@@ -31,10 +31,11 @@ from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import summarise
 from longstride.run.checkpoint import FIRST, check_finite, open_checkpoint
-from longstride.run.evaluation import companion_players, evaluate_baselines, evaluate_player, language_player
+from longstride.run.evaluation import evaluate_baselines, evaluate_player, language_player
 from longstride.run.folder import RunFolder
 from longstride.run.patience import warn_of_failures
 from longstride.run.placement import Placed
+from longstride.run.policies import companion_players
 from longstride.run.preflight import preflight
 from longstride.run.recipe import Recipe
 

@@ -6,9 +6,9 @@ its name is different wherever results may be.
 """
 
 from abc import abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from longstride.core.budget import Budget
 from longstride.core.component import Component
@@ -17,6 +17,9 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
+
+if TYPE_CHECKING:  # torch
+    from longstride.models.load import Policy
 
 APART = 2**32
 """Between the ordinals of what two episodes of an evaluation play besides: more than one ever does, or there are
@@ -44,6 +47,10 @@ EvalPlan = Generator[Sequence[Plan], list[Trajectory], list[EvalEpisode]]
 came to."""
 
 
+Load = Callable[[str], "Policy"]
+"""Gives the policy that a run folder, a model's folder or a name says."""
+
+
 class Strategy(Component):
     """Family: a way to use a policy."""
 
@@ -60,8 +67,8 @@ class Strategy(Component):
         """The environment of one episode as the policy meets it."""
         return env
 
-    def players(self, player: Player) -> Player:
-        """Who plays, given the policy's player."""
+    def players(self, player: Player, load: Load) -> Player:
+        """Who plays, given the policy's player and a way to load other policies."""
         return player
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:

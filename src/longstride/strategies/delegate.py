@@ -15,7 +15,6 @@ nothing is handed over are those of `Direct`, id for id, unless they are cut int
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from longstride.core.budget import StopReason
@@ -23,14 +22,10 @@ from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
 from longstride.engines.config import EngineConfig, Local
-from longstride.models.device import device_here
-from longstride.models.load import load_policy
 from longstride.rollout.branching import STEP
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.players import LanguagePlayer, Player
-from longstride.run.experiment import RUN_FILE
-from longstride.run.policies import load_run
-from longstride.strategies.base import EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import EvalEpisode, EvalPlan, Load, Strategy
 from longstride.strategies.searched import Confidence, Guide, next_step, unfinished
 
 HANDED = "handed_over"
@@ -62,7 +57,7 @@ class Delegate(Strategy):
         price = "" if self.price == 1 else f"_at_price_{self.price:g}"
         return f"delegate_{self.each}{mark}_below_{self.below:g}_by_{self.guide.name}_to_{self.model}{price}"
 
-    def players(self, player: Player) -> Player:
+    def players(self, player: Player, load: Load) -> Player:
         """The policy, and the other model beside it.
 
         Raises:
@@ -73,10 +68,7 @@ class Delegate(Strategy):
                 f"strategy {self.name} goes on with what a language model said, and {type(player).__name__} is none; "
                 "evaluate it under direct"
             )
-        if (Path(self.model) / RUN_FILE).is_file():
-            other = load_run(Path(self.model))[1]
-        else:
-            other = load_policy(self.model, device=device_here("auto", self.model))
+        other = load(self.model)
         if self.each != "episode" and other.chat.vocabulary != player.chat.vocabulary:
             raise ConfigError(
                 f"strategy {self.name}: {self.model!r} has another vocabulary than the policy, and each would read the "

@@ -19,11 +19,11 @@ from longstride.engines.http import HTTPEngine
 from longstride.engines.local import LocalEngine
 from longstride.engines.server import HTTP
 from longstride.envs.puzzles.modular import Chain, ModularChain
+from longstride.envs.text import STEP_END
 from longstride.models.load import Policy, load_policy
 from longstride.papers.grpo import recipe as grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
-from longstride.rollout.branching import STEP
 from longstride.run.evaluation import Result, evaluate_player, language_player
 from longstride.strategies import EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.best_of import BestOf as Samples
@@ -154,7 +154,7 @@ def test_with_a_model_a_tree_that_is_led_by_the_truth_solves_more_and_all_that_i
     assert solved[1] > solved[0] + 0.2
 
 
-@pytest.mark.parametrize("mark", [STEP, ""])
+@pytest.mark.parametrize("mark", [STEP_END, ""])
 @pytest.mark.parametrize(
     "search",
     [

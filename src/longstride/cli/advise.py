@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from longstride.cli.evaluate import agent_of, bars, experiment_of
     from longstride.core.config import resolve
     from longstride.core.task import DIFFICULTIES
-    from longstride.rollout.branching import STEP
+    from longstride.envs.text import STEP_END
     from longstride.run.evaluation import evaluate_policy
     from longstride.run.recipe import Recipe
     from longstride.strategies.advice import advise
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
     turns = recipe.test_budget.limits("turns", 1)
     single = turns == 1 or isinstance(turns, dict) and set(turns.values()) == {1}
-    mark = args.mark if args.mark is not None else STEP if single else ""
+    mark = args.mark if args.mark is not None else STEP_END if single else ""
     turn = min(recipe.test_budget.at(1, d).turn_tokens for d in DIFFICULTIES)
     with bars() as watch:
 

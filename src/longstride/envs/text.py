@@ -5,6 +5,10 @@ What always holds: the thought may be missing; the last `Action:` counts.
 
 MARK = "Action:"
 THOUGHT = "Thought:"
+STEP_END = ";"
+"""What ends a step of a thought, in the words of the shipped puzzles and of the models that are made for them."""
+ANSWERING = f"{MARK} answer"
+"""What ends a thought and begins an answer to a puzzle."""
 
 
 def thought_of(text: str) -> str:

@@ -14,9 +14,9 @@ from longstride.core.budget import Budget
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum.tasks import Uniform
+from longstride.envs.text import STEP_END
 from longstride.exact.answers import Answers, Grouped
 from longstride.exact.experiment import State
-from longstride.rollout.branching import STEP
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Planner, Sampler
 
@@ -37,14 +37,14 @@ class World:
     def demonstrate(self, task: Task) -> list[str]:
         """The right answer, as text."""
         tree, q = self.problem.tree, int(task.id.rpartition("-")[2])
-        return [STEP.join(map(str, tree.tokens[int((tree.rewards[q] == 1).argmax())]))]
+        return [STEP_END.join(map(str, tree.tokens[int((tree.rewards[q] == 1).argmax())]))]
 
     def encode(self, text: str) -> list[int]:
-        return [t * self.problem.vocabulary + int(token) for t, token in enumerate(text.split(STEP))]
+        return [t * self.problem.vocabulary + int(token) for t, token in enumerate(text.split(STEP_END))]
 
     def decode(self, ids: Sequence[int]) -> str:
         """What stands before a token: nothing at the beginning of an answer, and a mark everywhere else."""
-        return STEP if ids[0] >= self.problem.vocabulary else ""
+        return STEP_END if ids[0] >= self.problem.vocabulary else ""
 
 
 class Planned(Grouped):

@@ -8,20 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from longstride.envs.text import MARK
 from longstride.rollout.episode import Plan
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
-
-STEP = ";"
-"""What divides the steps of a thought about a puzzle."""
-MARKS = (STEP, MARK)
-"""Tokens before which a thought may be cut: where the next step, or the answer, begins."""
-CLOSING = f"{MARK} answer"
-"""What ends a thought; the answer itself is the policy's."""
-LONGEST = 16
-"""Tokens of an answer that is asked for: five numbers of a Countdown in brackets, and no room to think on."""
 
 
 def cuts(chat: "ChatFormat", ids: Sequence[int], marks: Sequence[str]) -> list[int]:
@@ -30,6 +20,7 @@ def cuts(chat: "ChatFormat", ids: Sequence[int], marks: Sequence[str]) -> list[i
 
 
 def answer_plan(plan: Plan, prefix: tuple[int, ...], longest: int, role: str = "forced") -> Plan:
-    """The plan of an answer at once, after a prefix that asks for it: it has room of its own, whatever the budget."""
+    """The plan of an answer at once, after a prefix that asks for it: it has room of its own (`longest`, in tokens),
+    whatever the budget."""
     budget = plan.budget.model_copy(update={"tokens": None, "turn_tokens": len(prefix) + longest})
     return replace(plan, prefix=prefix, budget=budget, role=role)

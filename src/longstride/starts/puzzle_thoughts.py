@@ -23,7 +23,7 @@ from longstride.envs.base import Mix
 from longstride.envs.puzzles import Countdown, ModularChain, Puzzles
 from longstride.envs.puzzles.countdown import OPERATORS, Numbers
 from longstride.envs.puzzles.modular import SIGNS, Chain
-from longstride.envs.text import MARK, THOUGHT
+from longstride.envs.text import MARK, STEP_END, THOUGHT
 from longstride.models.tiny import words_of
 from longstride.starts.demonstrators import Demonstration, Demonstrators
 from longstride.starts.puzzle_traces import Solvable, Trace, attempt
@@ -116,8 +116,8 @@ class PuzzleThoughts(Demonstrators):
             value = chain.first
             for i, (sign, n) in enumerate(chain.operations):
                 if i and passes:
-                    trace.write(";")
-                elif i and not trace.goes_on(";"):
+                    trace.write(STEP_END)
+                elif i and not trace.goes_on(STEP_END):
                     return str(answer)
                 result = trace.result(SIGNS[sign](value, n) % chain.modulus, range(chain.modulus))
                 trace.write(f"{value} {sign} {n} ≡ {result}")

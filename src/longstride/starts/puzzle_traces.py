@@ -33,7 +33,7 @@ from longstride.envs.puzzles import Countdown, ModularChain, Puzzles
 from longstride.envs.puzzles.attempts import AGAIN
 from longstride.envs.puzzles.countdown import Numbers, restated, results, steps_of, value_of
 from longstride.envs.puzzles.modular import SIGNS, Chain
-from longstride.envs.text import MARK, THOUGHT
+from longstride.envs.text import MARK, STEP_END, THOUGHT
 from longstride.models.tiny import words_of
 from longstride.starts.demonstrators import Demonstration, Demonstrators
 
@@ -195,7 +195,7 @@ class PuzzleTraces(Demonstrators):
             result = trace.result(SIGNS[sign](value, n) % chain.modulus, range(chain.modulus))
             trace.write(f"{value} {sign} {n} ≡ {result}")
             value = result
-            if i == last or not trace.goes_on(";"):
+            if i == last or not trace.goes_on(STEP_END):
                 break
         trace.answer(str(value))
 

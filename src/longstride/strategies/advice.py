@@ -21,9 +21,9 @@ import numpy as np
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Task
-from longstride.rollout.branching import LONGEST
 from longstride.stats import mean_interval, wilson_interval
 from longstride.strategies import Direct, Strategy
+from longstride.strategies.anytime import LONGEST
 from longstride.strategies.best_of import BestOf, Likelihood, Majority
 from longstride.strategies.revise import Revise
 from longstride.strategies.search import Beam, Particles

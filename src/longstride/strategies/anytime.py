@@ -16,13 +16,17 @@ import numpy as np
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
-from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answer_plan, cuts
+from longstride.envs.text import ANSWERING, MARK, STEP_END
+from longstride.rollout.branching import answer_plan, cuts
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
+
+LONGEST = 16
+"""Tokens of an answer: five numbers of a Countdown in brackets, and no room to think on."""
 
 
 class Anytime(Strategy):
@@ -34,12 +38,14 @@ class Anytime(Strategy):
     answers: Count = 1
     """Answers at each place. Regret is linear in them, so that one is enough where there are many tasks; the paper's
     release asks for 8."""
+    longest: Count = LONGEST
+    """Tokens of such an answer."""
     within: tuple[Count, ...] = ()
     """Smaller budgets, in tokens, each a measure `anytime@N` of the same answers."""
 
     @property
     def name(self) -> str:
-        return f"anytime_{self.answers}"
+        return f"anytime_{self.answers}" + ("" if self.longest == LONGEST else f"_of_{self.longest}")
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """Raises: ConfigError where no language model plays, or episodes have several turns."""
@@ -71,10 +77,10 @@ class Anytime(Strategy):
         """The plans of an episode's answers, place by place; of a failed one none."""
         if episode.stop.failed:
             return []
-        thought, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(CLOSING)
-        prefixes = [tuple(thought[:place] + closing) for place in sorted({0, *cuts(chat, thought, MARKS)})]
+        thought, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(ANSWERING)
+        prefixes = [tuple(thought[:place] + closing) for place in sorted({0, *cuts(chat, thought, (STEP_END, MARK))})]
         return [
-            replace(answer_plan(plan, prefix, LONGEST), ordinal=(plan.ordinal + 1) * APART + n)
+            replace(answer_plan(plan, prefix, self.longest), ordinal=(plan.ordinal + 1) * APART + n)
             for n, prefix in enumerate(prefix for prefix in prefixes for _ in range(self.answers))
         ]
 

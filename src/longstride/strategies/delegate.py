@@ -22,7 +22,7 @@ from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
 from longstride.engines.config import EngineConfig, Local
-from longstride.rollout.branching import STEP
+from longstride.envs.text import STEP_END
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.players import LanguagePlayer, Player
 from longstride.strategies.base import EvalEpisode, EvalPlan, Load, Strategy
@@ -44,7 +44,7 @@ class Delegate(Strategy):
     """Scores tries."""
     each: Literal["episode", "turn", "step"] = "episode"
     """What is tried at a time."""
-    mark: str = STEP
+    mark: str = STEP_END
     """What ends a step of a thought, in the model's words."""
     engine: EngineConfig = Local()
     """What samples its tokens; a server (`http`) has to serve this model."""
@@ -53,7 +53,7 @@ class Delegate(Strategy):
 
     @property
     def name(self) -> str:
-        mark = f"_at_{self.mark!r}" if self.each == "step" and self.mark != STEP else ""
+        mark = f"_at_{self.mark!r}" if self.each == "step" and self.mark != STEP_END else ""
         price = "" if self.price == 1 else f"_at_price_{self.price:g}"
         return f"delegate_{self.each}{mark}_below_{self.below:g}_by_{self.guide.name}_to_{self.model}{price}"
 

@@ -26,10 +26,9 @@ from longstride.core.numbers import Weight
 from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles.modular import Chain, ModularChain
-from longstride.envs.text import MARK
+from longstride.envs.text import MARK, STEP_END
 from longstride.rewards.scorers import Judge, Score, Scorer, score
 from longstride.rewards.simulated import StepScorer
-from longstride.rollout.branching import STEP
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
@@ -140,12 +139,12 @@ class Searched(Strategy):
     """In which order beginnings are extended, and what is kept of them."""
     guide: Guide = Confidence()
     """Scores beginnings."""
-    mark: str = STEP
+    mark: str = STEP_END
     """What ends a step of a thought, in the model's words; where empty, a step is a turn."""
 
     @property
     def name(self) -> str:
-        words = {STEP: "", "": "_turns"}.get(self.mark, f"_at_{self.mark!r}")
+        words = {STEP_END: "", "": "_turns"}.get(self.mark, f"_at_{self.mark!r}")
         return f"{self.search.name}_guided_by_{self.guide.name}{words}"
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:

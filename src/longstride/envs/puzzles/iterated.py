@@ -32,7 +32,7 @@ from longstride.envs.puzzles.base import Puzzle
 from longstride.envs.puzzles.countdown import Numbers, value_of
 from longstride.envs.puzzles.mixture import MixedEnv, Puzzles
 from longstride.envs.puzzles.modular import STEP, Chain
-from longstride.envs.text import MARK, thought_of
+from longstride.envs.text import MARK, STEP_END, thought_of
 
 START = "start"
 """The `start` of a task about which nothing was thought yet."""
@@ -43,7 +43,7 @@ def done(chain: Puzzle, summary: str, text: str) -> str:
     """The value to which a chain was worked out, and the operations that are left."""
     assert isinstance(chain, Chain)
     left = summary.split(" ; ")[1:] if summary else [f"{sign} {n}" for sign, n in chain.operations]
-    steps = [step for part in thought_of(text).split(";") if (step := STEP.fullmatch(part))]
+    steps = [step for part in thought_of(text).split(STEP_END) if (step := STEP.fullmatch(part))]
     return " ; ".join([f"now {steps[-1][4]}", *left[len(steps) :]]) if steps else summary
 
 

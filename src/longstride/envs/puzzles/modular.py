@@ -16,7 +16,7 @@ from pydantic import Field
 
 from longstride.core.task import Difficulty
 from longstride.envs.puzzles.base import SOLVED, Game, OneAnswer, Puzzle, PuzzleSource, answered, at, short
-from longstride.envs.text import thought_of
+from longstride.envs.text import STEP_END, thought_of
 
 Sign = Literal["+", "-", "*"]
 SIGNS: dict[Sign, Callable[[int, int], int]] = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
@@ -67,7 +67,7 @@ class Chain(Puzzle):
         """
         labels: list[bool] = []
         before = str(self.first)
-        written = [part for part in thought_of(text).split(";") if part.strip()]
+        written = [part for part in thought_of(text).split(STEP_END) if part.strip()]
         for i, part in enumerate(written):
             step = STEP.fullmatch(part)
             labels.append(step is not None and i < len(self.operations) and self._follows(i, before, *step.groups()))

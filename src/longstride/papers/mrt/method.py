@@ -6,12 +6,13 @@ from statistics import fmean, pstdev
 
 from pydantic import Field
 
-from longstride.core.numbers import Share, Weight
+from longstride.core.numbers import Count, Share, Weight
 from longstride.core.trajectory import Trajectory
+from longstride.envs.text import ANSWERING, MARK, STEP_END
 from longstride.methods import Credit, Sample, group_advantages
 from longstride.methods.advantages import EQUAL, Baseline, Normalize
 from longstride.rewards import TaskReward, Verdict
-from longstride.rollout.branching import CLOSING, LONGEST, MARKS, answer_plan, cuts
+from longstride.rollout.branching import answer_plan, cuts
 from longstride.rollout.planning import Planner, Sampler, Stages
 
 TRACE, GO_ON, FORCED = "trace", "go_on", "forced"
@@ -29,19 +30,21 @@ class ForcedTermination(Sampler):
     """Part of a group that must answer at once; the rest may go on."""
     everywhere: bool = False
     """Whether groups begin at all places of a trace, as in the paper's online release."""
+    longest: Count = 16
+    """Tokens of an answer at once: five numbers of a Countdown in brackets, and no room to think on."""
 
     def plan(self, planner: Planner) -> Stages:
         traces = yield [plan for task in planner.tasks(planner.groups) for plan in planner.group(task, 1, role=TRACE)]
-        closing = tuple(planner.chat.encode(CLOSING))
+        closing = tuple(planner.chat.encode(ANSWERING))
         plans = []
         for trace in traces:
             thought = trace.turns[0].sampled_ids if trace.turns else []
-            places = [0, *cuts(planner.chat, thought, MARKS)]
+            places = [0, *cuts(planner.chat, thought, (STEP_END, MARK))]
             for place in places if self.everywhere else [planner.rng.choice(places)]:
                 group = planner.group(trace.task, prefix=thought[:place], role=GO_ON)
                 forced = round(self.forced * len(group))
                 # an action from the same state, so it is compared with those that go on from there
-                plans += [answer_plan(plan, plan.prefix + closing, LONGEST, FORCED) for plan in group[:forced]]
+                plans += [answer_plan(plan, plan.prefix + closing, self.longest, FORCED) for plan in group[:forced]]
                 plans += group[forced:]
         return traces + (yield plans)
 

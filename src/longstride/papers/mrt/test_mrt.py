@@ -18,7 +18,6 @@ from longstride.methods import Credit, GroupRelative, OnPolicy
 from longstride.papers.mrt.method import FORCED, GO_ON, TRACE, ForcedTermination, LengthPenalty, ProgressCredit
 from longstride.papers.mrt.recipe import ARM, CLAIM
 from longstride.rewards import Reward
-from longstride.rollout.branching import LONGEST
 from longstride.rollout.planning import Planner
 from longstride.run.loop import score, train
 
@@ -71,7 +70,7 @@ def test_an_episode_that_must_answer_may_sample_an_answer_and_nothing_more():
         if plan.role == GO_ON:
             assert plan.budget == trace.budget
         else:
-            assert plan.budget.turn_tokens == len(plan.prefix) + LONGEST and plan.budget.tokens is None
+            assert plan.budget.turn_tokens == len(plan.prefix) + 16 and plan.budget.tokens is None
 
 
 # Credit for progress

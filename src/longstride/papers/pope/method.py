@@ -6,8 +6,9 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Share
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Solver
+from longstride.envs.text import STEP_END
 from longstride.models.chat import ChatFormat
-from longstride.rollout.branching import STEP, cuts
+from longstride.rollout.branching import cuts
 from longstride.rollout.planning import Planner, Sampler, Stages, by_group
 
 GUIDED = "guided"
@@ -27,7 +28,7 @@ class OraclePrefix(Sampler):
     """Largest part of the solution's steps that is shown."""
     checkpoints: Count = 4
     """How many beginnings there are, uniformly spaced up to `share`; fewer where the solution is short."""
-    mark: str = STEP
+    mark: str = STEP_END
     """The token that divides the steps of a solution."""
     unguided: bool = True
     """Whether tasks are played without guidance first; if not, every task is guided."""

@@ -18,7 +18,7 @@ import longstride
 from longstride import papers
 
 ROOT = Path(__file__).parent.parent
-ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/README.md": "models.md"}
+ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
 """Pages that are files of the repository."""
 FAMILIES = {"agents": "Agents", "reasoning": "Reasoning", "control": "Control"}
 _LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)]*)?\)")

@@ -24,7 +24,7 @@ from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.size import check_size
 
 SHIPPED = {
-    name: Path(__file__).parent / name
+    name: Path(__file__).parent / "shipped" / name
     for name in ("base", "base-keep-last", "base-miniwob", "base-puzzles", "base-thoughts", "base-wander")
 }
 BASE = SHIPPED["base"]

@@ -11,7 +11,7 @@ in a tree of folders it finds its way only partly.
 | roll out | Chromium, four episodes at once | a problem restarts inside its page |
 | score | the page's own reward | 1 where it is positive; a wrong click ends the episode |
 | update | `TTIReplay` of 512, batch 32, warm-up 10 | an iteration has some hundred successes |
-| start | `base-miniwob` | made by `longstride make-base demonstrators.type=miniwob_tasks ...`, as written in models/README.md |
+| start | `base-miniwob` | made by `longstride make-base demonstrators.type=miniwob_tasks ...`, as written in models/shipped/README.md |
 """
 
 from longstride.curriculum import Fixed, Multiplicative

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from longstride.bench import processes
 from longstride.bench.base import Benchmark, Row, in_turn, judged, run_benchmark, table
 from longstride.cli import bench as command
+from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
 
 
@@ -104,6 +106,15 @@ class TestKept:
         assert call("browser", "--json", "--peer", "python") == 0
         out, err = capsys.readouterr()
         assert json.loads(out)["rows"][0]["name"] == "memory" and "make it" not in err
+
+    def test_every_benchmark_has_a_name_of_the_command(self):
+        files = Path(command.__file__).parents[1].glob("bench/*.py")
+        assert sorted(f.stem for f in files if "\nBENCHMARK = " in f.read_text()) == list(command.NAMES)
+
+    def test_where_benchmarks_are_not_installed_the_command_says_where_they_are(self, monkeypatch, capsys):
+        monkeypatch.setitem(sys.modules, "longstride.bench", None)
+        assert main(["bench", "step"]) == 2
+        assert "error: benchmarks come with the repository" in capsys.readouterr().err
 
     def test_one_round_is_refused(self):
         with pytest.raises(ConfigError, match="at least 2.*got 1"):

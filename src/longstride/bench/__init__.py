@@ -1,3 +1,1 @@
 """Benchmarks: Longstride and its peers, measured in turn on the same work. Each is a module with a `BENCHMARK`."""
-
-NAMES = ("browser", "ceiling", "generation", "gpu", "search", "step", "store", "train", "turns")

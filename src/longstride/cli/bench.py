@@ -1,16 +1,17 @@
-"""`longstride bench`: Longstride and a peer, measured in turn on the same work; kept under benchmarks/."""
+"""`longstride bench`: Longstride and a peer, measured in turn on the same work; kept under benchmarks/. For developers:
+benchmarks come with the repository, and are left out of the package that is installed."""
 
 import argparse
-import importlib
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
-from longstride.bench import NAMES
 from longstride.cli.common import print_json
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, MissingExtra
 
 FOLDER = Path("benchmarks")
+NAMES = ("browser", "ceiling", "generation", "gpu", "search", "step", "store", "train", "turns")
 
 
 def add(commands: Any) -> None:
@@ -27,8 +28,14 @@ def run(args: argparse.Namespace) -> int:
     """Measures, prints the table and keeps it; whether goals are met or not, the exit code is 0.
 
     Raises:
+        MissingExtra: benchmarks are not installed.
         ConfigError: fewer than two rounds, which say nothing about scatter.
     """
+    if importlib.util.find_spec("longstride.bench") is None:
+        raise MissingExtra(
+            "benchmarks come with the repository and not with the installed package: clone it, `make setup`, and run "
+            "this there"
+        )
     from longstride.bench.base import run_benchmark, table
 
     benchmark = importlib.import_module(f"longstride.bench.{args.name}").BENCHMARK

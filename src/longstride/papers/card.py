@@ -34,13 +34,14 @@ class Paper:
 
     title: str
     authors: str
-    """Their names, in the paper's order."""
+    """Names as on the paper, between commas; a team's own name where that is what the paper has."""
     year: int
     arxiv: str
     """Its number on arXiv, such as `2506.07976`."""
     read: Literal["full", "abstract", "notes"]
-    """What of it was read for what is here: all of it, its abstract, or what others wrote of it. Where it is not `full`,
-    the column headed `paper` is as good as those notes, and what is here is after the paper's idea."""
+    """What of it was read for what is here: all of it, its abstract, or, beside that, its authors' code or what others
+    wrote of it. Where it is not `full`, the column headed `paper` is as good as these, and what is here is after the
+    paper's idea."""
     topics: tuple[Topic, ...]
     systems: tuple[int, ...] = ()
     """Rows in the table of systems."""

@@ -1,5 +1,4 @@
-"""AnytimeReasoner: budget relative policy optimisation (BRPO). Qi et al., 2025, "Optimizing Anytime Reasoning via Budget
-Relative Policy Optimization", arXiv 2505.13438.
+"""AnytimeReasoner: budget relative policy optimisation (BRPO). Qi et al., 2025, arXiv 2505.13438.
 
 What counts is the answer at every budget, not only at the largest. So a thought is cut at several budgets and an answer
 is asked for at each of them; a token is paid for the answers at budgets behind it, less what could be expected: from the

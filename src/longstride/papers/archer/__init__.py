@@ -1,5 +1,4 @@
-"""ArCHer: hierarchical multi-turn RL. Zhou et al., 2024, "ArCHer: Training Language Model Agents via Hierarchical
-Multi-Turn RL", arXiv 2402.19446.
+"""ArCHer: hierarchical multi-turn RL. Zhou et al., 2024, arXiv 2402.19446.
 
 Over turns a critic learns off-policy, from the episodes of all iterations; within a turn the policy learns token by
 token, with the critic's advantage as reward. So a turn is credited with what it did itself.

@@ -1,4 +1,4 @@
-"""AsyncWebRL: multi-step GRPO with rollouts that run ahead of the update. arXiv 2606.05597.
+"""AsyncWebRL: multi-step GRPO with rollouts that run ahead of the update. Bai et al., 2026, arXiv 2606.05597.
 
 A pool that never waits for an iteration's slowest episode makes training off-policy by up to two versions; decoupled PPO corrects that.
 Dividing every step's advantage by a constant k, and not by the length of its own episode, takes away a bias: long failures were punished

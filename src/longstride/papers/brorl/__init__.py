@@ -1,5 +1,4 @@
-"""BroRL: hundreds of rollouts a prompt. Hu et al., 2025, "BroRL: Scaling Reinforcement Learning via Broadened
-Exploration", arXiv 2510.01180.
+"""BroRL: hundreds of rollouts a prompt. Hu et al., 2025, arXiv 2510.01180.
 
 An update raises what was sampled and right and lowers what was sampled and wrong; both raise the mass of right tokens.
 What was *not* sampled moves with the normaliser: where the sampled tokens are right on the whole, likely right tokens
@@ -28,7 +27,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="BroRL: Scaling Reinforcement Learning via Broadened Exploration",
-    authors="Jian Hu, Mingjie Liu, Ximing Lu, Fang Wu, Zaid Harchaoui, Shizhe Diao, Yejin Choi, Pavlo Molchanov, Jun Yang, Jan Kautz, Yi Dong",
+    authors="Jian Hu, Mingjie Liu, Ximing Lu, Fang Wu, Zaid Harchaoui, Shizhe Diao, Yejin Choi, Pavlo Molchanov, Jun "
+    "Yang, Jan Kautz, Yi Dong",
     year=2025,
     arxiv="2510.01180",
     read="notes",

@@ -25,7 +25,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Cal-QL: Calibrated Offline RL Pre-Training for Efficient Online Fine-Tuning",
-    authors="Mitsuhiko Nakamoto, Yuexiang Zhai, Anikait Singh, Max Sobol Mark, Yi Ma, Chelsea Finn, Aviral Kumar, Sergey Levine",
+    authors="Mitsuhiko Nakamoto, Yuexiang Zhai, Anikait Singh, Max Sobol Mark, Yi Ma, Chelsea Finn, Aviral Kumar, Sergey "
+    "Levine",
     year=2023,
     arxiv="2303.05479",
     read="notes",

@@ -1,10 +1,9 @@
-"""Compute-optimal test-time compute. Snell et al., 2024, "Scaling LLM Test-Time Compute Optimally can be More Effective
-than Scaling Model Parameters", arXiv 2408.03314.
+"""Compute-optimal test-time compute. Snell et al., 2024, arXiv 2408.03314.
 
 No way to spend a budget is best for all tasks. Where a model is often right, its answers agree, and a vote needs no
 scorer; where it is rarely right, the vote is wrong, and only a search that a scorer leads finds anything. So difficulty
-decides the strategy: it is chosen by level on one half of the tasks and tested on the other, and the other way round.
-A prediction of difficulty by this scorer is worth half as much (`by_predicted`), and only where its samples are free, as
+decides the strategy: it is chosen by level on one half of the tasks and tested on the other, and the other way round. A
+prediction of difficulty by this scorer is worth half as much (`by_predicted`), and only where its samples are free, as
 they are in the paper: taken out of the same tokens they cost more than the choice is worth (`by_predicted_paid`).
 
 | place | choice | paper | here |
@@ -16,9 +15,9 @@ they are in the paper: taken out of the same tokens they cost more than the choi
 | choice | `ChosenByLevel` | two folds | two folds |
 | choice | `ChosenByPrediction` | the verifier's mean score over 2,048 samples, which are not counted | over 512, which are |
 
-Deviations: an exact world instead of a language model; where levels are known nothing is spent on finding out about them;
-revisions are `revise`'s, and the comparison with a larger model at equal FLOPs is left out. Lookahead was tried and is
-best at no level here. Read as: the specification.
+Deviations: an exact world instead of a language model; where levels are known nothing is spent on finding out about
+them; revisions are `revise`'s, and the comparison with a larger model at equal FLOPs is left out. Lookahead was tried
+and is best at no level here.
 """
 
 from longstride.papers.card import Paper

@@ -1,4 +1,4 @@
-"""What Online difficulty filtering adds: `Balanced`, `InBand`."""
+"""What online difficulty filtering adds: `Balanced`, `InBand`."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Dr. GRPO: GRPO without its two biases. Liu et al., 2025, "Understanding R1-Zero-Like Training", arXiv 2503.20783.
+"""Dr. GRPO: GRPO without its two biases. Liu et al., 2025, arXiv 2503.20783.
 
 Dividing by the length of an answer makes a long wrong one cheap; dividing by the group's deviation gives more weight to
 tasks that are almost always or almost never solved. Both divisions are left out, and nothing else is changed.

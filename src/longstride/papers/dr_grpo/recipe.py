@@ -1,4 +1,4 @@
-"""Dr on puzzles."""
+"""Dr. GRPO on puzzles."""
 
 from longstride.methods import PPO, Constant, GroupRelative
 from longstride.setups import puzzles

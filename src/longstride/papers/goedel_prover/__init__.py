@@ -1,9 +1,8 @@
-"""Goedel-Prover-V2: what a verifier says is read. Lin et al., 2025, "Goedel-Prover-V2: Scaling Formal Theorem Proving with
-Scaffolded Data Synthesis and Self-Correction", arXiv 2508.03613.
+"""Goedel-Prover-V2: what a verifier says is read. Lin et al., 2025, arXiv 2508.03613.
 
 Of a failed proof the verifier says which step is wrong. What stands before it is right and is kept, so the next attempt
-has only the rest to get right. Without that the whole is as good a place to begin as any: of the blind ways to keep some
-steps none is better than to keep none.
+has only the rest to get right. Without that the whole is as good a place to begin as any: of the blind ways to keep
+some steps none is better than to keep none.
 
 | place | choice | paper (8B and 32B, Lean) | here |
 |---|---|---|---|
@@ -17,14 +16,16 @@ A model that is trained on becomes surer of itself, where it is wrong too, and k
 the average of start and end is less sure (`averaged` against `trained`, both measured as pass@32).
 
 Deviations: an exact world; the data (subgoals, variants of tasks, expert iteration) is left out. A proof that is right
-ends the attempts in all arms. The paper was read as an abstract and from notes.
+ends the attempts in all arms.
 """
 
 from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Goedel-Prover-V2: Scaling Formal Theorem Proving with Scaffolded Data Synthesis and Self-Correction",
-    authors="Yong Lin, Shange Tang, Bohan Lyu, Ziran Yang, Jui-Hui Chung, Haoyu Zhao, Lai Jiang, Yihan Geng, Jiawei Ge, Jingruo Sun, Jiayun Wu, Jiri Gesi, Ximing Lu, David Acuna, Kaiyu Yang, Hongzhou Lin, Yejin Choi, Danqi Chen, Sanjeev Arora, Chi Jin",
+    authors="Yong Lin, Shange Tang, Bohan Lyu, Ziran Yang, Jui-Hui Chung, Haoyu Zhao, Lai Jiang, Yihan Geng, Jiawei Ge, "
+    "Jingruo Sun, Jiayun Wu, Jiri Gesi, Ximing Lu, David Acuna, Kaiyu Yang, Hongzhou Lin, Yejin Choi, Danqi Chen, "
+    "Sanjeev Arora, Chi Jin",
     year=2025,
     arxiv="2508.03613",
     read="notes",

@@ -1,4 +1,4 @@
-"""GRPO: group relative policy optimisation. Shao et al., 2024, "DeepSeekMath", arXiv 2402.03300.
+"""GRPO: group relative policy optimisation. Shao et al., 2024, arXiv 2402.03300.
 
 PPO without a critic: the baseline of an episode is the mean reward of its group, several episodes of one task, and the
 group's deviation is what rewards are divided by.
@@ -17,9 +17,8 @@ group's deviation is what rewards are divided by.
 
 Deviations: a model of less than half a million parameters on chains modulo 7 and Countdown stands for
 DeepSeekMath-Instruct 7B, so rate, batch and lengths are a small model's; there is no KL term and no reference policy,
-as in most later work; the deviation has the divisor n. The rate was chosen once for this recipe, of 1e-4 and
-3e-4 (5e-4 and more lost success from an earlier, weaker warm start); the recipes beside this one take it as it is, but
-for `dars` and `pope`.
+as in most later work; the deviation has the divisor n. The rate was chosen once, of 1e-4 and 3e-4 (5e-4 and more lost
+success from an earlier, weaker warm start); the other papers on puzzles take it as it is, but for `dars` and `pope`.
 
 On the embedded sites: `longstride train grpo model=base tasks.type=embedded_web budget.turns=24 test_budget.turns=24`.
 """
@@ -28,7 +27,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models",
-    authors="Zhihong Shao, Peiyi Wang, Qihao Zhu, Runxin Xu, Junxiao Song, Xiao Bi, Haowei Zhang, Mingchuan Zhang, Y. K. Li, Y. Wu, Daya Guo",
+    authors="Zhihong Shao, Peiyi Wang, Qihao Zhu, Runxin Xu, Junxiao Song, Xiao Bi, Haowei Zhang, Mingchuan Zhang, Y. K. "
+    "Li, Y. Wu, Daya Guo",
     year=2024,
     arxiv="2402.03300",
     read="full",

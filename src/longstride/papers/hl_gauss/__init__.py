@@ -1,4 +1,4 @@
-"""HL-Gauss: values by classification. Farebrother et al., 2024, "Stop Regressing", arXiv 2403.03950.
+"""HL-Gauss: values by classification. Farebrother et al., 2024, arXiv 2403.03950.
 
 A squared error follows every noisy target as far as it is away. HL-Gauss predicts a histogram of the value instead, with
 the cross-entropy to a Gaussian around the target, cut into the histogram's bins:
@@ -27,7 +27,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Stop Regressing: Training Value Functions via Classification for Scalable Deep RL",
-    authors="Jesse Farebrother, Jordi Orbay, Quan Vuong, Adrien Ali Taïga, Yevgen Chebotar, Ted Xiao, Alex Irpan, Sergey Levine, Pablo Samuel Castro, Aleksandra Faust, Aviral Kumar, Rishabh Agarwal",
+    authors="Jesse Farebrother, Jordi Orbay, Quan Vuong, Adrien Ali Taïga, Yevgen Chebotar, Ted Xiao, Alex Irpan, Sergey "
+    "Levine, Pablo Samuel Castro, Aleksandra Faust, Aviral Kumar, Rishabh Agarwal",
     year=2024,
     arxiv="2403.03950",
     read="abstract",

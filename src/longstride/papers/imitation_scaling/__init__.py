@@ -1,5 +1,4 @@
-"""Data scaling in imitation: many layouts, few walks in each. Lin et al., 2024, "Data Scaling Laws in Imitation Learning
-for Robotic Manipulation", arXiv 2410.18647.
+"""Data scaling in imitation: many layouts, few walks in each. Lin et al., 2024, arXiv 2410.18647.
 
 How well a cloned policy does in places that it has not seen is a power law in the number of places and objects in its
 data; more demonstrations of the same place soon add nothing.
@@ -11,8 +10,6 @@ data; more demonstrations of the same place soon add nothing.
 | method | cloning | diffusion policies on images | votes by what is seen around a cell |
 | measure | new places | scores of people | share of cells of 40 new layouts in which the policy's action is right |
 | fit | `Power` | of 1 - score, by environments | the same, by layouts; the largest number is held out |
-
-Read as: the abstract.
 
 Deviations: the cells of a walk do not follow each other; a policy is a table over views (the eight neighbours, and on which side the goal is), so
 what it has not seen it answers at random, and nothing generalises between views; success is per cell. So 1 - success

@@ -1,5 +1,4 @@
-"""Kimi k1.5: mirror descent on the answers of the policy before. Kimi Team, 2025, "Scaling Reinforcement Learning with
-LLMs", arXiv 2501.12599.
+"""Kimi k1.5: mirror descent on the answers of the policy before. Kimi Team, 2025, arXiv 2501.12599.
 
 The best policy near the last one, pi_i, is pi_i exp(r / tau) / Z. A policy that is it has r - tau log Z = tau log(pi /
 pi_i) for every answer, so the squared difference is minimised on samples of pi_i, with the mean reward in place of tau

@@ -1,5 +1,4 @@
-"""Lite PPO: the mean of the group, the deviation of the batch, the loss over tokens. Liu et al., 2025, "Part I: Tricks
-or Traps? A Deep Dive into RL for LLM Reasoning", arXiv 2508.08221.
+"""Lite PPO: the mean of the group, the deviation of the batch, a loss over tokens. Liu et al., 2025, arXiv 2508.08221.
 
 A group that is nearly all right or all wrong has a small deviation, and GRPO divides by it. The deviation of the whole
 batch is one number for all tasks, so that no group is blown up.
@@ -25,7 +24,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Part I: Tricks or Traps? A Deep Dive into RL for LLM Reasoning",
-    authors="Zihe Liu, Jiashun Liu, Yancheng He, Weixun Wang, Jiaheng Liu, Ling Pan, Xinyu Hu, Shaopan Xiong, Ju Huang, Jian Hu, Shengyi Huang, Siran Yang, Jiamang Wang, Wenbo Su, Bo Zheng",
+    authors="Zihe Liu, Jiashun Liu, Yancheng He, Weixun Wang, Jiaheng Liu, Ling Pan, Xinyu Hu, Shaopan Xiong, Ju Huang, "
+    "Jian Hu, Shengyi Huang, Siran Yang, Jiamang Wang, Wenbo Su, Bo Zheng",
     year=2025,
     arxiv="2508.08221",
     read="notes",

@@ -1,5 +1,4 @@
-"""LlamaRL: asynchronous RL with a one-sided importance weight (AIPO). Wu et al., 2025, "LlamaRL: A Distributed
-Asynchronous Reinforcement Learning Framework", arXiv 2505.24034.
+"""LlamaRL: asynchronous RL with a one-sided importance weight (AIPO). Wu et al., 2025, arXiv 2505.24034.
 
 Generation never waits for training, so what is trained on was sampled by a policy several updates old. AIPO weighs every
 token by min(pi / mu, rho), mu the policy that sampled: large weights are cut, small ones are kept, and no token loses
@@ -23,7 +22,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="LlamaRL: A Distributed Asynchronous Reinforcement Learning Framework for Efficient Large-scale LLM Training",
-    authors="Bo Wu, Sid Wang, Yunhao Tang, Jia Ding, Eryk Helenowski, Liang Tan, Tengyu Xu, Tushar Gowda, Zhengxing Chen, Chen Zhu, Xiaocheng Tang, Yundi Qian, Beibei Zhu, Rui Hou",
+    authors="Bo Wu, Sid Wang, Yunhao Tang, Jia Ding, Eryk Helenowski, Liang Tan, Tengyu Xu, Tushar Gowda, Zhengxing Chen, "
+    "Chen Zhu, Xiaocheng Tang, Yundi Qian, Beibei Zhu, Rui Hou",
     year=2025,
     arxiv="2505.24034",
     read="notes",

@@ -1,5 +1,4 @@
-"""LOOP: leave-one-out PPO for long episodes. Chen et al., 2025, "Reinforcement Learning for Long-Horizon Interactive
-LLM Agents", arXiv 2502.01600.
+"""LOOP: leave-one-out PPO for long episodes. Chen et al., 2025, arXiv 2502.01600.
 
 PPO without a critic, in which rollouts are used for several steps. What is clipped matters then: the ratio of a whole
 trajectory is the product over its tokens, leaves the clip range after a small step and loses its gradient; ratios of
@@ -24,7 +23,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Reinforcement Learning for Long-Horizon Interactive LLM Agents",
-    authors="Kevin Chen, Marco Cusumano-Towner, Brody Huval, Aleksei Petrenko, Jackson Hamburger, Vladlen Koltun, Philipp Krähenbühl",
+    authors="Kevin Chen, Marco Cusumano-Towner, Brody Huval, Aleksei Petrenko, Jackson Hamburger, Vladlen Koltun, Philipp "
+    "Krähenbühl",
     year=2025,
     arxiv="2502.01600",
     read="notes",

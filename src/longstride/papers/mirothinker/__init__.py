@@ -23,7 +23,8 @@ worth 0.022 before training and 0.028 after it: that they pay is shown, that tra
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="MiroThinker: Pushing the Performance Boundaries of Open-Source Research Agents via Model, Context, and Interactive Scaling",
+    title="MiroThinker: Pushing the Performance Boundaries of Open-Source Research Agents via Model, Context, and "
+    "Interactive Scaling",
     authors="MiroMind Team",
     year=2025,
     arxiv="2511.11793",

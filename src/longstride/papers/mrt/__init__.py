@@ -1,5 +1,4 @@
-"""MRT: meta reinforcement fine-tuning. Qu, Yang et al., 2025, "Optimizing Test-Time Compute via Meta Reinforcement
-Fine-Tuning", arXiv 2503.07572.
+"""MRT: meta reinforcement fine-tuning. Qu et al., 2025, arXiv 2503.07572.
 
 A long thought is a sequence of attempts, and each should bring an answer nearer, whatever the budget will be: to
 minimise regret over the tokens that are spent. So episodes begin in the middle of the policy's own thought; a part of
@@ -30,7 +29,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Optimizing Test-Time Compute via Meta Reinforcement Fine-Tuning",
-    authors="Yuxiao Qu, Matthew Y. R. Yang, Amrith Setlur, Lewis Tunstall, Edward Beeching, Ruslan Salakhutdinov, Aviral Kumar",
+    authors="Yuxiao Qu, Matthew Y. R. Yang, Amrith Setlur, Lewis Tunstall, Edward Beeching, Ruslan Salakhutdinov, Aviral "
+    "Kumar",
     year=2025,
     arxiv="2503.07572",
     read="notes",

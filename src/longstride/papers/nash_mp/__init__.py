@@ -28,7 +28,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Accelerating Nash Learning from Human Feedback via Mirror Prox",
-    authors="Daniil Tiapkin, Daniele Calandriello, Denis Belomestny, Eric Moulines, Alexey Naumov, Kashif Rasul, Michal Valko, Pierre Menard",
+    authors="Daniil Tiapkin, Daniele Calandriello, Denis Belomestny, Eric Moulines, Alexey Naumov, Kashif Rasul, Michal "
+    "Valko, Pierre Menard",
     year=2025,
     arxiv="2505.19731",
     read="notes",

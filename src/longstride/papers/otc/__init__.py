@@ -28,7 +28,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="OTC: Optimal Tool Calls via Reinforcement Learning",
-    authors="Hongru Wang, Cheng Qian, Wanjun Zhong, Xiusi Chen, Jiahao Qiu, Shijue Huang, Bowen Jin, Mengdi Wang, Kam-Fai Wong, Heng Ji",
+    authors="Hongru Wang, Cheng Qian, Wanjun Zhong, Xiusi Chen, Jiahao Qiu, Shijue Huang, Bowen Jin, Mengdi Wang, Kam-Fai "
+    "Wong, Heng Ji",
     year=2025,
     arxiv="2504.14870",
     read="notes",

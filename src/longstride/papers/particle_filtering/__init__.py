@@ -1,8 +1,7 @@
-"""Particle filtering at test time. Puri et al., 2025, "A Probabilistic Inference Approach to Inference-Time Scaling of
-LLMs using Particle-Based Monte Carlo Methods", arXiv 2502.01618.
+"""Particle filtering at test time. Puri et al., 2025, arXiv 2502.01618.
 
-Beam search takes the scorer at its word: what ranks low is gone, also where scores hardly differ. Particles are drawn in
-proportion to the odds of their scores, so nothing is lost where the scorer says nothing, and much where it is sure.
+Beam search takes the scorer at its word: what ranks low is gone, also where scores hardly differ. Particles are drawn
+in proportion to the odds of their scores, so nothing is lost where the scorer says nothing, and much where it is sure.
 
 | place | choice | paper | here |
 |---|---|---|---|
@@ -19,14 +18,14 @@ knows to be wrong, costs it success then only where right steps are rare (`hard`
 
 Deviations: an exact world instead of a language model; the noise of its scorer is unbiased, and the scorer knows how
 well it sees. `even` is the other case, a scorer that sees equally badly at all steps: there the claim does not say who
-is ahead, and a beam is not behind. Read as: the specification; the abstract;
-the code of its library, its_hub 1.2.0.
+is ahead, and a beam is not behind. Its library, its_hub 1.2.0, was read as code.
 """
 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="A Probabilistic Inference Approach to Inference-Time Scaling of LLMs using Particle-Based Monte Carlo Methods",
+    title="A Probabilistic Inference Approach to Inference-Time Scaling of LLMs using Particle-Based Monte Carlo "
+    "Methods",
     authors="Isha Puri, Shivchander Sudalairaj, Guangxuan Xu, Kai Xu, Akash Srivastava",
     year=2025,
     arxiv="2502.01618",

@@ -1,5 +1,4 @@
-"""POPE: privileged on-policy exploration. Qu, Setlur et al., 2026, "POPE: Learning to Reason on Hard Problems via
-Privileged On-Policy Exploration", arXiv 2601.18779.
+"""POPE: privileged on-policy exploration. Qu et al., 2026, arXiv 2601.18779.
 
 Where no rollout succeeds there is nothing to learn from. There the policy is shown the beginning of a solution and goes
 on from it; what it learns from that place on serves it when it comes near there by itself. The solution is never

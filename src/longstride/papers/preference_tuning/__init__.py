@@ -1,4 +1,4 @@
-"""Preference fine-tuning: what on-policy samples and negative gradients are worth. Tajwar et al., 2024, arXiv 2404.14367.
+"""Preference fine-tuning: what on-policy pairs and negative gradients are worth. Tajwar et al., 2024, arXiv 2404.14367.
 
 Methods that learn from preferences differ in two choices. Pairs come from the reference, once and for all, or from the
 policy as it is (on-policy). The loss raises the likelihood of the preferred answer alone, or also lowers that of the
@@ -30,7 +30,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Preference Fine-Tuning of LLMs Should Leverage Suboptimal, On-Policy Data",
-    authors="Fahim Tajwar, Anikait Singh, Archit Sharma, Rafael Rafailov, Jeff Schneider, Tengyang Xie, Stefano Ermon, Chelsea Finn, Aviral Kumar",
+    authors="Fahim Tajwar, Anikait Singh, Archit Sharma, Rafael Rafailov, Jeff Schneider, Tengyang Xie, Stefano Ermon, "
+    "Chelsea Finn, Aviral Kumar",
     year=2024,
     arxiv="2404.14367",
     read="abstract",

@@ -1,5 +1,4 @@
-"""R-MCTS and exploratory learning. Yu et al., 2024, "ExACT: Teaching AI Agents to Explore with Reflective-MCTS and
-Exploratory Learning", arXiv 2410.02052.
+"""R-MCTS and exploratory learning. Yu et al., 2024, arXiv 2410.02052.
 
 A policy cloned from best paths has never seen where errors lead. The whole traversal of a search, with its returns from
 dead ends, shows the way back. Between tasks the search reflects: where its value was furthest from what came of a step,
@@ -17,7 +16,7 @@ A traversal teaches its own errors too: without reflection most searches go wron
 them is worse than one that was shown best paths (`no_reflection`).
 
 Deviations: a table without history for a language model, so success is computed and not sampled; a move slips with a
-known chance, which is where errors come from. Read as: the specification and the abstract.
+known chance, which is where errors come from.
 """
 
 from longstride.papers.card import Paper

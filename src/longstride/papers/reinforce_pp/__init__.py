@@ -11,8 +11,9 @@ baseline is the batch's, not a task's. With it PPO's clipped loss.
 | update | KL to the reference | in the reward, token by token | none |
 | the rest | | | as in `grpo` |
 
-Deviations: model, tasks, rate and the groups in which tasks are drawn are those of `grpo`, so that all siblings train
-on the same tasks; whitening goes over the iteration's 256 episodes, and its baseline knows no task's difficulty.
+Deviations: model, tasks, rate and the groups in which tasks are drawn are those of `grpo`, so that all papers on
+puzzles train on the same tasks; whitening goes over the iteration's 256 episodes, and its baseline knows no task's
+difficulty.
 """
 
 from longstride.papers.card import Paper

@@ -1,4 +1,4 @@
-"""RISE: recursive introspection. Qu et al., 2024, "Teaching Language Model Agents How to Self-Improve", arXiv 2407.18219.
+"""RISE: recursive introspection. Qu et al., 2024, arXiv 2407.18219.
 
 One problem becomes an episode of several attempts. The history is the policy's own failed attempts, so it learns from
 the mistakes that it makes: it imitates the best of N attempts that it makes after them, weighted by reward.

@@ -1,4 +1,4 @@
-"""When to prefer offline RL to behavioural cloning, where its effect is computed."""
+"""Offline RL beside behavioural cloning, where success is computed."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

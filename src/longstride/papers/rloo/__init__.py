@@ -1,4 +1,4 @@
-"""RLOO: REINFORCE with a leave-one-out baseline. Ahmadian et al., 2024, "Back to Basics", arXiv 2402.14740.
+"""RLOO: REINFORCE with a leave-one-out baseline. Ahmadian et al., 2024, arXiv 2402.14740.
 
 An answer is one action: its reward less the mean reward of the group's other answers, times the gradient of the
 log-probability of the whole answer. No ratio, no clipping, no critic; the gradient is that of the return.
@@ -19,7 +19,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Back to Basics: Revisiting REINFORCE Style Optimization for Learning from Human Feedback in LLMs",
-    authors="Arash Ahmadian, Chris Cremer, Matthias Gallé, Marzieh Fadaee, Julia Kreutzer, Olivier Pietquin, Ahmet Üstün, Sara Hooker",
+    authors="Arash Ahmadian, Chris Cremer, Matthias Gallé, Marzieh Fadaee, Julia Kreutzer, Olivier Pietquin, Ahmet Üstün, "
+    "Sara Hooker",
     year=2024,
     arxiv="2402.14740",
     read="notes",

@@ -1,5 +1,4 @@
-"""RRM: a reward model that no artefact of an answer can please. Liu et al., 2024, "RRM: Robust Reward Model Training
-Mitigates Reward Hacking", arXiv 2409.13156.
+"""RRM: a reward model that no artefact of an answer can please. Liu et al., 2024, arXiv 2409.13156.
 
 Preferred answers are often longer, or better laid out, whatever was asked. A reward model cannot tell such an artefact
 from quality: both foretell the label. But an artefact is the answer's alone, so it stays when the answer is put under
@@ -17,9 +16,9 @@ another prompt, where it says nothing. Pairs made in this way teach that it is w
 With augmentation an original pair, whose artefact sides with the label in (1 + rho) / 2 of cases, stands beside ties of
 answers that differ in it: their mixture is what the weight of the artefact has to fit.
 
-Deviations: r is bilinear in prompt and answer, with one weight for the artefact. Which pairs are kept by how sure a first
-model is of them is left out. That policies hack it less is measured as best of 16 (`quality`), and not by RL. Read as
-abstract and specification; two other prompts for each is from memory. Another paper of the name (Reward Reasoning
+Deviations: r is bilinear in prompt and answer, with one weight for the artefact. Which pairs are kept by how sure a
+first model is of them is left out. That policies hack it less is measured as best of 16 (`quality`), and not by RL.
+That the paper takes two other prompts for each could not be checked. Another paper of the name (Reward Reasoning
 Models, arXiv 2505.14674) lets a judge think and plays tournaments, which is `rewards.scorers.Pairwise`.
 """
 
@@ -27,7 +26,9 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="RRM: Robust Reward Model Training Mitigates Reward Hacking",
-    authors="Tianqi Liu, Wei Xiong, Jie Ren, Lichang Chen, Junru Wu, Rishabh Joshi, Yang Gao, Jiaming Shen, Zhen Qin, Tianhe Yu, Daniel Sohn, Anastasia Makarova, Jeremiah Zhe Liu, Yuan Liu, Bilal Piot, Abe Ittycheriah, Aviral Kumar, Mohammad Saleh",
+    authors="Tianqi Liu, Wei Xiong, Jie Ren, Lichang Chen, Junru Wu, Rishabh Joshi, Yang Gao, Jiaming Shen, Zhen Qin, "
+    "Tianhe Yu, Daniel Sohn, Anastasia Makarova, Jeremiah Zhe Liu, Yuan Liu, Bilal Piot, Abe Ittycheriah, Aviral "
+    "Kumar, Mohammad Saleh",
     year=2024,
     arxiv="2409.13156",
     read="abstract",

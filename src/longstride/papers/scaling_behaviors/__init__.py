@@ -1,5 +1,4 @@
-"""Scaling behaviours of RL post-training: what the data are repeated for. Tan et al., 2025, "Scaling Behaviors of LLM
-Reinforcement Learning Post-Training: An Empirical Study in Mathematical Reasoning", arXiv 2509.25300.
+"""Scaling behaviours of RL post-training: what the data are repeated for. Tan et al., 2025, arXiv 2509.25300.
 
 At a fixed number of updates the final success is decided by the updates, and not by how many different problems they
 were made on: 25 passes over a set cost little, 100 cost much. The paper's other law, of test loss by model size and
@@ -15,8 +14,6 @@ amount, is `scaling.SizedPower`:
 | update | policy gradient | verl, one step a batch | one step on 32 visits |
 | measure | held-out success | 500 problems | 2,000 problems, exact |
 
-Read as: the abstract and the specification.
-
 Deviations: the policy is linear, so what it memorises it memorises in few parameters; sizes of models are not run: the
 law in size is tested on planted parameters alone (`tests/test_scaling.py`).
 """
@@ -25,7 +22,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Scaling Behaviors of LLM Reinforcement Learning Post-Training: An Empirical Study in Mathematical Reasoning",
-    authors="Zelin Tan, Hejia Geng, Xiaohang Yu, Mulei Zhang, Guancheng Wan, Yifan Zhou, Qiang He, Xiangyuan Xue, Heng Zhou, Yutao Fan, Zhongzhi Li, Zaibin Zhang, Guibin Zhang, Chen Zhang, Zhenfei Yin, Philip Torr, Lei Bai",
+    authors="Zelin Tan, Hejia Geng, Xiaohang Yu, Mulei Zhang, Guancheng Wan, Yifan Zhou, Qiang He, Xiangyuan Xue, Heng "
+    "Zhou, Yutao Fan, Zhongzhi Li, Zaibin Zhang, Guibin Zhang, Chen Zhang, Zhenfei Yin, Philip Torr, Lei Bai",
     year=2025,
     arxiv="2509.25300",
     read="abstract",

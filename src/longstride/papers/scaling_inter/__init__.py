@@ -1,4 +1,4 @@
-"""ScalingInter-RL: GRPO under a horizon that grows in stages. Xi et al., 2025, "AgentGym-RL", arXiv 2509.08755.
+"""ScalingInter-RL: GRPO under a horizon that grows in stages. Xi et al., 2025, arXiv 2509.08755.
 
 First few turns, to learn to use what is known; then more, to explore. At many turns from the start training is reported to collapse after
 a fast beginning, at few it stays where they end.
@@ -21,7 +21,9 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="AgentGym-RL: Training LLM Agents for Long-Horizon Decision Making through Multi-Turn Reinforcement Learning",
-    authors="Zhiheng Xi, Jixuan Huang, Chenyang Liao, Baodai Huang, Honglin Guo, Jiaqi Liu, Rui Zheng, Junjie Ye, Jiazheng Zhang, Wenxiang Chen, Wei He, Yiwen Ding, Guanyu Li, Zehui Chen, Zhengyin Du, Xuesong Yao, Yufei Xu, Jiecao Chen, Tao Gui, Zuxuan Wu, Qi Zhang, Xuanjing Huang, Yu-Gang Jiang",
+    authors="Zhiheng Xi, Jixuan Huang, Chenyang Liao, Baodai Huang, Honglin Guo, Jiaqi Liu, Rui Zheng, Junjie Ye, "
+    "Jiazheng Zhang, Wenxiang Chen, Wei He, Yiwen Ding, Guanyu Li, Zehui Chen, Zhengyin Du, Xuesong Yao, Yufei "
+    "Xu, Jiecao Chen, Tao Gui, Zuxuan Wu, Qi Zhang, Xuanjing Huang, Yu-Gang Jiang",
     year=2025,
     arxiv="2509.08755",
     read="notes",

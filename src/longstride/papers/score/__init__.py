@@ -25,7 +25,9 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Training Language Models to Self-Correct via Reinforcement Learning",
-    authors="Aviral Kumar, Vincent Zhuang, Rishabh Agarwal, Yi Su, John D Co-Reyes, Avi Singh, Kate Baumli, Shariq Iqbal, Colton Bishop, Rebecca Roelofs, Lei M Zhang, Kay McKinney, Disha Shrivastava, Cosmin Paduraru, George Tucker, Doina Precup, Feryal Behbahani, Aleksandra Faust",
+    authors="Aviral Kumar, Vincent Zhuang, Rishabh Agarwal, Yi Su, John D Co-Reyes, Avi Singh, Kate Baumli, Shariq Iqbal, "
+    "Colton Bishop, Rebecca Roelofs, Lei M Zhang, Kay McKinney, Disha Shrivastava, Cosmin Paduraru, George "
+    "Tucker, Doina Precup, Feryal Behbahani, Aleksandra Faust",
     year=2024,
     arxiv="2409.12917",
     read="notes",

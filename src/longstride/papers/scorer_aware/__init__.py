@@ -1,5 +1,4 @@
-"""Which strategy a policy and a scorer want. Liu et al., 2025, "Can 1B LLM Surpass 405B LLM? Rethinking Compute-Optimal
-Test-Time Scaling", arXiv 2502.06703.
+"""Which strategy a policy and a scorer want. Liu et al., 2025, arXiv 2502.06703.
 
 A strategy that is chosen with one scorer need not serve another: a beam follows its scorer into its errors, a vote does
 without. So the choice is conditioned on the scorer, theta*(policy, scorer, budget), and not on the budget alone.
@@ -12,7 +11,7 @@ without. So the choice is conditioned on the scorer, theta*(policy, scorer, budg
 | choice | `ChosenByLevel` | by difficulty, in absolute bins | by policy and scorer; tasks are of one difficulty |
 
 Deviations: an exact world; the choice is made on one half of the tasks and tested on the other. That a small model passes
-one four hundred times as large is not shown. Read as: the specification and the abstract.
+one four hundred times as large is not shown.
 """
 
 from longstride.papers.card import Paper

@@ -1,4 +1,4 @@
-"""Which strategy a policy and a scorer want, where its effect is computed."""
+"""The choice of a strategy by policy and scorer, where its effect is computed."""
 
 from typing import Annotated
 

@@ -25,7 +25,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="SERL: A Software Suite for Sample-Efficient Robotic Reinforcement Learning",
-    authors="Jianlan Luo, Zheyuan Hu, Charles Xu, You Liang Tan, Jacob Berg, Archit Sharma, Stefan Schaal, Chelsea Finn, Abhishek Gupta, Sergey Levine",
+    authors="Jianlan Luo, Zheyuan Hu, Charles Xu, You Liang Tan, Jacob Berg, Archit Sharma, Stefan Schaal, Chelsea Finn, "
+    "Abhishek Gupta, Sergey Levine",
     year=2024,
     arxiv="2401.16013",
     read="notes",

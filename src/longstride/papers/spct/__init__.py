@@ -1,5 +1,4 @@
-"""SPCT: a judge that says first what matters. Liu et al., 2025, "Inference-Time Scaling for Generalist Reward Modeling",
-arXiv 2504.02495 (DeepSeek-GRM).
+"""SPCT: a judge that says first what matters. Liu et al., 2025, arXiv 2504.02495 (DeepSeek-GRM).
 
 The judge writes principles, then a critique by them, then a score of 1 to 10 for each answer. Judgements differ in
 their principles, so several see more than one, and their sums are finer than a score. Self-principled critique tuning
@@ -17,11 +16,11 @@ these are summed.
 
 An item is of a kind of prompt, which has one criterion by which its answers are right, and does not name it. A
 principle is a criterion; by it each answer is read, with noise, and the first of them as a little better than it is.
-The filter pays as long as judgements differ in their principles: once RL has settled on the right ones it drops half
-of the votes for nothing (arms `settled`).
+The filter pays as long as judgements differ in their principles: once RL has settled on the right ones it drops half of
+the votes for nothing (arms `settled`).
 
-Deviations: the judge is a table of principles by kind of prompt; what it reads is not learned. Read as abstract and
-specification; beta is from memory.
+Deviations: the judge is a table of principles by kind of prompt; what it reads is not learned. The paper's beta could
+not be checked.
 """
 
 from longstride.papers.card import Paper

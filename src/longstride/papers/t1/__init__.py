@@ -1,5 +1,4 @@
-"""T1: RL with many samples of a prompt, an entropy bonus and a moving anchor. Hou et al., 2025, "Advancing Language
-Model Reasoning through Reinforcement Learning and Inference Scaling", arXiv 2501.11651.
+"""T1: RL with many samples of a prompt, an entropy bonus and a moving anchor. Hou et al., 2025, arXiv 2501.11651.
 
 A long run of RL stalls when the policy no longer explores. So each prompt is sampled far more often than a baseline
 needs, at a high temperature; entropy is rewarded; and the policy is held to an average of its recent self, so that it

@@ -1,9 +1,8 @@
-"""TRIM: two models share a solution. Kapoor et al., 2026, "TRIM: Hybrid Inference via Targeted Stepwise Routing in
-Multi-Step Reasoning Tasks", arXiv 2601.10245.
+"""TRIM: two models share a solution. Kapoor et al., 2026, arXiv 2601.10245.
 
-The weak model proposes each step; a scorer sees the solution so far, and where it doubts, the strong model takes the step
-instead. A wrong step is caught where it is made, so the strong model is paid for a few steps of many tasks, and not for
-all steps of the tasks that are hard.
+The weak model proposes each step; a scorer sees the solution so far, and where it doubts, the strong model takes the
+step instead. A wrong step is caught where it is made, so the strong model is paid for a few steps of many tasks, and
+not for all steps of the tasks that are hard.
 
 | place | choice | paper (Qwen2.5-3B and Claude 3.7 on MATH-500) | here |
 |---|---|---|---|
@@ -15,8 +14,7 @@ all steps of the tasks that are hard.
 | measure | `saved` | CPT95: strong tokens for 95 % of the gap | 1 - CPT95 |
 
 Deviations: an exact world; TRIM-RL, whose policy is trained for the same price, is left out, for the belief has the
-optimum of what it is trained for; transitions of the belief are those of the mean task. The paper was read as an abstract
-and from notes.
+optimum of what it is trained for; transitions of the belief are those of the mean task.
 """
 
 from longstride.papers.card import Paper

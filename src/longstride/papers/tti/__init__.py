@@ -1,4 +1,4 @@
-"""TTI: test-time interaction scaling. Shen et al., 2025, "Thinking vs. Doing", arXiv 2506.07976.
+"""TTI: test-time interaction scaling. Shen et al., 2025, arXiv 2506.07976.
 
 Online filtered behaviour cloning in which the turns an episode may take grow with the iteration. A short horizon teaches to be right quickly
 and cannot explore; a long one from the start clones successes full of arbitrary actions; growing it gives both.
@@ -30,7 +30,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="Thinking vs. Doing: Agents that Reason by Scaling Test-Time Interaction",
-    authors="Junhong Shen, Hao Bai, Lunjun Zhang, Yifei Zhou, Amrith Setlur, Shengbang Tong, Diego Caples, Nan Jiang, Tong Zhang, Ameet Talwalkar, Aviral Kumar",
+    authors="Junhong Shen, Hao Bai, Lunjun Zhang, Yifei Zhou, Amrith Setlur, Shengbang Tong, Diego Caples, Nan Jiang, "
+    "Tong Zhang, Ameet Talwalkar, Aviral Kumar",
     year=2025,
     arxiv="2506.07976",
     read="notes",

@@ -1,5 +1,4 @@
-"""TTSPM: coverage by attempts in closed form, and where it saturates. Wang et al., 2025, "Scaling over Scaling: Exploring
-Test-Time Scaling Plateau in Large Reasoning Models", arXiv 2505.20522.
+"""TTSPM: coverage by attempts in closed form, and where it saturates. Wang et al., 2025, arXiv 2505.20522.
 
 N parallel samples, and N rounds of rethinking until the first success, cover F(N) = F_max (1 - (1 - p)^N). One more
 attempt adds F_max p (1 - p)^N, so what it adds falls below eps at
@@ -18,10 +17,8 @@ coverage 1 - B(a, b + N) / B(a, b), which is as easy to fit.
 | fit | `Geometric` | F_max, p by least squares | the same; `MixedGeometric` beside it |
 | predict | F(64), N* at eps = 0.002 | N* against the plateau seen | both against the exact ones |
 
-Read as: abstract, summaries and the specification.
-
-Deviations: attempts are draws of a known chance, and the best of
-them is chosen without error, so the answers of no model are looked at; the Beta form is not the paper's; eps is ours.
+Deviations: attempts are draws of a known chance, and the best of them is chosen without error, so the answers of no
+model are looked at; the Beta form is not the paper's; eps is ours.
 """
 
 from longstride.papers.card import Paper

@@ -1,5 +1,4 @@
-"""Value-based RL scales predictably: data to a threshold by updates to a transition. Rybkin et al., 2025, "Value-Based
-Deep RL Scales Predictably", arXiv 2502.04327.
+"""Predictable scaling of value-based RL: data to a threshold by updates each. Rybkin et al., 2025, arXiv 2502.04327.
 
 With sigma updates to each transition, the transitions until a threshold J is reached follow
 
@@ -16,11 +15,9 @@ large one, and the ratio that is cheapest at given prices of data and compute (`
 | fit | `Power`, sigma from 1 to 16 | grid and L-BFGS | by variable projection, relative errors |
 | predict | sigma = 64 | ratios that were held out | the same |
 
-Read as: the specification, which has the law from the paper's released analysis.
-
-Deviations: a table learns by Q-learning, so nothing overfits
-and no plasticity is lost; rate and batch are fixed, so their laws in sigma are not shown; the measured curve is the mean
-over the streams so far, one an iteration.
+Deviations: the law is read from the paper's released analysis; a table learns by Q-learning, so nothing overfits and no
+plasticity is lost; rate and batch are fixed, so their laws in sigma are not shown; the measured curve is the mean over
+the streams so far, one an iteration.
 """
 
 from longstride.papers.card import Paper

@@ -1,9 +1,8 @@
-"""Verifier-based over verifier-free: what cloned traces cannot say. Setlur et al., 2025, "Scaling Test-Time Compute
-Without Verification or RL is Suboptimal", arXiv 2502.12118.
+"""Verifier-based over verifier-free: what cloned traces cannot say. Setlur et al., 2025, arXiv 2502.12118.
 
-A base model solves a problem in several styles, some of which take long. Who clones its right traces clones all styles that
-end in time: with a larger budget, slower ones too. Who knows the reward of each trace can keep to what is fast. So the
-gap in reward grows with the budget and with the data, if styles differ.
+A base model solves a problem in several styles, some of which take long. Who clones its right traces clones all styles
+that end in time: with a larger budget, slower ones too. Who knows the reward of each trace can keep to what is fast. So
+the gap in reward grows with the budget and with the data, if styles differ.
 
 | place | choice | paper | here |
 |---|---|---|---|
@@ -17,9 +16,9 @@ A style makes one of `needed` steps towards the answer at each token with its ow
 is a sum of geometric ones, and every reward is exact.
 
 Deviations: a table over kinds of prompts and styles instead of a language model. The worst reward of a confidence set
-is the mean less `bound` over the root of the number of traces. Read as abstract and specification; the theorems (a gap
-of the order of the root of H where data grow with it) are not tested, only that the gap grows. It grows in steps, which
-is the paper's reward; as a share of the budget it is largest at 64.
+is the mean less `bound` over the root of the number of traces. The theorems (a gap of the order of the root of H where
+data grow with it) are not tested, only that the gap grows. It grows in steps, which is the paper's reward; as a share
+of the budget it is largest at 64.
 """
 
 from longstride.papers.card import Paper

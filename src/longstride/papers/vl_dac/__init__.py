@@ -26,7 +26,8 @@ release takes that value for the return of the last turn; no entropy bonus (the 
 from longstride.papers.card import Paper
 
 CARD = Paper(
-    title="Enhancing Vision-Language Model Training with Reinforcement Learning in Synthetic Worlds for Real-World Success",
+    title="Enhancing Vision-Language Model Training with Reinforcement Learning in Synthetic Worlds for Real-World "
+    "Success",
     authors="George Bredis, Stanislav Dereka, Viacheslav Sinii, Ruslan Rakhimov, Daniil Gavrilov",
     year=2025,
     arxiv="2508.04280",

@@ -1,4 +1,4 @@
-"""WebAgent-R1: multi-turn GRPO from 0/1 rewards after behaviour cloning, with older pages left out. Wei et al., 2025, arXiv 2505.16421.
+"""WebAgent-R1: multi-turn GRPO after behaviour cloning, with older pages left out. Wei et al., 2025, arXiv 2505.16421.
 
 Every earlier page becomes a placeholder and every action stays, so a prompt is one page and all earlier actions: what has to be
 remembered has to be written down. Behaviour cloning under the same context comes first: without it a policy of 3B went from 6.1 % to 4.8 %, with
@@ -27,7 +27,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="WebAgent-R1: Training Web Agents via End-to-End Multi-Turn Reinforcement Learning",
-    authors="Zhepei Wei, Wenlin Yao, Yao Liu, Weizhi Zhang, Qin Lu, Liang Qiu, Changlong Yu, Puyang Xu, Chao Zhang, Bing Yin, Hyokun Yun, Lihong Li",
+    authors="Zhepei Wei, Wenlin Yao, Yao Liu, Weizhi Zhang, Qin Lu, Liang Qiu, Changlong Yu, Puyang Xu, Chao Zhang, Bing "
+    "Yin, Hyokun Yun, Lihong Li",
     year=2025,
     arxiv="2505.16421",
     read="notes",

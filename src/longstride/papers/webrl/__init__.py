@@ -29,7 +29,8 @@ from longstride.papers.card import Paper
 
 CARD = Paper(
     title="WebRL: Training LLM Web Agents via Self-Evolving Online Curriculum Reinforcement Learning",
-    authors="Zehan Qi, Xiao Liu, Iat Long Iong, Hanyu Lai, Xueqiao Sun, Jiadai Sun, Xinyue Yang, Yu Yang, Shuntian Yao, Wei Xu, Jie Tang, Yuxiao Dong",
+    authors="Zehan Qi, Xiao Liu, Iat Long Iong, Hanyu Lai, Xueqiao Sun, Jiadai Sun, Xinyue Yang, Yu Yang, Shuntian Yao, "
+    "Wei Xu, Jie Tang, Yuxiao Dong",
     year=2024,
     arxiv="2411.02337",
     read="notes",

@@ -7,6 +7,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ import pytest
 from helpers import rows_of, weights_hash
 
 from longstride import papers
+from longstride.cli.main import main
 from longstride.control import TrainingPhase
 from longstride.core.component import build
 from longstride.core.config import dump_toml, resolve
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, ModelError
 from longstride.exact.experiment import ExactProblem, ExactRecipe
 from longstride.papers.card import TOPICS, Paper
 from longstride.papers.former import FORMER
@@ -84,6 +86,44 @@ def test_a_paper_shows_what_it_says_beside_what_is_here_and_has_a_card(name: str
     if isinstance(card, Paper):
         assert card.title and card.authors and re.fullmatch(r"\d{4}\.\d{4,5}", card.arxiv)
         assert re.search(r"^Deviations?:", text, re.M)
+
+
+@pytest.mark.parametrize("name", [name for name, card in papers.cards().items() if isinstance(card, Paper)])
+def test_the_first_line_of_a_paper_agrees_with_its_card(name: str):
+    card = papers.cards()[name]
+    assert isinstance(card, Paper)
+    authors = card.authors.split(", ")
+    assert all(len(author.split()) >= 2 for author in authors), "a name is a first and a last one, or a team's"
+    assert card.year == 2000 + int(card.arxiv[:2]) and len(card.title) > 10
+    assert len(set(card.topics)) == len(card.topics) and len(set(card.systems)) == len(card.systems)
+    first, *_ = (papers.HOMES[0] / name / "__init__.py").read_text(encoding="utf-8").split("\n\n")
+    assert re.search(rf"{re.escape(authors[0].split()[-1])}\b.*, {card.year}, arXiv {card.arxiv}\.$", first), first
+
+
+def test_no_two_papers_have_one_number_or_one_row_in_the_table_of_systems():
+    cards = [card for card in papers.cards().values() if isinstance(card, Paper)]
+    numbers, rows = [card.arxiv for card in cards], [row for card in cards for row in card.systems]
+    assert len(set(numbers)) == len(numbers) and len(set(rows)) == len(rows)
+
+
+def _unknown(recipe: Recipe) -> None:
+    raise ModelError("the hub was not asked")
+
+
+@pytest.mark.parametrize("name", [name for name in LISTED if name.endswith("/published")])
+def test_a_published_recipe_is_printed_and_names_a_source_for_its_numbers(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    listed, recipe = LISTED[name], papers.load(name)
+    text = ast.get_docstring(ast.parse((papers.HOMES[0] / listed.home / "published.py").read_text(encoding="utf-8")))
+    assert isinstance(listed.card, Paper) and f"(arXiv {listed.card.arxiv}" in listed.summary
+    assert text and re.search(r"^\| setting \| (published|released) \| source[^|]* \|$", text, re.M)
+    assert type(recipe) is type(papers.load(listed.home)), "it varies the main recipe"
+    if isinstance(recipe, Recipe):
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", recipe.model), "a model of the paper's size, by its name on the hub"
+    monkeypatch.setattr("longstride.run.memory.plan", _unknown)  # it would ask the hub
+    assert main(["train", name, "--dry-run"]) == 0
+    assert tomllib.loads(capsys.readouterr().out)["name"] == name
 
 
 def test_a_former_name_says_what_it_is_called_now():

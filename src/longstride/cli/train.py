@@ -125,7 +125,7 @@ def _print_memory(experiment: "Experiment") -> None:
             lines = [f"memory of {experiment.model}:", *str(found).splitlines()]
             lines += [] if found.fits else [f"it does not fit; {suggestion(experiment)}"]
         except LongstrideError as e:
-            lines = [f"memory: not known: {e}"]
+            lines = f"memory: not known: {e}".splitlines()
         print("".join(f"# {line}\n" for line in lines), end="")
 
 

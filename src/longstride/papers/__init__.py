@@ -6,6 +6,7 @@
 | `method.py` | the components that the paper adds, without the numbers of a run |
 | `recipe.py` | `RECIPE`, the main one: it acts, on a language model or on networks; `CLAIM`, what is expected of it |
 | `exact.py` | `RECIPE` on a problem whose answer is computed (`longstride.exact`), and its `CLAIM` |
+| `published.py` | `RECIPE` at the paper's own size, where that is known: each number with its source |
 | any other | a further `RECIPE` |
 | `results/FILE.json` | final values of the claim in `FILE.py` |
 | `test_*.py` | its tests |

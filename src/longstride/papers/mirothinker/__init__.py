@@ -1,4 +1,4 @@
-"""MiroThinker: more interaction, with the newest results alone in view. MiroMind, 2025, arXiv 2511.11793.
+"""MiroThinker: more interaction, with the newest results alone in view. MiroMind Team, 2025, arXiv 2511.11793.
 
 What an agent can do grows with how often it may look something up, if its context does not overflow: every thought and
 action stays, of the results of tools only the newest five. Then success goes on rising with the calls that are allowed,

@@ -1,11 +1,11 @@
-"""SPCT: a judge that says first what matters. Liu et al., 2025, arXiv 2504.02495 (DeepSeek-GRM).
+"""SPCT: a judge that says first what matters. Liu et al., 2025, arXiv 2504.02495.
 
 The judge writes principles, then a critique by them, then a score of 1 to 10 for each answer. Judgements differ in
 their principles, so several see more than one, and their sums are finer than a score. Self-principled critique tuning
 teaches by outcome which principles to write; a second, small model tells which judgements are likely right, and only
 these are summed.
 
-| place | choice | paper | here |
+| place | choice | paper (DeepSeek-GRM) | here |
 |---|---|---|---|
 | cold start | `rejective` | 3 judgements an item; wrong ones are left out, and items with 3 right ones; hints for hard items | the same; a hint shows a principle that is right |
 | plan | groups of one item | GRPO | 8 |

@@ -121,4 +121,4 @@ CLAIM = Claim(
 )
 
 FINDING = """Networks of this size hardly order states far from their goal (0.60 of the steps of shortest paths, 0.52 with
-one step), a table of the same data does (sharsa_mechanism)."""
+one step), a table of the same data does (sharsa/exact)."""

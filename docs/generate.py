@@ -11,13 +11,16 @@ import json
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import longstride
 from longstride import papers
+from longstride.report.claims import line, overview, page, picture
 
 ROOT = Path(__file__).parent.parent
+CLAIMS = ROOT / "claims"
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
 """Pages that are files of the repository."""
 FAMILIES = {"agents": "Agents", "reasoning": "Reasoning", "control": "Control"}
@@ -134,7 +137,7 @@ def _system(name: str, listed: Mapping[str, papers.Listed]) -> str:
 
 def _kept(name: str) -> dict[str, Any] | None:
     """The kept result of a claim."""
-    path = ROOT / "claims" / f"{name}.json"
+    path = CLAIMS / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
 
@@ -155,13 +158,20 @@ def _linked(text: str) -> str:
 
 
 def _claims() -> Iterator[tuple[str, str | bytes]]:
-    for path in sorted((ROOT / "claims").glob("*.*")):
-        if path.stem == "README":
-            yield "claims/index.md", WIDE + path.read_text("utf-8")
-        elif path.suffix == ".md":
-            yield f"claims/{path.stem}.md", _linked(path.read_text("utf-8"))
-        elif path.suffix == ".svg":
-            yield f"claims/{path.name}", path.read_bytes()
+    """A page and a picture of every kept result, and the overview."""
+    lines = []
+    for text in (path.read_text("utf-8") for path in sorted(CLAIMS.glob("*.json"))):
+        result = json.loads(text)
+        lines.append(line(result, f"{result['name']}.md"))
+        yield f"claims/{result['name']}.md", _linked(page(result, drawn=True))
+        yield f"claims/{result['name']}.svg", _picture(text)
+    yield "claims/index.md", WIDE + overview(lines)
+
+
+@cache
+def _picture(kept: str) -> bytes:
+    """Drawn once for a build, which asks for all pages several times."""
+    return picture(json.loads(kept)).encode()
 
 
 def _reference() -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from helpers import content, shown_of, tiny_policy
 
 from longstride.claims import runner as claims
 from longstride.claims.claim import Claim
+from longstride.claims.kept import write_kept
 from longstride.claims.runner import run_claim, verdict_of
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.task import Task
@@ -133,10 +134,10 @@ def test_a_claim_writes_what_it_found(done):
     assert json.loads((folder / "patience.json").read_text()) == result
     assert result["verdict"] == "reproduced"
     assert [e["relation"] for e in result["effects"]] == ["long > short by 0.1"]
-    assert result["effects"][0]["mean"] == pytest.approx(10 / 12)
-    assert result["arms"]["short"]["measures"]["success"]["by_seed"] == pytest.approx([2 / 12] * 3)
+    assert result["effects"][0]["mean"] == 0.833333
+    assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.166667] * 3
     assert result["arms"]["long"]["changes"] == ["test_budget.turns = 4"]
-    assert [p["episodes"] for p in result["arms"]["long"]["curves"][0]] == [0, 4]
+    assert set(result["arms"]["long"]) == {"changes", "measures", "env_steps", "sampled_tokens"}
     assert {p.name for p in (folder / "patience").iterdir()} == {
         f"{a}-{s}" for a in ("short", "long", "long_too") for s in (0, 1, 2)
     }
@@ -163,8 +164,9 @@ def test_arms_are_compared_under_another_strategy_and_by_another_measure(recipe,
     long, cut, short = (
         result["arms"][side]["measures"]["length"]["value"] for side in ("long", "long@direct_2_turns", "short")
     )
-    assert long > cut > short and [e["mean"] for e in result["effects"]] == pytest.approx([long - cut, cut - short])
-    page = pages._page(result, drawn=True)
+    differences = pytest.approx([long - cut, cut - short], abs=1e-5)
+    assert long > cut > short and [e["mean"] for e in result["effects"]] == differences
+    page = pages.page(result, drawn=True)
     assert "| arm | length |" in page and "| env steps |" in page and "| long@direct_2_turns |" in page
 
 
@@ -173,21 +175,50 @@ def test_of_many_seeds_a_page_has_the_lowest_and_the_highest() -> None:
     assert pages._listed([k / 100 for k in range(21)], "{:.2f}".format) == "0.00 to 0.20"
 
 
-def test_a_claim_along_tokens_shows_each_kind_of_strategy_before_and_after_training(recipe, tmp_path):
+def test_a_claim_along_tokens_shows_each_kind_of_strategy_by_what_it_spends(recipe, tmp_path):
     several = recipe.replace(evaluation={"strategies": (Direct(), Direct(turns=1), Direct(turns=2), BestOf(samples=2))})
     claim = make_claim(several, along="spent_tokens", expected=Ordering(relations=("long > short",)), control=None)
     result = run_claim(claim, tmp_path, seeds=(0, 1))
-    first = result["arms"]["long"]["curves"][0][0]["values"]
+    first = result["arms"]["long"]["measures"]
     assert set(first) == {"success", "spent_tokens"} == set(result["arms"]["short@best_of_2_by_majority"]["measures"])
-    axes = pages._by_strategy(result).axes
-    assert [ax.get_title() for ax in axes] == ["before training", "after training"]
-    lines = {line.get_label(): np.asarray(line.get_xydata()) for line in axes[0].lines}
+    lines = {line.get_label(): np.asarray(line.get_xydata()) for line in pages._by_strategy(result).axes[0].lines}
     arms = ("long", "short", "long_too")
     assert set(lines) == {f"{arm}: {kind}" for arm in arms for kind in ("direct turns", "best of by majority")}
-    start = [point["values"] for curve in result["arms"]["long"]["curves"] for point in curve[:1]]
     assert len(lines["long: direct turns"]) == 3 and len(lines["long: best of by majority"]) == 2
-    both = np.mean([[values["spent_tokens"], values["success"]] for values in start], axis=0)
-    assert both.tolist() in lines["long: direct turns"].tolist()
+    assert [first["spent_tokens"]["value"], first["success"]["value"]] in lines["long: direct turns"].tolist()
+
+
+def test_the_figure_has_every_seed_of_every_arm_and_the_interval_of_the_mean(done):
+    _, result = done
+    ax = pages._by_arm(result).axes[0]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == list(result["arms"]) == ["short", "long", "long_too"]
+    seeds, interval, mean = (np.asarray(line.get_xydata()).tolist() for line in ax.lines[:3])
+    short = result["arms"]["short"]["measures"]["success"]
+    assert seeds == [[0.166667, 0]] * 3 and mean == [[0.166667, 0]]
+    assert interval == [[end, 0] for end in short["interval"]]
+
+
+def test_what_is_kept_has_six_digits_whole_settings_and_a_line_for_each_entry(tmp_path):
+    arms = {"a": {"by_seed": [1 / 3, 2.0, 1234567.8, 7]}, "b": {"by_seed": []}}
+    settings = {"rate": 0.123456789, "loss": {"low": 0.2}}
+    kept = write_kept(tmp_path / "x.json", {"name": "x", "recipe": settings, "seeds": [0, 1], "arms": arms})
+    assert kept["arms"]["a"]["by_seed"] == [0.333333, 2.0, 1234570.0, 7] and kept["recipe"] == settings
+    text = (tmp_path / "x.json").read_text()
+    assert json.loads(text) == kept
+    assert text.splitlines() == [
+        "{",
+        ' "name": "x",',
+        ' "recipe": {',
+        '  "rate": 0.123456789,',
+        '  "loss": {"low": 0.2}',
+        " },",
+        ' "seeds": [0, 1],',
+        ' "arms": {',
+        '  "a": {"by_seed": [0.333333, 2.0, 1234570.0, 7]},',
+        '  "b": {"by_seed": []}',
+        " }",
+        "}",
+    ]
 
 
 def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):
@@ -196,10 +227,10 @@ def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):
     result = run_claim(claim, tmp_path, seeds=(0, 1))
     long, short = (result["arms"][side]["measures"] for side in ("long", "short"))
     for effect, measure in zip(result["effects"], ("success", "length"), strict=True):
-        assert effect["mean"] == pytest.approx(long[measure]["value"] - short[measure]["value"])
+        assert effect["mean"] == pytest.approx(long[measure]["value"] - short[measure]["value"], abs=1e-5)
         matched = [e["mean"] for e in result["matched"] if e["relation"] == effect["relation"]]
         assert len(matched) == 2 and effect["mean"] > 0.1
-    assert "| by seed | length | env steps |" in pages._page(result, drawn=True)
+    assert "| by seed | length | env steps |" in pages.page(result, drawn=True)
 
 
 def test_what_is_only_reported_is_measured_and_decides_nothing(recipe, tmp_path):
@@ -207,7 +238,7 @@ def test_what_is_only_reported_is_measured_and_decides_nothing(recipe, tmp_path)
     result = run_claim(make_claim(recipe, reported=Ordering(relations=relations)), tmp_path)
     assert result["verdict"] == "reproduced" and [e["relation"] for e in result["reported"]] == list(relations)
     assert result["reported"][0]["mean"] == pytest.approx(-result["effects"][0]["mean"])
-    assert "| short > long by 0.1 | -0.833 |" in (page := pages._page(result, drawn=True))
+    assert "| short > long by 0.1 | -0.833 |" in (page := pages.page(result, drawn=True))
     assert page.count("reported only") == len(relations) + len(result["matched"])
 
 
@@ -236,11 +267,11 @@ def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, t
     again = claims.judge_kept(moved, tmp_path)
     assert again["verdict"] == result["control_effects"][0]["verdict"] != result["verdict"]
     assert again["effects"] == result["control_effects"] and again["reported"] == result["effects"][:1]
-    assert {m["relation"] for m in again["matched"]} == set(result["control"])
-    assert claims.judge_kept(make_claim(recipe), tmp_path)["matched"] == result["matched"]  # from the kept curves
+    assert again["matched"] == result["matched"]
+    assert claims.judge_kept(make_claim(recipe), tmp_path)["effects"] == result["effects"]
     again = claims.judge_kept(moved, tmp_path)
     assert again["arms"] == result["arms"] and again == json.loads((tmp_path / "patience.json").read_text())
-    assert "changed after the run" in pages._page(again, drawn=True)
+    assert "changed after the run" in pages.page(again, drawn=True)
     with pytest.raises(ConfigError, match="nothing is kept of 'long > short by 0.77'"):
         claims.judge_kept(make_claim(recipe, expected=Ordering(relations=("long > short by 0.77",))), tmp_path)
     with pytest.raises(ConfigError, match="run the claim first"):

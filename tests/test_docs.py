@@ -50,7 +50,7 @@ def test_every_recipe_has_its_paper_table_command_and_claim(site: Path) -> None:
         assert f"longstride train {name}" in page
         assert words(listed.summary)[:6] == words(page.partition("¶")[2])[:6]
         assert (f"longstride claim {name}" in page) == listed.claim
-        kept = DOCS.parent / "claims" / f"{name}.md"
+        kept = DOCS.parent / "claims" / f"{name}.json"
         assert (site / "claims" / f"{name}.html").is_file() == kept.is_file()
 
 

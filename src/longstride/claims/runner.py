@@ -6,7 +6,6 @@ interrupted claim goes on where it stopped and gives the numbers of one that was
 written down like any other.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -15,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from longstride.claims.claim import Claim
+from longstride.claims.kept import read_kept, write_kept
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, RunError
-from longstride.core.files import write_atomically
-from longstride.core.provenance import commit
+from longstride.core.provenance import clean, commit
 from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
 from longstride.run.checkpoint import FIRST, open_checkpoint
@@ -58,9 +57,9 @@ def run_claim(
     Returns:
         What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `along` (where the claim has it), `ordering`,
         `control`, `recipe`, `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the
-        recipe, by measure the final value with its interval over seeds and by seed, what was spent by seed, curves),
-        `seeds`, `effects`, `control_effects`, `reported` (relation, mean, lo, hi, gap, verdict), `matched`,
-        `check_again`, `verdict`, `commit`, `command`, `seconds`.
+        recipe, by measure the final value with its interval over seeds and by seed, what was spent by seed), `seeds`,
+        `effects`, `control_effects`, `reported` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`,
+        `verdict`, `commit`, `clean` (whether that commit is all that ran), `command`, `seconds`.
 
     Raises:
         ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under,
@@ -113,11 +112,11 @@ def run_claim(
             for side, by_seed in curves.items()
         },
         "commit": commit(),
+        "clean": clean(),
         "command": f"longstride claim {claim.name}",
         "seconds": sum(seed_curve[-1]["seconds"] for arm in claim.arms for seed_curve in curves[arm]),
     }
-    write_atomically(folder / f"{claim.name}.json", json.dumps(result, indent=1) + "\n")
-    return result
+    return write_kept(folder / f"{claim.name}.json", result)
 
 
 def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judgement:
@@ -143,13 +142,7 @@ def judge_kept(claim: Claim, folder: Path) -> dict[str, Any]:
     path = folder / f"{claim.name}.json"
     if not path.exists():
         raise ConfigError(f"nothing is kept of {claim.name} in {folder}; run the claim first, without --judge")
-    try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-        result = _judged_again(claim, result)
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it, and run the claim again") from e
-    write_atomically(path, json.dumps(result, indent=1) + "\n")
-    return result
+    return write_kept(path, read_kept(path, lambda result: _judged_again(claim, result)))
 
 
 def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
@@ -165,13 +158,8 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
         found = [kept[text] for text in texts]
         return [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in found]
 
-    curves = {
-        side: [[point | {"values": {m: [v] for m, v in point["values"].items()}} for point in c] for c in arm["curves"]]
-        for side, arm in result["arms"].items()
-    }
     return result | {
         "verdict": verdict_of(findings(expected), findings(control)),
-        "matched": _all_matched(expected, claim.measure, curves),
         "statement": claim.statement,
         "ordering": expected,
         "control": control,
@@ -281,7 +269,6 @@ def _arm(changes: Sequence[str], by_seed: list[list[dict[str, Any]]], final: dic
         "changes": list(changes),
         "measures": measures,
         **{spent: [curve[-1][spent] for curve in by_seed] for spent in SPENT},
-        "curves": [[point | {"values": {m: _value(point, m) for m in final}} for point in curve] for curve in by_seed],
     }
 
 

@@ -4,16 +4,15 @@ What always holds: a page says what its JSON says and nothing else, so it can be
 """
 
 import importlib.util
-import json
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longstride.claims.kept import read_kept
 from longstride.claims.runner import CHECKS, SPENT
-from longstride.core.errors import RunError
 from longstride.core.files import write_atomically
 from longstride.stats import Relation
 
@@ -35,9 +34,16 @@ def write_pages(folder: Path, result: dict[str, Any]) -> None:
         RunError: one of them is damaged.
     """
     name = result["name"]
-    drawn = _plot(result, folder / f"{name}.svg")
-    write_atomically(folder / f"{name}.md", _page(result, drawn))
-    lines = [
+    if drawn := importlib.util.find_spec("matplotlib") is not None:
+        write_atomically(folder / f"{name}.svg", picture(result))
+    write_atomically(folder / f"{name}.md", page(result, drawn))
+    lines = [read_kept(path, lambda kept: line(kept, f"{kept['name']}.md")) for path in sorted(folder.glob("*.json"))]
+    write_atomically(folder / OVERVIEW, overview(lines))
+
+
+def overview(lines: Iterable[str]) -> str:
+    """The page of all claims, from the `line` of each."""
+    head = [
         "# Claims",
         "",
         "A line a claim: the verdict on all its relations, the first of them with its difference, and whether the",
@@ -46,24 +52,18 @@ def write_pages(folder: Path, result: dict[str, Any]) -> None:
         "| claim | verdict | seeds | first relation | difference, 95 % | control |",
         "|---" * 6 + "|",
     ]
-    for path in sorted(folder.glob("*.json")):
-        try:
-            lines.append(_line(json.loads(path.read_text(encoding="utf-8"))))
-        except (OSError, ValueError, KeyError, TypeError) as e:
-            raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it, and run the claim again") from e
-    write_atomically(folder / OVERVIEW, "\n".join(lines) + "\n")
+    return "\n".join([*head, *lines]) + "\n"
 
 
-def _line(result: dict[str, Any]) -> str:
-    """A claim's line of the overview."""
+def line(result: dict[str, Any], address: str) -> str:
+    """A claim's line of the overview, with a link to `address`."""
     name, first = result["name"], result["effects"][0]
     controls = {e["verdict"] for e in result["control_effects"]}
     left = "there" if "reproduced" in controls else "undecided" if "undecided" in controls else "gone"
-    cells = [
-        f"[{name}]({name}.md)", result["verdict"], str(len(result["seeds"])), first["relation"],
-        f"{first['mean']:+.3f} [{first['lo']:+.3f}, {first['hi']:+.3f}]", left if controls else "none",
-    ]  # fmt: skip
-    return f"| {' | '.join(cells)} |"
+    difference = f"{first['mean']:+.3f} [{first['lo']:+.3f}, {first['hi']:+.3f}]"
+    seeds = str(len(result["seeds"]))
+    cells = [f"[{name}]({address})", result["verdict"], seeds, first["relation"], difference]
+    return f"| {' | '.join([*cells, left if controls else 'none'])} |"
 
 
 def _judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
@@ -74,7 +74,8 @@ def _judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
     ]
 
 
-def _page(result: dict[str, Any], drawn: bool) -> str:
+def page(result: dict[str, Any], drawn: bool) -> str:
+    """A claim's page in Markdown; `drawn` where `NAME.svg` stands beside it."""
     lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
     spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
     measure = result["measure"]
@@ -105,7 +106,7 @@ def _page(result: dict[str, Any], drawn: bool) -> str:
             columns = zip(*(seed[name] for seed in result["check_again"]), strict=True)
             means = [sum(p["success"] for p in column) / len(column) for column in columns]
             lines.append(f"| {name} | " + " | ".join(f"{m:.3f}" for m in means) + " |")
-    lines += ["", f"![value by what was spent]({result['name']}.svg)"] if drawn else [
+    lines += ["", f"![what was measured]({result['name']}.svg)"] if drawn else [
         "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
     ]  # fmt: skip
     if result.get("judged_again"):
@@ -125,73 +126,60 @@ def _listed(values: list[Any], shown: Callable[[Any], str]) -> str:
     return f"{shown(min(values))} to {shown(max(values))}"
 
 
-def _plot(result: dict[str, Any], path: Path) -> bool:
-    """Draws the figure of a claim; False where matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        return False
+def picture(result: dict[str, Any]) -> str:
+    """The figure of a claim as SVG, the same text for the same result. Needs matplotlib."""
     from matplotlib import rc_context
 
-    figure = _by_strategy(result) if result.get("along") else _by_training(result)
-    with rc_context({"svg.hashsalt": result["name"]}):  # the same plot is the same file
-        figure.savefig(path, metadata={"Date": None})
-    return True
+    figure = _by_strategy(result) if result.get("along") else _by_arm(result)
+    text = io.StringIO()
+    with rc_context({"svg.hashsalt": result["name"]}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
 
 
 def _by_strategy(result: dict[str, Any]) -> "Figure":
-    """The measure against what an evaluation spends, of the start and of the trained policy: mean of the seeds. One
-    curve for strategies whose names differ in numbers alone; each begins at the first strategy."""
+    """The measure against what an evaluation spends, of the trained policy: mean of the seeds. One curve for strategies
+    whose names differ in numbers alone; each begins at the first strategy."""
     from matplotlib.figure import Figure
 
     measure, along = result["measure"], result["along"]
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
-    for ax, at, when in zip(axes, (0, -1), ("before training", "after training"), strict=True):
-        kinds: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        for side, arm in result["arms"].items():
-            points = [curve[at]["values"] for curve in arm["curves"]]
-            name, _, strategy = side.partition("@")
-            kind = " ".join(part for part in strategy.split("_") if not part.isdecimal())
-            kinds.setdefault((name, kind), []).append(
-                (fmean(p[along] for p in points), fmean(p[measure] for p in points))
-            )
-        for (name, kind), points in kinds.items():
-            if kind:
-                curve = np.array(sorted([*kinds[name, ""], *points]))
-                ax.plot(*curve.T, "o-", label=f"{name}: {kind}", markersize=4)
-        ax.set_title(when, fontsize="medium")
-        ax.set_xlabel(f"{along.replace('_', ' ')} a task")
-    axes[0].set_ylabel(f"held-out {measure}")
-    lines, names = axes[0].get_legend_handles_labels()
-    figure.legend(lines, names, loc="outside right upper", frameon=False, fontsize="small")
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    ax = figure.subplots()
+    kinds: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for side, arm in result["arms"].items():
+        name, _, strategy = side.partition("@")
+        kind = " ".join(part for part in strategy.split("_") if not part.isdecimal())
+        x, y = (arm["measures"][m]["value"] for m in (along, measure))
+        kinds.setdefault((name, kind), []).append((x, y))
+    for (name, kind), points in kinds.items():
+        if kind:
+            curve = np.array(sorted([*kinds[name, ""], *points]))
+            ax.plot(*curve.T, "o-", label=f"{name}: {kind}", markersize=4)
+    ax.set_xlabel(f"{along.replace('_', ' ')} a task")
+    ax.set_ylabel(f"held-out {measure}")
+    figure.legend(loc="outside right upper", frameon=False, fontsize="small")
     return figure
 
 
-def _by_training(result: dict[str, Any]) -> "Figure":
-    """The measure against what was spent, or against iterations where some run collected nothing: mean of the seeds,
-    band from the lowest to the highest. Of strategies, the first and what is compared."""
+def _by_arm(result: dict[str, Any]) -> "Figure":
+    """The final measure of each arm: every seed, their mean and its interval. Of strategies, the first and what is
+    compared."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     measure = result["measure"]
     compared = {side for text in result["ordering"] + result["control"] for side in Relation.of(text)[:2]}
     arms = {
-        side: arm
+        side: of
         for side, arm in result["arms"].items()
-        if measure in arm["measures"] and ("@" not in side or side in compared)
+        if (of := arm["measures"].get(measure)) and ("@" not in side or side in compared)
     }
-    along = [x for x in ("episodes", *SPENT) if all(curve[-1][x] for a in arms.values() for curve in a["curves"])]
-    along = along or ["iteration"]
-    figure = Figure(figsize=(3 + 3.6 * len(along), 3.6), layout="constrained")
-    for ax, x in zip(figure.subplots(1, len(along), sharey=True, squeeze=False)[0], along, strict=True):
-        for name, arm in arms.items():
-            x_SI = np.array([[p[x] for p in curve] for curve in arm["curves"]], float)
-            y_SI = np.array([[p["values"][measure] for p in curve] for curve in arm["curves"]])
-            ax.plot(x_SI.mean(0), y_SI.mean(0), label=name)
-            ax.fill_between(x_SI.mean(0), y_SI.min(0), y_SI.max(0), alpha=0.15, linewidth=0)
-        ax.set_xlabel(x.replace("_", " "))
-        ax.xaxis.set_major_locator(MaxNLocator(5))
-        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
-    figure.axes[0].set_ylabel(f"held-out {measure}")
-    lines, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(lines, names, loc="outside right upper", frameon=False, fontsize="small")
+    figure = Figure(figsize=(7, 0.8 + 0.35 * len(arms)), layout="constrained")
+    ax = figure.subplots()
+    for row, of in enumerate(arms.values()):
+        ax.plot(of["by_seed"], [row] * len(of["by_seed"]), "o", color="C0", alpha=0.3, markersize=4)
+        ax.plot(of["interval"], [row] * 2, color="black", linewidth=1.5)
+        ax.plot(of["value"], row, "|", color="black", markersize=12)
+    ax.set_yticks(range(len(arms)), list(arms))
+    ax.set_ylim(len(arms) - 0.5, -0.5)
+    ax.set_xlabel(f"held-out {measure}")
     return figure

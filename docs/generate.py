@@ -17,10 +17,10 @@ from typing import Any
 
 import longstride
 from longstride import papers
-from longstride.report.claims import line, overview, page, picture
+from longstride.claims.kept import read_kept
+from longstride.report.claims import overview, page, picture
 
 ROOT = Path(__file__).parent.parent
-CLAIMS = ROOT / "claims"
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
 """Pages that are files of the repository."""
 FAMILIES = {"agents": "Agents", "reasoning": "Reasoning", "control": "Control"}
@@ -110,6 +110,9 @@ def _systems() -> str:
                 if not (result := _kept(name)):
                     cells["why"].append(f"no result of {name} is kept")
                     continue
+                if "earlier" in result:
+                    cells["why"].append(f"[{name}](claims/{name}.md) is of an earlier form")
+                    continue
                 kind = "mechanism" if result["recipe"]["type"] == "exact_recipe" else "effect"
                 cells[kind].append(f"[{SHOWN[result['verdict']]}](claims/{name}.md)")
                 decisive = "" if result["verdict"] == "reproduced" else _decisive(result)
@@ -125,7 +128,9 @@ def _decisive(result: dict[str, Any]) -> str:
     """The first difference of a claim that did not come out as expected, or was there in a control too."""
     expected = [e for e in result["effects"] if e["verdict"] != "reproduced"]
     present = [e for e in result["control_effects"] if e["verdict"] != "not reproduced"]
-    e = [*expected, *present][0]
+    if not (found := [*expected, *present]):  # it was lower when it was judged first
+        return ""
+    e = found[0]
     where = "" if expected else "in the control "
     return f"{where}{e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {len(result['seeds'])} seeds."
 
@@ -137,8 +142,8 @@ def _system(name: str, listed: Mapping[str, papers.Listed]) -> str:
 
 def _kept(name: str) -> dict[str, Any] | None:
     """The kept result of a claim."""
-    path = CLAIMS / f"{name}.json"
-    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+    path = papers.results().get(name)
+    return read_kept(path) if path else None
 
 
 def _path(each: papers.Listed) -> Path:
@@ -159,13 +164,16 @@ def _linked(text: str) -> str:
 
 def _claims() -> Iterator[tuple[str, str | bytes]]:
     """A page and a picture of every kept result, and the overview."""
-    lines = []
-    for text in (path.read_text("utf-8") for path in sorted(CLAIMS.glob("*.json"))):
-        result = json.loads(text)
-        lines.append(line(result, f"{result['name']}.md"))
-        yield f"claims/{result['name']}.md", _linked(page(result, drawn=True))
-        yield f"claims/{result['name']}.svg", _picture(text)
-    yield "claims/index.md", WIDE + overview(lines)
+    kept = {name: read_kept(path) for name, path in papers.results().items()}
+    for name, result in kept.items():
+        yield f"claims/{name}.md", _linked(page(result, drawn=True))
+        yield f"claims/{name}.svg", _picture(papers.results()[name].read_text("utf-8"))
+    yield "claims/index.md", WIDE + overview({f"{name}.md": result for name, result in kept.items()})
+
+
+def claims_readme() -> str:
+    """`claims/README.md`: the overview for readers of the repository; `python docs/generate.py` writes it."""
+    return overview({f"../{path.relative_to(ROOT).as_posix()}": read_kept(path) for path in papers.results().values()})
 
 
 @cache
@@ -212,3 +220,7 @@ def _folder(folder: str) -> list[Any]:
     return [
         {title: [uri for uri in made if listed[Path(uri).stem].family == family]} for family, title in FAMILIES.items()
     ]
+
+
+if __name__ == "__main__":
+    (ROOT / "claims" / "README.md").write_text(claims_readme(), "utf-8")

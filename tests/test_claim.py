@@ -136,7 +136,7 @@ def test_a_claim_writes_what_it_found(done):
     assert [e["relation"] for e in result["effects"]] == ["long > short by 0.1"]
     assert result["effects"][0]["mean"] == 0.833333
     assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.166667] * 3
-    assert result["arms"]["long"]["changes"] == ["test_budget.turns = 4"]
+    assert result["arms"]["long"]["changes"] == {"test_budget.turns": 4}
     assert set(result["arms"]["long"]) == {"changes", "measures", "env_steps", "sampled_tokens"}
     assert {p.name for p in (folder / "patience").iterdir()} == {
         f"{a}-{s}" for a in ("short", "long", "long_too") for s in (0, 1, 2)
@@ -256,7 +256,7 @@ def test_a_finished_claim_is_judged_again_without_running_anything(done, recipe)
 
 def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, tmp_path):
     folder, result = done
-    (tmp_path / "patience.json").write_text((folder / "patience.json").read_text())
+    kept = folder / "patience.json"
     first = result["ordering"][0]
     moved = make_claim(
         recipe,
@@ -264,18 +264,36 @@ def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, t
         control=None,
         reported=Ordering(relations=(first,)),
     )
-    again = claims.judge_kept(moved, tmp_path)
-    assert again["verdict"] == result["control_effects"][0]["verdict"] != result["verdict"]
+    again = claims.judge_kept(moved, kept, tmp_path)
+    assert again["verdict"] == result["control_effects"][0]["verdict"] == "not reproduced" != result["verdict"]
     assert again["effects"] == result["control_effects"] and again["reported"] == result["effects"][:1]
-    assert again["matched"] == result["matched"]
-    assert claims.judge_kept(make_claim(recipe), tmp_path)["effects"] == result["effects"]
-    again = claims.judge_kept(moved, tmp_path)
     assert again["arms"] == result["arms"] and again == json.loads((tmp_path / "patience.json").read_text())
+    assert json.loads(kept.read_text()) == result and again["matched"] == result["matched"]
     assert "changed after the run" in pages.page(again, drawn=True)
     with pytest.raises(ConfigError, match="nothing is kept of 'long > short by 0.77'"):
-        claims.judge_kept(make_claim(recipe, expected=Ordering(relations=("long > short by 0.77",))), tmp_path)
-    with pytest.raises(ConfigError, match="run the claim first"):
-        claims.judge_kept(moved, tmp_path / "elsewhere")
+        claims.judge_kept(make_claim(recipe, expected=Ordering(relations=("long > short by 0.77",))), kept, tmp_path)
+
+
+def test_relations_that_were_chosen_after_the_run_never_raise_a_verdict(done, recipe, tmp_path):
+    folder, result = done
+    kept = tmp_path / "patience.json"
+    kept.write_text(json.dumps(result | {"verdict": "undecided"}))
+    again = claims.judge_kept(make_claim(recipe), kept, tmp_path)
+    assert again["effects"][0]["verdict"] == "reproduced" and again["verdict"] == "undecided"
+    again = claims.judge_kept(make_claim(recipe), kept, tmp_path)
+    assert again["judged"] == ["undecided", "reproduced", "reproduced"] and again["verdict"] == "undecided"
+    assert "the first one first: undecided, reproduced, reproduced." in pages.page(again, drawn=True)
+
+
+def test_what_is_kept_of_a_claim_that_has_changed_is_of_an_earlier_form(done, recipe, tmp_path):
+    folder, _ = done
+    assert "earlier" not in claims.judge_kept(make_claim(recipe), folder / "patience.json", tmp_path)
+    again = claims.judge_kept(make_claim(recipe, seeds=(4, 5)), folder / "patience.json", tmp_path)
+    assert again["earlier"] == ["seeds: [0, 1, 2], now [4, 5]"]
+    write_pages(tmp_path, again)
+    assert "- seeds: [0, 1, 2], now [4, 5]" in (tmp_path / "patience.md").read_text()
+    overview = (tmp_path / "overview.md").read_text()
+    assert "| [patience](patience.md) | earlier form | 3 |" in overview and "language model 0 of 0" in overview
 
 
 def test_arms_of_one_seed_share_warm_start_tasks_and_seeds(done):
@@ -301,14 +319,15 @@ def test_the_plot_is_an_svg(done):
 
 def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
     _, result = done
-    for name in ("patience", "another"):
-        (tmp_path / f"{name}.json").write_text(json.dumps(result | {"name": name}))
+    for name in ("patience", "patience/another"):
+        write_kept(tmp_path / f"{name}.json", result | {"name": name})
     write_pages(tmp_path, result)
-    another, patience = (tmp_path / "README.md").read_text().splitlines()[7:]
-    for name, line in (("another", another), ("patience", patience)):
+    text = (tmp_path / "overview.md").read_text()
+    assert "Reproduced: exact 0 of 0, language model 2 of 2, control 0 of 0." in text
+    for name, line in zip(("patience", "patience/another"), text.splitlines()[10:], strict=True):
         assert line.startswith(f"| [{name}]({name}.md) | reproduced | 3 | long > short by 0.1 | +0.833 [")
         assert line.endswith("] | gone |")
-    (tmp_path / "another.json").write_text("{")
+    (tmp_path / "patience" / "another.json").write_text("{")
     with pytest.raises(RunError, match=r"another\.json cannot be read"):
         write_pages(tmp_path, result)
 

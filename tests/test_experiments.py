@@ -262,7 +262,7 @@ def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> N
     assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.0, 0.0]
     assert result["recipe"]["type"] == "control_recipe"
     write_pages(tmp_path, result)
-    assert (tmp_path / "tiny.svg").exists() and "tiny.md" in (tmp_path / "README.md").read_text()
+    assert (tmp_path / "tiny.svg").exists() and "tiny.md" in (tmp_path / "overview.md").read_text()
     again = run_claim(claim, tmp_path, listener=Listener())
     assert len(heard) == 4 * 3 and again == result
     assert pickle.loads(pickle.dumps(RECIPE.train)).__self__ == RECIPE  # how a run gets into a process of its own

@@ -24,7 +24,7 @@ def critic_of(recipe: ControlRecipe) -> TDCritic:
 def test_arms_of_cql_differ_in_conservatism_and_in_the_noise_of_the_data() -> None:
     plain = {name: {phase.conservative for phase in arm(cql.CLAIM, name).phases} for name in cql.CLAIM.arms}
     assert plain == {"cql": {True}, "sac": {False}, "covered_cql": {True}, "covered_sac": {False}}
-    assert cql.CLAIM.changes("cql") == [] and cql.CLAIM.changes("covered_cql") == ["tasks.noise = 3.0"]
+    assert cql.CLAIM.changes("cql") == {} and cql.CLAIM.changes("covered_cql") == {"tasks.noise": 3.0}
 
 
 def test_arms_of_cal_ql_differ_in_calibration_and_weight_alone() -> None:

@@ -64,15 +64,31 @@ class Claim(Component):
         named = [r.measure for r in self.relations if r.measure] + [self.along] * bool(self.along)
         return list(dict.fromkeys([self.measure, *named]))
 
-    def changes(self, arm: str) -> list[str]:
-        """What an arm has otherwise than `recipe`, as `key = value` with dotted keys."""
-        return list(_changes(self.recipe.as_data(), self.arms[arm].as_data()))
+    def changes(self, arm: str) -> dict[str, Any]:
+        """What an arm has otherwise than `recipe`, by dotted key; None where it has nothing."""
+        return dict(differing(self.recipe.as_data(), self.arms[arm].as_data()))
 
 
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[str]:
+def differing(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The dotted keys under which data of components differ, as deep as their types are the same, with the new value;
+    None where there is none."""
     for key in dict.fromkeys([*old, *new]):
         a, b, place = old.get(key), new.get(key), f"{path}{key}"
         if isinstance(a, Mapping) and isinstance(b, Mapping) and a.get("type") == b.get("type"):
-            yield from _changes(a, b, f"{place}.")
+            yield from differing(a, b, f"{place}.")
         elif a != b:
-            yield f"{place} = {'left out' if b is None else b}"
+            yield place, b
+
+
+def changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Data with changes that `differing` found: an arm's from its recipe's."""
+    found = dict(data)
+    for place, value in changes.items():
+        key, _, rest = place.partition(".")
+        if rest:
+            found[key] = changed(found[key], {rest: value})
+        elif value is None:
+            found.pop(key, None)
+        else:
+            found[key] = value
+    return found

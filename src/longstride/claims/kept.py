@@ -1,18 +1,30 @@
 """The form in which a claim's result is kept: final values by seed, with all that is needed to make them again.
 
 Settings are whole, measured numbers have six significant digits: far below what seeds differ by. Curves stay in the run
-folders.
+folders. A result counts as long as its claim is what was run; from then on it is of an earlier form, says in `earlier`
+what differs, and counts nowhere.
 """
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from longstride.core.errors import RunError
-from longstride.core.files import write_atomically
+from longstride.claims.claim import Claim, changed, differing
+from longstride.core.component import build
+from longstride.core.errors import ConfigError, RunError
+from longstride.core.files import make_folder, write_atomically
+from longstride.run.experiment import Experiment
 
-T = TypeVar("T")
+SETTINGS = ("recipe", "changes")
+"""What was set instead of measured."""
+FIELDS = ("name", "verdict", "ordering", "control", "recipe", "seeds", "effects", "control_effects", "arms", "commit")
+"""What a result cannot be without."""
+MEANS = re.compile(
+    r": (engine(\..*)?|learner\.(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head))$"
+)
+"""Settings of what a run is computed with: they decide the last bits of its numbers, and not what is claimed."""
 DIGITS = 6
 """Significant digits of what was measured."""
 
@@ -20,28 +32,57 @@ DIGITS = 6
 def write_kept(path: Path, result: Mapping[str, Any]) -> dict[str, Any]:
     """Writes a result to `path` with a line for each arm, relation and setting, and returns what is written: the
     result with its measured numbers rounded."""
-    rounded = {key: value if key == "recipe" else _rounded(value) for key, value in result.items()}
+    rounded = _rounded(result)
+    make_folder(path.parent)
     write_atomically(path, _lines(rounded) + "\n")
     return rounded
 
 
-def read_kept(path: Path, use: Callable[[dict[str, Any]], T]) -> T:
-    """What `use` makes of the result at `path`.
+def read_kept(path: Path) -> dict[str, Any]:
+    """The result at `path`.
 
     Raises:
-        RunError: the file is damaged, or lacks what is used.
+        RunError: the file is damaged.
     """
     try:
-        return use(json.loads(path.read_text(encoding="utf-8")))
+        result = json.loads(path.read_text(encoding="utf-8"))
+        if lacking := [key for key in FIELDS if key not in result]:
+            raise KeyError(lacking[0])
+        return result
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it, and run the claim again") from e
+
+
+def differences(claim: Claim, result: Mapping[str, Any]) -> list[str]:
+    """What of a claim is otherwise than in a result of it: measure, seeds, relations, and the settings of recipe and
+    arms, except `MEANS`. A setting that came since then has its default."""
+    arms = {side: arm["changes"] for side, arm in result["arms"].items() if "@" not in side}
+    try:
+        recipe = build(Experiment, result["recipe"]).as_data()
+        built = {arm: build(Experiment, changed(recipe, changes)).as_data() for arm, changes in arms.items()}
+    except ConfigError as e:
+        return [f"its settings are of a form that is gone: {str(e).partition(';')[0]}"]
+    was: dict[str, Any] = {"measure": result["measure"], "seeds": result["seeds"], "arms": sorted(arms)}
+    now: dict[str, Any] = {"measure": claim.measure, "seeds": list(claim.seeds), "arms": sorted(claim.arms)}
+    was |= {"ordering": result["ordering"], "control": result["control"]}
+    was |= {"reported": [effect["relation"] for effect in result.get("reported", [])]}
+    orderings = {"ordering": claim.expected, "control": claim.control, "reported": claim.reported}
+    now |= {name: list(of.relations) if of else [] for name, of in orderings.items()}
+    today = claim.recipe.as_data()
+    was |= {f"recipe: {key}": value for key, value in differing(today, recipe)}
+    now |= {f"recipe: {key}": value for key, value in differing(recipe, today)}
+    for arm in arms.keys() & claim.arms.keys():
+        was |= {f"{arm}: {key}": value for key, value in differing(recipe, built[arm])}
+        now |= {f"{arm}: {key}": value for key, value in claim.changes(arm).items()}
+    differ = [key for key in dict.fromkeys([*was, *now]) if was.get(key) != now.get(key) and not MEANS.search(key)]
+    return [f"{key}: {was.get(key)}, now {now.get(key)}" for key in differ]
 
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, Mapping):
-        return {key: _rounded(of) for key, of in value.items()}
+        return {key: of if key in SETTINGS else _rounded(of) for key, of in value.items()}
     return [_rounded(of) for of in value] if isinstance(value, list) else value
 
 

@@ -6,7 +6,7 @@ interrupted claim goes on where it stopped and gives the numbers of one that was
 written down like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.claims.kept import read_kept, write_kept
+from longstride.claims.kept import differences, read_kept, write_kept
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import clean, commit
@@ -34,6 +34,8 @@ Curves = dict[str, list[list[dict[str, Any]]]]
 """Evaluations of each side of a relation, by seed."""
 SPENT = ("env_steps", "sampled_tokens")
 """What arms are compared at equal amounts of."""
+LOWEST_FIRST = ("not reproduced", "undecided", "reproduced")
+"""Verdicts."""
 CHECKS = (1, 2, 3, 4)
 """Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""
 
@@ -128,21 +130,20 @@ def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judg
     return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
 
 
-def judge_kept(claim: Claim, folder: Path) -> dict[str, Any]:
-    """Judges what is kept of a claim in `folder/NAME.json` by the relations that decide now, and keeps the judgement.
-    Nothing is run: differences and intervals are those of the run.
+def judge_kept(claim: Claim, path: Path, folder: Path) -> dict[str, Any]:
+    """Judges the result of a claim in `path` by the relations that decide now, and keeps it in `folder/NAME.json`.
+    Nothing is run: differences and intervals are those of the run. Relations that were chosen after the run can lower
+    its verdict and never raise it.
 
     Returns:
-        What `run_claim` does, with `judged_again`.
+        What `run_claim` does, with `judged` (every verdict, the first one first) and, where the claim has changed since
+        then, `earlier`: in what (see `kept.differences`).
 
     Raises:
-        ConfigError: nothing is kept of the claim, or of one of its relations.
+        ConfigError: nothing is kept of one of its relations.
         RunError: what is kept is damaged.
     """
-    path = folder / f"{claim.name}.json"
-    if not path.exists():
-        raise ConfigError(f"nothing is kept of {claim.name} in {folder}; run the claim first, without --judge")
-    return write_kept(path, read_kept(path, lambda result: _judged_again(claim, result)))
+    return write_kept(folder / f"{claim.name}.json", _judged_again(claim, read_kept(path)))
 
 
 def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
@@ -158,16 +159,19 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
         found = [kept[text] for text in texts]
         return [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in found]
 
-    return result | {
-        "verdict": verdict_of(findings(expected), findings(control)),
+    judged = [*result.get("judged", [result["verdict"]]), verdict_of(findings(expected), findings(control))]
+    found = result | {
+        "verdict": min(judged, key=LOWEST_FIRST.index),
+        "judged": judged,
         "statement": claim.statement,
         "ordering": expected,
         "control": control,
         "effects": [kept[text] for text in expected],
         "control_effects": [kept[text] for text in control],
         "reported": [kept[text] for text in reported],
-        "judged_again": True,
     }
+    earlier = differences(claim, found)
+    return found | ({"earlier": earlier} if earlier else {})
 
 
 def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
@@ -259,14 +263,16 @@ def _matched(text: str, measure: str, spent: str, curves: Curves) -> dict[str, A
     }  # fmt: skip
 
 
-def _arm(changes: Sequence[str], by_seed: list[list[dict[str, Any]]], final: dict[str, np.ndarray]) -> dict[str, Any]:
+def _arm(
+    changes: Mapping[str, Any], by_seed: list[list[dict[str, Any]]], final: dict[str, np.ndarray]
+) -> dict[str, Any]:
     measures = {}
     for measure, values_ST in final.items():
         values = [float(v) for v in values_ST.mean(axis=1)]
         interval = list(mean_interval(values, seed=0))
         measures[measure] = {"value": float(values_ST.mean()), "interval": interval, "by_seed": values}
     return {
-        "changes": list(changes),
+        "changes": dict(changes),
         "measures": measures,
         **{spent: [curve[-1][spent] for curve in by_seed] for spent in SPENT},
     }

@@ -3,11 +3,14 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from longstride.cli.common import print_json, program
 from longstride.core.errors import ConfigError
 from longstride.papers import catalogue
+
+if TYPE_CHECKING:
+    from longstride.claims.claim import Claim
 
 FOLDER = Path("claims")
 
@@ -48,13 +51,14 @@ def run(args: argparse.Namespace) -> int:
 
     seeds = None if args.seeds is None else range(args.seeds)
     results = []
-    for claim in claims:
+    for name, claim in zip(names, claims, strict=True):
         # an arm after the other: a line a row, since a screen could show one run only
         lines = Live(claim.name, claim.recipe.iterations, Console(stderr=True, force_terminal=False))
         try:
-            results.append(
-                judge_kept(claim, FOLDER) if args.judge else run_claim(claim, FOLDER, seeds, lines, args.jobs)
-            )
+            if args.judge:
+                results.append(judge_kept(claim, _kept(name, claim), FOLDER))
+            else:
+                results.append(run_claim(claim, FOLDER, seeds, lines, args.jobs))
             write_pages(FOLDER, results[-1])
         except KeyboardInterrupt:
             again = " ".join(["--all"] if args.all else [args.name])
@@ -71,3 +75,12 @@ def run(args: argparse.Namespace) -> int:
             print(f"  {e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {e['verdict']}")
         print(f"  kept in {FOLDER / result['name']}.md")
     return 0
+
+
+def _kept(name: str, claim: "Claim") -> Path:
+    """Where the result of a claim is kept: in the working folder, or beside its recipe."""
+    own, listed = FOLDER / f"{claim.name}.json", catalogue().get(name)
+    path = own if own.exists() else listed and listed.result
+    if path is None:
+        raise ConfigError(f"nothing is kept of {claim.name} in {FOLDER}; run the claim first, without --judge")
+    return path

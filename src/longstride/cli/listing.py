@@ -13,7 +13,7 @@ from longstride.papers import Listed, catalogue
 from longstride.papers.card import TOPICS, Paper, Study
 
 CLAIMED = "claim"
-"""State of a claim that no result is kept of."""
+"""State of a claim that no result is kept of, as it is today."""
 
 
 def add(commands: Any) -> None:
@@ -64,8 +64,8 @@ def _origin(listed: Listed) -> str:
 
 
 def _state(name: str, listed: Listed) -> str:
-    """The verdict kept in `claims/` of the working folder, else in the paper's folder; `claim` if none is, empty
-    without a claim."""
+    """The verdict kept in `claims/` of the working folder, else in the paper's folder; `claim` if none is, or of an
+    earlier form only, empty without a claim."""
     if not listed.claim:
         return ""
     own = FOLDER / f"{name}.json"
@@ -73,6 +73,7 @@ def _state(name: str, listed: Listed) -> str:
     if path is None:
         return CLAIMED
     try:
-        return str(json.loads(path.read_text(encoding="utf-8"))["verdict"])
+        result = json.loads(path.read_text(encoding="utf-8"))
+        return CLAIMED if "earlier" in result else str(result["verdict"])
     except (ValueError, KeyError, TypeError) as e:
         raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it") from e

@@ -8,7 +8,7 @@
 | `exact.py` | `RECIPE` on a problem whose answer is computed (`longstride.exact`), and its `CLAIM` |
 | `published.py` | `RECIPE` at the paper's own size, where that is known: each number with its source |
 | any other | a further `RECIPE` |
-| `results/FILE.json` | final values of the claim in `FILE.py` |
+| `results/FILE.json` | final values of the claim in `FILE.py`; of a claim that is gone, where there is no such file |
 | `test_*.py` | its tests |
 
 `longstride.studies` has the same form for studies of our own. What always holds: `catalogue` imports cards and no
@@ -81,8 +81,8 @@ def catalogue() -> dict[str, Listed]:
             files = [path for path in folder.glob("[!_]*.py") if not path.name.startswith("test_")]
             for path in sorted(files, key=lambda path: (path.stem != MAIN, path.stem)):
                 if "RECIPE" in _outline(path).names:
-                    name = folder.name if path.stem == MAIN else f"{folder.name}/{path.stem}"
-                    found[name] = _listed(path, f"longstride.{home.name}.{folder.name}.{path.stem}")
+                    module = f"longstride.{home.name}.{folder.name}.{path.stem}"
+                    found[_name(folder, path.stem)] = _listed(path, module)
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: (p.dist.name if p.dist else "", p.name))
     for point in points:
         file = _file(point.module)
@@ -100,6 +100,17 @@ def catalogue() -> dict[str, Listed]:
             ),
         )
     return found
+
+
+def results() -> dict[str, Path]:
+    """Where final values are kept, by the name of their claim; of claims that are gone too."""
+    kept = {_name(path.parents[1], path.stem): path for home in HOMES for path in home.glob("*/results/*.json")}
+    return dict(sorted(kept.items()))
+
+
+def _name(folder: Path, stem: str) -> str:
+    """What a file in the folder of a paper is called."""
+    return folder.name if stem == MAIN else f"{folder.name}/{stem}"
 
 
 def _listed(path: Path, module: str) -> Listed:

@@ -5,7 +5,8 @@ What always holds: a page says what its JSON says and nothing else, so it can be
 
 import importlib.util
 import io
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,11 @@ from longstride.stats import Relation
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OVERVIEW = "README.md"
+OVERVIEW = "overview.md"
+KINDS = {"exact_recipe": "exact", "recipe": "language model", "control_recipe": "control"}
+"""What a claim is about, by the type of its recipe."""
+EARLIER = "earlier form"
+"""Stands for the verdict of a result whose claim has changed since then."""
 LISTED = 20
 """Most seeds whose values stand one by one; of more, the lowest and the highest."""
 CONTROL = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}
@@ -27,8 +32,8 @@ CONTROL = {"not reproduced": "absent, as expected", "reproduced": "present", "un
 
 
 def write_pages(folder: Path, result: dict[str, Any]) -> None:
-    """Writes `NAME.md` and `NAME.svg` of a result (the plot only where matplotlib is installed), and `README.md`: all
-    results that are kept in the folder.
+    """Writes `NAME.md` and `NAME.svg` of a result (the plot only where matplotlib is installed), and `overview.md`:
+    all results that are kept in the folder.
 
     Raises:
         RunError: one of them is damaged.
@@ -37,32 +42,51 @@ def write_pages(folder: Path, result: dict[str, Any]) -> None:
     if drawn := importlib.util.find_spec("matplotlib") is not None:
         write_atomically(folder / f"{name}.svg", picture(result))
     write_atomically(folder / f"{name}.md", page(result, drawn))
-    lines = [read_kept(path, lambda kept: line(kept, f"{kept['name']}.md")) for path in sorted(folder.glob("*.json"))]
-    write_atomically(folder / OVERVIEW, overview(lines))
+    paths = sorted([*folder.glob("*.json"), *folder.glob("*/*.json")], key=lambda path: path.with_suffix("").parts)
+    kept = {path.relative_to(folder).with_suffix(".md").as_posix(): read_kept(path) for path in paths}
+    write_atomically(folder / OVERVIEW, overview(kept))
 
 
-def overview(lines: Iterable[str]) -> str:
-    """The page of all claims, from the `line` of each."""
+def overview(kept: Mapping[str, dict[str, Any]]) -> str:
+    """The page of all claims: how many of each kind are reproduced, and a line for each result, with a link to the
+    address that it is given by."""
     head = [
         "# Claims",
         "",
         "A line a claim: the verdict on all its relations, the first of them with its difference, and whether the",
         "effect is gone in every control, where it has to be. The page of a claim has its statement and all the rest.",
+        f"Of an *{EARLIER}* are results whose claim has changed since they were measured: they count nowhere.",
+        "",
+        f"Reproduced: {shown(kept.values())}.",
         "",
         "| claim | verdict | seeds | first relation | difference, 95 % | control |",
         "|---" * 6 + "|",
     ]
-    return "\n".join([*head, *lines]) + "\n"
+    return "\n".join([*head, *(_line(result, address) for address, result in kept.items())]) + "\n"
 
 
-def line(result: dict[str, Any], address: str) -> str:
+def counts(results: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """How many results that count have each verdict, by kind of claim."""
+    found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS.values()}
+    for result in results:
+        if "earlier" not in result:
+            found[KINDS[result["recipe"]["type"]]][result["verdict"]] += 1
+    return found
+
+
+def shown(results: Iterable[Mapping[str, Any]]) -> str:
+    """How many claims of each kind are reproduced, of those that count: `exact 58 of 61, ...`."""
+    return ", ".join(f"{kind} {of['reproduced']} of {of.total()}" for kind, of in counts(results).items())
+
+
+def _line(result: dict[str, Any], address: str) -> str:
     """A claim's line of the overview, with a link to `address`."""
     name, first = result["name"], result["effects"][0]
     controls = {e["verdict"] for e in result["control_effects"]}
     left = "there" if "reproduced" in controls else "undecided" if "undecided" in controls else "gone"
     difference = f"{first['mean']:+.3f} [{first['lo']:+.3f}, {first['hi']:+.3f}]"
-    seeds = str(len(result["seeds"]))
-    cells = [f"[{name}]({address})", result["verdict"], seeds, first["relation"], difference]
+    verdict = EARLIER if "earlier" in result else result["verdict"]
+    cells = [f"[{name}]({address})", verdict, str(len(result["seeds"])), first["relation"], difference]
     return f"| {' | '.join([*cells, left if controls else 'none'])} |"
 
 
@@ -77,6 +101,9 @@ def _judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
 def page(result: dict[str, Any], drawn: bool) -> str:
     """A claim's page in Markdown; `drawn` where `NAME.svg` stands beside it."""
     lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
+    if earlier := result.get("earlier"):
+        lines += ["**Of an earlier form, and counted nowhere.** When this was measured, other than today:", ""]
+        lines += [*(f"- {difference}" for difference in earlier), ""]
     spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
     measure = result["measure"]
     others = dict.fromkeys(m for arm in result["arms"].values() for m in arm["measures"] if m != measure)
@@ -106,16 +133,18 @@ def page(result: dict[str, Any], drawn: bool) -> str:
             columns = zip(*(seed[name] for seed in result["check_again"]), strict=True)
             means = [sum(p["success"] for p in column) / len(column) for column in columns]
             lines.append(f"| {name} | " + " | ".join(f"{m:.3f}" for m in means) + " |")
-    lines += ["", f"![what was measured]({result['name']}.svg)"] if drawn else [
+    lines += ["", f"![what was measured]({result['name'].rpartition('/')[2]}.svg)"] if drawn else [
         "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
     ]  # fmt: skip
-    if result.get("judged_again"):
+    if judged := result.get("judged"):
         lines += [
             "",
-            "Which relations decide was changed after the run; differences and intervals are those of the run.",
+            "Which relations decide was changed after the run, which can lower a verdict and never raise it;",
+            f"differences and intervals are those of the run. Verdicts, the first one first: {', '.join(judged)}.",
         ]
     seeds = _listed(result["seeds"], str)
-    lines += ["", f"Seeds {seeds}; commit {result['commit']}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
+    commit = f"{result['commit']}{' with changes' if result.get('clean') is False else ''}"
+    lines += ["", f"Seeds {seeds}; commit {commit}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
     return "\n".join(lines) + "\n"
 
 

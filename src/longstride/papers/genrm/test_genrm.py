@@ -91,6 +91,6 @@ def test_of_equal_scores_each_is_as_likely() -> None:
 
 
 def test_arms_differ_in_what_reads_and_the_problem_must_have_lines() -> None:
-    assert CLAIM.changes("votes_1") == ["method.votes = 1"]
+    assert CLAIM.changes("votes_1") == {"method.votes": 1}
     with pytest.raises(ConfigError, match="reads lines, not answers"):
         RECIPE.replace(problem=Answers(tasks=((0.5,),)))

@@ -256,8 +256,8 @@ def test_parallel_attempts_are_first_ones_each_with_a_seed_of_its_own_and_voted_
 
 
 def test_arms_differ_in_what_follows_a_first_attempt() -> None:
-    assert CLAIM.changes("rise") == []
-    assert CLAIM.changes("first_attempts") == ["episodes_per_iteration = 960", "sampler.attempts = 1"]
+    assert CLAIM.changes("rise") == {}
+    assert CLAIM.changes("first_attempts") == {"episodes_per_iteration": 960, "sampler.attempts": 1}
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None:

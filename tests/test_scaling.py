@@ -1,9 +1,8 @@
-"""Scaling laws: fits are those of SciPy, planted parameters lie in their intervals, and what is not settled is said."""
-
-from math import lgamma
+"""Scaling laws: least squares, planted parameters inside their intervals, and what is not settled is said."""
 
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 
 from longstride.core.component import build
 from longstride.scaling import (
@@ -21,7 +20,6 @@ from longstride.scaling import (
     split,
 )
 from longstride.scaling.coverage import PLANTED, coverage
-from longstride.scaling.laws import log_gamma
 from longstride.scaling.noise import Noise, noise_of
 
 UTD = ([0.25, 0.5, 1, 2, 4, 8], [3000, 1950, 1400, 1050, 880, 760])
@@ -47,15 +45,29 @@ PUBLISHED = {
         (MixedGeometric(), *ATTEMPTS, False, (1.0, 0.20490419, 6.9291378)),
     ],
 )
-def test_a_fit_is_that_of_scipy(law: Law, x: list, y: list, relative: bool, found: tuple[float, ...]) -> None:
+def test_a_fit_is_that_of_a_search_without_bounds(
+    law: Law, x: list, y: list, relative: bool, found: tuple[float, ...]
+) -> None:
     assert fit(law, x, y, y if relative else None, resamples=2).parameters == pytest.approx(found, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", [0, 17, 42])
+def test_no_other_shape_is_better_where_points_follow_no_law_and_bounds_hold(seed: int) -> None:
+    x, y = np.arange(1.0, 9), np.random.default_rng(seed).normal(size=8)
+
+    def rest(exponent: float) -> float:
+        columns = np.stack([np.ones(8), x**-exponent], 1)
+        return lsq_linear(columns, y, ([0, -np.inf], [np.inf, np.inf])).cost
+
+    found = fit(Power(), x, y, resamples=2).values["exponent"]
+    assert rest(found) <= min(map(rest, np.geomspace(0.02, 8, 300))) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_parameters_lie_inside_their_intervals(name: str) -> None:
     """200 sets: `python -m longstride.scaling.coverage`."""
-    inside = coverage(name, sets=12, resamples=60)
-    assert min(inside.values()) >= 9 / 12, inside
+    inside = coverage(name, sets=8, resamples=60)
+    assert min(inside.values()) >= 6 / 8, inside
 
 
 @pytest.mark.parametrize("model", PUBLISHED)
@@ -197,11 +209,6 @@ def test_the_same_seed_gives_the_same_fit_and_data_keep_it() -> None:
 def test_points_that_cannot_be_fitted_are_refused(law: Law, x: list, y: list, message: str) -> None:
     with pytest.raises(FitError, match=message):
         fit(law, x, y)
-
-
-def test_the_gamma_function_is_right() -> None:
-    z = np.array([1e-3, 0.3, 1.0, 5.0, 1000.0])
-    assert log_gamma(z) == pytest.approx([lgamma(v) for v in z], rel=1e-9, abs=1e-9)
 
 
 def test_records_are_the_points_that_beat_all_before() -> None:

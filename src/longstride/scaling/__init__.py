@@ -1,4 +1,4 @@
-"""Scaling laws: what more compute, data or attempts will buy, fitted to what was measured. NumPy, no torch."""
+"""Scaling laws: what more compute, data or attempts will buy, fitted to what was measured. No torch."""
 
 from longstride.scaling.fitting import Band, Fit, fit
 from longstride.scaling.frontier import Frontier, cheapest, frontier, records, split

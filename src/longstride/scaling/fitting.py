@@ -1,37 +1,31 @@
 """Fitting laws to points, with intervals by bootstrap, and predicting what was held out.
 
 What always holds: the same points and seed give the same fit; every parameter and every prediction has an interval; a
-fit names what its points cannot settle, and too few points are refused with what is missing. NumPy, no torch.
+fit names what its points cannot settle, and too few points are refused with what is missing. No torch.
 
-The procedure: the shapes are searched on a grid, then on a small one about the best point so far, which becomes finer
-whenever that point is its centre. For each candidate the weights are least squares within their bounds. Intervals:
-residuals, scaled by sqrt(n / (n - free)), are drawn anew and fitted R times; percentiles are widened about the fit by
-t / z, since the deviation is estimated too (as in `stats.bootstrap`). Where points are of runs, their residuals are
-made independent first, by the correlation along a run that is likeliest (`noise`), and drawn ones get it again.
+The procedure: nonlinear least squares over the shapes, from the best point of a grid; for each candidate the weights
+are linear least squares within their bounds (SciPy's `least_squares`, `lsq_linear`). Intervals: residuals, scaled by
+sqrt(n / (n - free)), are drawn anew and fitted R times; percentiles are widened about the fit by t / z, since the
+deviation is estimated too (as in `stats.bootstrap`). Where points are of runs, their residuals are made independent
+first, by the correlation along a run that is likeliest (`noise`), and drawn ones get it again.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import least_squares, lsq_linear
 
 from longstride.core.seeds import derive
-from longstride.scaling.laws import MOST, FitError, Law, Range
+from longstride.scaling.laws import FitError, Law, Range
 from longstride.scaling.noise import Noise, noise_of
-from longstride.stats.bootstrap import t_quantile
+from longstride.stats.bootstrap import t_over_z
 
 RESAMPLES = 200
-FIRST, FINE, ROUNDS, SHRINK = 24, 5, 48, 0.4
-"""Points a shape of the first grid and of the small ones; how many of these there are at most, and how much finer
-they get."""
-CLOSE = 1e-6
-"""Shapes this close to each other, in their coordinates, are one."""
-CHUNK = 1 << 21
-"""Numbers held at once."""
+GRID = 24
+"""Points a shape of the grid on which a fit begins."""
 
 
 class Band(NamedTuple):
@@ -100,7 +94,7 @@ class Fit:
     def _spread(self, drawn: np.ndarray, centre: Any, level: float) -> tuple[Any, Any]:
         tail = 50 * (1 - level)
         lo, hi = np.percentile(drawn, [tail, 100 - tail], axis=0)
-        wide = t_quantile(len(self.y) - self.law.free, level) / NormalDist().inv_cdf((1 + level) / 2)
+        wide = t_over_z(len(self.y) - self.law.free, level)
         return centre - wide * np.maximum(0, centre - lo), centre + wide * np.maximum(0, hi - centre)
 
     def as_data(self) -> dict[str, Any]:
@@ -180,80 +174,46 @@ def _open(law: Law, x: np.ndarray, draws: np.ndarray) -> list[str]:
 
 def solve(law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray) -> np.ndarray:
     """[S, names] least squares for S sets of points at the same x; `y_SN` are logarithms for a logarithmic law."""
-    ranges = np.array(law.search(x))
-    axes = [np.linspace(lo, hi, FIRST) for lo, hi in ranges]
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(1, -1, len(ranges))
-    steps = np.stack(np.meshgrid(*[np.linspace(-1, 1, FINE)] * len(ranges), indexing="ij"), -1).reshape(-1, len(ranges))
+    lowest, highest = np.array(law.search(x)).T
+    least, most = np.array(law.bounds).T
+    free = least < most
+
+    def columns(at: np.ndarray) -> np.ndarray:
+        """[..., n, weights] for shapes at coordinates [..., shapes]."""
+        return law.columns(x, law.natural(at)) / deviations[:, None]
+
+    def weights(at: np.ndarray, y: np.ndarray) -> np.ndarray:
+        found, given = least.copy(), columns(at)
+        if free.any():
+            rest = y - given[:, ~free] @ least[~free]
+            found[free] = lsq_linear(given[:, free], rest, (least[free], most[free]), method="bvls").x
+        return found
+
+    def residuals(at: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return columns(at) @ weights(at, y) - y
+
+    axes = [np.linspace(lo, hi, GRID) for lo, hi in zip(lowest, highest, strict=True)]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
+    tried = columns(grid)
+    inverses = np.linalg.pinv(tried)
     found = []
-    chunk = max(1, CHUNK // (grid.shape[1] * len(x)))
-    for first in range(0, len(y_SN), chunk):
-        y = y_SN[first : first + chunk] / deviations
-        best = _best(law, x, y, deviations, grid)
-        reach = np.tile((ranges[:, 1] - ranges[:, 0]) / (FIRST - 1), (len(y), 1))
-        for _ in range(ROUNDS):
-            near = np.clip(best[0][:, None] + steps * reach[:, None], *ranges.T)
-            before, best = best[0], _best(law, x, y, deviations, near)
-            reach[(np.abs(best[0] - before) < 0.4 * reach).all(1)] *= SHRINK
-            if reach.max() < CLOSE:
-                break
-        found.append(np.concatenate([best[1], law.natural(best[0])], -1))
-    return np.concatenate(found)
+    for y in y_SN / deviations:
+        start = grid[_nearest(tried, inverses @ y, y, law.bounds)]
+        at = least_squares(residuals, start, bounds=(lowest, highest), args=(y,)).x
+        found.append(np.concatenate([weights(at, y), law.natural(at)]))
+    return np.array(found)
 
 
-def _best(
-    law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray, candidates: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of candidate coordinates [S or 1, G, shapes] the best for each of S sets, [S, shapes], and its weights."""
-    columns = law.columns(x, law.natural(candidates)) / deviations[:, None]
-    shape = (len(y_SN), candidates.shape[1])
-    gram = np.swapaxes(columns, -1, -2) @ columns
-    right = np.matmul(np.swapaxes(columns, -1, -2), y_SN[:, None, :, None])[..., 0]
-    gram = np.broadcast_to(gram, (*shape, *gram.shape[2:])).reshape(-1, *gram.shape[2:])
-    rest, weights = _weights(gram, right.reshape(len(gram), -1), law.bounds)
-    rows, pick = np.arange(len(y_SN)), rest.reshape(shape).argmin(1)
-    chosen = np.broadcast_to(candidates, (*shape, candidates.shape[2]))[rows, pick]
-    return chosen, weights.reshape(*shape, -1)[rows, pick]
-
-
-def _weights(gram: np.ndarray, right: np.ndarray, bounds: Sequence[Range]) -> tuple[np.ndarray, np.ndarray]:
-    """Least squares w'Gw - 2 w'r within bounds, for each of E problems: the value [E] and the weights [E, J].
-
-    The problem is convex, so weights within their bounds that are best without them are best; elsewhere the best of all
-    sets of weights at a bound is taken.
-    """
-    choices = [(lo,) if lo == hi else (None, *[b for b in (lo, hi) if abs(b) < MOST]) for lo, hi in bounds]
-    inner, *others = product(*choices)
-    weights = _held(gram, right, inner)
-    value = np.where(_inside(weights, bounds), _value(gram, right, weights), np.inf)
-    left = np.flatnonzero(np.isinf(value))
-    for active in others if len(left) else ():
-        w = _held(gram[left], right[left], active)
-        v = np.where(_inside(w, bounds), _value(gram[left], right[left], w), np.inf)
-        better = v < value[left]
-        value[left[better]], weights[left[better]] = v[better], w[better]
-    return value, weights
-
-
-def _held(gram: np.ndarray, right: np.ndarray, active: Sequence[float | None]) -> np.ndarray:
-    """Least squares with some of the weights held at the values of `active`."""
-    w = np.zeros_like(right)
-    held = [j for j, value in enumerate(active) if value is not None]
-    free = [j for j, value in enumerate(active) if value is None]
-    w[:, held] = [active[j] for j in held]
-    if free:
-        inner, across = gram[:, free][..., free], gram[:, free][..., held]
-        ridge = 1e-13 * np.trace(inner, axis1=1, axis2=2) + 1e-300
-        inner = inner + ridge[:, None, None] * np.eye(len(free))
-        w[:, free] = np.linalg.solve(inner, right[:, free, None] - across @ w[:, held, None])[..., 0]
-    return w
-
-
-def _value(gram: np.ndarray, right: np.ndarray, w: np.ndarray) -> np.ndarray:
-    return np.einsum("ej,ejk,ek->e", w, gram, w) - 2 * (w * right).sum(-1)
-
-
-def _inside(w: np.ndarray, bounds: Sequence[Range]) -> np.ndarray:
-    return np.all([(lo <= w[:, j]) & (w[:, j] <= hi) for j, (lo, hi) in enumerate(bounds)], axis=0)
+def _nearest(columns_GNJ: np.ndarray, weights_GJ: np.ndarray, y: np.ndarray, bounds: Sequence[Range]) -> int:
+    """Of G sets of columns the one that comes closest to y [n], given the weights of each that are best without bounds:
+    these are put within bounds, and then each in turn is the best beside the others."""
+    w = np.clip(weights_GJ, *np.array(bounds).T)
+    for j, (lo, hi) in enumerate(bounds):
+        column = columns_GNJ[..., j]
+        step = np.vecdot(column, y - np.vecdot(columns_GNJ, w[:, None])) / np.maximum(np.vecdot(column, column), 1e-300)
+        w[:, j] = np.clip(w[:, j] + step, lo, hi)
+    left = y - np.vecdot(columns_GNJ, w[:, None])
+    return int(np.vecdot(left, left).argmin())
 
 
 def _line(law: Law, x: np.ndarray, parameters: np.ndarray) -> np.ndarray:

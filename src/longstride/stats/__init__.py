@@ -1,7 +1,7 @@
-"""Statistics: intervals, paired differences, orderings. NumPy, no torch."""
+"""Statistics: intervals, paired differences, orderings. No torch."""
 
 from longstride.stats.bootstrap import Effect, mean_interval, paired_difference, paired_difference_clustered
-from longstride.stats.measures import iqm, pass_at_k, wilson_interval
+from longstride.stats.measures import pass_at_k, wilson_interval
 from longstride.stats.ordering import Finding, Judgement, Ordering, Relation, overall
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "Judgement",
     "Ordering",
     "Relation",
-    "iqm",
     "mean_interval",
     "overall",
     "paired_difference",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from longstride.stats.measures import chance_above
+
 
 @dataclass(frozen=True, slots=True)
 class Bin:
@@ -64,8 +66,7 @@ def pair_accuracy(scores: ArrayLike, right: ArrayLike) -> float:
     p_N, y_N = _paired(scores, right)
     if np.ptp(y_N) == 0:
         raise ValueError("a pair needs a right and a wrong answer; all labels are the same")
-    margin = p_N[y_N == 1][:, None] - p_N[y_N == 0]
-    return float(((margin > 0) + 0.5 * (margin == 0)).mean())
+    return float(chance_above(p_N[y_N == 1], p_N[y_N == 0]))
 
 
 def kappa(first: Sequence[object], second: Sequence[object]) -> float:

@@ -11,11 +11,11 @@ five seeds and 1.00 for many values: claims rest on a handful of seeds, and must
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, pi, sin, sqrt, tan
-from statistics import NormalDist
+from math import sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
 
 from longstride.core.seeds import derive
 
@@ -101,33 +101,13 @@ def _interval(values_ST: NDArray[np.float64], seed: int, level: float) -> Effect
         means.append(flat[index].mean(axis=(1, 2)))
     tail = 50 * (1 - level)
     lo, hi = np.percentile(np.concatenate(means), [tail, 100 - tail])
-    wide = _widening(S, level)
+    wide = sqrt(S / (S - 1)) * t_over_z(S - 1, level) if S > 1 else 1.0
     # Very skewed values can leave the mean outside its own percentiles; the interval is stretched to hold it.
     return Effect(mean, mean - wide * max(0.0, mean - float(lo)), mean + wide * max(0.0, float(hi) - mean))
 
 
-def _widening(n: int, level: float) -> float:
-    if n == 1:
-        return 1.0
-    return sqrt(n / (n - 1)) * t_quantile(n - 1, level) / NormalDist().inv_cdf((1 + level) / 2)
-
-
-def t_quantile(df: int, level: float) -> float:
-    """The t with P(|T| < t) = level for Student's T with `df` degrees of freedom, by bisection over theta = atan(t /
-    sqrt(df)) of the closed form for whole `df` (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
-
-    odd = df % 2
-
-    def inside(theta: float) -> float:
-        x = cos(theta)
-        term, total = (x if odd else 1.0), 0.0
-        for k in range(1 + odd, df, 2):
-            total += term
-            term *= x * x * k / (k + 1)
-        return 2 / pi * (theta + sin(theta) * total) if odd else sin(theta) * total
-
-    lo, hi = 0.0, pi / 2
-    for _ in range(60):
-        mid = (lo + hi) / 2
-        lo, hi = (mid, hi) if inside(mid) < level else (lo, mid)
-    return sqrt(df) * tan(lo)
+def t_over_z(df: int, level: float) -> float:
+    """The quantile of Student's t with `df` degrees of freedom divided by the normal one: how much wider an interval of
+    this level is because the deviation is estimated."""
+    upper = (1 + level) / 2
+    return float(stdtrit(df, upper) / ndtri(upper))

@@ -1,24 +1,13 @@
 """Point estimates and the interval of a share.
 
-What always holds: closed forms, no randomness.
+What always holds: closed forms, no randomness. `scipy.stats` takes half a second to import, which reading a recipe must
+not: it is imported by what calls it.
 """
 
-from collections.abc import Sequence
-from math import comb, sqrt
-from statistics import NormalDist, fmean
+from math import comb
 
-
-def iqm(values: Sequence[float]) -> float:
-    """Interquartile mean: the mean without the floor(n / 4) lowest and as many highest (Agarwal et al., 2021, arXiv
-    2108.13264).
-
-    Raises:
-        ValueError: no values.
-    """
-    if not values:
-        raise ValueError("the interquartile mean of no values")
-    cut = len(values) // 4
-    return fmean(sorted(values)[cut : len(values) - cut])
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -41,8 +30,26 @@ def wilson_interval(successes: int, n: int, level: float = 0.95) -> tuple[float,
     """
     if not (0 <= successes <= n and n >= 1):
         raise ValueError(f"a share needs 0 <= successes <= n and n >= 1, got {successes} of {n}")
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    share = successes / n
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    from scipy.stats import binomtest
+
+    interval = binomtest(successes, n).proportion_ci(level, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def chance_above(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """Share of pairs in which the value of `a` is above that of `b`, a tie counting half: Mann and Whitney's U (1947)
+    divided by the number of pairs, along the first axis.
+
+    Args:
+        a: (N, ...)
+        b: (M, ...)
+
+    Returns:
+        (...)
+    """
+    from scipy.stats import rankdata
+
+    left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    n, m = len(left), len(right)
+    ranks = rankdata(np.concatenate([left, right]), axis=0)[:n]
+    return (ranks.sum(0) - n * (n + 1) / 2) / (n * m)

@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import trim_mean
 
 from longstride.core.seeds import derive
 from longstride.stats.bootstrap import Effect
+from longstride.stats.measures import chance_above
 
 RESAMPLES = 2000
 Scores = NDArray[np.float64]
@@ -20,9 +22,7 @@ Scores = NDArray[np.float64]
 
 def interquartile_mean(scores: ArrayLike) -> float:
     """The mean without the floor(n / 4) lowest and as many highest of all n = S T scores."""
-    values = np.sort(_scores(scores), axis=None)
-    cut = len(values) // 4
-    return float(values[cut : len(values) - cut].mean())
+    return float(trim_mean(_scores(scores).ravel(), 0.25))
 
 
 def performance_profile(scores: ArrayLike, thresholds: Sequence[float]) -> list[float]:
@@ -32,8 +32,7 @@ def performance_profile(scores: ArrayLike, thresholds: Sequence[float]) -> list[
 
 
 def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> float:
-    """That a run of the first method scores above one of the second, ties half, averaged over tasks: the mean of
-    Mann and Whitney's U / (S_a S_b).
+    """That a run of the first method scores above one of the second, ties half, averaged over tasks.
 
     Raises:
         ValueError: not the same tasks.
@@ -41,8 +40,7 @@ def probability_of_improvement(a: ArrayLike, b: ArrayLike) -> float:
     left, right = _scores(a), _scores(b)
     if left.shape[1] != right.shape[1]:
         raise ValueError(f"methods are compared on the same tasks, got {left.shape[1]} and {right.shape[1]}")
-    above = np.sign(left[:, None] - right[None])
-    return float((above.mean() + 1) / 2)
+    return float(chance_above(left, right).mean())
 
 
 def stratified_interval(

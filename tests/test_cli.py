@@ -73,7 +73,7 @@ def test_help_and_list_import_nothing_heavy(argv: list[str]) -> None:
     code = (
         "import sys\nfrom longstride.cli.main import main\n"
         f"try:\n    main({argv})\nexcept SystemExit:\n    pass\n"
-        "print(sorted({'torch', 'transformers', 'numpy', 'pydantic', 'starlette', 'rich'} & set(sys.modules)))"
+        "print(sorted({'torch', 'transformers', 'numpy', 'pydantic', 'starlette', 'rich', 'scipy'} & set(sys.modules)))"
     )
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT / "src"

@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: `--help`, `--version`, or a command line that cannot be read (code 2).
     """
     parser = _parser()
+    completion.answer(parser)
     args, rest = parser.parse_known_args(argv)
     if not hasattr(args, "run"):
         parser.print_help()

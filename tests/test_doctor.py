@@ -4,7 +4,10 @@ import json
 import tomllib
 from pathlib import Path
 
+import numpy
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from longstride.cli import doctor
 from longstride.cli.main import main
@@ -13,40 +16,51 @@ from longstride.core.errors import RunError
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_extras_of_doctor_are_those_of_the_package() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {
-        extra: tuple(p.partition("[")[0].partition(">")[0] for p in packages if not p.startswith("longstride["))
-        for extra, packages in project["optional-dependencies"].items()
-    }
-    assert declared == doctor.EXTRAS
-
-
 def test_everything_that_the_package_needs_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pins = {
-        line.partition("==")[0].lower().replace("_", "-")
-        for line in (ROOT / "constraints.txt").read_text().splitlines()
-    }
+    pins = {canonicalize_name(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
     # BrowserGym and MLflow need older versions of what others use: each is used from an environment of its own; what
     # needs a GPU brings its own builds of torch
     apart = ("browsergym", "mlflow", "vllm", "liger", "torchao")
-    extras = [p for extra, packages in doctor.EXTRAS.items() if extra not in apart for p in packages]
-    wanted = [*project["dependencies"], *extras]
-    assert {w.partition(">")[0].lower() for w in wanted} <= pins
+    extras = [p for extra, packages in project["optional-dependencies"].items() if extra not in apart for p in packages]
+    wanted = {canonicalize_name(Requirement(text).name) for text in (*project["dependencies"], *extras)}
+    assert wanted - {"longstride"} <= pins
+
+
+METADATA = """\
+Metadata-Version: 2.4
+Name: longstride
+Version: 0
+Provides-Extra: track
+Provides-Extra: new
+Provides-Extra: deep
+Provides-Extra: here
+Requires-Dist: numpy>=2
+Requires-Dist: no-such-windows; platform_system == "none"
+Requires-Dist: no-such-package>=1; extra == "track"
+Requires-Dist: pytest>=999; extra == "new"
+Requires-Dist: longstride[track]; extra == "deep"
+Requires-Dist: pytest>=1; extra == "here"
+"""
 
 
 def test_doctor_names_what_is_missing_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "EXTRAS", {"track": ("no-such-package",)})
+    (tmp_path / "longstride-0.dist-info").mkdir()
+    (tmp_path / "longstride-0.dist-info" / "METADATA").write_text(METADATA)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(doctor, "_generation", lambda: "said 'x'")
     assert main(["doctor", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     checks = {c["name"]: c for c in found["checks"]}
     assert found["ok"]
-    assert checks["extra track"]["found"] == "missing: no-such-package"
+    assert checks["requirements"]["found"] == f"numpy {numpy.__version__}"
+    assert checks["extra track"]["found"] == checks["extra deep"]["found"] == "missing: no-such-package"
     assert checks["extra track"]["fix"] == "pip install 'longstride[track]'"
+    assert checks["extra new"]["found"] == f"missing: pytest>=999 ({pytest.__version__} is installed)"
+    here = {"ok": True, "found": f"pytest {pytest.__version__}", "fix": "", "needed": False}
+    assert checks["extra here"] == {"name": "extra here", **here}
     assert "solved in" in checks["self-test: web"]["found"]
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import random
@@ -12,41 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from packaging.requirements import Requirement
+
 from longstride import __version__
 from longstride.cli.common import print_json
 from longstride.core.errors import ConfigError, LongstrideError
-
-EXTRAS = {
-    "plot": ("matplotlib",),
-    "browser": ("playwright",),
-    "miniwob": ("miniwob",),
-    "reasoning-gym": ("reasoning-gym",),
-    "judge-test": ("transformers",),
-    "browsergym": ("browsergym-core", "browsergym-miniwob"),
-    "gymnasium": ("gymnasium",),
-    "textarena": ("textarena",),
-    "verifiers": ("verifiers",),
-    "openenv": ("websockets", "jsonschema"),
-    "mcp": ("jsonschema",),
-    "tools": ("jsonschema",),
-    "parquet": ("pyarrow",),
-    "lora": ("peft",),
-    "gpu": ("accelerate",),
-    "vllm": ("vllm",),
-    "liger": ("liger-kernel",),
-    "torchao": ("torchao",),
-    "ray": ("ray",),
-    "pandas": ("pandas",),
-    "tensorboard": ("tensorboard",),
-    "wandb": ("wandb",),
-    "trackio": ("trackio",),
-    "mlflow": ("mlflow",),
-    "minari": ("minari", "h5py"),
-    "parity": ("trl", "rliable", "scipy"),
-    "docs": ("mkdocs-material", "mkdocstrings-python"),
-    "dev": ("mcp", "its-hub", "pytest", "pytest-asyncio", "pytest-xdist", "hypothesis", "ruff", "pyright"),
-}
-"""Optional packages by extra, as in pyproject.toml."""
 
 
 @dataclass
@@ -96,19 +65,53 @@ def diagnose() -> Iterator[Check]:
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
         yield Check("memory", gib >= 3, f"{gib:.1f} GiB (training the base model needs 3)")
+    yield from _packages()
     yield _torch()
     yield _kernels()
-    yield Check("transformers", True, importlib.metadata.version("transformers"))
-    for extra, packages in EXTRAS.items():
-        missing = [p for p in packages if importlib.util.find_spec(p.replace("-", "_")) is None]
-        found = f"missing: {', '.join(missing)}" if missing else ", ".join(packages)
-        yield Check(
-            f"extra {extra}", not missing, found, f"pip install 'longstride[{extra}]'" if missing else "", needed=False
-        )
     yield _chromium()
     yield _tried("self-test: device", _passes)
     yield _tried("self-test: web", _web_episode)
     yield _tried("self-test: base model", _generation)
+
+
+def _packages() -> Iterator[Check]:
+    """What Longstride needs and what its extras add, as the metadata of its installation has it."""
+    try:
+        extras = importlib.metadata.metadata("longstride").get_all("Provides-Extra", [])
+    except importlib.metadata.PackageNotFoundError:
+        yield Check(
+            "requirements", False, "not known, for Longstride is not installed", "pip install -e .", needed=False
+        )
+        return
+    for extra in ("", *extras):
+        wanted = _wanted("longstride", extra)
+        missing = [name for requirement in wanted for name in _missing(requirement)]
+        there = (f"{r.name} {importlib.metadata.version(r.name)}" for r in wanted)
+        found = f"missing: {', '.join(missing)}" if missing else ", ".join(there)
+        fix = f"pip install 'longstride[{extra}]'" if extra else "pip install longstride"
+        name = f"extra {extra}" if extra else "requirements"
+        yield Check(name, not missing, found, fix if missing else "", needed=not extra)
+
+
+def _wanted(package: str, extra: str = "") -> list[Requirement]:
+    """What an installed package requires here, or what one of its extras adds to that."""
+
+    def asked(requirement: Requirement, extra: str) -> bool:
+        return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+    every = map(Requirement, importlib.metadata.requires(package) or [])
+    return [r for r in every if asked(r, extra) and not (extra and asked(r, ""))]
+
+
+def _missing(requirement: Requirement) -> list[str]:
+    """What a requirement lacks: itself, a newer version, or what its own extras ask for."""
+    try:
+        version = importlib.metadata.version(requirement.name)
+    except importlib.metadata.PackageNotFoundError:
+        return [requirement.name]
+    if not requirement.specifier.contains(version, prereleases=True):
+        return [f"{requirement.name}{requirement.specifier} ({version} is installed)"]
+    return [name for extra in requirement.extras for r in _wanted(requirement.name, extra) for name in _missing(r)]
 
 
 def _torch() -> Check:

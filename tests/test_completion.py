@@ -33,7 +33,7 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("train tti evaluation.baselines=", ["false", "true"]),
         ("train tti seed=", []),
         ("train tti --track w", ["wandb"]),
-        ("eval runs/a --strategy ch", ["check-again"]),
+        ("eval runs/a --strategy ch", ["check_again"]),
         ("claim nash", ["nash_mp/exact"]),
         ("list --topic jud", ["judges"]),
     ],

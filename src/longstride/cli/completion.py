@@ -13,6 +13,7 @@ from argcomplete.completers import BaseCompleter, FilesCompleter
 from argcomplete.finders import CompletionFinder
 from argcomplete.shell_integration import shellcode
 
+from longstride.cli.evaluate import NAMES as STRATEGIES
 from longstride.papers import catalogue
 from longstride.papers.card import TOPICS
 
@@ -107,6 +108,7 @@ NAMES: dict[str, Callable[[str, argparse.Namespace], Iterable[str]]] = {
     "recipe": _recipes,
     "name": _claims,
     "overrides": _settings,
+    "strategy": lambda prefix, args: STRATEGIES,
     "track": _trackers,
     "topic": lambda prefix, args: TOPICS,
 }

@@ -1,22 +1,56 @@
-"""Control: agents that learn values of real-valued actions from transitions, offline and online.
+"""Control: agents that learn values of actions from transitions, offline and online.
 
-A recipe (`ControlRecipe`) is tasks, an agent and phases. An agent is levels; a level is data, critic, policy and
-extraction.
+A recipe (`ControlRecipe`) is tasks, an agent and phases. An agent is levels; a level is data, critics, memory, policy
+and extraction.
 """
 
-from longstride.control.agent import ControlAgent, Level
+from longstride.control.agent import Beside, ControlAgent, Level
 from longstride.control.batches import Batch, Given, Goals, NStep, Relabelled
 from longstride.control.conservative import Conservative
-from longstride.control.critics import ControlCritic, CriticNets, TDCritic
+from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
 from longstride.control.data import TransitionStore
-from longstride.control.envs import ControlEpisode, PointMaze
-from longstride.control.extraction import AWR, DDPGBC, SAC, BestOfN, Extraction, Imitation
-from longstride.control.policies import ControlPolicy, FlowPolicy, GaussianPolicy
+from longstride.control.envs import ControlEpisode, GymnasiumTasks, PointMaze
+from longstride.control.extraction import SAC, BestOfN, Extraction, Greedy, Imitation
+from longstride.control.memory import GRU, Memory, MemoryNets, Windows
+from longstride.control.policies import CategoricalPolicy, ControlPolicy, FlowPolicy, GaussianPolicy, UniformPolicy
 from longstride.control.recipe import ControlEvaluation, ControlRecipe, TrainingPhase
 
 __all__ = [
-    "AWR", "Batch", "BestOfN", "Conservative", "ControlAgent", "ControlCritic", "ControlEpisode", "ControlEvaluation",
-    "ControlPolicy", "ControlRecipe", "CriticNets", "DDPGBC", "Extraction", "FlowPolicy", "GaussianPolicy", "Given",
-    "Goals", "Imitation", "Level", "NStep", "PointMaze", "Relabelled", "SAC", "TDCritic", "TrainingPhase",
+    "Batch",
+    "Beside",
+    "BestOfN",
+    "CategoricalPolicy",
+    "Conservative",
+    "ControlAgent",
+    "ControlCritic",
+    "ControlEpisode",
+    "ControlEvaluation",
+    "ControlPolicy",
+    "ControlRecipe",
+    "CriticNets",
+    "DQN",
+    "Extraction",
+    "FlowPolicy",
+    "GRU",
+    "GaussianPolicy",
+    "Given",
+    "Goals",
+    "Greedy",
+    "GymnasiumTasks",
+    "Imitation",
+    "Level",
+    "Memory",
+    "MemoryNets",
+    "NStep",
+    "PointMaze",
+    "QCritic",
+    "QNets",
+    "Relabelled",
+    "SAC",
+    "TDCritic",
+    "TrainingPhase",
     "TransitionStore",
-]  # fmt: skip
+    "UniformPolicy",
+    "WeightedCritics",
+    "Windows",
+]

@@ -1,4 +1,4 @@
-"""Agents as data: levels of (data, critic, policy, extraction), and the numbers of the optimisers.
+"""Agents as data: levels of (data, critics, memory, policy, extraction), and the numbers of the optimisers.
 
 What always holds: all levels of an agent learn from the same rows; the action of a level is the goal of the level below
 it, and the last level acts in the environment.
@@ -11,9 +11,21 @@ from pydantic import Field, model_validator
 from longstride.control.batches import Given, Goals, NStep
 from longstride.control.critics import ControlCritic, TDCritic
 from longstride.control.extraction import Extraction, Imitation
+from longstride.control.memory import Memory
 from longstride.control.policies import ControlPolicy, FlowPolicy, GaussianPolicy
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive
+
+
+class Beside(Component):
+    """A further critic of a level."""
+
+    critic: ControlCritic
+    """How its values are learned."""
+    data: NStep | None = None
+    """What it learns from: other rewards, another discount or number of steps; None: as the level's critic."""
+    weight: float = 0.0
+    """Factor of its scores, which are added to those of the level's critic; 0: actions are not chosen by it."""
 
 
 class Level(Component):
@@ -25,6 +37,10 @@ class Level(Component):
     """Goals that the policy is trained for; None: those of `data`."""
     critic: ControlCritic | None = None
     """How values are learned; None: not at all."""
+    beside: dict[str, Beside] = {}
+    """Further critics, by name."""
+    memory: Memory | None = None
+    """What policy and critics know of the past of an episode; None: nothing but the state."""
     policy: ControlPolicy = FlowPolicy()
     """What acts."""
     extraction: Extraction = Imitation()
@@ -35,17 +51,52 @@ class Level(Component):
         name = self.extraction.type_name()
         if self.extraction.needs_critic and self.critic is None:
             raise ValueError(f"extraction {name} needs a critic, and there is none")
-        conservative = isinstance(self.critic, TDCritic) and self.critic.conservative is not None
+        if self.critic is None and self.beside:
+            raise ValueError("critics beside another one need that one: set critic")
+        if wrong := [name for name in self.beside if name == "critic" or not name.isidentifier()]:
+            raise ValueError(f"a further critic has a word other than `critic` as its name, not {wrong[0]!r}")
+        critics = self.critics
+        conservative = any(isinstance(c, TDCritic) and c.conservative is not None for c, _ in critics.values())
         if (self.extraction.needs_density or conservative) and not isinstance(self.policy, GaussianPolicy):
             what = f"extraction {name}" if self.extraction.needs_density else "a conservative critic"
             raise ValueError(f"{what} needs densities: policy must be gaussian_policy, not {self.policy.type_name()}")
+        discrete = [c.type_name() for c, _ in critics.values() if c.discrete]
+        discrete += [f"extraction {name}"] if self.extraction.needs_discrete else []
+        if discrete and not self.policy.discrete:
+            raise ValueError(
+                f"{discrete[0]} needs discrete actions: policy must be uniform_policy or categorical_policy, not "
+                f"{self.policy.type_name()}"
+            )
         if self.critic is None and self.policy_goals is not None:
             raise ValueError("policy_goals are for a policy beside a critic; without a critic, set data.goals")
         if self.policy_goals is not None and self.data.goals is None:
             raise ValueError("policy_goals are set, but data.goals are not: a state has no goal")
-        if self.critic is not None and self.critic.needs_returns and not isinstance(self.data.goals, Given | None):
-            raise ValueError("calibration needs the returns of the data: data.goals must be given or none")
+        if self.policy.discrete and self.data.action != "action":
+            raise ValueError(
+                f"discrete actions are taken one at a time: data.action must be action, not {self.data.action!r}"
+            )
+        for critic, data in critics.values():
+            if critic.needs_returns and not isinstance(data.goals, Given | None):
+                raise ValueError("calibration needs the returns of the data: data.goals must be given or none")
+            if (data.goals is None, data.action) != (self.data.goals is None, self.data.action) or (
+                data.action == "chunk" and data.steps != self.data.steps
+            ):
+                raise ValueError("all critics of a level value the same actions in the same kind of state")
+        if self.memory is not None and (
+            self.data.action != "action"
+            or self.policy_goals is not None
+            or not all(isinstance(data.goals, Given | None) for data in (self.data, *(d for _, d in critics.values())))
+        ):
+            raise ValueError("a memory goes with single actions, and with goals of the episodes (given) or none")
         return self
+
+    @property
+    def critics(self) -> dict[str, tuple[ControlCritic, NStep]]:
+        """All critics by name, with what they learn from; `critic` is the first."""
+        if self.critic is None:
+            return {}
+        others = {name: (beside.critic, beside.data or self.data) for name, beside in self.beside.items()}
+        return {"critic": (self.critic, self.data)} | others
 
 
 class ControlAgent(Component):
@@ -54,7 +105,7 @@ class ControlAgent(Component):
     levels: Annotated[tuple[Level, ...], Field(min_length=1)]
     """From the top down."""
     batch: Count = 256
-    """Rows of an update."""
+    """Rows of an update; where a level has a memory, a window is a row."""
     slices: Count = 1
     """Equal parts of a batch. The critics take one step on each part, then the policies take one step on the entire
     batch (WSRL, arXiv 2412.07762: 4). A divisor of `batch`."""

@@ -163,13 +163,14 @@ class NStep(Component):
         if returns and goal_B is None:
             return_B = store.returns(self.discount, self.reward_scale, self.reward_shift)[row_B]
         next_B = row_B + ahead_B
-        goal_columns = [] if self.goals is None else [goal_BG]
-        state_BS, next_state_BS = (
-            np.concatenate([store.observation[rows_B], *goal_columns], 1) for rows_B in (row_B, next_B)
-        )
+        state_BS, next_state_BS = (self.states(store, rows_B, goal_BG) for rows_B in (row_B, next_B))
         action_BA = self._action(store, spec, row_B, next_B)
         arrays = (state_BS, action_BA, reward_B, discount_B, next_state_BS, return_B)
         return Batch(*(torch.from_numpy(np.asarray(a, np.float32)) for a in arrays))
+
+    def states(self, store: TransitionStore, row_B: np.ndarray, goal_BG: np.ndarray) -> np.ndarray:
+        """[B, S] the states in given rows."""
+        return np.concatenate([store.observation[row_B], *([] if self.goals is None else [goal_BG])], 1)
 
     def _earned(
         self, store: TransitionStore, row_B: np.ndarray, ahead_B: np.ndarray, episode_B: np.ndarray

@@ -1,11 +1,12 @@
-"""Critics: how values are learned. A critic is networks and a loss on a batch.
+"""Critics: how values are learned. A critic is networks that score actions, and a loss on a batch.
 
 What always holds: targets come from networks that take no gradient; the members of an ensemble are trained on the same
 target, each by its own loss; a critic's loss gives the policy no gradient, and a policy's loss gives the critic none.
 """
 
 from abc import abstractmethod
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field
@@ -14,11 +15,77 @@ from torch import Tensor, nn
 from longstride.control.batches import Batch
 from longstride.control.conservative import Conservative
 from longstride.control.policies import GaussianNets, PolicyNets
-from longstride.control.targets import Reduction, bellman_target, reduce_ensemble, subsample
+from longstride.control.targets import (
+    Reduction,
+    bellman_target,
+    best_returns,
+    reduce_ensemble,
+    reduce_returns,
+    subsample,
+)
 from longstride.core.component import Component
 from longstride.core.numbers import Count
 from longstride.models.heads import Head, Scalar
 from longstride.models.mlp import MLP, Trunk, polyak
+
+
+class CriticNets(nn.Module):
+    """The networks of a critic, of which policies know how good an action is."""
+
+    @abstractmethod
+    def score(self, state_BS: Tensor, action: Tensor) -> Tensor:
+        """[B] scores of [B, A] actions or [B, K] of [B, K, A], with gradient in the actions alone."""
+
+
+class ControlCritic(Component):
+    """Family: how values are learned. A critic is networks that score actions, and a loss on a batch."""
+
+    discrete: ClassVar[bool] = False
+    """Whether it knows discrete actions alone."""
+
+    @property
+    def needs_returns(self) -> bool:
+        """Whether the loss reads `Batch.return_B`."""
+        return False
+
+    @abstractmethod
+    def make(self, state: int, action: int, generator: torch.Generator) -> CriticNets:
+        """Networks for states of size `state` and actions of size `action`."""
+
+    @abstractmethod
+    def loss(
+        self, nets: CriticNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of a batch, a scalar, and metrics.
+
+        Args:
+            nets: the networks that this critic has made.
+            batch: what is learned from.
+            policy: the policy as it is now.
+            generator: of all noise.
+            conservative: whether a conservative critic is conservative in this update.
+        """
+
+    def after_step(self, nets: CriticNets) -> None:
+        """Moves what follows the trained networks, such as target networks; here nothing does."""
+
+
+class WeightedCritics(CriticNets):
+    """Several critics of one level, by name; the score of an action is the weighted sum of theirs.
+
+    Args:
+        parts: the networks of each.
+        weights: the factor of each.
+    """
+
+    def __init__(self, parts: Mapping[str, CriticNets], weights: Mapping[str, float]) -> None:
+        super().__init__()
+        self.parts, self.weights = dict(parts), dict(weights)
+        self.nets = nn.ModuleDict(parts)
+
+    def score(self, state_BS: Tensor, action: Tensor) -> Tensor:
+        scored = [w * self.parts[name].score(state_BS, action) for name, w in self.weights.items() if w]
+        return torch.stack(scored).sum(0)
 
 
 class QEnsemble(nn.Module):
@@ -46,27 +113,44 @@ class QEnsemble(nn.Module):
         """[E, B] or [E, B, K] values."""
         return self.head.value(self.raw(state_BS, action))
 
+    def returns(self, state_BS: Tensor, action: Tensor) -> Tensor:
+        """[E, B, N] or [E, B, K, N] equally likely returns (see `Head.returns`)."""
+        return self.head.returns(self.raw(state_BS, action))
+
     def score(self, state_BS: Tensor, action: Tensor) -> Tensor:
         """[E, B] or [E, B, K] scores (see `Head.score`), with gradient in the actions alone."""
         return self.head.score(self.raw(state_BS, action, frozen=True))
 
 
-class CriticNets(nn.Module):
-    """The networks of a critic: Q, its target network, and V where the critic has one."""
+class DiscreteQ(QEnsemble):
+    """E networks from states to the values of all A discrete actions; an action is a row of zeros with a one."""
 
-    def __init__(self, config: "ControlCritic", q: QEnsemble, target: QEnsemble, v: MLP | None) -> None:
+    def each(self, state_BS: Tensor, frozen: bool = False) -> Tensor:
+        """[E, B, A, outputs] of all actions."""
+        return self.net(state_BS, frozen).unflatten(-1, (-1, self.head.outputs))
+
+    def raw(self, state_BS: Tensor, action: Tensor, frozen: bool = False) -> Tensor:
+        each_EBAN = self.each(state_BS, frozen)
+        if action.dim() == 2:
+            return (each_EBAN * action[..., None]).sum(-2)
+        return action @ each_EBAN
+
+
+class QNets(CriticNets):
+    """The networks of a `QCritic`: Q, its target network, and V where the critic has one."""
+
+    def __init__(self, config: "QCritic", q: QEnsemble, target: QEnsemble, v: MLP | None) -> None:
         super().__init__()
         self.config, self.q, self.target, self.v = config, q, target, v
         target.load_state_dict(q.state_dict())
         target.requires_grad_(False)
 
     def score(self, state_BS: Tensor, action: Tensor) -> Tensor:
-        """[B] scores of [B, A] actions or [B, K] of [B, K, A], with gradient in the actions alone."""
         return reduce_ensemble(self.q.score(state_BS, action), self.config.reduction)
 
 
-class ControlCritic(Component):
-    """Family: how values are learned."""
+class QCritic(ControlCritic):
+    """Critics that are an ensemble of Q with target networks."""
 
     trunk: Trunk = Trunk()
     """Hidden layers of each network."""
@@ -79,54 +163,30 @@ class ControlCritic(Component):
     tau: Annotated[float, Field(gt=0, le=1)] = 0.005
     """Share of the way to the trained networks that the target networks move after each step."""
 
-    @property
-    def needs_returns(self) -> bool:
-        """Whether the loss reads `Batch.return_B`."""
-        return False
+    def make(self, state: int, action: int, generator: torch.Generator) -> QNets:
+        q, target = (self.make_q(state, action, generator) for _ in range(2))
+        return QNets(self, q, target, self.make_v(state, generator))
 
-    def make(self, state: int, action: int, generator: torch.Generator) -> CriticNets:
-        """Networks for states of size `state` and actions of size `action`."""
-        q, target = (
-            QEnsemble(self.head, self.trunk.make(state + action, self.head.outputs, generator, self.ensemble))
-            for _ in range(2)
-        )
-        return CriticNets(self, q, target, self.make_v(state, generator))
+    def make_q(self, state: int, action: int, generator: torch.Generator) -> QEnsemble:
+        """The networks of Q."""
+        return QEnsemble(self.head, self.trunk.make(state + action, self.head.outputs, generator, self.ensemble))
 
     def make_v(self, state: int, generator: torch.Generator) -> MLP | None:
         """The network of V; None where there is none."""
         return None
 
-    @abstractmethod
-    def loss(
-        self, nets: CriticNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of a batch, a scalar, and metrics.
+    def q_loss(self, nets: QNets, batch: Batch, returns_BN: Tensor) -> tuple[Tensor, Tensor]:
+        """The sum of the members' mean losses against [B, N] equally likely returns, a scalar, and the [E, B] values
+        that it is of."""
+        raw = nets.q.raw(batch.state_BS, batch.action_BA)
+        loss_EB = self.head.fit(raw, returns_BN.expand(len(raw), *returns_BN.shape))
+        return loss_EB.mean(1).sum(), self.head.value(raw)
 
-        Args:
-            nets: the networks of this critic.
-            batch: what is learned from.
-            policy: the policy as it is now.
-            generator: of all noise.
-            conservative: whether a conservative critic is conservative in this update.
-        """
-
-    @torch.no_grad()
-    def advantage(
-        self, nets: CriticNets, state_BS: Tensor, action_BA: Tensor, policy: PolicyNets, generator: torch.Generator
-    ) -> Tensor:
-        """[B] Q(s, a) - V(s); where the critic has no V, Q of one action of the policy takes its place."""
-        q_B = reduce_ensemble(nets.q.value(state_BS, action_BA), self.reduction)
-        if nets.v is not None:
-            return q_B - self.head.value(nets.v(state_BS)[0])
-        usual_BA = policy.sample(state_BS, generator)[:, 0]
-        return q_B - reduce_ensemble(nets.q.value(state_BS, usual_BA), self.reduction)
-
-    def after_step(self, nets: CriticNets) -> None:
-        """Moves the target networks."""
+    def after_step(self, nets: QNets) -> None:
         polyak(nets.target, nets.q, self.tau)
 
 
-class TDCritic(ControlCritic):
+class TDCritic(QCritic):
     """The value of the policy that is being trained: Q(s, a) toward r + gamma^h Q(s', a') with a' drawn from the policy
     and without its entropy (as in JaxCQL, Cal-QL and WSRL)."""
 
@@ -144,21 +204,44 @@ class TDCritic(ControlCritic):
         return self.conservative is not None and self.conservative.calibrated
 
     def loss(
-        self, nets: CriticNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
+        self, nets: QNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         with torch.no_grad():
             next_BKA = policy.sample(batch.next_state_BS, generator, self.best_of)
-            next_EBK = subsample(nets.target.value(batch.next_state_BS, next_BKA), self.subset, generator)
-            next_B = reduce_ensemble(next_EBK, self.reduction).amax(-1)
-            target_B = bellman_target(batch.reward_B, batch.discount_B, next_B)
+            next_EBKN = subsample(nets.target.returns(batch.next_state_BS, next_BKA), self.subset, generator)
+            next_BN = best_returns(reduce_returns(next_EBKN, self.reduction))
+            target_BN = bellman_target(batch.reward_B[:, None], batch.discount_B[:, None], next_BN)
             if self.target_range is not None:
-                target_B = target_B.clamp(*self.target_range)
-        raw = nets.q.raw(batch.state_BS, batch.action_BA)
-        td_loss = self.head.loss(raw, target_B.expand(raw.shape[:2])).mean(1).sum()
-        q_EB = self.head.value(raw)
-        metrics = {"q": q_EB.mean(), "q_target": target_B.mean(), "q_loss": td_loss}
+                target_BN = target_BN.clamp(*self.target_range)
+        loss, q_EB = self.q_loss(nets, batch, target_BN)
+        metrics = {"q": q_EB.mean(), "q_target": target_BN.mean(), "q_loss": loss}
         if self.conservative is None or not conservative:
-            return td_loss, metrics
+            return loss, metrics
         assert isinstance(policy, GaussianNets)  # `agent.Level` checks it
         gap_E = self.conservative(nets.q.value, q_EB, batch, policy, generator).mean(1)
-        return td_loss + self.conservative.weight * gap_E.sum(), metrics | {"gap": gap_E.mean()}
+        return loss + self.conservative.weight * gap_E.sum(), metrics | {"gap": gap_E.mean()}
+
+
+class DQN(QCritic):
+    """The value of the best discrete action (DQN, arXiv 1312.5602) with double targets (arXiv 1509.06461): Q(s, a)
+    toward r + gamma^h Q'(s', argmax_a' Q(s', a')), where Q' is the target network. The policy is not read."""
+
+    discrete = True
+
+    ensemble: Count = 1
+    """E: one network, as in the papers; with two their reduction chooses and values."""
+
+    def make_q(self, state: int, action: int, generator: torch.Generator) -> DiscreteQ:
+        return DiscreteQ(self.head, self.trunk.make(state, action * self.head.outputs, generator, self.ensemble))
+
+    def loss(
+        self, nets: QNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        with torch.no_grad():
+            every_BAA = torch.eye(batch.action_BA.shape[1]).expand(len(batch.action_BA), -1, -1)
+            value_BA = reduce_ensemble(nets.q.value(batch.next_state_BS, every_BAA), self.reduction)
+            best_BA = every_BAA[0][value_BA.argmax(1)]
+            next_BN = reduce_returns(nets.target.returns(batch.next_state_BS, best_BA), self.reduction)
+            target_BN = bellman_target(batch.reward_B[:, None], batch.discount_B[:, None], next_BN)
+        loss, q_EB = self.q_loss(nets, batch, target_BN)
+        return loss, {"q": q_EB.mean(), "q_target": target_BN.mean(), "q_loss": loss}

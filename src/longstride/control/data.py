@@ -72,6 +72,11 @@ class TransitionStore:
         return self._last[: self.episodes]
 
     @property
+    def first(self) -> np.ndarray:
+        """[E] first row of each episode."""
+        return np.concatenate(([0], self.last + 1))[:-1]
+
+    @property
     def terminated(self) -> np.ndarray:
         """[E] whether the task itself ended each episode; if not, it was truncated."""
         return self._terminated[: self.episodes]

@@ -1,10 +1,10 @@
 """Evaluation of control agents on their test tasks.
 
-What always holds: every evaluation of one seed plays the same starts and goals with the same noise; an episode is a
-success when it terminated.
+What always holds: every evaluation of one seed plays the same starts and goals with the same noise.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ def evaluate(
     horizon = recipe.test_horizon.at(1)
     env, names = recipe.tasks.tests(recipe.evaluation.episodes, horizon)
     actor = learner.actor(derive(recipe.seed, "eval", "noise"), explore=False)
-    episodes = play(env, actor, derive(recipe.seed, "eval"), lambda step: progress(step, horizon))
+    with closing(env):
+        episodes = play(env, actor, derive(recipe.seed, "eval"), lambda step: progress(step, horizon))
     tested: Tested = {name: [] for name in names}
     for name, episode in zip(names, episodes, strict=True):
         tested[name].append(episode)
@@ -79,20 +80,26 @@ def evaluation_row(recipe: ControlRecipe, policy: str, tested: Tested) -> dict[s
 
 def outcomes_of(tested: Tested) -> list[float]:
     """1 for each episode that was a success, else 0, task by task: what paired comparisons are made of."""
-    return [float(e.terminated) for episodes in tested.values() for e in episodes]
+    return [float(e.solved) for episodes in tested.values() for e in episodes]
+
+
+def measures_of(recipe: ControlRecipe, tested: Tested) -> dict[str, list[float]]:
+    """What the tasks measure beside success, for each episode, by name."""
+    of_episodes = [recipe.tasks.measures(e) for episodes in tested.values() for e in episodes]
+    return {name: [of[name] for of in of_episodes] for name in of_episodes[0]}
 
 
 def summary_of(episodes: Sequence[ControlEpisode]) -> dict[str, Any]:
     """What metrics rows hold of episodes, as defined in `rollout.summary`; a mean of nothing is 0."""
-    lengths, solved = [e.length for e in episodes], [e.terminated for e in episodes]
+    lengths, solved = [e.length for e in episodes], [e.solved for e in episodes]
     return {
         "episodes": len(episodes),
         "failed": 0,
         "env_steps": sum(lengths),
         "success": _mean(solved),
         "length": _mean(lengths),
-        "length_success": _mean([e.length for e in episodes if e.terminated]),
-        "timeouts": _mean([not s for s in solved]),
+        "length_success": _mean([e.length for e in episodes if e.solved]),
+        "timeouts": _mean([not e.terminated for e in episodes]),
     }
 
 

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from longstride.control.batches import Batch
 from longstride.control.critics import CriticNets
-from longstride.control.policies import GaussianNets, PolicyNets
+from longstride.control.policies import DiscreteNets, GaussianNets, PolicyNets
 from longstride.core.component import Component
-from longstride.core.numbers import Count, Positive, Weight
+from longstride.core.numbers import Count, Positive, Share, Weight
 
 
 class Actor(nn.Module):
@@ -34,6 +34,8 @@ class Extraction(Component):
     """Whether a critic is read."""
     needs_density: ClassVar[bool] = False
     """Whether the policy's densities are read, so that it must be a `GaussianPolicy`."""
+    needs_discrete: ClassVar[bool] = False
+    """Whether all actions are compared, so that the policy must have discrete ones."""
 
     def make(self, policy: PolicyNets) -> Actor:
         """The policy with what is adjusted beside it."""
@@ -90,40 +92,30 @@ def _cloning(actor: Actor, batch: Batch, generator: torch.Generator) -> tuple[Te
     return loss, {"imitation": loss}
 
 
-class AWR(Extraction):
-    """Behaviour cloning weighted by min(exp(beta * advantage), cap) (AWR, arXiv 1910.00177; cap 100 as in IQL, arXiv
-    2110.06169)."""
+class Greedy(Extraction):
+    """The best of all discrete actions; in training one of a behaviour-cloned policy's with probability `epsilon`. With
+    `UniformPolicy`, which clones nothing, that is DQN (arXiv 1312.5602)."""
 
-    beta: Weight = 3.0
-    """Inverse temperature; 0 is behaviour cloning."""
-    cap: Positive = 100.0
-    """Largest weight."""
+    needs_discrete = True
 
-    def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, generator: torch.Generator
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        assert critic is not None
-        advantage_B = critic.config.advantage(critic, batch.state_BS, batch.action_BA, actor.policy, generator)
-        weight_B = (self.beta * advantage_B).exp().clamp(max=self.cap)
-        loss_B = actor.policy.imitation_loss(batch.state_BS, batch.action_BA, generator)
-        return (weight_B * loss_B).mean(), {"imitation": loss_B.mean(), "weight": weight_B.mean()}
-
-
-class DDPGBC(Extraction):
-    """Follows the gradient of the critic and imitates the data: -Q / mean |Q| + alpha * imitation (OGBench, arXiv
-    2410.20092; the scale after TD3+BC, arXiv 2106.06860)."""
-
-    alpha: Weight = 1.0
-    """Weight of the imitation."""
+    epsilon: Share = 0.1
+    """Share of the actions of training that are the policy's."""
 
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, generator: torch.Generator
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        assert critic is not None
-        score_B = critic.score(batch.state_BS, actor.policy.greedy(batch.state_BS, generator))
-        imitation = actor.policy.imitation_loss(batch.state_BS, batch.action_BA, generator).mean()
-        loss = self.alpha * imitation - score_B.mean() / (score_B.detach().abs().mean() + 1e-6)
-        return loss, {"score": score_B.mean(), "imitation": imitation}
+        return _cloning(actor, batch, generator)
+
+    def act(
+        self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, generator: torch.Generator, explore: bool
+    ) -> Tensor:
+        assert critic is not None and isinstance(actor.policy, DiscreteNets)
+        every_BAA = actor.policy.every(state_BS)
+        best_BA = every_BAA[0][critic.score(state_BS, every_BAA).argmax(1)]
+        if not explore:
+            return best_BA
+        other_BA = actor.policy.sample(state_BS, generator)[:, 0]
+        return torch.where(torch.rand(len(best_BA), 1, generator=generator) < self.epsilon, other_BA, best_BA)
 
 
 class SAC(Extraction):

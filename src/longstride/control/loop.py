@@ -9,6 +9,7 @@ from the seed.
 
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import torch
 
 from longstride.control.data import FIELDS, TransitionStore
 from longstride.control.envs import ControlEpisode, play
-from longstride.control.evaluation import evaluate, evaluation_row, outcomes_of, summary_of
+from longstride.control.evaluation import evaluate, evaluation_row, measures_of, outcomes_of, summary_of
 from longstride.control.learner import ControlLearner
 from longstride.control.recipe import ControlRecipe
 from longstride.core.errors import RunError
@@ -46,8 +47,9 @@ def train(recipe: ControlRecipe, folder: Path, listener: Listener | None = None,
 def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
     tasks, spec, batch = recipe.tasks, recipe.tasks.spec, recipe.agent.batch
     learner = ControlLearner(recipe.agent, spec, recipe.seed)
-    offline = TransitionStore.of(tasks.dataset(derive(recipe.seed, "dataset")))
     collected = TransitionStore(spec.observation, spec.action, len(spec.goal))
+    data = tasks.dataset(derive(recipe.seed, "dataset"))
+    offline = TransitionStore.of(data) if data else TransitionStore(spec.observation, spec.action, len(spec.goal))
     if run.checkpoint is None:
         run.evaluate(learner)
         run.save(learner, collected)
@@ -60,13 +62,19 @@ def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
         episodes: list[ControlEpisode] = []
         if phase.episodes:
             actor = learner.actor(derive(recipe.seed, "explore", i), explore=True)
-            episodes = play(tasks.training(phase.episodes, horizon), actor, derive(recipe.seed, "episodes", i))
+            with closing(tasks.training(phase.episodes, horizon)) as env:
+                episodes = play(env, actor, derive(recipe.seed, "episodes", i))
         collected.extend(episodes)
         run.count(i, episodes)
 
         steps = sum(e.length for e in episodes)
         updates = phase.updates + round(phase.utd * steps)
-        retained = round(phase.retained * batch) if len(collected) else batch  # all of it while nothing is collected
+        # all of it while nothing is collected, nothing where there is no offline data
+        retained = (round(phase.retained * batch) if len(collected) else batch) if data else 0
+        if updates and not data and not len(collected):
+            raise RunError(
+                "there is nothing to learn from: these tasks have no offline data, so collect episodes first"
+            )
         sources = [(offline, retained), (collected, batch - retained)]
         metrics = learner.train(updates, sources, phase.conservative, run.progress("train"))
 
@@ -112,7 +120,8 @@ class ControlRun(RunFiles):
             "eval",
             **evaluation_row(self.recipe, "agent" if self.iteration else "warm_start", tested),
             outcomes=outcomes,
-            measures={"success": outcomes, "online_success": self._online_success(outcomes)},
+            measures={"success": outcomes, "online_success": self._online_success(outcomes)}
+            | measures_of(self.recipe, tested),
         )
 
     def _online_success(self, outcomes: list[float]) -> list[float]:

@@ -1,11 +1,13 @@
-"""Policies over real-valued actions: squashed Gaussians, and flows, which can have several modes.
+"""Policies. Over real-valued actions: squashed Gaussians, and flows, which can have several modes; over A discrete
+actions, each a row of A zeros with a one: a softmax, and all of them alike.
 
-What always holds: an action depends on the state, the weights and the generator, and on nothing else. K actions per
-state can be sampled at once, shape [B, K, A].
+What always holds: an action depends on the state, the weights and the generator, and on nothing else (a memory is part
+of the state, see `control.memory`). K actions per state can be sampled at once, shape [B, K, A].
 """
 
 import math
 from abc import abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -38,15 +40,22 @@ class PolicyNets(nn.Module):
 class ControlPolicy(Component):
     """Family: what acts."""
 
-    trunk: Trunk = Trunk()
-    """Its hidden layers."""
+    discrete: ClassVar[bool] = False
+    """Whether its actions are discrete."""
 
     @abstractmethod
     def make(self, state: int, action: int, generator: torch.Generator) -> PolicyNets:
         """A policy for states of size `state` and actions of size `action`."""
 
 
-class GaussianPolicy(ControlPolicy):
+class NetworkPolicy(ControlPolicy):
+    """A policy with a network."""
+
+    trunk: Trunk = Trunk()
+    """Its hidden layers."""
+
+
+class GaussianPolicy(NetworkPolicy):
     """tanh of a Gaussian whose mean and standard deviation depend on the state (SAC, arXiv 1801.01290)."""
 
     log_std_min: float = -5.0
@@ -101,7 +110,7 @@ class GaussianNets(PolicyNets):
         return -self.log_density(state_BS, action_BA)
 
 
-class FlowPolicy(ControlPolicy):
+class FlowPolicy(NetworkPolicy):
     """A flow from noise to actions, trained by flow matching on straight lines and integrated by Euler's method
     (as in SHARSA, arXiv 2506.04168)."""
 
@@ -146,6 +155,74 @@ class FlowNets(PolicyNets):
         time_B1 = torch.rand(len(action_BA), 1, generator=generator)
         x_BA = torch.lerp(noise_BA, action_BA, time_B1)
         return (self.velocity(state_BS, x_BA, time_B1) - (action_BA - noise_BA)).square().mean(-1)
+
+
+class DiscreteNets(PolicyNets):
+    """The network of a policy over A discrete actions.
+
+    Args:
+        action: A.
+    """
+
+    def __init__(self, action: int) -> None:
+        super().__init__()
+        self.action = action
+
+    @abstractmethod
+    def logits(self, state_BS: Tensor) -> Tensor:
+        """[B, A] logarithms of the probabilities, up to a constant."""
+
+    def every(self, state_BS: Tensor) -> Tensor:
+        """[B, A, A] all actions, for each state."""
+        return torch.eye(self.action).expand(len(state_BS), -1, -1)
+
+    def sample(self, state_BS: Tensor, generator: torch.Generator, count: int = 1) -> Tensor:
+        share_BA = self.logits(state_BS).softmax(-1)
+        return torch.eye(self.action)[torch.multinomial(share_BA, count, replacement=True, generator=generator)]
+
+    def greedy(self, state_BS: Tensor, generator: torch.Generator) -> Tensor:
+        """The likeliest action."""
+        return torch.eye(self.action)[self.logits(state_BS).argmax(-1)]
+
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, generator: torch.Generator) -> Tensor:
+        """[B] -log pi(a | s)."""
+        return -(self.logits(state_BS).log_softmax(-1) * action_BA).sum(-1)
+
+
+class CategoricalPolicy(NetworkPolicy):
+    """Discrete actions with the probabilities of a softmax."""
+
+    discrete = True
+
+    def make(self, state: int, action: int, generator: torch.Generator) -> "CategoricalNets":
+        return CategoricalNets(self, state, action, generator)
+
+
+class CategoricalNets(DiscreteNets):
+    """See `CategoricalPolicy`."""
+
+    def __init__(self, config: CategoricalPolicy, state: int, action: int, generator: torch.Generator) -> None:
+        super().__init__(action)
+        self.net = config.trunk.make(state, action, generator, last=1e-2)
+
+    def logits(self, state_BS: Tensor) -> Tensor:
+        return self.net(state_BS)[0]
+
+
+class UniformPolicy(ControlPolicy):
+    """Every discrete action alike. It has nothing to learn: what explores where a critic acts (`extraction.Greedy`)."""
+
+    discrete = True
+
+    def make(self, state: int, action: int, generator: torch.Generator) -> "UniformNets":
+        return UniformNets(action)
+
+
+class UniformNets(DiscreteNets):
+    """See `UniformPolicy`."""
+
+    def logits(self, state_BS: Tensor) -> Tensor:
+        return torch.zeros(len(state_BS), self.action)
 
 
 def _log_slope(x: Tensor) -> Tensor:

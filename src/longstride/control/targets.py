@@ -14,7 +14,8 @@ Reduction = Literal["min", "mean"]
 
 
 def bellman_target(reward_B: Tensor, discount_B: Tensor, value_B: Tensor) -> Tensor:
-    """[B] r + gamma^h m V(s'): one step, n steps, SARSA and maximisation differ only in what V is."""
+    """[B] r + gamma^h m V(s'): one step, n steps, SARSA and maximisation differ only in what V is. With an axis more,
+    [B, 1] and [B, N], the same for N equally likely returns."""
     return reward_B + discount_B * value_B
 
 
@@ -28,3 +29,16 @@ def subsample(value_EB: Tensor, count: int | None, generator: torch.Generator) -
     if count is None or count >= len(value_EB):
         return value_EB
     return value_EB[torch.randperm(len(value_EB), generator=generator)[:count]]
+
+
+def reduce_returns(returns_EN: Tensor, reduction: Reduction) -> Tensor:
+    """[B..., N] one distribution from the [E, B..., N] equally likely returns of members: that of the member with the
+    least mean, or the mean of their quantiles, in order. For N = 1 it is `reduce_ensemble`."""
+    if reduction == "mean":
+        return returns_EN.mean(0)
+    return returns_EN.take_along_dim(returns_EN.mean(-1, keepdim=True).argmin(0, keepdim=True), 0)[0]
+
+
+def best_returns(returns_BKN: Tensor) -> Tensor:
+    """[B, N] the returns of that of K actions whose mean is the highest."""
+    return returns_BKN.take_along_dim(returns_BKN.mean(-1, keepdim=True).argmax(1, keepdim=True), 1)[:, 0]

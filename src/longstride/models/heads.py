@@ -1,4 +1,5 @@
-"""Heads: what the outputs of a critic mean, and the loss that moves them toward a target.
+"""Heads: what the outputs of a critic mean, and the loss that moves them toward a target. A target is a value, or a
+distribution of returns, given as N equally likely ones.
 
 What always holds: the loss is least where the value is the target, for targets inside the head's range; targets take
 no gradient.
@@ -14,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from longstride.core.component import Component
-from longstride.core.numbers import Positive
+from longstride.core.numbers import Count, Positive
 
 
 class Head(Component):
@@ -36,6 +37,16 @@ class Head(Component):
     @abstractmethod
     def loss(self, raw: Tensor, target: Tensor) -> Tensor:
         """[...] loss of [..., outputs] against [...] targets."""
+
+    def returns(self, raw: Tensor) -> Tensor:
+        """[..., N] equally likely returns whose mean is the value: the distribution that outputs stand for. A head of
+        values alone has one (N = 1)."""
+        return self.value(raw)[..., None]
+
+    def fit(self, raw: Tensor, returns: Tensor) -> Tensor:
+        """[...] loss of [..., outputs] against [..., N] equally likely returns. A head of values alone is moved toward
+        their mean."""
+        return self.loss(raw, returns.mean(-1))
 
 
 class Scalar(Head):
@@ -111,3 +122,34 @@ class HLGauss(Head):
 
     def loss(self, raw: Tensor, target: Tensor) -> Tensor:
         return -(self.encode(target) * raw.log_softmax(-1)).sum(-1)
+
+
+class Quantiles(Head):
+    """The quantiles (i - 1/2) / N of the return, i = 1 to N, under the quantile Huber loss (QR-DQN, arXiv 1710.10044,
+    equation 10); the value is their mean."""
+
+    count: Count = 32
+    """N."""
+    kappa: Positive = 1.0
+    """Distance up to which the loss is quadratic, in units of the return."""
+
+    @property
+    def outputs(self) -> int:
+        return self.count
+
+    def value(self, raw: Tensor) -> Tensor:
+        return raw.mean(-1)
+
+    def returns(self, raw: Tensor) -> Tensor:
+        return raw
+
+    def loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        return self.fit(raw, target[..., None])
+
+    def fit(self, raw: Tensor, returns: Tensor) -> Tensor:
+        """[...] the sum over quantiles of the mean over returns of |share - 1(return < quantile)| * Huber / kappa."""
+        share = (torch.arange(self.count, dtype=raw.dtype) + 0.5) / self.count
+        error = returns[..., None, :] - raw[..., None]
+        size = error.abs()
+        huber = torch.where(size <= self.kappa, 0.5 * error**2, self.kappa * (size - 0.5 * self.kappa))
+        return ((share[:, None] - (error < 0).float()).abs() * huber / self.kappa).mean(-1).sum(-1)

@@ -3,8 +3,8 @@
 What always holds: arrays are NumPy's, their first axis is the copy (`_B`); an episode ends by *termination* (the task
 itself ended) or by *truncation* (its horizon ran out), never by both; a copy whose episode has ended stands still and
 earns nothing until the next `reset`; everything follows from the seed of `reset` and the actions. Termination and
-truncation are defined as in Gymnasium; there are no automatic resets, so a step of one episode cannot be mistaken for a
-step of the next.
+truncation are defined as in Gymnasium; automatic resets are hidden, so a step of one episode cannot be mistaken for a
+step of the next. An action is A real numbers in [-1, 1], or one of A discrete actions as a row of zeros with a one.
 """
 
 from abc import abstractmethod
@@ -16,8 +16,9 @@ import numpy as np
 
 from longstride.core.component import Component
 
-Act = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""[B, A] actions for [B, O] observations and [B, G] goals."""
+Act = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""[B, A] actions for [B, O] observations, [B, G] goals and [B] whether an episode begins with this observation. What
+acts may carry anything from one call to the next; where an episode begins, it forgets what it carries of that copy."""
 
 
 @dataclass(slots=True)
@@ -34,6 +35,13 @@ class ControlEpisode:
     """Whether the task itself ended; if not, the episode was truncated after T steps and its last state has a value."""
     goal: np.ndarray | None = None
     """[G] the goal of the episode, where it had one."""
+    success: bool | None = None
+    """Whether it was a success; None: if it terminated."""
+
+    @property
+    def solved(self) -> bool:
+        """Whether it was a success."""
+        return self.terminated if self.success is None else self.success
 
     @property
     def length(self) -> int:
@@ -52,6 +60,8 @@ class VectorStep(NamedTuple):
     """[B] True where the task has ended, in this step or before."""
     truncated: np.ndarray
     """[B] True where the horizon has run out before the task ended."""
+    success: np.ndarray | None = None
+    """[B] whether the episode was a success when it ended, or would be one now; None: it is one if it terminates."""
 
 
 class VectorEnv(Protocol):
@@ -68,6 +78,9 @@ class VectorEnv(Protocol):
         """Takes one step in each copy; actions are clamped to [-1, 1]."""
         ...
 
+    def close(self) -> None:
+        """Frees what the copies hold; they are not used again."""
+
 
 @dataclass(slots=True)
 class Spec:
@@ -79,6 +92,8 @@ class Spec:
     """A."""
     goal: tuple[int, ...]
     """The G columns of an observation that make a goal."""
+    discrete: bool = False
+    """Whether an action is one of A instead of A real numbers."""
 
 
 class ControlTasks(Component):
@@ -102,6 +117,10 @@ class ControlTasks(Component):
         """Copies for the test tasks, `count` of the first task, then `count` of the second and so on, and the name of
         each copy's task."""
 
+    def measures(self, episode: ControlEpisode) -> dict[str, float]:
+        """What is measured of an episode beside its success, by name."""
+        return {}
+
 
 def play(
     env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None] = lambda step: None
@@ -109,17 +128,19 @@ def play(
     """Plays one episode in each copy until all have ended; `progress` gets the number of steps taken so far."""
     observation_BO = env.reset(seed)
     goal_BG = env.goal.copy()
+    count = len(observation_BO)
     observations, actions, rewards = [observation_BO], [], []
-    length_B = np.zeros(len(observation_BO), dtype=int)
-    terminated_B = ended_B = np.zeros(len(observation_BO), dtype=bool)
+    length_B = np.zeros(count, dtype=int)
+    terminated_B = ended_B = np.zeros(count, dtype=bool)
+    success_B = None
     while not ended_B.all():
-        action_BA = act(observations[-1], goal_BG)
-        observation_BO, reward_B, terminated_B, truncated_B = env.step(action_BA)
-        observations.append(observation_BO)
+        action_BA = act(observations[-1], goal_BG, np.full(count, not actions))
+        step = env.step(action_BA)
+        observations.append(step.observation)
         actions.append(action_BA)
-        rewards.append(reward_B)
+        rewards.append(step.reward)
         length_B += ~ended_B
-        ended_B = terminated_B | truncated_B
+        terminated_B, success_B, ended_B = step.terminated, step.success, step.terminated | step.truncated
         progress(len(actions))
     observation_BTO, action_BTA, reward_BT = (
         np.stack(arrays, 1).astype(np.float32) for arrays in (observations, actions, rewards)
@@ -131,6 +152,7 @@ def play(
             reward_BT[b, :t],
             bool(terminated_B[b]),
             goal_BG[b].astype(np.float32),
+            None if success_B is None else bool(success_B[b]),
         )
         for b, t in enumerate(length_B)
     ]

@@ -116,7 +116,7 @@ class Waypoints:
         self.env, self.noise, self.again = env, noise, again
         self.rng = np.random.default_rng(seed)
 
-    def __call__(self, observation_BO: np.ndarray, goal_BG: np.ndarray) -> np.ndarray:
+    def __call__(self, observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
         env, layout = self.env, self.env.maze
         if self.again is not None:
             there_B = env.distance() <= REACH
@@ -217,7 +217,7 @@ def _explorer(count: int, noise: float, seed: int) -> Act:
     rng = np.random.default_rng(seed)
     taken, direction = 0, np.zeros((count, 2))
 
-    def act(observation_BO: np.ndarray, goal_BG: np.ndarray) -> np.ndarray:
+    def act(observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
         nonlocal taken, direction
         if taken % TURN == 0:
             angle = rng.uniform(0, 2 * np.pi, count)

@@ -4,13 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longstride.control import (
-    Batch,
-    ControlCritic,
-    CriticNets,
-    Goals,
-    TransitionStore,
-)
+from longstride.control import Batch, Goals, QCritic, QNets, TransitionStore
 from longstride.control.policies import PolicyNets
 from longstride.control.targets import bellman_target, reduce_ensemble
 from longstride.core.numbers import Count
@@ -20,7 +14,7 @@ N = 25
 """Steps of an n-step return, and to a subgoal."""
 
 
-class Sarsa(ControlCritic):
+class Sarsa(QCritic):
     """The value of what the data does: V(s) toward Q(s, a) of the target network, Q(s, a) toward r + gamma^h V(s'), and
     no maximum anywhere."""
 
@@ -28,7 +22,7 @@ class Sarsa(ControlCritic):
         return self.trunk.make(state, self.head.outputs, generator)
 
     def loss(
-        self, nets: CriticNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
+        self, nets: QNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         assert nets.v is not None
         raw_v, raw_next = nets.v(torch.cat((batch.state_BS, batch.next_state_BS)))[0].chunk(2)

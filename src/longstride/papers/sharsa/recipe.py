@@ -46,7 +46,7 @@ def sac_bc(trunk: Trunk, tau: float, steps: int, alpha: float, temperature: floa
 
     Args:
         trunk: hidden layers of every network.
-        tau: see `ControlCritic.tau`.
+        tau: see `QCritic.tau`.
         steps: n.
         alpha: weight of the imitation; the paper's are 0.03 to 0.1 for n steps and 0.1 to 10 for one.
         temperature: where it starts; the paper's 1 needs some 15,000 updates at 3e-4 to fall to 0.01.

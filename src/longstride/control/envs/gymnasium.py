@@ -1,0 +1,170 @@
+"""Gymnasium's vector environments (extra `gymnasium`; Towers et al., 2024, arXiv 2407.17032) as they are: what
+`gymnasium.make_vec(id, num_envs=...)` makes is played, with box or discrete actions.
+
+What always holds: an episode ends where the environment says so, and where our horizon runs out; `terminated` and
+`truncated` stay apart, and where an environment says both the task has ended; whatever the environment's autoreset mode
+(next step, same step, disabled), the last observation of an episode is its own. The package is imported on first use.
+
+An observation is flattened as `gymnasium.spaces.flatten` does. A dictionary with `observation`, `achieved_goal` and
+`desired_goal` (a goal environment) is the observation followed by the achieved goal, with the desired goal as the goal
+of the episode, so goals can be relabelled.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep
+from longstride.core.errors import ConfigError, require, short
+
+GOALS = ("observation", "achieved_goal", "desired_goal")
+"""The keys of an observation of a goal environment."""
+SUCCESS = ("success", "is_success")
+"""Keys of `info` by which an environment says whether an episode is a success."""
+
+
+class GymnasiumTasks(ControlTasks):
+    """A Gymnasium environment by its id: training and test episodes are seeds of its `reset`, and there is no offline
+    data. An episode is a success where `info` says so under `success` or `is_success`, or by `success_above`."""
+
+    id: str
+    """As `gymnasium.make_vec` takes it: `CartPole-v1`, or `my_module:My-v0` where `my_module` registers it."""
+    kwargs: dict[str, Any] = {}
+    """What else `make_vec` is given: `vectorization_mode`, `vector_kwargs`, arguments of the environment."""
+    success_above: float | None = None
+    """An episode that earned more is a success; None: only the environment says so."""
+
+    @property
+    def spec(self) -> Spec:
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> Spec:
+        env = GymnasiumVectorEnv(self, 1, 1)
+        env.close()
+        return env.spec
+
+    def dataset(self, seed: int) -> list[ControlEpisode]:
+        """None."""
+        return []
+
+    def training(self, count: int, horizon: int) -> "GymnasiumVectorEnv":
+        return GymnasiumVectorEnv(self, count, horizon)
+
+    def tests(self, count: int, horizon: int) -> tuple["GymnasiumVectorEnv", Sequence[str]]:
+        return self.training(count, horizon), [self.id] * count
+
+    def measures(self, episode: ControlEpisode) -> dict[str, float]:
+        """`return`: the sum of the rewards."""
+        return {"return": float(episode.reward.sum(dtype=float))}
+
+
+class GymnasiumVectorEnv(VectorEnv):
+    """B copies of a Gymnasium environment, one episode each.
+
+    Args:
+        tasks: which environment.
+        count: B.
+        horizon: steps until an episode is truncated, where the environment does not truncate it before.
+
+    Raises:
+        MissingExtra: gymnasium is not installed.
+        ConfigError: the environment cannot be made, or its spaces do not fit.
+    """
+
+    def __init__(self, tasks: GymnasiumTasks, count: int, horizon: int) -> None:
+        gymnasium = require("gymnasium", "gymnasium")
+        self.tasks, self.count, self.horizon = tasks, count, horizon
+        try:
+            self.env = gymnasium.make_vec(tasks.id, num_envs=count, **tasks.kwargs)
+        except (gymnasium.error.Error, ImportError, TypeError, ValueError) as e:
+            raise ConfigError(f"tasks: gymnasium cannot make {tasks.id}: {e}") from e
+        modes = gymnasium.vector.AutoresetMode
+        mode = self.env.metadata.get("autoreset_mode", modes.NEXT_STEP)
+        self._same_step, self._disabled = mode == modes.SAME_STEP, mode == modes.DISABLED
+        self.spec = self._sizes(gymnasium.spaces)
+
+    def reset(self, seed: int) -> np.ndarray:
+        observation, _ = self.env.reset(seed=seed)
+        self._observation, self.goal = self._read(observation)
+        self._taken, self._earned = 0, np.zeros(self.count)
+        self._terminated, self._truncated, self._success = (np.zeros(self.count, dtype=bool) for _ in range(3))
+        return self._observation
+
+    def step(self, action_BA: np.ndarray) -> VectorStep:
+        ended_B = self._terminated | self._truncated
+        if self._disabled and ended_B.any():  # what has ended must not be stepped on
+            self.env.reset(options={"reset_mask": ended_B})
+        found, reward_B, terminated_B, truncated_B, info = self.env.step(self._action(action_BA))
+        observation_BO = self._read(found)[0]
+        if self._same_step:
+            for b in np.flatnonzero((terminated_B | truncated_B) & ~ended_B):
+                observation_BO[b] = self._flat(info["final_obs"][b])[0]
+            info = info | info.get("final_info", {})
+        self._taken += 1
+        reward_B = np.where(ended_B, 0.0, reward_B)
+        self._earned += reward_B
+        self._observation = np.where(ended_B[:, None], self._observation, observation_BO)
+        self._terminated = np.where(ended_B, self._terminated, terminated_B)
+        over_B = ~self._terminated & (truncated_B | (self._taken >= self.horizon))
+        self._truncated = np.where(ended_B, self._truncated, over_B)
+        self._success = np.where(ended_B, self._success, self._successful(info))
+        return VectorStep(self._observation, reward_B, self._terminated, self._truncated, self._success)
+
+    def close(self) -> None:
+        self.env.close()
+
+    def _sizes(self, spaces: Any) -> Spec:
+        """Sizes of flat observations, actions and goals.
+
+        Raises:
+            ConfigError: a space does not fit.
+        """
+        seen, acted = self.env.single_observation_space, self.env.single_action_space
+        self._with_goals = isinstance(seen, spaces.Dict) and set(seen.spaces) == set(GOALS)
+        self._seen = [seen[key] for key in GOALS] if self._with_goals else [seen]
+        self._flatten = spaces.flatten
+        try:
+            sizes = [spaces.flatdim(space) for space in self._seen]
+        except (NotImplementedError, ValueError) as e:
+            raise ConfigError(f"tasks: {self.tasks.id} shows {short(seen)}, which has no flat form: {e}") from e
+        observation = sum(sizes[:2])
+        goal = tuple(range(sizes[0], observation)) if self._with_goals else ()
+        if isinstance(acted, spaces.Discrete):
+            return Spec(observation, int(acted.n), goal, discrete=True)
+        if isinstance(acted, spaces.Box) and acted.is_bounded() and acted.dtype.kind == "f":
+            return Spec(observation, spaces.flatdim(acted), goal)
+        raise ConfigError(
+            f"tasks: {self.tasks.id} takes actions of {short(acted)}; expected a Discrete space or a bounded Box of "
+            "real numbers: register the environment with a gymnasium.ActionWrapper that has one"
+        )
+
+    def _action(self, action_BA: np.ndarray) -> np.ndarray:
+        """[B, ...] actions as the environment takes them."""
+        space = self.env.single_action_space
+        if self.spec.discrete:
+            return action_BA.argmax(1) + space.start
+        share_BA = (np.clip(action_BA, -1, 1).reshape(-1, *space.shape) + 1) / 2
+        return (space.low + share_BA * (space.high - space.low)).astype(space.dtype)
+
+    def _read(self, found: Any) -> tuple[np.ndarray, np.ndarray]:
+        """[B, O] observations and [B, G] goals of what the copies show."""
+        iterate = require("gymnasium.vector.utils", "gymnasium").iterate
+        flat = [self._flat(one) for one in iterate(self.env.observation_space, found)]
+        return np.stack([o for o, _ in flat]), np.stack([g for _, g in flat])
+
+    def _flat(self, one: Any) -> tuple[np.ndarray, np.ndarray]:
+        """[O] observation and [G] goal of what one copy shows."""
+        parts = [one[key] for key in GOALS] if self._with_goals else [one]
+        flat = [self._flatten(space, part).astype(np.float32) for space, part in zip(self._seen, parts, strict=True)]
+        return np.concatenate(flat[:2]), flat[2] if self._with_goals else np.zeros(0, np.float32)
+
+    def _successful(self, info: dict[str, Any]) -> np.ndarray:
+        """[B] whether an episode that ends here is a success."""
+        said_B = np.zeros(self.count, dtype=bool)
+        for key in SUCCESS:
+            if key in info:
+                said_B |= np.asarray(info[key], dtype=bool)
+        return said_B if self.tasks.success_above is None else said_B | (self._earned > self.tasks.success_above)

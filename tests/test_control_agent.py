@@ -110,7 +110,8 @@ def test_a_batch_from_two_stores_holds_both_in_their_shares() -> None:
         store.observation[:] = sign
         stores.append(store)
     learner = ControlLearner(CQL, REACH.spec, 0)
-    (batch,), _ = learner._draw([(stores[0], 3), (stores[1], 5)], np.random.default_rng(0))
+    (rows,), _ = learner._draw([(stores[0], 3), (stores[1], 5)], np.random.default_rng(0))
+    batch = learner.levels[0].read(rows["critic"], learn=True)
     assert batch.state_BS[:, 0].tolist() == [1] * 3 + [-1] * 5
 
 
@@ -138,15 +139,18 @@ def test_the_actions_of_a_chunk_are_taken_one_after_the_other() -> None:
     calls: list[int] = []
 
     def numbered(state: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        calls.append(1)
+        calls.append(len(state))
         return torch.arange(6.0).expand(len(state), 6) / 10 + len(calls) - 1
 
     learner.levels[0].actor.policy.greedy = numbered  # pyright: ignore[reportAttributeAccessIssue]
     act = learner.actor(0, explore=False)
-    taken = [act(np.zeros((2, 4)), np.zeros((2, 2))) for _ in range(4)]
-    # 1.0 and 1.1 of the second chunk are clamped to 1
-    np.testing.assert_allclose([a[1] for a in taken], [[0, 0.1], [0.2, 0.3], [0.4, 0.5], [1, 1]], rtol=1e-6)
-    assert len(calls) == 2
+    begins = [[True, True], [False, False], [True, False], [False, False], [False, False]]
+    taken = np.array([act(np.zeros((2, 4)), np.zeros((2, 2)), np.array(first)) for first in begins])
+    # actions of the second chunk and of later ones are clamped to 1
+    np.testing.assert_allclose(taken[:, 1], [[0, 0.1], [0.2, 0.3], [0.4, 0.5], [1, 1], [1, 1]], rtol=1e-6)
+    # the third step of the first copy begins an episode, and with it a chunk
+    np.testing.assert_allclose(taken[:, 0], [[0, 0.1], [0.2, 0.3], [1, 1], [1, 1], [1, 1]], rtol=1e-6)
+    assert calls == [2, 1, 1]
 
 
 def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
@@ -164,7 +168,7 @@ def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
 
     for level, value in zip(learner.levels, (7.0, 0.5), strict=True):
         level.actor.policy.greedy = answer(value)  # pyright: ignore[reportAttributeAccessIssue]
-    action = learner.actor(0, explore=False)(np.ones((1, 4)), np.full((1, 2), 3.0))
+    action = learner.actor(0, explore=False)(np.ones((1, 4)), np.full((1, 2), 3.0), np.array([True]))
     assert [s.tolist() for s in states] == [[[1, 1, 1, 1, 3, 3]], [[1, 1, 1, 1, 7, 7]]]
     assert action.tolist() == [[0.5, 0.5]]
 

@@ -93,7 +93,9 @@ def test_walking_shortest_paths_solves_every_test_task(name: MazeName) -> None:
     assert all(e.terminated for e in episodes)
     longest = max(maze(name).distance[maze(name).number[a], maze(name).number[b]] for a, b in TASKS[name])
     assert max(e.length for e in episodes) < 12 * longest  # ten steps per cell, and time to accelerate
-    assert not any(e.terminated for e in play(PointMaze(maze=name).tests(1, 20)[0], lambda o, g: np.zeros((5, 2)), 0))
+    assert not any(
+        e.terminated for e in play(PointMaze(maze=name).tests(1, 20)[0], lambda o, g, f: np.zeros((5, 2)), 0)
+    )
 
 
 @pytest.mark.parametrize("walks", ["navigate", "stitch", "explore", "reach"])

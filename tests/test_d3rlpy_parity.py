@@ -1,7 +1,7 @@
 """Losses of control against those of d3rlpy on the same batch (an independent implementation; skips without it).
 
 d3rlpy's behaviour cloning of a stochastic policy is the squared error of a sample, not a likelihood, so densities are
-compared instead; there is no expectile critic here, so of IQL the weights of its policy are compared.
+compared instead.
 """
 
 import math
@@ -11,16 +11,13 @@ from typing import Any
 import pytest
 import torch
 
-from longstride.control import AWR, Batch, GaussianPolicy, TDCritic
+from longstride.control import GaussianPolicy
 from longstride.control.conservative import calibrate, gap
-from longstride.control.extraction import Actor
 from longstride.control.policies import GaussianNets
 from longstride.models.mlp import Trunk
 
 pytest.importorskip("d3rlpy", reason="compares with d3rlpy: make parity")
-cql_impl, cal_ql_impl, iql_impl = (
-    pytest.importorskip(f"d3rlpy.algos.qlearning.torch.{name}_impl") for name in ("cql", "cal_ql", "iql")
-)
+cql_impl, cal_ql_impl = (pytest.importorskip(f"d3rlpy.algos.qlearning.torch.{name}_impl") for name in ("cql", "cal_ql"))
 distributions = pytest.importorskip("d3rlpy.models.torch.distributions")
 
 E, B, K, A, S = 2, 16, 5, 3, 4
@@ -58,24 +55,3 @@ def test_the_density_of_a_squashed_gaussian_is_the_same() -> None:
     mean, log_std = policy.moments(state)
     expected = distributions.SquashedGaussianDistribution(mean, log_std.exp()).log_prob(action)
     torch.testing.assert_close(policy.log_density(state, action), expected[:, 0], atol=1e-4, rtol=1e-4)
-
-
-def test_the_weights_of_the_policy_s_imitation_are_those_of_iql() -> None:
-    q, v = 3 * normal(B, 1), normal(B, 1, seed=1)
-    theirs: Any = object.__new__(iql_impl.IQLImpl)
-    theirs._targ_q_func_forwarder = SimpleNamespace(compute_expected_q=lambda *_: q)
-    theirs._modules = SimpleNamespace(value_func=lambda _: v)
-    theirs._weight_temp, theirs._max_weight = 3.0, 100.0
-    expected = theirs._compute_weight(SimpleNamespace(observations=None, actions=None))
-
-    class Known(TDCritic):
-        def advantage(self, *_: Any) -> torch.Tensor:
-            return (q - v)[:, 0]
-
-    generator = torch.Generator().manual_seed(0)
-    critic = Known(trunk=TRUNK).make(S, A, generator)
-    actor = Actor(GaussianPolicy(trunk=TRUNK).make(S, A, generator), None)
-    nothing = torch.zeros(B)
-    batch = Batch(normal(B, S), normal(B, A).tanh(), nothing, nothing, normal(B, S), nothing)
-    metrics = AWR(beta=3.0, cap=100.0).loss(actor, critic, batch, generator)[1]
-    torch.testing.assert_close(metrics["weight"], expected.mean())

@@ -15,7 +15,7 @@ def test_half_of_a_batch_is_demonstrations_and_half_is_collected() -> None:
     learner, half = ControlLearner(RECIPE.agent, tasks.spec, seed=0), RECIPE.agent.batch // 2
     assert RECIPE.phase(1).retained == 0.5
     drawn, _ = learner._draw([(old, half), (new, half)], np.random.default_rng(0))  # pyright: ignore[reportPrivateUsage]
-    observed = drawn[0].state_BS[:, :4].numpy()
+    observed = learner.levels[0].read(drawn[0]["critic"], learn=True).state_BS[:, :4].numpy()
     from_old = [any(np.array_equal(row, o) for o in old.observation) for row in observed]
     from_new = [any(np.array_equal(row, o) for o in new.observation) for row in observed]
     assert from_old[:half] == [True] * half and from_new[half:] == [True] * half

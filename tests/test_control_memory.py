@@ -164,22 +164,18 @@ def right(agent: ControlAgent) -> float:
 
 def test_a_memory_recalls_what_a_policy_without_one_cannot_know() -> None:
     with_memory = Level(memory=GRU(size=16, window=4, burn_in=3), policy=CategoricalPolicy(trunk=SMALL))
-    rates = {"policy_lr": 1e-2}
-    assert right(ControlAgent(levels=(with_memory,), **rates)) == 1
-    assert right(ControlAgent(levels=(with_memory.replace(memory=None),), **rates)) < 1
+    without = with_memory.replace(memory=None)
+    assert right(ControlAgent(levels=(with_memory,), policy_lr=1e-2)) == 1
+    assert right(ControlAgent(levels=(without,), policy_lr=1e-2)) < 1
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"data": NStep(goals=Relabelled())},
-        {"data": NStep(goals=Given(), action="subgoal")},
-        {"data": NStep(action="chunk", steps=2)},
-    ],
+    "data",
+    [NStep(goals=Relabelled()), NStep(goals=Given(), action="subgoal"), NStep(action="chunk", steps=2)],
 )
-def test_a_memory_of_goals_or_actions_that_no_episode_has_is_refused(change: dict[str, NStep]) -> None:
+def test_a_memory_of_goals_or_actions_that_no_episode_has_is_refused(data: NStep) -> None:
     with pytest.raises(ValueError, match="a memory goes with"):
-        Level(memory=GRU(), policy=GaussianPolicy(), **change)
+        Level(memory=GRU(), policy=GaussianPolicy(), data=data)
 
 
 def test_a_q_network_learns_on_windows_too() -> None:

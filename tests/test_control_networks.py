@@ -7,10 +7,10 @@ import torch
 from torch.nn import functional as F
 
 from longstride.control.policies import FlowNets, FlowPolicy, GaussianNets, GaussianPolicy
-from longstride.control.targets import reduce_ensemble, subsample
+from longstride.control.targets import best_returns, reduce_ensemble, reduce_returns, subsample
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
-from longstride.models.heads import BCE, Head, HLGauss, Scalar
+from longstride.models.heads import BCE, Head, HLGauss, Quantiles, Scalar
 from longstride.models.mlp import Trunk, polyak
 
 
@@ -90,7 +90,7 @@ def test_hl_gauss_reproduces_targets_that_are_far_from_its_edges() -> None:
     torch.testing.assert_close(beyond, head.encode(torch.tensor([10.0, -10.0])))
 
 
-@pytest.mark.parametrize("head", [Scalar(), BCE(), HLGauss(low=0, high=1, bins=21)])
+@pytest.mark.parametrize("head", [Scalar(), BCE(), HLGauss(low=0, high=1, bins=21), Quantiles(count=5)])
 def test_the_loss_of_a_head_is_least_at_the_target(head: Head) -> None:
     raw = torch.zeros(3, head.outputs, dtype=torch.float64, requires_grad=True)
     target = torch.tensor([0.2, 0.5, 0.7], dtype=torch.float64)
@@ -105,6 +105,47 @@ def test_the_loss_of_a_head_is_least_at_the_target(head: Head) -> None:
     step.step(closure)  # pyright: ignore[reportArgumentType]
     torch.testing.assert_close(head.value(raw.detach()), target, atol=2e-3, rtol=0)
     assert (head.score(raw)[2] > head.score(raw)[0]).item()
+
+
+def test_quantiles_by_hand() -> None:
+    """Quantiles 1/4 and 3/4 at 0 and 4, against the returns 1 and 6 (Huber losses up to distance 2 are quadratic)."""
+    head = Quantiles(count=2, kappa=2.0)
+    raw = torch.tensor([0.0, 4.0], dtype=torch.float64)
+    assert head.value(raw).item() == 2 and head.returns(raw).tolist() == [0, 4]
+    # distances 1, 6 of the first quantile; -3, 2 of the second
+    low = 0.25 * (0.5 + 2 * (6 - 1)) / 2 / 2
+    high = ((1 - 0.75) * 2 * (3 - 1) + 0.75 * 2) / 2 / 2
+    assert head.fit(raw, torch.tensor([1.0, 6.0], dtype=torch.float64)).item() == pytest.approx(low + high)
+
+
+def test_quantiles_become_those_of_the_returns() -> None:
+    returns = torch.linspace(0, 10, 101)
+    raw = torch.zeros(4, requires_grad=True)
+    optimiser = torch.optim.SGD([raw], lr=1.0)
+    head = Quantiles(count=4, kappa=0.01)
+    for _ in range(100):
+        optimiser.zero_grad()
+        head.fit(raw, returns).backward()
+        optimiser.step()
+    torch.testing.assert_close(raw.detach(), torch.tensor([1.25, 3.75, 6.25, 8.75]), atol=0.1, rtol=0)
+
+
+def test_a_head_of_values_is_moved_toward_the_mean_of_returns() -> None:
+    raw, returns = torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0, 4.0], [2.0, 2.0]])
+    assert Scalar().fit(raw, returns).tolist() == [1, 0]
+    assert Scalar().returns(raw).tolist() == [[1], [2]]
+
+
+def test_distributions_are_reduced_and_chosen_by_their_means() -> None:
+    returns = torch.tensor([[[[0.0, 6.0], [5.0, 1.0]]], [[[4.0, 4.0], [1.0, 1.0]]]])  # two members, two actions
+    assert reduce_returns(returns, "min").tolist() == [[[0, 6], [1, 1]]]
+    assert reduce_returns(returns, "mean").tolist() == [[[2, 5], [3, 1]]]
+    assert best_returns(reduce_returns(returns, "min")).tolist() == [[0, 6]]
+    values = torch.randn(3, 5, 4, generator=seeded())
+    for reduction in ("min", "mean"):
+        alike = reduce_returns(values[..., None], reduction)
+        assert torch.equal(alike[..., 0], reduce_ensemble(values, reduction))
+        assert torch.equal(best_returns(alike)[:, 0], alike[..., 0].amax(1))
 
 
 def test_a_head_without_a_range_is_refused() -> None:

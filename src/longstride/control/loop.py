@@ -72,9 +72,7 @@ def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
         # all of it while nothing is collected, nothing where there is no offline data
         retained = (round(phase.retained * batch) if len(collected) else batch) if data else 0
         if updates and not data and not len(collected):
-            raise RunError(
-                "there is nothing to learn from: these tasks have no offline data, so collect episodes first"
-            )
+            raise RunError("there is nothing to learn from: the tasks have no offline data, so collect episodes first")
         sources = [(offline, retained), (collected, batch - retained)]
         metrics = learner.train(updates, sources, phase.conservative, run.progress("train"))
 

@@ -98,11 +98,11 @@ class GymnasiumVectorEnv(VectorEnv):
         if self._disabled and ended_B.any():  # what has ended must not be stepped on
             self.env.reset(options={"reset_mask": ended_B})
         found, reward_B, terminated_B, truncated_B, info = self.env.step(self._action(action_BA))
-        observation_BO = self._read(found)[0]
-        if self._same_step:
+        observation_BO, success_B = self._read(found)[0], self._said(info)
+        if self._same_step:  # what ends has begun again: its last step is told apart
+            success_B = np.where(terminated_B | truncated_B, self._said(info.get("final_info", {})), success_B)
             for b in np.flatnonzero((terminated_B | truncated_B) & ~ended_B):
                 observation_BO[b] = self._flat(info["final_obs"][b])[0]
-            info = info | info.get("final_info", {})
         self._taken += 1
         reward_B = np.where(ended_B, 0.0, reward_B)
         self._earned += reward_B
@@ -110,7 +110,9 @@ class GymnasiumVectorEnv(VectorEnv):
         self._terminated = np.where(ended_B, self._terminated, terminated_B)
         over_B = ~self._terminated & (truncated_B | (self._taken >= self.horizon))
         self._truncated = np.where(ended_B, self._truncated, over_B)
-        self._success = np.where(ended_B, self._success, self._successful(info))
+        if self.tasks.success_above is not None:
+            success_B = success_B | (self._earned > self.tasks.success_above)
+        self._success = np.where(ended_B, self._success, success_B)
         return VectorStep(self._observation, reward_B, self._terminated, self._truncated, self._success)
 
     def close(self) -> None:
@@ -161,10 +163,7 @@ class GymnasiumVectorEnv(VectorEnv):
         flat = [self._flatten(space, part).astype(np.float32) for space, part in zip(self._seen, parts, strict=True)]
         return np.concatenate(flat[:2]), flat[2] if self._with_goals else np.zeros(0, np.float32)
 
-    def _successful(self, info: dict[str, Any]) -> np.ndarray:
-        """[B] whether an episode that ends here is a success."""
-        said_B = np.zeros(self.count, dtype=bool)
-        for key in SUCCESS:
-            if key in info:
-                said_B |= np.asarray(info[key], dtype=bool)
-        return said_B if self.tasks.success_above is None else said_B | (self._earned > self.tasks.success_above)
+    def _said(self, info: dict[str, Any]) -> np.ndarray:
+        """[B] whether the environment calls what it has done a success."""
+        nothing_B = np.zeros(self.count, dtype=bool)
+        return np.any([info.get(key, nothing_B) for key in SUCCESS], axis=0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from guides import follow, own_modules
 from helpers import rows_of
 
 from longstride.control import (
@@ -209,3 +210,11 @@ def test_box_actions_train_too(tmp_path: Path) -> None:
 def test_updates_before_anything_was_collected_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no offline data, so collect episodes first"):
         RECIPE.replace(phases=(TrainingPhase(iterations=1, updates=1),)).train(tmp_path)
+
+
+def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with own_modules(tmp_path):
+        follow("control.md", tmp_path, "test_horizon.limit=3", "phases=[{iterations=1, episodes=2, updates=3}]")
+    (folder,) = tmp_path.glob("runs/*")
+    assert rows_of(folder)[-1]["summary"]["by_source"].keys() == {"CartPole-v1"}

@@ -6,6 +6,14 @@ from longstride.api import load_recipe as load_recipe
 from longstride.api import load_run as load_run
 from longstride.api import train as train
 from longstride.claims.claim import Claim as Claim
+from longstride.control import ControlAgent as ControlAgent
+from longstride.control import ControlCritic as ControlCritic
+from longstride.control import ControlEvaluation as ControlEvaluation
+from longstride.control import ControlPolicy as ControlPolicy
+from longstride.control import ControlRecipe as ControlRecipe
+from longstride.control import ControlTasks as ControlTasks
+from longstride.control import GymnasiumTasks as GymnasiumTasks
+from longstride.control import TrainingPhase as TrainingPhase
 from longstride.core.budget import Budget as Budget
 from longstride.core.budget import StopReason as StopReason
 from longstride.core.component import Component as Component

@@ -9,10 +9,17 @@ from longstride.control.batches import Batch, Given, Goals, NStep, Relabelled
 from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
 from longstride.control.data import TransitionStore
-from longstride.control.envs import ControlEpisode, GymnasiumTasks, PointMaze
+from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks, PointMaze
 from longstride.control.extraction import SAC, BestOfN, Extraction, Greedy, Imitation
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
-from longstride.control.policies import CategoricalPolicy, ControlPolicy, FlowPolicy, GaussianPolicy, UniformPolicy
+from longstride.control.policies import (
+    CategoricalPolicy,
+    ControlPolicy,
+    FlowPolicy,
+    GaussianPolicy,
+    PolicyNets,
+    UniformPolicy,
+)
 from longstride.control.recipe import ControlEvaluation, ControlRecipe, TrainingPhase
 
 __all__ = [
@@ -27,6 +34,7 @@ __all__ = [
     "ControlEvaluation",
     "ControlPolicy",
     "ControlRecipe",
+    "ControlTasks",
     "CriticNets",
     "DQN",
     "Extraction",
@@ -43,6 +51,7 @@ __all__ = [
     "MemoryNets",
     "NStep",
     "PointMaze",
+    "PolicyNets",
     "QCritic",
     "QNets",
     "Relabelled",

@@ -12,13 +12,13 @@ from longstride.control import (
     DQN,
     SAC,
     Batch,
-    Beside,
     CategoricalPolicy,
     Conservative,
     ControlAgent,
     ControlEpisode,
     ControlPolicy,
     FlowPolicy,
+    FurtherCritic,
     GaussianPolicy,
     Given,
     Greedy,
@@ -193,9 +193,9 @@ def test_a_q_network_learns_the_values_of_a_chain(head: Head) -> None:
 
 
 def test_a_further_critic_learns_from_data_of_its_own_and_weighs_in() -> None:
-    """Beside the values at discount 0.5 those of the doubled reward at discount 0.9."""
-    far = Beside(critic=DQN(trunk=RELU, tau=0.1), data=NStep(discount=0.9, reward_scale=2.0), weight=-2.0)
-    agent = deciding(DQN(trunk=RELU, tau=0.1), beside={"far": far})
+    """FurtherCritic the values at discount 0.5 those of the doubled reward at discount 0.9."""
+    far = FurtherCritic(critic=DQN(trunk=RELU, tau=0.1), data=NStep(discount=0.9, reward_scale=2.0), weight=-2.0)
+    agent = deciding(DQN(trunk=RELU, tau=0.1), further={"far": far})
     assert build(ControlAgent, agent.as_data()) == agent
     learner = ControlLearner(agent, CHAIN_SPEC, 0)
     metrics = learner.train(300, [(chain(100), 64)])
@@ -261,14 +261,17 @@ def test_a_policy_for_other_actions_than_the_tasks_have_is_refused(policy: Contr
         ({"critic": DQN()}, "dqn needs discrete actions: policy must be .* not flow_policy"),
         ({"critic": TDCritic(), "extraction": Greedy()}, "extraction greedy needs discrete actions"),
         ({"policy": UniformPolicy(), "data": NStep(action="chunk", steps=2)}, "one at a time"),
-        ({"beside": {"far": Beside(critic=TDCritic())}}, "set critic"),
-        ({"critic": TDCritic(), "beside": {"critic": Beside(critic=TDCritic())}}, "a word other than `critic`"),
-        ({"critic": TDCritic(), "beside": {"a.b": Beside(critic=TDCritic())}}, "not 'a.b'"),
+        ({"further": {"far": FurtherCritic(critic=TDCritic())}}, "set critic"),
+        ({"critic": TDCritic(), "further": {"critic": FurtherCritic(critic=TDCritic())}}, "a word other than `critic`"),
+        ({"critic": TDCritic(), "further": {"a.b": FurtherCritic(critic=TDCritic())}}, "not 'a.b'"),
         (
-            {"critic": TDCritic(), "beside": {"far": Beside(critic=TDCritic(), data=NStep(goals=Given()))}},
+            {"critic": TDCritic(), "further": {"far": FurtherCritic(critic=TDCritic(), data=NStep(goals=Given()))}},
             "value the same actions in the same kind of state",
         ),
-        ({"critic": TDCritic(), "beside": {"low": Beside(critic=TDCritic(conservative=Conservative()))}}, "densities"),
+        (
+            {"critic": TDCritic(), "further": {"low": FurtherCritic(critic=TDCritic(conservative=Conservative()))}},
+            "densities",
+        ),
     ],
 )
 def test_critics_and_policies_that_do_not_fit_together_are_refused(fields: dict[str, Any], message: str) -> None:

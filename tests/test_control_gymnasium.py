@@ -187,7 +187,7 @@ RECIPE = ControlRecipe(
 def test_a_recipe_trains_on_it_is_resumed_exactly_and_reports_returns(tmp_path: Path) -> None:
     RECIPE.train(tmp_path / "whole")
     found = rows_of(tmp_path / "whole")
-    assert load_toml(ControlRecipe, tmp_path / "whole" / "run.toml") == RECIPE and "beside" in dump_toml(RECIPE)
+    assert load_toml(ControlRecipe, tmp_path / "whole" / "run.toml") == RECIPE and "further" in dump_toml(RECIPE)
     for row in (row for row in found if row["kind"] == "eval"):
         assert len(row["measures"]["return"]) == len(row["outcomes"]) == 5
         assert list(row["summary"]["by_source"]) == ["Line-v0"]

@@ -4,7 +4,7 @@ A recipe (`ControlRecipe`) is tasks, an agent and phases. An agent is levels; a 
 and extraction.
 """
 
-from longstride.control.agent import Beside, ControlAgent, Level
+from longstride.control.agent import ControlAgent, FurtherCritic, Level
 from longstride.control.batches import Batch, Given, Goals, NStep, Relabelled
 from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
@@ -24,7 +24,6 @@ from longstride.control.recipe import ControlEvaluation, ControlRecipe, Training
 
 __all__ = [
     "Batch",
-    "Beside",
     "BestOfN",
     "CategoricalPolicy",
     "Conservative",
@@ -39,6 +38,7 @@ __all__ = [
     "DQN",
     "Extraction",
     "FlowPolicy",
+    "FurtherCritic",
     "GRU",
     "GaussianPolicy",
     "Given",

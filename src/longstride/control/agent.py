@@ -17,7 +17,7 @@ from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive
 
 
-class Beside(Component):
+class FurtherCritic(Component):
     """A further critic of a level."""
 
     critic: ControlCritic
@@ -37,7 +37,7 @@ class Level(Component):
     """Goals that the policy is trained for; None: those of `data`."""
     critic: ControlCritic | None = None
     """How values are learned; None: not at all."""
-    beside: dict[str, Beside] = {}
+    further: dict[str, FurtherCritic] = {}
     """Further critics, by name."""
     memory: Memory | None = None
     """What policy and critics know of the past of an episode; None: nothing but the state."""
@@ -51,9 +51,9 @@ class Level(Component):
         name = self.extraction.type_name()
         if self.extraction.needs_critic and self.critic is None:
             raise ValueError(f"extraction {name} needs a critic, and there is none")
-        if self.critic is None and self.beside:
-            raise ValueError("critics beside another one need that one: set critic")
-        if wrong := [name for name in self.beside if name == "critic" or not name.isidentifier()]:
+        if self.critic is None and self.further:
+            raise ValueError("further critics stand beside a first one: set critic")
+        if wrong := [name for name in self.further if name == "critic" or not name.isidentifier()]:
             raise ValueError(f"a further critic has a word other than `critic` as its name, not {wrong[0]!r}")
         critics = self.critics
         conservative = any(isinstance(c, TDCritic) and c.conservative is not None for c, _ in critics.values())
@@ -95,7 +95,7 @@ class Level(Component):
         """All critics by name, with what they learn from; `critic` is the first."""
         if self.critic is None:
             return {}
-        others = {name: (beside.critic, beside.data or self.data) for name, beside in self.beside.items()}
+        others = {name: (part.critic, part.data or self.data) for name, part in self.further.items()}
         return {"critic": (self.critic, self.data)} | others
 
 

@@ -51,8 +51,8 @@ class LevelNets(nn.Module):
         nets = {name: critic.make(state, action, generator) for name, (critic, _) in level.critics.items()}
         self.critics = [(name, critic, nets[name]) for name, (critic, _) in level.critics.items()]
         self.critic = nets.get("critic")
-        if level.beside:
-            weights = {"critic": 1.0} | {name: beside.weight for name, beside in level.beside.items()}
+        if level.further:
+            weights = {"critic": 1.0} | {name: part.weight for name, part in level.further.items()}
             self.critic = WeightedCritics(nets, weights)
         self.actor = level.extraction.make(level.policy.make(state, action, generator))
 
@@ -189,7 +189,7 @@ class ControlLearner:
             seed: of its noise.
             explore: whether it acts as in training or as in evaluations.
         """
-        return Acting(self.levels, self.spec, torch.Generator().manual_seed(seed), explore)
+        return ActingLevels(self.levels, self.spec, torch.Generator().manual_seed(seed), explore)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors (weights, target networks, temperatures, moments of the optimisers) and numbers, by name."""
@@ -228,7 +228,7 @@ class ControlLearner:
             ) from e
 
 
-class Acting:
+class ActingLevels:
     """Levels that act in B episodes: each decides the goal of the next one, the last one its next N actions.
 
     What is carried from step to step, and forgotten where an episode begins: the actions of a chunk that are still to

@@ -13,16 +13,12 @@ from typing import Any
 import numpy as np
 
 from longstride.control.envs.base import ControlEpisode
-from longstride.core.errors import MissingExtra, RunError
+from longstride.core.errors import RunError, require
 
 
 def _minari() -> Any:
-    try:
-        import h5py  # noqa: F401  # pyright: ignore[reportMissingImports]
-        import minari  # pyright: ignore[reportMissingImports]
-    except ImportError as e:
-        raise MissingExtra("minari is needed for its data sets; pip install 'longstride[minari]'") from e
-    return minari
+    require("h5py", "minari")
+    return require("minari", "minari")
 
 
 def read(name: str) -> list[ControlEpisode]:

@@ -84,6 +84,7 @@ class GymnasiumVectorEnv(VectorEnv):
         modes = gymnasium.vector.AutoresetMode
         mode = self.env.metadata.get("autoreset_mode", modes.NEXT_STEP)
         self._same_step, self._disabled = mode == modes.SAME_STEP, mode == modes.DISABLED
+        self._iterate = gymnasium.vector.utils.iterate
         self.spec = self._sizes(gymnasium.spaces)
 
     def reset(self, seed: int) -> np.ndarray:
@@ -153,8 +154,7 @@ class GymnasiumVectorEnv(VectorEnv):
 
     def _read(self, found: Any) -> tuple[np.ndarray, np.ndarray]:
         """[B, O] observations and [B, G] goals of what the copies show."""
-        iterate = require("gymnasium.vector.utils", "gymnasium").iterate
-        flat = [self._flat(one) for one in iterate(self.env.observation_space, found)]
+        flat = [self._flat(one) for one in self._iterate(self.env.observation_space, found)]
         return np.stack([o for o, _ in flat]), np.stack([g for _, g in flat])
 
     def _flat(self, one: Any) -> tuple[np.ndarray, np.ndarray]:

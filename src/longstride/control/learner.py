@@ -102,8 +102,10 @@ class ControlLearner:
         self.levels = [LevelNets(level, spec, self.generator) for level in agent.levels]
         trained: dict[str, list[nn.Module]] = {"policy": [net.actor for net in self.levels], "critic": []}
         for net in self.levels:
-            trained["critic"] += [net.critic] if net.critic is not None else []
-            trained["policy" if net.critic is None else "critic"] += [net.memory] if net.memory is not None else []
+            if net.critic is not None:
+                trained["critic"].append(net.critic)
+            if net.memory is not None:
+                trained["policy" if net.critic is None else "critic"].append(net.memory)
         rates = {"policy": agent.policy_lr, "critic": agent.critic_lr}
         self.optimisers = {name: _adam(nets, rates[name]) for name, nets in trained.items() if _weights(nets)}
 

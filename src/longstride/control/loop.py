@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from longstride.control.data import FIELDS, TransitionStore
-from longstride.control.envs import ControlEpisode, play
+from longstride.control.envs import ControlEpisode, Spec, play
 from longstride.control.evaluation import evaluate, evaluation_row, measures_of, outcomes_of, summary_of
 from longstride.control.learner import ControlLearner
 from longstride.control.recipe import ControlRecipe
@@ -47,9 +47,8 @@ def train(recipe: ControlRecipe, folder: Path, listener: Listener | None = None,
 def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
     tasks, spec, batch = recipe.tasks, recipe.tasks.spec, recipe.agent.batch
     learner = ControlLearner(recipe.agent, spec, recipe.seed)
-    collected = TransitionStore(spec.observation, spec.action, len(spec.goal))
-    data = tasks.dataset(derive(recipe.seed, "dataset"))
-    offline = TransitionStore.of(data) if data else TransitionStore(spec.observation, spec.action, len(spec.goal))
+    offline = _stored(tasks.dataset(derive(recipe.seed, "dataset")), spec)
+    collected = _stored([], spec)
     if run.checkpoint is None:
         run.evaluate(learner)
         run.save(learner, collected)
@@ -70,8 +69,8 @@ def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
         steps = sum(e.length for e in episodes)
         updates = phase.updates + round(phase.utd * steps)
         # all of it while nothing is collected, nothing where there is no offline data
-        retained = (round(phase.retained * batch) if len(collected) else batch) if data else 0
-        if updates and not data and not len(collected):
+        retained = (round(phase.retained * batch) if len(collected) else batch) if len(offline) else 0
+        if updates and not len(offline) and not len(collected):
             raise RunError("there is nothing to learn from: the tasks have no offline data, so collect episodes first")
         sources = [(offline, retained), (collected, batch - retained)]
         metrics = learner.train(updates, sources, phase.conservative, run.progress("train"))
@@ -89,6 +88,11 @@ def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
         if i % recipe.evaluation.every == 0 or i == recipe.iterations:
             run.evaluate(learner)
         run.save(learner, collected)
+
+
+def _stored(episodes: Sequence[ControlEpisode], spec: Spec) -> TransitionStore:
+    """A store with these episodes; without any it has the sizes of the tasks."""
+    return TransitionStore.of(episodes) if episodes else TransitionStore(spec.observation, spec.action, len(spec.goal))
 
 
 class ControlRun(RunFiles):

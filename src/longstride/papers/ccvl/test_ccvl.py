@@ -73,5 +73,5 @@ def test_the_recipe_ends_above_its_start_and_descending_deltas_are_refused() -> 
     for i in range(RECIPE.iterations):
         state = RECIPE.method.step(RECIPE.problem, state, np.random.default_rng(i))
     assert RECIPE.problem.measures(RECIPE.method.solution(RECIPE.problem, state))["value"] > first + 0.3
-    with pytest.raises(ConfigError, match="its deltas ascend"):
+    with pytest.raises(ConfigError, match="expected deltas that ascend"):
         CCVL(deltas=(0.5, 0.1)).start(PROBLEM, np.random.default_rng(0))

@@ -7,7 +7,6 @@ from test_designs import PROBLEM, RNG, Linear, weight
 from torch import nn
 
 from longstride import papers
-from longstride.core.errors import ConfigError
 from longstride.exact.designs import Designs
 from longstride.exact.experiment import ExactRecipe
 from longstride.papers.iom.exact import IOM
@@ -45,5 +44,3 @@ def test_a_climb_starts_at_the_best_of_the_data_and_the_recipe_ends_above_it() -
     for i in range(1, 61):
         state = method.step(problem, state, np.random.default_rng(i))
     assert problem.measures(method.solution(problem, state))["best"] > first["best"] + 0.05
-    with pytest.raises(ConfigError, match="finds designs"):
-        method.start(method, np.random.default_rng(0))

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
-from longstride.exact.answers import Answers
 from longstride.exact.judging import sigmoid
-from longstride.papers.rrm.exact import RECIPE, Pairs, Preferences, RewardModel, augmented, features, rewards
+from longstride.papers.rrm.exact import Pairs, Preferences, RewardModel, augmented, features, rewards
 
 SMALL = Preferences(size=2, pairs=300, held_out=500)
 
@@ -62,8 +60,3 @@ def test_rewards_are_bilinear_in_prompt_and_answer() -> None:
     x, y = np.array([[1.0, 2.0]]), np.array([[3.0, 5.0]])
     assert features(x, y, np.array([1.0])).tolist() == [[3, 5, 6, 10, 1]]
     assert rewards(np.array([1.0, 0, 0, 1, -2]), x, y, np.array([1.0])).tolist() == [11]
-
-
-def test_it_learns_preferences_only() -> None:
-    with pytest.raises(ConfigError, match="learns preferences, not answers"):
-        RECIPE.replace(problem=Answers(tasks=((0.5,),)))

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
-from longstride.exact.answers import Answers
 from longstride.exact.judging import softmax
-from longstride.papers.spct.exact import RECIPE, Criteria, Judgements, Tuned, rejective, signs
+from longstride.papers.spct.exact import Criteria, Judgements, Tuned, rejective, signs
 
 CLEAR = Criteria(kinds=2, criteria=2, answers=2, noise=0.0, bias=0.0, items=200)
 
@@ -87,8 +85,3 @@ def test_the_filter_sums_the_half_that_is_likelier_right() -> None:
 def test_the_filter_sees_kind_principle_and_lead() -> None:
     made = Judgements(np.array([[1, 0]]), np.array([[[7.0, 4.0], [5.0, 5.0]]]))
     assert signs(CLEAR, np.array([1, 1]), made).tolist() == [[0, 0, 0, 1, 3, 1], [0, 0, 1, 0, 0, 0]]
-
-
-def test_it_judges_by_criteria_only() -> None:
-    with pytest.raises(ConfigError, match="judges by criteria, not answers"):
-        RECIPE.replace(problem=Answers(tasks=((0.5,),)))

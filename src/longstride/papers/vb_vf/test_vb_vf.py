@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
-from longstride.exact.answers import Answers
-from longstride.papers.vb_vf.exact import RECIPE, Cloned, Styles, Verified
+from longstride.papers.vb_vf.exact import Cloned, Styles, Verified
 
 TWO = Styles(kinds=1, speeds=(0.5, 0.1), needed=2, budgets=(3, 8))
 
@@ -53,8 +51,3 @@ def test_measures_are_of_the_policy_and_grow_with_the_budget() -> None:
     even = TWO.measures({"policy": np.full((2, 1, 2), 0.5), "speeds": speeds})
     short, long = TWO.rewards(speeds[0]).mean(1)
     assert even == pytest.approx({"reward_3": short, "reward_8": long, "growth": long - short})
-
-
-def test_it_learns_styles_only() -> None:
-    with pytest.raises(ConfigError, match="learns styles, not answers"):
-        RECIPE.replace(problem=Answers(tasks=((0.5,),)))

@@ -4,10 +4,13 @@ import json
 
 import pytest
 
+from longstride.core.errors import LongstrideWarning
 from longstride.envs.sites import HELD_OUT, KINDS, make_world
 from longstride.envs.sites.app import build_application
 from longstride.envs.sites.browser import TextBrowser
 from longstride.envs.sites.lexicon import ADJECTIVES, NOUNS, names
+from longstride.models.chat import UNSEEN_WORDS, ChatFormat
+from longstride.models.load import load_policy
 
 
 @pytest.fixture
@@ -135,3 +138,25 @@ def test_a_search_shows_the_item_among_others() -> None:
         found = world.search(item.name)
         assert item in found and 1 < len(found) <= 5
     assert world.search("") == [] and world.search("zzz") == []
+
+
+@pytest.mark.filterwarnings("error:the model's vocabulary lacks")
+@pytest.mark.parametrize("model", ["base", "base-keep-last", "base-wander"])
+async def test_a_shipped_model_can_read_every_page_and_another_is_told_what_it_cannot(model: str, app) -> None:
+    policy = load_policy(model)
+    for kind in KINDS:
+        browser = await visitor(app, f"/{kind}/3/")
+        policy.chat.encode(browser.text())
+        for element in [e for e in browser.page.layout.elements if e.role == "link"]:
+            await browser.open(element.value)
+            policy.chat.encode(browser.text())
+            for item in [e for e in browser.page.layout.elements if e.role == "link"][:6]:
+                await browser.open(item.value)
+                policy.chat.encode(browser.text())
+        if kind != "sheet":
+            await browser.type(number(browser, "search"), "sorry")
+            assert "nothing found" in browser.text()
+            policy.chat.encode(browser.text())
+    policy.tokenizer.init_kwargs.pop(UNSEEN_WORDS)
+    with pytest.raises(LongstrideWarning, match="lacks '(nothing|found)'"):
+        ChatFormat(policy.tokenizer).encode("nothing found")

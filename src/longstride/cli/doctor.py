@@ -200,7 +200,7 @@ def _generation() -> str:
 
     policy = load_policy("base")
     engine = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
-    prompt = policy.chat.head("find the color") + policy.chat.observation("home [1]", first=True)
+    prompt = policy.chat.head("what is the color of happy lantern") + policy.chat.observation("home [1]", first=True)
     completion = engine.generate([Request(prompt=prompt, max_new=16, seed=0)])[0]
     if not completion.ids:
         raise EngineFailure("the base model generated nothing")

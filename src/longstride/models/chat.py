@@ -22,6 +22,8 @@ from longstride.models.thoughts import THINK, THOUGHT_END
 
 NAMED_WORDS = 20
 """Words that the vocabulary lacks and that are named, about."""
+UNSEEN_WORDS = "unseen_words"
+"""In tokenizer_config.json: words of the model's own tasks that no demonstration showed, so that it lacks them."""
 TEMPLATE_SECONDS, TEMPLATE_MEGABYTES = 5.0, 256
 """What a template may take; those of models take milliseconds. It is a program of whoever made the model."""
 CACHED_PIECES = 4096
@@ -87,7 +89,7 @@ class ChatFormat:
             )
         self._tokenizer, self._config, self._tools = tokenizer, config or ChatConfig(), list(tools)
         self._names = [tool["function"]["name"] for tool in tools]
-        self._unknown_words: set[str] = set()
+        self._unknown_words: set[str] = set(tokenizer.init_kwargs.get(UNSEEN_WORDS, ()))
         special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
         self._refuse_markup(special)
         before, system, first, later, newest, after_agent = self._cut()
@@ -275,7 +277,7 @@ class ChatFormat:
 
     def _warn_of_unknown_words(self, text: str) -> None:
         """Warns of each word once that the vocabulary lacks: the policy sees no difference between such words. Words of
-        an error are left out: that there is one says enough."""
+        an error are left out, for that there is one says enough, and so are `UNSEEN_WORDS`."""
         unknown = self._tokenizer.unk_token_id
         text = "\n".join(line for line in text.splitlines() if not line.startswith("error: "))
         split = self._tokenizer(text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True)

@@ -140,7 +140,7 @@ class Sites(Demonstrators):
         known = {w for name in vars(lexicon) if name.isupper() for w in getattr(lexicon, name)}
         for k in KINDS.values():
             known |= {*k.categories, *k.words, *k.numbers, *k.reference.attributes, k.flag}
-        return [*sorted(known), "omitted", CHECK, "error : is not an element of this page"]
+        return [*sorted(known), "omitted", CHECK, "nothing found", "error : is not an element of this page"]
 
 
 class MiniwobTasks(Demonstrators):

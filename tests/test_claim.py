@@ -1,6 +1,7 @@
 """Claims: paired by task and seed, judged by their ordering and controls, resumable, written down whatever comes
 out."""
 
+import importlib.util
 import json
 import random
 from collections.abc import Sequence
@@ -306,7 +307,7 @@ def test_arms_of_one_seed_share_warm_start_tasks_and_seeds(done):
 
 def test_without_matplotlib_the_page_names_the_extra(done, monkeypatch, tmp_path):
     _, result = done
-    monkeypatch.setattr(pages.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     write_pages(tmp_path, result)
     assert not (tmp_path / "patience.svg").exists()
     assert "longstride[plot]" in (tmp_path / "patience.md").read_text()

@@ -11,8 +11,10 @@ from longstride import papers
 from longstride.claims.claim import Claim, changed, differing
 from longstride.claims.kept import differences, read_kept, write_kept
 from longstride.claims.runner import LOWEST_FIRST, verdict_of
+from longstride.core import provenance
 from longstride.core.component import build
-from longstride.core.provenance import commit
+from longstride.core.errors import RunError
+from longstride.core.provenance import clean, commit
 from longstride.report.claims import counts, page, shown
 from longstride.run.experiment import Experiment
 from longstride.stats import Effect, Finding
@@ -130,5 +132,23 @@ def test_a_damaged_result_is_named(tmp_path: Path):
     assert result == RESULTS["grpo/exact"] == read_kept(tmp_path / "x.json")
     del result["arms"]
     write_kept(tmp_path / "x.json", result)
-    with pytest.raises(Exception, match=r"x\.json cannot be read: KeyError: 'arms'"):
+    with pytest.raises(RunError, match=r"x\.json cannot be read: KeyError: 'arms'"):
         read_kept(tmp_path / "x.json")
+
+
+def test_code_is_clean_while_it_is_that_of_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    code = tmp_path / "package" / "core" / "provenance.py"
+    code.parent.mkdir(parents=True)
+    monkeypatch.setattr(provenance, "__file__", str(code))
+    assert commit() is clean() is None
+    code.write_text("1")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *command], check=True)
+    (tmp_path / "notes.txt").write_text("not of the code")
+    assert len(commit() or "") == 40 and clean() is True
+    code.write_text("2")
+    assert clean() is False
+    subprocess.run([*git, "checkout", "-q", "."], check=True)
+    (code.parent / "more.py").touch()
+    assert clean() is False

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from longstride.core.component import Component, unknown
+from longstride.core.component import Component
+from longstride.core.errors import unknown
 from longstride.run.experiment import Experiment
 from longstride.stats import Ordering, Relation
 

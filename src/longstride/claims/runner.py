@@ -15,8 +15,7 @@ import numpy as np
 
 from longstride.claims.claim import Claim
 from longstride.claims.kept import differences, read_kept, write_kept
-from longstride.core.component import unknown
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.core.provenance import clean, commit
 from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
@@ -61,7 +60,7 @@ def run_claim(
         `control`, `recipe`, `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the
         recipe, by measure the final value with its interval over seeds and by seed, what was spent by seed), `seeds`,
         `effects`, `control_effects`, `reported` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`,
-        `verdict`, `commit`, `clean` (whether that commit is all that ran), `command`, `seconds`.
+        `verdict`, `commit`, `clean` (whether the code was that commit's), `command`, `seconds`.
 
     Raises:
         ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under,
@@ -80,6 +79,7 @@ def run_claim(
         others = [s.name for s in run.evaluation.strategies[1:]] if isinstance(run, Recipe) else []
         if strategy and strategy not in others:
             raise ConfigError(f"{arm}@{strategy}: {unknown('strategy', strategy, others)}")
+    origin = {"commit": commit(), "clean": clean()}
     curves: Curves = {}
     train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
     for arm, seed in runs:
@@ -113,8 +113,7 @@ def run_claim(
             )
             for side, by_seed in curves.items()
         },
-        "commit": commit(),
-        "clean": clean(),
+        **origin,
         "command": f"longstride claim {claim.name}",
         "seconds": sum(seed_curve[-1]["seconds"] for arm in claim.arms for seed_curve in curves[arm]),
     }

@@ -10,7 +10,7 @@ import ast
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ from typing import Any
 import longstride
 from longstride import papers
 from longstride.claims.kept import read_kept
-from longstride.report.claims import overview, page, picture
+from longstride.report.claims import overview, page, picture, shown, verdict
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
 """Pages that are files of the repository."""
-FAMILIES = {"agents": "Agents", "reasoning": "Reasoning", "control": "Control"}
 _LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
@@ -63,65 +62,79 @@ def pages() -> dict[str, str | bytes]:
 
 def _recipes() -> Iterator[tuple[str, str]]:
     listed = papers.catalogue()
-    rows = [f"| [{name}]({name}.md) | {each.family} | {each.summary} |" for name, each in listed.items()]
+    rows = [
+        f"| [{name}]({name}.md) | {'acts' if each.acts else 'exact'} | {each.summary} |"
+        for name, each in listed.items()
+    ]
     yield "recipes/index.md", "\n".join([
         "# Recipes", "",
-        "A recipe is one file: the paper's algorithm, its settings, how they differ from the paper's, and its claim. "
-        "`longstride train NAME` runs it.", "", "| recipe | family | what it is about |", "|---|---|---|", *rows, "",
+        "A paper is a folder: what it adds, the recipes that run it, and what was measured. A recipe *acts*, on a model "
+        "or in an environment, or is *exact*: its problem is computed. `longstride train NAME` runs it.", "",
+        "| recipe | kind | what it is about |", "|---|---|---|", *rows, "",
     ])  # fmt: skip
     for name, each in listed.items():
         text, finding = _written(each)
         title, _, body = text.partition("\n\n")
         parts = [f"# {name}", _linked(title.replace("\n", " ")), f"```\nlongstride train {name}\n```", _linked(body)]
         claim = f" Its claim: `longstride claim {name}`" if each.claim else ""
+        page, kept = f"recipes/{name}.md", f"claims/{name}"
         if result := _kept(name):
-            claim += f" ([{result['verdict']}](../claims/{name}.md))"
-            parts += [f"![What was measured](../claims/{name}.svg)", *([finding] if finding else [])]
-        beside = [f"[{other}]({other}.md)" for other in listed if other != name and _system(other, listed) == name]
+            claim += f" ([{verdict(result)}]({_to(page, kept)}.md))"
+            parts += [f"![What was measured]({_to(page, kept)}.svg)", *([finding] if finding else [])]
+        beside = [other for other in listed if other != name and listed[other].home == each.home]
         parts += [f"The file is `src/{_path(each)}`." + (f"{claim}." if claim else "")]
-        parts += [f"Beside it: {', '.join(beside)}."] if beside else []
-        yield f"recipes/{name}.md", "\n\n".join([*parts, ""])
+        parts += [f"Beside it: {_links(page, 'recipes', beside)}."] if beside else []
+        yield page, "\n\n".join([*parts, ""])
+
+
+def _to(page: str, target: str) -> str:
+    """The address of a target in a page."""
+    return posixpath.relpath(target, posixpath.dirname(page) or ".")
+
+
+def _links(page: str, folder: str, names: Iterable[str]) -> str:
+    return ", ".join(f"[{name}]({_to(page, f'{folder}/{name}.md')})" for name in names)
 
 
 WIDE = "---\nhide: [toc]\n---\n"
 """Before a page with a table that takes the width of the table of contents too."""
 SHOWN = {"reproduced": "shown", "not reproduced": "null", "undecided": "open"}
-"""What a verdict means for a system."""
+"""What a verdict means for a paper."""
 
 
 def _systems() -> str:
-    """For every system what its claims have shown. A claim about exact experiments is about the mechanism, one about
+    """For every paper what its claims have shown. A claim about exact experiments is about the mechanism, one about
     runs is about the effect."""
     listed = papers.catalogue()
-    families = dict.fromkeys(each.family for each in listed.values())
+    kept = {name: read_kept(path) for name, path in papers.results().items()}
     lines = [
         WIDE, "# What is shown", "",
         "Of each paper two things can be shown: its *mechanism*, where it can be computed, and its *effect*, in runs",
         "at the scale of a laptop. **shown**: the claim's relation holds, and is gone in its control; **null**: it",
         "does not; **open**: the seeds do not decide. Beside it stand the difference that decides, its interval of",
         "95 %, and why, where that was found. All claims: [Claims](claims/index.md).", "",
+        f"Reproduced: {shown(kept.values())}.", "",
+        "| paper | mechanism | effect | what is known beside it |", "|---|---|---|---|",
     ]  # fmt: skip
-    for family in families:
-        lines += [f"## {FAMILIES.get(family, family)}", "", "| system | mechanism | effect | what is known beside it |"]
-        lines += ["|---|---|---|---|"]
-        for system in (name for name in listed if _system(name, listed) == name and listed[name].family == family):
-            cells: dict[str, list[str]] = {"mechanism": [], "effect": [], "why": []}
-            for name in (name for name in listed if _system(name, listed) == system and listed[name].claim):
-                if not (result := _kept(name)):
-                    cells["why"].append(f"no result of {name} is kept")
-                    continue
-                if "earlier" in result:
-                    cells["why"].append(f"[{name}](claims/{name}.md) is of an earlier form")
-                    continue
-                kind = "mechanism" if result["recipe"]["type"] == "exact_recipe" else "effect"
-                cells[kind].append(f"[{SHOWN[result['verdict']]}](claims/{name}.md)")
-                decisive = "" if result["verdict"] == "reproduced" else _decisive(result)
-                if known := f"{decisive} {_written(listed[name])[1]}".strip():
-                    cells["why"].append(known)
-            shown = (", ".join(cells[kind]) or "-" for kind in ("mechanism", "effect"))
-            lines.append(f"| [{system}](recipes/{system}.md) | {' | '.join(shown)} | {'<br>'.join(cells['why'])} |")
-        lines.append("")
-    return "\n".join(lines)
+    for home in papers.cards():
+        cells: dict[str, list[str]] = {"mechanism": [], "effect": [], "why": []}
+        recipes = {name: each for name, each in listed.items() if each.home == home}
+        for name, each in recipes.items():
+            if not each.claim:
+                continue
+            if not (result := kept.get(name)) or "earlier" in result:
+                what = f"what is kept of [{name}](claims/{name}.md) is of an earlier form"
+                cells["why"].append(what if result else f"no result of {name} is kept")
+                continue
+            cells["effect" if each.acts else "mechanism"].append(f"[{SHOWN[result['verdict']]}](claims/{name}.md)")
+            decisive = "" if result["verdict"] == "reproduced" else _decisive(result)
+            if known := f"{decisive} {_written(each)[1]}".strip():
+                cells["why"].append(known)
+        mechanism, effect = (", ".join(cells[kind]) or "-" for kind in ("mechanism", "effect"))
+        lines.append(
+            f"| [{home}](recipes/{next(iter(recipes))}.md) | {mechanism} | {effect} | {'<br>'.join(cells['why'])} |"
+        )
+    return "\n".join([*lines, ""])
 
 
 def _decisive(result: dict[str, Any]) -> str:
@@ -135,11 +148,6 @@ def _decisive(result: dict[str, Any]) -> str:
     return f"{where}{e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {len(result['seeds'])} seeds."
 
 
-def _system(name: str, listed: Mapping[str, papers.Listed]) -> str:
-    """The recipe that a recipe is called after, itself where it is of no other: `tti_map/exact` is of `tti`."""
-    return min((other for other in listed if f"{name}_".startswith(f"{other}_")), key=len)
-
-
 def _kept(name: str) -> dict[str, Any] | None:
     """The kept result of a claim."""
     path = papers.results().get(name)
@@ -151,10 +159,16 @@ def _path(each: papers.Listed) -> Path:
 
 
 def _written(each: papers.Listed) -> tuple[str, str]:
-    """A recipe's docstring, and its `FINDING`, empty where it has none."""
+    """A recipe's docstring, behind that of its paper where it is the first one, and its `FINDING`, empty where it has
+    none."""
     tree = ast.parse((ROOT / "src" / _path(each)).read_text("utf-8"))
     findings = [s.value for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "FINDING"]
-    return ast.get_docstring(tree) or "", " ".join(ast.literal_eval(findings[0]).split()) if findings else ""
+    text = ast.get_docstring(tree) or ""
+    first = next(other for other in papers.catalogue().values() if other.home == each.home)
+    if each == first:
+        paper = ast.parse((ROOT / "src" / _path(each)).with_name("__init__.py").read_text("utf-8"))
+        text = f"{ast.get_docstring(paper)}\n\n{text}"
+    return text, " ".join(ast.literal_eval(findings[0]).split()) if findings else ""
 
 
 def _linked(text: str) -> str:
@@ -212,14 +226,7 @@ def _filled(entries: list[Any]) -> list[Any]:
 
 def _folder(folder: str) -> list[Any]:
     made = [uri for uri in pages() if uri.startswith(folder) and uri.endswith(".md") and not uri.endswith("/index.md")]
-    if folder == "claims/":
-        return [{"One by one": made}]
-    if folder != "recipes/":
-        return made
-    listed = papers.catalogue()
-    return [
-        {title: [uri for uri in made if listed[Path(uri).stem].family == family]} for family, title in FAMILIES.items()
-    ]
+    return [{"One by one": made}] if folder in ("claims/", "recipes/") else made
 
 
 if __name__ == "__main__":

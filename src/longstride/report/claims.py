@@ -79,14 +79,18 @@ def shown(results: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{kind} {of['reproduced']} of {of.total()}" for kind, of in counts(results).items())
 
 
+def verdict(result: Mapping[str, Any]) -> str:
+    """The verdict on a claim, or that what is kept is of an earlier form of it."""
+    return EARLIER if "earlier" in result else result["verdict"]
+
+
 def _line(result: dict[str, Any], address: str) -> str:
     """A claim's line of the overview, with a link to `address`."""
     name, first = result["name"], result["effects"][0]
     controls = {e["verdict"] for e in result["control_effects"]}
     left = "there" if "reproduced" in controls else "undecided" if "undecided" in controls else "gone"
     difference = f"{first['mean']:+.3f} [{first['lo']:+.3f}, {first['hi']:+.3f}]"
-    verdict = EARLIER if "earlier" in result else result["verdict"]
-    cells = [f"[{name}]({address})", verdict, str(len(result["seeds"])), first["relation"], difference]
+    cells = [f"[{name}]({address})", verdict(result), str(len(result["seeds"])), first["relation"], difference]
     return f"| {' | '.join([*cells, left if controls else 'none'])} |"
 
 
@@ -100,7 +104,7 @@ def _judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
 
 def page(result: dict[str, Any], drawn: bool) -> str:
     """A claim's page in Markdown; `drawn` where `NAME.svg` stands beside it."""
-    lines = [f"# {result['name']}: {result['verdict']}", "", f"{result['statement']} ({result['paper']})", ""]
+    lines = [f"# {result['name']}: {verdict(result)}", "", f"{result['statement']} ({result['paper']})", ""]
     if earlier := result.get("earlier"):
         lines += ["**Of an earlier form, and counted nowhere.** When this was measured, other than today:", ""]
         lines += [*(f"- {difference}" for difference in earlier), ""]

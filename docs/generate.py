@@ -68,8 +68,8 @@ def _recipes() -> Iterator[tuple[str, str]]:
     ]
     yield "recipes/index.md", "\n".join([
         "# Recipes", "",
-        "A paper is a folder: what it adds, the recipes that run it, and what was measured. A recipe *acts*, on a model "
-        "or in an environment, or is *exact*: its problem is computed. `longstride train NAME` runs it.", "",
+        "A paper is a folder: what it adds, the recipes that run it, and what was measured. A recipe *acts*, on a "
+        "model or in an environment, or is *exact*: its problem is computed. `longstride train NAME` runs it.", "",
         "| recipe | kind | what it is about |", "|---|---|---|", *rows, "",
     ])  # fmt: skip
     for name, each in listed.items():

@@ -159,16 +159,16 @@ def _path(each: papers.Listed) -> Path:
 
 
 def _written(each: papers.Listed) -> tuple[str, str]:
-    """A recipe's docstring, behind that of its paper where it is the first one, and its `FINDING`, empty where it has
-    none."""
-    tree = ast.parse((ROOT / "src" / _path(each)).read_text("utf-8"))
+    """A recipe's docstring, with that of its paper where it is the first one, and its `FINDING`, empty where it has
+    none. The one that the summary is from stands first."""
+    path = ROOT / "src" / _path(each)
+    tree = ast.parse(path.read_text("utf-8"))
     findings = [s.value for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "FINDING"]
-    text = ast.get_docstring(tree) or ""
-    first = next(other for other in papers.catalogue().values() if other.home == each.home)
-    if each == first:
-        paper = ast.parse((ROOT / "src" / _path(each)).with_name("__init__.py").read_text("utf-8"))
-        text = f"{ast.get_docstring(paper)}\n\n{text}"
-    return text, " ".join(ast.literal_eval(findings[0]).split()) if findings else ""
+    texts = [ast.get_docstring(tree) or ""]
+    if each == next(other for other in papers.catalogue().values() if other.home == each.home):
+        paper = ast.get_docstring(ast.parse(path.with_name("__init__.py").read_text("utf-8"))) or ""
+        texts.insert(0 if path.stem == papers.MAIN else 1, paper)
+    return "\n\n".join(texts), " ".join(ast.literal_eval(findings[0]).split()) if findings else ""
 
 
 def _linked(text: str) -> str:

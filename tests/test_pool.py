@@ -24,6 +24,8 @@ FREE = PoolConfig(lockstep=False)
 class Model:
     """Says `go` after as many polls as the turn's seed wants; every token carries the version it was sampled under."""
 
+    parts = 1
+
     def __init__(self, most=3, fails=()):
         self.version, self.most, self.fails = 0, most, set(fails)
         self.rows, self.released, self.threads, self.sizes = {}, Counter(), set(), []

@@ -32,6 +32,7 @@ from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, Sha
 from longstride.engines.base import Completion, Engine, Outcome, Request
 from longstride.engines.cache import Cache, Slot, shared_beginnings
 from longstride.engines.sampling import draw
+from longstride.models.room import doing
 
 PASS_TOKENS = {"cpu": 1024, "cuda": 16384}
 """Prompt tokens of one pass: on a CPU what stays in its cache between two layers, on a GPU what fills it."""
@@ -39,6 +40,8 @@ KEPT = 1 << 24
 """Logits after whole prompts that are kept, in numbers, for who has the same prompt."""
 SHARE = {"cpu": 512, "cuda": 16384}
 """Positions that need not be read, at least, for rows to attend to the beginning that they share together."""
+LESS = "set engine.cache_gigabytes lower, or play fewer episodes at once"
+"""What takes less memory than sampling does."""
 TOLERANCE = 0.02, 0.5
 """How far the probe's logits may lie off, relative to their spread (float32, otherwise): far above rounding."""
 
@@ -192,7 +195,8 @@ class LocalEngine(Engine):
         want = plain.logits[0, [2, -1]].float()
         store = KeyValueStore(1, len(ids))
         parts = [Piece(0, 0, 3), Piece(0, 3, 5)]
-        got = torch.cat([self._forward(store, ids[p.start : p.start + p.count], [p], [0]) for p in parts])
+        with doing("sampling 1 rows", LESS):
+            got = torch.cat([self._forward(store, ids[p.start : p.start + p.count], [p], [0]) for p in parts])
         exact = self._dtype == next(model.parameters()).dtype == torch.float32
         if not (got - want).abs().max() <= TOLERANCE[0 if exact else 1] * want.std():
             raise ModelError(f"the local engine cannot run {name}: its logits come out different from the model's own")
@@ -280,7 +284,8 @@ class LocalEngine(Engine):
         ids = [i for row, _, piece in plan for i in row.ids[piece.start : piece.start + piece.count]]
         ready = [k for k, (row, _, piece) in enumerate(plan) if piece.start + piece.count == len(row.ids)]
         try:
-            logits = self._forward(self._cache.store, ids, [piece for *_, piece in plan], ready, shared)
+            with doing(f"sampling {len(plan)} rows", LESS):
+                logits = self._forward(self._cache.store, ids, [piece for *_, piece in plan], ready, shared)
             for row, slot, piece in plan:
                 slot.at += piece.count
                 self.tokens_in += max(min(slot.at, len(row.request.prompt)) - piece.start, 0)

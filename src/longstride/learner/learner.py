@@ -11,6 +11,7 @@ import copy
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from longstride.learner.moments import MOMENTS, SCALES, taken_moments
 from longstride.learner.packing import Row, TrainedToken
 from longstride.methods.base import BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
+from longstride.models.room import doing
 
 PATIENCE = 10
 """Steps in a row without a finite gradient after which training is given up."""
@@ -146,17 +148,18 @@ class Learner:
         def work(likelihood: Likelihood, share: Iterable[tuple[MicroBatch, bool]]) -> list[tuple[float, LossTerms]]:
             done: list[tuple[float, LossTerms]] = []
             for batch, idle in share:
-                logp_P = likelihood(batch, entropy=self.loss.entropy > 0)
-                if idle:
-                    (0 * logp_P.sum()).backward()
-                    continue
-                terms = self.loss(logp_P, batch)
-                if self._unmoved and BEHAVIOUR in batch.streams:
-                    gap_P = logp_P.detach() - batch.streams[BEHAVIOUR]
-                    terms.metrics["sampling_gap"] = gap_P.abs().nan_to_num()
-                part = terms.loss_P.sum() / denominator
-                part.backward()
-                done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
+                with _passing(batch):
+                    logp_P = likelihood(batch, entropy=self.loss.entropy > 0)
+                    if idle:
+                        (0 * logp_P.sum()).backward()
+                        continue
+                    terms = self.loss(logp_P, batch)
+                    if self._unmoved and BEHAVIOUR in batch.streams:
+                        gap_P = logp_P.detach() - batch.streams[BEHAVIOUR]
+                        terms.metrics["sampling_gap"] = gap_P.abs().nan_to_num()
+                    part = terms.loss_P.sum() / denominator
+                    part.backward()
+                    done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
             return done
 
         if len(self._crew) == 1:
@@ -193,7 +196,8 @@ class Learner:
         """What `ask` says of the trained tokens, shape (P, ...) and on the CPU, in the order of samples and tokens."""
         known: list[tuple[Tensor, Tensor]] = []
         for batch, idle in self._passes(rows_of(samples, table, self._branch_tokens), table):
-            found_P = ask(batch)
+            with _passing(batch):
+                found_P = ask(batch)
             if not idle:
                 known.append((batch.index_P.cpu(), found_P.cpu()))
         known = parallel.gather(known)
@@ -254,6 +258,7 @@ class Learner:
         """
         return self._read(samples, StreamTable(samples), lambda batch: self._likelihood(batch, hidden=True))
 
+    @doing("taking an optimiser step", "set learner.lora={}, or weights=bfloat16")
     def step(self, samples: Sequence[Sample]) -> dict[str, float]:
         """One optimiser step on all of `samples`, at least one.
 
@@ -408,3 +413,12 @@ class Learner:
                 f"optimiser state is damaged: {self._skipped_in_a_row} steps in a row without a finite gradient, of "
                 f"{self.skipped}, of {self.steps} steps"
             )
+
+
+def _passing(batch: MicroBatch) -> AbstractContextManager[None]:
+    """Says what is being done with a micro-batch."""
+    rows, length = batch.ids_B_L.shape
+    return doing(
+        f"training on a pass of {rows * length} tokens ({rows} {'row' if rows == 1 else 'rows'})",
+        f"set learner.micro_tokens={max(1, rows * length // 2)}, or learner.checkpointing=true",
+    )

@@ -21,6 +21,7 @@ from transformers.utils import logging
 from longstride.core.errors import ModelError
 from longstride.core.files import flush, make_folder, system_error
 from longstride.models.chat import ChatConfig, ChatFormat
+from longstride.models.room import doing
 from longstride.models.size import check_size
 
 SHIPPED = {
@@ -50,6 +51,7 @@ class Policy:
         return str(next(self.model.parameters()).device)
 
 
+@doing("loading the model", "take a smaller one, weights=bfloat16, or learner.lora={}")
 def load_policy(name: str, chat: ChatConfig | None = None, device: str = "cpu", dtype: str = "float32") -> Policy:
     """Loads a policy in evaluation mode, straight onto its device where accelerate is installed, which transformers
     needs for that; by way of this machine's memory otherwise.

@@ -16,6 +16,8 @@ class CompanionPlayer:
         companions: by speaker (`Observation.speaker`).
     """
 
+    parts = 1
+
     def __init__(self, policy: Player, companions: Mapping[str, Player]) -> None:
         self.policy, self.companions = policy, dict(companions)
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
 class Player(Protocol):
     """Who acts."""
 
+    @property
+    def parts(self) -> int:
+        """Parts that work apart, as those of an engine of several processes: episode n is served by part n modulo
+        this."""
+        ...
+
     def ask(self, episode: Episode) -> None:
         """Wants a turn for an episode that waits for one."""
         ...
@@ -80,8 +86,7 @@ class LanguagePlayer:
 
     @property
     def parts(self) -> int:
-        """Parts of its engine that work apart: episode n is served by part n modulo this. A player that does not say
-        has one."""
+        """Those of its engine."""
         return self.engine.parts
 
     def ask(self, episode: Episode) -> None:
@@ -150,6 +155,8 @@ class LanguagePlayer:
 class ScriptedPlayer:
     """A function of the episode: demonstrators, baselines, and episodes that are played again. It gives a text, or a
     generation where it matters how that ended. Nothing is sampled, so nothing of it can be trained."""
+
+    parts = 1
 
     def __init__(self, choose: Callable[[Episode], str | Generation]) -> None:
         self.choose = choose

@@ -65,7 +65,7 @@ class Pool(RolloutScheduler):
         self.player, self.make_env, self.reward, self.batch = player, make_env, reward, batch
         super().__init__()
         self.config = config or PoolConfig()
-        parts = getattr(player, "parts", 1) if self.config.together else 1
+        parts = player.parts if self.config.together else 1
         self._parts = parts if parts <= batch else 1
         """How many parts the episodes are in, by ordinal: each goes in a lockstep of its own."""
         self._waiting: list[list[tuple[int, int, Plan]]] = [[] for _ in range(self._parts)]

@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -26,6 +24,7 @@ from longstride.methods.base import REFERENCE
 from longstride.models.adapters import adapt
 from longstride.models.device import TINY, available, settled_weights, skeleton_of
 from longstride.models.load import folder_of
+from longstride.models.room import ran_out, what_was_done
 from longstride.run.folder import RunFolder
 from longstride.run.recipe import Recipe
 
@@ -35,8 +34,6 @@ LENGTHS = 64, 128
 LEAST = 512
 """Fewest tokens of a pass that are worth a suggestion."""
 GIB = 2**30
-NO_MEMORY = "can't allocate memory", "out of memory", "STATUS_ALLOC_FAILED"
-"""What a CPU, MPS and the CUDA driver, and CUDA's libraries say where torch has no type of its own for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +242,9 @@ def trouble_on_device(error: RuntimeError) -> str | None:
     """What happened on a device, and what to do: it ran out of memory, it failed, or its processes lost one another;
     None for any other error."""
     first = str(error).strip().partition("\n")[0]
-    if isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in NO_MEMORY):
+    if ran_out(error):
         wanted = re.search(r"[Tt]ried to allocate ([\d.]+ ?\w+)", str(error))
-        what, fits = _what_was_done(error)
-        return f"out of memory{f' (for {wanted[1]} more)' if wanted else ''} while {what}; {fits}"
+        return f"out of memory{f' (for {wanted[1]} more)' if wanted else ''} {what_was_done(error)}"
     lost = tuple(kind for kind in (getattr(torch, "AcceleratorError", None), torch.distributed.DistError) if kind)
     if isinstance(error, lost) or "gloo/transport" in first:  # gloo has no type of its own for it
         return f"a device failed, or processes lost one another ({first}); no episode was rewarded for that: see to it"
@@ -269,31 +265,3 @@ def explained(run: RunFolder) -> Iterator[None]:
         if (found := trouble_on_device(e)) is None:
             raise
         raise RunError(f"{found}; {run.folder} keeps the run up to {run.saved}: resume it with that") from e
-
-
-def _what_was_done(error: BaseException) -> tuple[str, str]:
-    """Read off the traceback: what was being done, and what would fit."""
-    found = "computing", "take a smaller model, or learner.lora={}"
-    trace = error.__traceback__
-    while trace is not None:
-        found = _in_frame(trace.tb_frame) or found
-        trace = trace.tb_next
-    return found
-
-
-def _in_frame(frame: FrameType) -> tuple[str, str] | None:
-    place, local = Path(frame.f_code.co_filename).parts[-2:], frame.f_locals
-    if place == ("learner", "learner.py") and hasattr(local.get("batch"), "ids_B_L"):
-        rows, length = local["batch"].ids_B_L.shape
-        return (
-            f"training on a pass of {rows * length} tokens ({rows} {'row' if rows == 1 else 'rows'})",
-            f"set learner.micro_tokens={max(1, rows * length // 2)}, or learner.checkpointing=true",
-        )
-    if place == ("engines", "local.py") and frame.f_code.co_name == "_forward":
-        rows = len(local["pieces"])
-        return f"sampling {rows} rows", "set engine.cache_gigabytes lower, or play fewer episodes at once"
-    if place == ("learner", "learner.py") and frame.f_code.co_name == "step":
-        return "taking an optimiser step", "set learner.lora={}, or weights=bfloat16"
-    if place == ("models", "load.py"):
-        return "loading the model", "take a smaller one, weights=bfloat16, or learner.lora={}"
-    return None

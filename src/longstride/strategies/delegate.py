@@ -149,6 +149,8 @@ class _Task:
 class _Pair:
     """A player that gives what is handed over to another one."""
 
+    parts = 1
+
     def __init__(self, policy: LanguagePlayer, other: LanguagePlayer) -> None:
         self.policy, self.other = policy, other
 

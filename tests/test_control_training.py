@@ -28,7 +28,7 @@ from longstride.control.evaluation import Tested
 from longstride.control.learner import ControlLearner
 from longstride.core.config import load_toml
 from longstride.core.errors import RunError
-from longstride.curriculum import Additive, Fixed
+from longstride.curriculum import Fixed, Multiplicative
 from longstride.models.mlp import Trunk
 from longstride.report.rows import read_record
 
@@ -53,7 +53,7 @@ RECIPE = ControlRecipe(
         TrainingPhase(iterations=1, episodes=2),
         TrainingPhase(iterations=2, episodes=2, utd=0.1, retained=0.5),
     ),
-    horizon=Additive(start=5, limit=12, step=3),
+    horizon=Multiplicative(start=5, limit=12),
     test_horizon=Fixed(limit=10),
     evaluation=ControlEvaluation(episodes=2, every=2),
 )
@@ -88,7 +88,7 @@ def test_a_run_has_the_rows_that_report_and_claims_read(tmp_path: Path) -> None:
         ("eval", 0), ("train", 1), ("train", 2), ("eval", 2), ("train", 3), ("train", 4), ("eval", 4),
     ]  # fmt: skip
     train = [r for r in found if r["kind"] == "train"]
-    assert [r["horizon"] for r in train] == [8, 11, 12, 12]
+    assert [r["horizon"] for r in train] == [5, 10, 12, 12]
     assert [r["updates"] > 0 for r in train] == [True, False, True, True]
     assert train[-1]["total_episodes"] == 6 and train[-1]["total_env_steps"] == sum(r["env_steps"] for r in train)
     record = read_record(tmp_path)

@@ -1,14 +1,15 @@
 """Schedules: the hand-computed vectors, and what holds for any numbers."""
 
 import pytest
+from helpers import Collected, make_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from longstride.core.budget import Budget
+from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
-from longstride.curriculum import Additive, BudgetSchedule, Fixed, Multiplicative, Schedule
+from longstride.curriculum import BudgetSchedule, Fixed, Multiplicative, OnPlateau, Schedule
 from longstride.curriculum.stages import Linear, PerDifficulty, StepList
 from longstride.papers.scaling_inter.method import StepSchedule
 from longstride.papers.siri.method import Cosine, Stair, StairCosine
@@ -24,16 +25,6 @@ def test_fixed_never_changes():
 
 def test_multiplicative_gives_the_horizons_of_the_paper():
     assert turns(Multiplicative(start=10, limit=30), 1, 2, 3, 4, 5) == [10, 20, 30, 30, 30]
-
-
-def test_additive_starts_one_step_up_and_never_reaches_the_limit_in_15_iterations():
-    schedule = Additive(start=10, limit=30)
-    assert turns(schedule, 1, 2, 3, 4, 5) == [11, 12, 13, 14, 15]
-    assert turns(schedule, 15, 19, 20, 21, 100) == [25, 29, 30, 30, 30]
-
-
-def test_additive_with_a_larger_step():
-    assert turns(Additive(start=4, limit=24, step=6), 1, 2, 3, 4) == [10, 16, 22, 24]
 
 
 def test_step_list_gives_the_horizons_of_the_released_scripts():
@@ -68,12 +59,63 @@ def test_each_difficulty_has_a_schedule_of_its_own():
     assert schedule.at(2, "medium") == 20
 
 
+def after(*iterations: tuple[int, int]) -> Collected:
+    """The experience of iterations of so many successes of so many episodes, from 1 on, each with a failed episode."""
+    found = []
+    for i, (successes, episodes) in enumerate(iterations, 1):
+        found += [make_trajectory(reward=float(k < successes), iteration=i) for k in range(episodes)]
+        found.append(make_trajectory(reward=1.0, iteration=i, stop=StopReason.INFRA_FAILURE))
+    return Collected(found)
+
+
+def horizons(schedule: Schedule, *iterations: tuple[int, int]) -> list[int]:
+    """The limits of an iteration more than were played, each asked for when those before it were."""
+    past, found = after(), []
+    for i in range(len(iterations) + 1):
+        past.trajectories = after(*iterations[:i]).trajectories
+        found.append(schedule.at(i + 1, "easy", past))
+    return found
+
+
+def test_on_plateau_grows_where_success_was_no_better_than_the_best_for_as_long_as_its_patience():
+    schedule = OnPlateau(start=4, limit=11, step=4, patience=2, better=0.1)
+    rises = [(0, 10), (2, 10), (4, 10)]
+    flat = [(5, 10), (4, 10)]  # 0.5 is not above 0.4 by more than 0.1
+    assert horizons(schedule, *rises, *flat) == [4, 4, 4, 4, 4, 8]
+    # the first iteration at 8 is its first best, however low; a better one begins the count anew
+    later = [(1, 10), (1, 10), (3, 10), (3, 10), (0, 10), (9, 10), (9, 10), (9, 10)]
+    assert horizons(schedule, *rises, *flat, *later)[5:] == [8, 8, 8, 8, 8, 11, 11, 11, 11]
+
+
+def test_on_plateau_learns_nothing_of_an_iteration_in_which_every_episode_failed():
+    schedule = OnPlateau(start=1, limit=3, step=1, patience=1)
+    assert horizons(schedule, (1, 2), (0, 0), (0, 0), (1, 2)) == [1, 1, 1, 1, 2]
+
+
+def test_on_plateau_moves_once_an_iteration_however_often_it_is_asked():
+    schedule, past = OnPlateau(start=1, limit=9, step=1, patience=1), after((1, 2), (1, 2))
+    schedule.at(1, "easy", Collected())
+    kept = past.memory(schedule)
+    for i, expected in ((1, 1), (2, 1), (3, 2)):
+        assert {schedule.at(i, d, past) for d in ("easy", "medium", "hard", "easy")} == {expected}
+        assert kept["iteration"] == i
+
+
+def test_an_adaptive_schedule_is_known_to_stay_below_its_limit_and_is_refused_without_experience():
+    schedule = OnPlateau(start=1, limit=9, step=1)
+    budget = BudgetSchedule(turns=PerDifficulty(easy=Fixed(limit=2), medium=schedule, hard=Fixed(limit=3)), tokens=5)
+    assert budget.adaptive and not BudgetSchedule(turns=Multiplicative(start=2, limit=8)).adaptive
+    assert (budget.most("turns", 3), budget.most("tokens", 3), budget.most("seconds", 3)) == (9, 5, None)
+    assert BudgetSchedule(turns=Multiplicative(start=2, limit=8)).most("turns", 3) == 6
+    with pytest.raises(ConfigError, match="on_plateau goes by the episodes of earlier iterations"):
+        schedule.at(2)
+
+
 @given(start=st.integers(1, 60), more=st.integers(0, 60), step=st.integers(1, 9), cap=st.integers(2, 40))
 def test_growing_schedules_are_monotonic_bounded_and_reach_their_limit(start: int, more: int, step: int, cap: int):
     limit = start + more
     for schedule in (
         Multiplicative(start=start, limit=limit),
-        Additive(start=start, limit=limit, step=step),
         Linear(start=start, limit=limit, interval=step, cap=cap),
     ):
         horizons = turns(schedule, *range(1, 130))
@@ -84,9 +126,12 @@ def test_growing_schedules_are_monotonic_bounded_and_reach_their_limit(start: in
 @pytest.mark.parametrize(
     "schedule",
     [
-        PerDifficulty(easy=Fixed(limit=4), medium=Additive(start=2, limit=9), hard=StepSchedule(steps=(1, 2), every=3)),
+        PerDifficulty(
+            easy=Fixed(limit=4), medium=Multiplicative(start=2, limit=9), hard=StepSchedule(steps=(1, 2), every=3)
+        ),
         StepList(steps=((1, 10), (3, 20))),
         Linear(start=1, limit=4, interval=1, cap=4),
+        OnPlateau(start=1, limit=4, step=2, patience=3, better=0.1),
     ],
 )
 def test_a_schedule_is_rebuilt_from_its_data(schedule: Schedule):

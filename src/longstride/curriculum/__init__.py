@@ -3,10 +3,11 @@
 Schedules in stages are in `stages`.
 """
 
+from longstride.curriculum.adaptive import OnPlateau
 from longstride.curriculum.budgets import BudgetSchedule
-from longstride.curriculum.schedules import Additive, Fixed, Growing, Multiplicative, Schedule
+from longstride.curriculum.schedules import Fixed, Growing, Multiplicative, Schedule
 from longstride.curriculum.tasks import TaskCurriculum, Uniform
 
 __all__ = [
-    "Additive", "BudgetSchedule", "Fixed", "Growing", "Multiplicative", "Schedule", "TaskCurriculum", "Uniform",
+    "BudgetSchedule", "Fixed", "Growing", "Multiplicative", "OnPlateau", "Schedule", "TaskCurriculum", "Uniform",
 ]  # fmt: skip

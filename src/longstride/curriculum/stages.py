@@ -8,6 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from longstride.core.experience import Experience
 from longstride.core.numbers import Count
 from longstride.core.task import Difficulty
 from longstride.curriculum.schedules import Growing, Schedule
@@ -26,7 +27,7 @@ class Linear(Growing):
     cap: Annotated[int, Field(ge=2)]
     """The first iteration at `limit`."""
 
-    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
         if iteration >= self.cap:
             return self.limit
         climbed = (iteration - 1) // self.interval * self.interval
@@ -48,7 +49,7 @@ class StepList(Schedule):
             raise ValueError("the last iterations of `steps` must ascend")
         return self
 
-    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
         return next((limit for last, limit in self.steps if iteration <= last), self.steps[-1][1])
 
 
@@ -60,6 +61,16 @@ class PerDifficulty(Schedule):
     medium: Schedule
     hard: Schedule
 
-    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    @property
+    def adaptive(self) -> bool:
+        return self.easy.adaptive or self.medium.adaptive or self.hard.adaptive
+
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
+        return self._of(difficulty).at(iteration, difficulty, experience)
+
+    def most(self, iterations: int, difficulty: Difficulty = "easy") -> int:
+        return self._of(difficulty).most(iterations, difficulty)
+
+    def _of(self, difficulty: Difficulty) -> Schedule:
         by_name: dict[Difficulty, Schedule] = {"easy": self.easy, "medium": self.medium, "hard": self.hard}
-        return by_name[difficulty].at(iteration, difficulty)
+        return by_name[difficulty]

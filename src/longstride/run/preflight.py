@@ -8,7 +8,6 @@ observations and turns of one token; a context policy that does not keep all tur
 from collections.abc import Callable
 
 from longstride.core.errors import ConfigError
-from longstride.core.task import DIFFICULTIES
 from longstride.curriculum import BudgetSchedule
 from longstride.models.load import Policy
 from longstride.rollout.context import Transcript
@@ -46,8 +45,7 @@ def _check(
     name: str, schedule: BudgetSchedule, iterations: int, shortest: Callable[[int], int] | None, policy: Policy
 ) -> None:
     """Refuses limits of one budget; `shortest` counts the tokens of a turn's prompt."""
-    budgets = [schedule.at(i, d) for i in range(1, iterations + 1) for d in DIFFICULTIES]
-    turns, turn_tokens = max(b.turns for b in budgets), max(b.turn_tokens for b in budgets)
+    turns, turn_tokens = schedule.most("turns", iterations) or 0, schedule.most("turn_tokens", iterations) or 0
     holds = policy.max_context
     first = shortest(1) if shortest else 1
     if first + turn_tokens > holds:

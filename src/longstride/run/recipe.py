@@ -166,12 +166,14 @@ class Recipe(Experiment):
                 f"({self.group_size})"
             )
         if self.pool.staleness:
-            for part in (self.sampler, self.curriculum):
+            for part in (self.sampler, self.curriculum, *self.budget.schedules.values()):
                 if part.adaptive:
                     raise ValueError(
                         f"{part.type_name()} decides what is played by what came before: set pool.staleness to 0, not "
                         f"{self.pool.staleness}"
                     )
+        if self.test_budget.adaptive:
+            raise ValueError("test_budget does not move during a run, so none of its schedules may be adaptive")
         if [phase.after for phase in self.objectives] != sorted({phase.after for phase in self.objectives}):
             raise ValueError("objectives go by iteration: `after` must ascend")
         needed = frozenset().union(*(at.credit.estimates for at in (self, *self.objectives) if at.credit))
@@ -199,7 +201,7 @@ class Recipe(Experiment):
     @property
     def adaptive(self) -> bool:
         """Whether what an iteration plays depends on what was played before."""
-        return self.sampler.adaptive or self.curriculum.adaptive
+        return self.sampler.adaptive or self.curriculum.adaptive or self.budget.adaptive
 
     @property
     def test_reward(self) -> Reward:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from longstride.core.experience import Experience
 from longstride.core.numbers import Count
 from longstride.core.task import Difficulty
 from longstride.curriculum import Schedule
@@ -21,5 +22,5 @@ class StepSchedule(Schedule):
     every: Count
     """Updates between two of them."""
 
-    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
         return self.steps[min(iteration // self.every, len(self.steps) - 1)]

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from longstride.core.experience import Experience
 from longstride.core.numbers import Count
 from longstride.core.task import Difficulty
 from longstride.curriculum import Schedule
@@ -28,7 +29,7 @@ class Cyclic(Schedule):
             raise ValueError(f"high must be at least low ({self.low}), got {self.high}")
         return self
 
-    def at(self, iteration: int, difficulty: Difficulty = "easy") -> int:
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
         share = self._share(((iteration - 1) % self.period) / self.period)
         return round(self.low + (self.high - self.low) * share)
 

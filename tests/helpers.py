@@ -19,6 +19,7 @@ from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
 from longstride.curriculum import BudgetSchedule, TaskCurriculum, Uniform
 from longstride.envs.base import TaskSource
+from longstride.methods import OnPolicy, Replay
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, make_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
@@ -139,14 +140,15 @@ def make_planner(
     chat: Any = None,
     experience: Any = None,
     curriculum: TaskCurriculum | None = None,
+    replay: Replay | None = None,
 ) -> Planner:
     """A planner of tasks of `source`, each under the same budget unless that is a schedule."""
 
     def budget_of(task: Task) -> Budget:
         return budget.at(iteration, task.difficulty) if isinstance(budget, BudgetSchedule) else budget or Budget()
 
-    past, choice = experience or Collected(), curriculum or Uniform()
-    return Planner(source, choice, past, budget_of, chat, seed, iteration, first, episodes, size)
+    past, choice, trained = experience or Collected(), curriculum or Uniform(), replay or OnPolicy()
+    return Planner(source, choice, past, trained, budget_of, chat, seed, iteration, first, episodes, size)
 
 
 def tiny_model(vocabulary: int = 64, seed: int = 0, shape: TinyConfig = SMALL) -> LlamaForCausalLM:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from longstride.core.component import Component, build
+from longstride.core.component import Component, apart, build, parts_of
 from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
 
@@ -178,3 +178,20 @@ def test_a_table_of_components_has_one_for_each_key() -> None:
     assert build(Shelf, shelf.as_data()) == shelf
     with pytest.raises(ConfigError, match=r"named\.a\.siez: .*did you mean 'size'"):
         build(Shelf, {"named": {"a": {"siez": 1}}})
+
+
+class Train(Component):
+    carts: dict[str, Cart] = {}
+    spare: Wheel | None = None
+
+
+def test_every_part_has_a_place_and_apart_an_object_of_its_own_there() -> None:
+    wheel = SmallWheel(spokes=5)
+    cart = Cart(front=wheel, others=(wheel, wheel))
+    train = Train(carts={"a": cart, "b": cart}, spare=wheel)
+    copy = apart(train)
+    places = ["carts.a", "carts.a.front", "carts.a.others[0]", "carts.a.others[1]"]
+    places += [place.replace(".a", ".b") for place in places] + ["spare"]
+    assert [place for place, _ in parts_of(copy)] == places == [place for place, _ in parts_of(train)]
+    assert len({id(part) for _, part in parts_of(train)}) == 2
+    assert len({id(part) for _, part in parts_of(copy)}) == len(places) and copy == train

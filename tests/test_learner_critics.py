@@ -22,7 +22,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import Critic, CriticBatch, CriticConfig, HiddenStates, TurnValue
 from longstride.learner.learner import Learner
 from longstride.learner.turn_critic import TurnCritic
-from longstride.methods import Credit, OnPolicy, Sample
+from longstride.methods import Advantage, Credit, OnPolicy
 from longstride.methods.returns import GAE
 from longstride.models.tiny import TinyConfig
 from longstride.run.loop import train
@@ -229,13 +229,8 @@ class NoveltyCredit(Credit):
     def estimates(self) -> frozenset[str]:
         return frozenset({"novelty"})
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        return [
-            Sample.of(t, turn, [turn.estimates["novelty"]] * len(turn.sampled_ids))
-            for t in trajectories
-            for turn in t.turns
-            if turn.sampled_ids
-        ]
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        return [[turn.estimates["novelty"] for turn in t.turns] for t in played]
 
 
 def test_any_credit_may_read_any_critic_and_a_run_resumes_with_it(tmp_path):

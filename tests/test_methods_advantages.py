@@ -1,20 +1,20 @@
 """Advantages: the numbers of the papers by hand, and the expected gradient of every estimator over all trajectories of
 enumerable problems: the exact one, or one whose bias has a formula."""
 
+import random
 from math import comb
 from typing import Any
 
 import numpy as np
 import pytest
 from estimators import all_of, by_formula, cosine, episode_of, weighted_scores
-from helpers import make_trajectory, make_turn
+from helpers import Collected, make_trajectory, make_turn
 
 from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.exact.worlds.tabular import EnumerableMDP, Path, bandit, random_mdp
-from longstride.methods import Credit, GroupRelative
-from longstride.methods.advantages import group_advantages, mixed
+from longstride.methods import Credit, GroupRelative, MixedGroups, Replay, group_advantages
 from longstride.methods.returns import GAE, StepRelative, gae
 
 PLAIN: dict[str, Any] = {"baseline": "none", "normalize": "none"}
@@ -88,15 +88,6 @@ def test_the_absolute_advantages_of_a_group_are_largest_at_half_success(successe
     assert np.abs(group_advantages(r, [0] * 8)).mean() == pytest.approx(2 * (a * (1 - a)) ** 0.5)
 
 
-def test_groups_of_equal_rewards_are_left_out_where_asked_and_the_others_stay_as_they_are():
-    rewards_and_groups = ((1, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 2))
-    group = [make_trajectory(reward=r, group=g) for r, g in rewards_and_groups]
-    assert mixed(*zip(*rewards_and_groups, strict=True)).tolist() == [False] * 2 + [True] * 2 + [False] * 2
-    assert advantages(GroupRelative(), group) == [[0], [0], [1], [-1], [0], [0]]
-    assert advantages(GroupRelative(drop_zero_variance=True), group) == [[1], [-1]]
-    assert advantages(GroupRelative(drop_zero_variance=True), group[:2]) == []
-
-
 @pytest.mark.parametrize("credit", [GroupRelative(), StepRelative(), GAE(), GAE(values="group", whiten=True)])
 def test_a_failed_episode_is_in_no_mean_and_a_turn_without_tokens_is_no_sample(credit):
     played = [make_trajectory([state(0, (4, 5)), state(1, ())], 1), make_trajectory([state(0, (6,))], 0)]
@@ -120,6 +111,17 @@ def test_turns_are_compared_with_turns_in_the_same_state_of_the_same_group():
     assert [a for (a,) in advantages(credit, group)] == pytest.approx(by_hand)
     assert [a for (a,) in advantages(credit.replace(length_divisor="turns"), group)] == pytest.approx(
         [x / 2 for x in by_hand[:4]] + [0, 0]
+    )
+
+
+def test_an_error_line_does_not_tell_a_state_from_itself():
+    slip = make_turn([1], [0], observation="page", action=None, error="no such link", changed=False)
+    again = make_turn([2], [0], observation="page\nerror: no such link")
+    group = [make_trajectory([slip, again], 1), make_trajectory([make_turn([3], [0], observation="page")], 0)]
+    credit = StepRelative(baseline="mean", normalize="none", discount=1.0)
+    of_page = [1 - 2 / 3, 1 - 2 / 3, -2 / 3]  # all three turns were taken on one page: returns to go 1, 1 and 0
+    assert [a for (a,) in advantages(credit, group)] == pytest.approx(
+        [0.5 + of_page[0], 0.5 + of_page[1], -0.5 + of_page[2]]
     )
 
 
@@ -191,12 +193,19 @@ def test_credit_is_built_again_from_its_data(credit):
 # Expected gradients over all trajectories
 
 
-def expected_gradient(problem: EnumerableMDP, logits: np.ndarray, credit: Credit, sizes: tuple[int, ...]) -> np.ndarray:
+def expected_gradient(
+    problem: EnumerableMDP, logits: np.ndarray, credit: Credit, sizes: tuple[int, ...], replay: Replay | None = None
+) -> np.ndarray:
     """The exact mean of the estimate from groups of these sizes, per episode that counts."""
     policy, total, paths = problem.policy(logits), np.zeros_like(logits), list(problem.trajectories(logits))
     groups = [g for g, n in enumerate(sizes) for _ in range(n)]
     for drawn, chance in all_of(*[paths] * len(groups)):
-        samples = credit([of_path(p, n, g) for n, (p, g) in enumerate(zip(drawn, groups, strict=True))])
+        episodes = [of_path(p, n, g) for n, (p, g) in enumerate(zip(drawn, groups, strict=True))]
+        if replay is not None:
+            experience = Collected(episodes)
+            records = replay.draw(experience.records, len(episodes), random.Random(0), experience)
+            episodes = experience.read(records)
+        samples = credit(episodes)
         total += chance * weighted_scores(policy, samples) / max(len({s.episode for s in samples}), 1)
     return total
 
@@ -269,9 +278,7 @@ def test_leaving_out_groups_of_equal_rewards_makes_the_step_larger_where_they_ar
     problem, logits = bandit([1.0, 0.0, 0.0]), np.log([[0.2, 0.5, 0.3]])
     m = 2 * 0.2 * 0.8
     every = expected_gradient(problem, logits, GroupRelative(baseline="mean", normalize="none"), (2, 2))
-    some = expected_gradient(
-        problem, logits, GroupRelative(baseline="mean", normalize="none", drop_zero_variance=True), (2, 2)
-    )
+    some = expected_gradient(problem, logits, GroupRelative(baseline="mean", normalize="none"), (2, 2), MixedGroups())
     np.testing.assert_allclose(every, problem.gradient(logits) / 2, atol=1e-12)
     np.testing.assert_allclose(some, (2 - m) * every, atol=1e-12)
 

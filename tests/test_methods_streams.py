@@ -1,7 +1,7 @@
 """Streams: numbers of a credit reach a loss by their name alone, through the learner and through a run."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from one_page import make_recipe, save_model
 
 from longstride.core.trajectory import Trajectory
 from longstride.learner.batching import StreamTable
-from longstride.methods import KL, PPO, Aggregation, Constant, Credit, Loss, Mean, OnPolicy, Sample
+from longstride.methods import KL, PPO, Advantage, Aggregation, Constant, Credit, Loss, Mean, OnPolicy, Sample
 from longstride.methods.base import ADVANTAGES
 from longstride.methods.losses import LossTerms, Tokens
 from longstride.run.loop import train
@@ -27,13 +27,11 @@ LENGTH_WEIGHT = "length_weight"
 class Margins(Credit):
     """The place of a token in its turn as its margin, and its episode's reward as advantage."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        return [
-            Sample.of(t, turn, [t.reward] * n, **{MARGIN: [0.25 * k for k in range(n)]})
-            for t in trajectories
-            for turn in t.turns
-            if (n := len(turn.sampled_ids))
-        ]
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        return [[t.reward] * t.length for t in played]
+
+    def streams(self, played: Sequence[Trajectory]) -> Mapping[str, Sequence[Sequence[Advantage]]]:
+        return {MARGIN: [[[0.25 * k for k in range(len(turn.sampled_ids))] for turn in t.turns] for t in played]}
 
 
 class MarginLoss(Loss):

@@ -13,18 +13,17 @@ from longstride.core.errors import ConfigError
 from longstride.core.experience import Experience
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
-from longstride.curriculum import BudgetSchedule, Fixed, TaskCurriculum
+from longstride.curriculum import BudgetSchedule, Fixed, OnPlateau, TaskCurriculum
 from longstride.curriculum.stages import PerDifficulty, StepList
 from longstride.envs.base import TaskSource
 from longstride.envs.puzzles import Mastermind, ModularChain
 from longstride.envs.puzzles.base import PuzzleSource
-from longstride.methods import OnPolicy
+from longstride.methods import MixedGroups, OnPolicy
 from longstride.methods.advantages import GroupRelative
-from longstride.papers.dapo.method import DynamicSampling
 from longstride.papers.dars.method import DifficultyAdaptive
 from longstride.papers.grpo import recipe as grpo
 from longstride.rewards import TaskReward
-from longstride.rollout import FullHistory, Groups, LanguagePlayer, PastTurn, Plan, Pool
+from longstride.rollout import DynamicSampling, FullHistory, Groups, LanguagePlayer, PastTurn, Plan, Pool
 from longstride.rollout.planning import at_once
 from longstride.rollout.replay import replay
 from longstride.run.loop import train
@@ -84,15 +83,22 @@ def test_dynamic_sampling_refills_until_enough_groups_are_mixed():
     # of the first two groups one is mixed, the one after it is not, the next is
     mixed = {0, 12}
     plans, episodes = run_stages(
-        DynamicSampling().plan(make_planner(CHAINS)), lambda p: played(p, reward=p.group in mixed and p.ordinal % 2)
+        DynamicSampling().plan(make_planner(CHAINS, replay=MixedGroups())),
+        lambda p: played(p, reward=p.group in mixed and p.ordinal % 2),
     )
     assert [len(stage) for stage in plans] == [8, 4, 4]
     assert [t.ordinal for t in episodes] == list(range(16))
 
 
 def test_dynamic_sampling_gives_up_after_its_rounds():
-    plans, episodes = run_stages(DynamicSampling(rounds=3).plan(make_planner(CHAINS)), lambda p: played(p, reward=1.0))
+    planner, solved = make_planner(CHAINS, replay=MixedGroups()), lambda p: played(p, reward=1.0)
+    plans, episodes = run_stages(DynamicSampling(rounds=3).plan(planner), solved)
     assert [len(stage) for stage in plans] == [8, 8, 8] and len(episodes) == 24
+
+
+def test_dynamic_sampling_is_done_at_once_where_replay_takes_any_group():
+    plans, _ = run_stages(DynamicSampling().plan(make_planner(CHAINS)), lambda p: played(p, reward=1.0))
+    assert [len(stage) for stage in plans] == [8]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +154,17 @@ class Easiest(TaskCurriculum):
         return source.held_out(1) * n
 
 
-@pytest.mark.parametrize("changes", [{"sampler": DynamicSampling()}, {"curriculum": Easiest()}])
+ON_PLATEAU = OnPlateau(start=1, limit=5, step=2, patience=1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sampler": DynamicSampling()},
+        {"curriculum": Easiest()},
+        {"budget": BudgetSchedule(turns=PerDifficulty(easy=ON_PLATEAU, medium=Fixed(limit=1), hard=Fixed(limit=1)))},
+    ],
+)
 def test_whatever_depends_on_what_came_before_is_refused_where_rollouts_run_ahead(model, changes):
     recipe = make_recipe(model, **GROUPED, **changes)
     with pytest.raises(ConfigError, match=r"pool\.staleness to 0, not 1"):

@@ -112,7 +112,7 @@ def _multiplied() -> float:
 
 def every_turn(trajectories: Sequence[Trajectory]) -> list[Sample]:
     """All turns as samples whose tokens weigh the same."""
-    return [Sample.of(t, turn, [1.0] * len(turn.sampled_ids)) for t in trajectories for turn in t.turns]
+    return [Sample.of(t, k, [1.0] * len(turn.sampled_ids)) for t in trajectories for k, turn in enumerate(t.turns)]
 
 
 def plans_of(recipe: Recipe, k: int) -> list[Plan]:

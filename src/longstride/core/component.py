@@ -13,7 +13,7 @@ import importlib
 import re
 import sys
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from inspect import isabstract
 from pathlib import Path, PurePath
 from types import UnionType
@@ -135,6 +135,40 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     return str(value) if isinstance(value, PurePath) else value
+
+
+def parts_of(component: Component, where: str = "") -> Iterator[tuple[str, Component]]:
+    """Every component inside another one, with its dotted place there, which begins with `where`."""
+    for name in type(component).model_fields:
+        yield from _inside(getattr(component, name), _join(where, name))
+
+
+def _inside(value: Any, place: str) -> Iterator[tuple[str, Component]]:
+    if isinstance(value, Component):
+        yield place, value
+        yield from parts_of(value, place)
+    elif isinstance(value, Mapping):
+        for key, inside in value.items():
+            yield from _inside(inside, f"{place}.{key}")
+    elif isinstance(value, list | tuple):
+        for k, inside in enumerate(value):
+            yield from _inside(inside, f"{place}[{k}]")
+
+
+def apart(component: C) -> C:
+    """A copy in which every place has an object of its own, so that an object tells its place."""
+    fields = {name: _apart(getattr(component, name)) for name in type(component).model_fields}
+    return component.model_copy(update=fields)
+
+
+def _apart(value: Any) -> Any:
+    if isinstance(value, Component):
+        return apart(value)
+    if isinstance(value, dict):
+        return {key: _apart(inside) for key, inside in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_apart, value))
+    return value
 
 
 def build(cls: type[C], data: Mapping[str, Any], where: str = "") -> C:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from longstride.core.component import Component
+from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 
@@ -26,7 +27,11 @@ class Experience(Protocol):
 
     def memory(self, owner: Component) -> dict[str, Any]:
         """What a component keeps between iterations: plain JSON data, which it changes in place. It is saved with each
-        checkpoint."""
+        checkpoint, by the place that the component has in the recipe.
+
+        Raises:
+            ConfigError: the component has no place there.
+        """
         ...
 
     def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
@@ -50,3 +55,28 @@ class Experience(Protocol):
     def critic(self) -> Any:
         """The `learner.critics.Critic` at work, or None."""
         ...
+
+
+class NoExperience:
+    """An `Experience` where nothing is kept and no model is at work, as in an exact problem."""
+
+    records: Sequence[EpisodeRecord] = ()
+    critic = None
+
+    def read(self, records: Sequence[EpisodeRecord]) -> list[Trajectory]:
+        return []
+
+    def memory(self, owner: Component) -> dict[str, Any]:
+        raise self._lacks("memory")
+
+    def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
+        raise self._lacks("log-probabilities")
+
+    def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
+        raise self._lacks("openings")
+
+    def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
+        raise self._lacks("proposals")
+
+    def _lacks(self, what: str) -> ConfigError:
+        return ConfigError(f"a part of this recipe asks for {what}, which only runs of language agents have")

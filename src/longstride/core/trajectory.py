@@ -7,8 +7,9 @@ the rest).
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from longstride.core.budget import Budget, StopReason
@@ -215,6 +216,24 @@ class EpisodeRecord:
     group: int
     iteration: int
     role: str
+
+
+E = TypeVar("E", Trajectory, EpisodeRecord)
+
+
+def by_group(episodes: Iterable[E]) -> list[list[E]]:
+    """The groups of trajectories or of records, in the order of their first members, without failed episodes; none is
+    empty."""
+    groups: dict[int, list[E]] = {}
+    for episode in episodes:
+        if not episode.stop.failed:
+            groups.setdefault(episode.group, []).append(episode)
+    return list(groups.values())
+
+
+def without_error(observation: str, error: str | None) -> str:
+    """An observation without the line at its end that explains why the action before it had no effect."""
+    return observation.removesuffix(f"\nerror: {error}") if error else observation
 
 
 def _common_prefix(a: list[int], b: list[int]) -> int:

@@ -6,12 +6,19 @@ what the curriculum has kept in `Experience.memory`, and on nothing else, so a r
 
 import random
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from longstride.core.component import Component
 from longstride.core.experience import Experience
 from longstride.core.task import Task
-from longstride.envs.base import TaskSource
+
+
+class Tasks(Protocol):
+    """What training tasks are drawn from: any `envs.base.TaskSource`."""
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        """See `envs.base.TaskSource.sample`."""
+        ...
 
 
 class TaskCurriculum(Component):
@@ -21,7 +28,7 @@ class TaskCurriculum(Component):
     """Whether it depends on earlier iterations; then nothing is rolled out ahead of the update."""
 
     @abstractmethod
-    def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+    def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
         """`n` tasks for the groups of an iteration.
 
         Args:
@@ -37,5 +44,5 @@ class Uniform(TaskCurriculum):
 
     adaptive: ClassVar[bool] = False
 
-    def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+    def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
         return source.sample(rng, n)

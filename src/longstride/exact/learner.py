@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 
 from longstride.core.numbers import Count, CountOrZero, Positive
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, by_group
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.worlds.answers import AnswerTree
-from longstride.methods import Credit, Loss, Sample
+from longstride.methods import Credit, Loss, OnPolicy, Sample
 from longstride.methods.base import PROXIMAL, REFERENCE
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ P = TypeVar("P", bound=Tabulated)
 class Learner(ExactMethod[P], Generic[P]):
     """Collects episodes, asks credit, and takes gradient steps on the loss of all of them."""
 
+    replay: OnPolicy = OnPolicy()
+    """Which groups are trained on; nothing older is kept."""
     credit: Credit
     """How much each token weighs."""
     loss: Loss
@@ -107,7 +109,9 @@ class Learner(ExactMethod[P], Generic[P]):
 
     def step(self, problem: P, state: State, rng: np.random.Generator) -> State:
         sampler = state["sampler"][0] if self.staleness else state["logits"]
-        samples = self.credit(self.collect(problem, sampler, state, rng))
+        played = self.collect(problem, sampler, state, rng)
+        taught = {group[0].group for group in by_group(t.record() for t in played) if self.replay.teaches(group)}
+        samples = self.credit([t for t in played if t.group in taught])
         after = dict(state, iteration=state["iteration"] + 1)
         if samples:
             after["logits"] = self.update(problem.tree, state, samples)

@@ -6,11 +6,12 @@ beginning is spelled as its place and itself, so that a sampler sees where a ste
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from random import Random
 
 import numpy as np
 
 from longstride.core.budget import Budget
+from longstride.core.experience import NoExperience
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum.tasks import Uniform
@@ -30,7 +31,7 @@ class World:
     def __init__(self, problem: Answers) -> None:
         self.problem = problem
 
-    def sample(self, rng: Any, n: int) -> list[Task]:
+    def sample(self, rng: Random, n: int) -> list[Task]:
         """Every task once."""
         return [self.problem.task(q) for q in range(len(self.problem.tree.context))]
 
@@ -54,10 +55,10 @@ class Planned(Grouped):
     """Which episodes an iteration plays."""
 
     def collect(self, problem: Answers, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
-        world, tasks = cast(Any, World(problem)), len(problem.tree.context)
+        world, tasks, seed = World(problem), len(problem.tree.context), int(rng.integers(2**31))
         planner = Planner(
-            world, Uniform(), cast(Any, None), lambda _: Budget(), world, int(rng.integers(2**31)),
-            int(state["iteration"]) + 1, 0, tasks * self.group, self.group,
+            world, Uniform(), NoExperience(), self.replay, lambda _: Budget(), world, seed, int(state["iteration"]) + 1,
+            0, tasks * self.group, self.group,
         )  # fmt: skip
         stages = self.sampler.plan(planner)
         try:

@@ -5,12 +5,14 @@ are in `preferences`, further losses of a ratio in `ratios`, credit by rewards t
 in `cloning`, references that move in `anchors`.
 """
 
-from longstride.methods.advantages import GroupCredit, GroupRelative, group_advantages
+from longstride.methods.advantages import GroupRelative, group_advantages
 from longstride.methods.aggregation import Aggregation, Constant, Mean
-from longstride.methods.base import Credit, OnPolicy, Replay, Sample, demonstration
+from longstride.methods.base import Advantage, Credit, Sample, demonstration, turn_rewards, turn_states
 from longstride.methods.losses import KL, PPO, Anchor, ImportanceCorrection, Loss, Reinforce, Start
+from longstride.methods.replay import MixedGroups, OnPolicy, Replay
 
 __all__ = [
-    "KL", "PPO", "Aggregation", "Anchor", "Constant", "Credit", "GroupCredit", "GroupRelative", "ImportanceCorrection",
-    "Loss", "Mean", "OnPolicy", "Reinforce", "Replay", "Sample", "Start", "demonstration", "group_advantages",
+    "KL", "PPO", "Advantage", "Aggregation", "Anchor", "Constant", "Credit", "GroupRelative", "ImportanceCorrection",
+    "Loss", "Mean", "MixedGroups", "OnPolicy", "Reinforce", "Replay", "Sample", "Start", "demonstration",
+    "group_advantages", "turn_rewards", "turn_states",
 ]  # fmt: skip

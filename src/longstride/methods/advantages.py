@@ -11,15 +11,14 @@ deviation (the prompts are weighed anew; for binary rewards of one prompt the di
 episode; filtering groups.
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
 from longstride.core.numbers import Positive
-from longstride.core.trajectory import Trajectory, Turn
-from longstride.methods.base import Credit, Sample
+from longstride.core.trajectory import Trajectory
+from longstride.methods.base import Credit
 
 EQUAL = 1e-6
 """Rewards, or a reward and its baseline, that are closer than this are equal."""
@@ -56,11 +55,6 @@ def group_advantages(
     return a / normalize
 
 
-def mixed(rewards_N: Sequence[float], groups_N: Sequence[int]) -> np.ndarray:
-    """[N] whether the member's group has unequal rewards: all others teach nothing (DAPO, arXiv 2503.14476, 3.2)."""
-    return _groups(np.asarray(rewards_N, dtype=float), groups_N)[2] >= EQUAL
-
-
 def _groups(r: np.ndarray, groups_N: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Size, mean and deviation of each member's group."""
     _, group_N, size_G = np.unique(np.asarray(groups_N, dtype=int), return_inverse=True, return_counts=True)
@@ -69,44 +63,7 @@ def _groups(r: np.ndarray, groups_N: Sequence[int]) -> tuple[np.ndarray, np.ndar
     return size_G[group_N], mean_N, std_N
 
 
-class GroupCredit(Credit):
-    """Family of group-relative credit: what it is made of."""
-
-    baseline: Baseline = "mean"
-    """What is taken off the reward; see `group_advantages`."""
-    normalize: Normalize = "std"
-    """What rewards are divided by; see `group_advantages`."""
-    length_divisor: Literal["turns"] | Positive = 1.0
-    """Divisor of every turn's advantage: a constant k, or the number of turns of its own episode. The latter
-    punishes a long failure less than a short one and so teaches to fail slowly (AsyncWebRL, arXiv 2606.05597, where
-    k = 10 took its place)."""
-    drop_zero_variance: bool = False
-    """Leaves out groups whose rewards are all equal, instead of counting them with advantage 0."""
-
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        played = [t for t in trajectories if not t.stop.failed]
-        rewards_N, groups_N = [t.reward for t in played], [t.group for t in played]
-        if self.drop_zero_variance:
-            played = [t for t, keep in zip(played, mixed(rewards_N, groups_N), strict=True) if keep]
-            rewards_N, groups_N = [t.reward for t in played], [t.group for t in played]
-        of_episode_N = group_advantages(rewards_N, groups_N, self.baseline, self.normalize)
-        turns = [(n, t, turn) for n, t in enumerate(played) for turn in t.turns]
-        of_turn = self._of_turns([(t, turn) for _, t, turn in turns])
-        return [
-            Sample.of(t, turn, [float((of_episode_N[n] + a) / self._divisor(t))] * len(turn.sampled_ids))
-            for (n, t, turn), a in zip(turns, of_turn, strict=True)
-            if turn.sampled_ids
-        ]
-
-    @abstractmethod
-    def _of_turns(self, turns: Sequence[tuple[Trajectory, Turn]]) -> Sequence[float]:
-        """What a turn's advantage is above that of its episode."""
-
-    def _divisor(self, trajectory: Trajectory) -> float:
-        return trajectory.length if self.length_divisor == "turns" else self.length_divisor
-
-
-class GroupRelative(GroupCredit):
+class GroupRelative(Credit):
     """GRPO and its kin: every sampled token has the advantage of its episode among the episodes of its group.
 
     | method | baseline | normalize |
@@ -118,5 +75,20 @@ class GroupRelative(GroupCredit):
     | REINFORCE (Williams 1992) | `none` or `batch` | `none` |
     """
 
-    def _of_turns(self, turns: Sequence[tuple[Trajectory, Turn]]) -> Sequence[float]:
-        return [0.0] * len(turns)
+    baseline: Baseline = "mean"
+    """What is taken off the reward; see `group_advantages`."""
+    normalize: Normalize = "std"
+    """What rewards are divided by; see `group_advantages`."""
+    length_divisor: Literal["turns"] | Positive = 1.0
+    """Divisor of every turn's advantage: a constant k, or the number of turns of its own episode. The latter
+    punishes a long failure less than a short one and so teaches to fail slowly (AsyncWebRL, arXiv 2606.05597, where
+    k = 10 took its place)."""
+
+    def advantages(self, played: Sequence[Trajectory]) -> list[list[float]]:
+        rewards_N, groups_N = [t.reward for t in played], [t.group for t in played]
+        advantages_N = group_advantages(rewards_N, groups_N, self.baseline, self.normalize)
+        return [[a / self.divisor(t)] * t.length for t, a in zip(played, advantages_N.tolist(), strict=True)]
+
+    def divisor(self, trajectory: Trajectory) -> float:
+        """What the advantages of an episode are divided by."""
+        return max(trajectory.length, 1) if self.length_divisor == "turns" else self.length_divisor

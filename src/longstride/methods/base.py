@@ -1,22 +1,21 @@
-"""Samples, credit and replay: what is trained, with which weight, and what of all that was collected is used.
+"""Samples and credit: what is trained, with which weight.
 
 What always holds: a sample has one number a sampled token in each of its streams and none for any other token, so a
-token that the policy did not sample cannot be trained; an episode that infrastructure ended is admitted by no replay.
+token that the policy did not sample cannot be trained; nothing of a failed episode is in a sample.
 
 A stream is a list of numbers, one a sampled token, under a name. Credit gives `ADVANTAGES`; `BEHAVIOUR` comes from
 sampling; the learner adds `PROXIMAL` and `REFERENCE` where a loss needs them. A paper adds a stream by giving it a name
 in its credit and reading that name in its loss: nothing between the two knows of it.
 """
 
-import random
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from longstride.core.component import Component
-from longstride.core.experience import Experience
-from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
+from longstride.core.errors import OwnCodeError, short
+from longstride.core.trajectory import Trajectory, without_error
 
 ADVANTAGES = "advantages"
 """How much each token weighs in the loss."""
@@ -59,9 +58,9 @@ class Sample:
         return self.streams[ADVANTAGES]
 
     @staticmethod
-    def of(trajectory: Trajectory, turn: Turn, advantages: list[float], **streams: list[float]) -> "Sample":
-        """A turn of a trajectory, with an advantage for each sampled token, and further streams."""
-        number = [id(t) for t in trajectory.turns].index(id(turn))  # turns may be equal
+    def of(trajectory: Trajectory, number: int, advantages: list[float], **streams: list[float]) -> "Sample":
+        """The turn of this number of a trajectory, with an advantage for each sampled token, and further streams."""
+        turn = trajectory.turns[number]
         return Sample(
             turn.prompt_ids,
             turn.sampled_ids,
@@ -85,8 +84,29 @@ def turn_rewards(trajectory: Trajectory) -> list[float]:
     return rewards
 
 
+def turn_states(trajectory: Trajectory) -> list[tuple[str, str]]:
+    """What each turn was taken in: address and text of what was seen, without the error line of the turn before, which
+    would tell a state apart from itself."""
+    errors = [None, *(turn.error for turn in trajectory.turns)]
+    return [(t.url, without_error(t.observation, e)) for t, e in zip(trajectory.turns, errors, strict=False)]
+
+
+Advantage = float | Sequence[float] | None
+"""Of a turn: a number for all of its sampled tokens, or one for each of them; None where it is not trained."""
+
+
 class Credit(Component):
-    """Family: turns trajectories into weighted samples."""
+    """Family: how much every turn of the episodes of an update weighs, or every token.
+
+    A member gives numbers; samples are made of them here, in the order of trajectories and turns. A failed episode is
+    taken out before any member sees it: it is in no group, no mean and no sample. A turn in which nothing was sampled
+    makes no sample, whatever its number.
+
+    Denominators. A number is used as it is: what a method divides an advantage by (a deviation, a number of turns), its
+    credit divides by. What the sum over tokens is divided by is the loss's (`Loss.aggregation`), which counts tokens,
+    turns or episodes among samples alone: a turn of advantage 0 is counted there, and one of None is not. A number that
+    is not finite makes the step that it is in one that is skipped and counted (`Learner.step`).
+    """
 
     @property
     def estimates(self) -> frozenset[str]:
@@ -94,68 +114,51 @@ class Credit(Component):
         return frozenset()
 
     @abstractmethod
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        """Of each trajectory the advantage of each of its turns.
+
+        Args:
+            played: the episodes of an update; none of them failed.
+        """
+
+    def streams(self, played: Sequence[Trajectory]) -> Mapping[str, Sequence[Sequence[Advantage]]]:
+        """Further streams by name, in the form of advantages: what a loss reads besides. A turn that is trained has its
+        number in each of them."""
+        return {}
+
     def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        """The samples of one update, in the order of trajectories and turns."""
+        """The samples of one update.
+
+        Raises:
+            OwnCodeError: a member did not give a number for each turn, or for each sampled token of one.
+        """
+        played = [t for t in trajectories if not t.stop.failed]
+        given = {ADVANTAGES: self.advantages(played), **self.streams(played)}
+        for name, numbers in given.items():
+            came, wanted = [len(of) for of in numbers], [t.length for t in played]
+            if came != wanted:
+                raise OwnCodeError(
+                    f"{type(self).__name__} gives {name} for {short(came)} turns; the episodes have {short(wanted)}"
+                )
+        samples = []
+        for n, t in enumerate(played):
+            for k, turn in enumerate(t.turns):
+                if turn.sampled_ids and given[ADVANTAGES][n][k] is not None:
+                    tokens = len(turn.sampled_ids)
+                    streams = {name: self._by_token(name, of[n][k], tokens) for name, of in given.items()}
+                    samples.append(Sample.of(t, k, **streams))
+        return samples
+
+    def _by_token(self, name: str, number: Advantage, tokens: int) -> list[float]:
+        """A number for each of the sampled tokens of a turn."""
+        if isinstance(number, Sequence) and len(number) == tokens:
+            return list(number)
+        if number is None or isinstance(number, Sequence):
+            got = "none" if number is None else len(number)
+            raise OwnCodeError(f"{type(self).__name__} gives {got} {name} for a turn of {tokens} sampled tokens")
+        return [float(number)] * tokens
 
     def targets(self, trajectories: Sequence[Trajectory]) -> list[list[float]]:
         """Of each trajectory, what a value before each of its turns should have been; `[]` for a failed one. Unless a
         credit says otherwise it is what was earned from that turn on."""
         return [[] if t.stop.failed else list(accumulate(reversed(turn_rewards(t))))[::-1] for t in trajectories]
-
-
-class Replay(Component):
-    """Family: what of all that was collected is trained on."""
-
-    def admits(self, episode: EpisodeRecord) -> bool:
-        """Whether the episode may ever be trained on. A failed one never is."""
-        return not episode.stop.failed and self.wants(episode)
-
-    @abstractmethod
-    def wants(self, episode: EpisodeRecord) -> bool:
-        """The method's own say on an episode that did not fail."""
-
-    @abstractmethod
-    def draw(
-        self, kept: Sequence[EpisodeRecord], fresh: int, rng: random.Random, experience: Experience
-    ) -> list[EpisodeRecord]:
-        """What is trained on now, oldest first.
-
-        Args:
-            kept: all that was admitted so far, oldest first.
-            fresh: how many at the end of `kept` are of this iteration.
-            rng: the draw's own stream.
-            experience: what was collected, this iteration included, and the models as they are now.
-        """
-
-    def renew(self, drawn: list[Trajectory], rng: random.Random, experience: Experience) -> list[Trajectory]:
-        """The drawn episodes as they are trained on: as they were played, unless a method asks the policy as it is now
-        what it would do in their turns (`Experience.propose`). Every process of several is asked.
-
-        Args:
-            drawn: what `draw` chose; not changed.
-            rng: the stream of the draw, after it.
-            experience: as in `draw`.
-        """
-        return drawn
-
-    def select(self, samples: Sequence[Sample], experience: Experience) -> Sequence[Sample]:
-        """Which of the samples that credit made of these episodes are trained on: all of them, unless a method looks at
-        single turns. Every process of several is asked, with the same samples.
-
-        Args:
-            samples: what credit made.
-            experience: as in `draw`.
-        """
-        return samples
-
-
-class OnPolicy(Replay):
-    """Only what this iteration collected, failures of the task included."""
-
-    def wants(self, episode: EpisodeRecord) -> bool:
-        return True
-
-    def draw(
-        self, kept: Sequence[EpisodeRecord], fresh: int, rng: random.Random, experience: Experience
-    ) -> list[EpisodeRecord]:
-        return list(kept[len(kept) - fresh :])

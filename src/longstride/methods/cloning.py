@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.methods.base import Credit, Sample
+from longstride.methods.base import Advantage, Credit
 
 
 class FilteredBC(Credit):
@@ -30,18 +30,18 @@ class FilteredBC(Credit):
     """WebGym's repetition filter (arXiv 2601.02439): leaves out turns after which the page looked the same, the last
     turn excepted, since an answer changes no page. An error line makes no difference."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        cloned = [
-            (trajectory, turn)
-            for trajectory in trajectories
-            if trajectory.success and not trajectory.stop.failed
-            for turn in trajectory.turns
-            if turn.sampled_ids and turn.action is not None and self._did_something(turn, trajectory)
-        ]
-        lengths = [len(turn.sampled_ids) for _, turn in cloned]
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        lengths = [len(turn.sampled_ids) for t in played for turn in t.turns if self._cloned(turn, t)]
         mean = sum(lengths) / max(len(lengths), 1)
-        weights = [1 / (n if self.weight == "by_length" else mean) for n in lengths]
-        return [Sample.of(t, turn, [w] * n) for (t, turn), w, n in zip(cloned, weights, lengths, strict=True)]
 
-    def _did_something(self, turn: Turn, trajectory: Trajectory) -> bool:
+        def weight(turn: Turn, trajectory: Trajectory) -> Advantage:
+            if not self._cloned(turn, trajectory):
+                return None
+            return 1 / (len(turn.sampled_ids) if self.weight == "by_length" else mean)
+
+        return [[weight(turn, t) for turn in t.turns] for t in played]
+
+    def _cloned(self, turn: Turn, trajectory: Trajectory) -> bool:
+        if not (trajectory.success and turn.sampled_ids and turn.action is not None):
+            return False
         return turn.changed or turn is trajectory.turns[-1] or not self.drop_unchanged

@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 
 from longstride.core.numbers import Positive, Share
-from longstride.core.trajectory import Trajectory, Turn
-from longstride.methods.advantages import GroupCredit, group_advantages
-from longstride.methods.base import ADVANTAGES, Credit, Sample, turn_rewards
+from longstride.core.trajectory import Trajectory
+from longstride.methods.advantages import GroupRelative, group_advantages
+from longstride.methods.base import Advantage, Credit, turn_rewards, turn_states
 
 
 def gae(
@@ -39,9 +39,9 @@ def gae(
     return advantages
 
 
-class StepRelative(GroupCredit):
+class StepRelative(GroupRelative):
     """GiGPO (arXiv 2505.10978, section 4): the advantage of the episode plus that of the turn among all turns of the
-    group that were taken in the same state (address and text of the page), by their discounted return to go.
+    group that were taken in the same state (`turn_states`), by their discounted return to go.
 
     A turn that no other turn of the group can be compared with adds 0. So a state weighs as often as others came
     there, and the turn's part has not the gradient of the return, even with `leave_one_out`.
@@ -52,16 +52,15 @@ class StepRelative(GroupCredit):
     discount: Share = 0.95
     """Weight of a reward one turn later."""
 
-    def _of_turns(self, turns: Sequence[tuple[Trajectory, Turn]]) -> Sequence[float]:
-        states: dict[tuple[int, str, str], int] = {}
-        groups = [states.setdefault((t.group, turn.url, turn.observation), len(states)) for t, turn in turns]
-        to_go = {
-            id(turn): g
-            for t in {id(t): t for t, _ in turns}.values()
-            for turn, g in zip(t.turns, gae(turn_rewards(t), [0.0] * t.length, discount=self.discount), strict=True)
-        }
-        returns = [to_go[id(turn)] for _, turn in turns]
-        return (self.step_weight * group_advantages(returns, groups, self.baseline, self.normalize)).tolist()
+    def advantages(self, played: Sequence[Trajectory]) -> list[list[float]]:
+        numbers: dict[tuple[int, tuple[str, str]], int] = {}
+        states = [numbers.setdefault((t.group, state), len(numbers)) for t in played for state in turn_states(t)]
+        returns = [g for t in played for g in gae(turn_rewards(t), [0.0] * t.length, discount=self.discount)]
+        of_turn = iter((self.step_weight * group_advantages(returns, states, self.baseline, self.normalize)).tolist())
+        of_episode = super().advantages(played)
+        return [
+            [a + next(of_turn) / self.divisor(t) for a in turns] for t, turns in zip(played, of_episode, strict=True)
+        ]
 
 
 class GAE(Credit):
@@ -86,15 +85,15 @@ class GAE(Credit):
     whiten: bool = False
     """Whether advantages get mean 0 and deviation 1 over all sampled tokens of the batch."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        played = [t for t in trajectories if not t.stop.failed]
-        samples = []
-        for t, (_, advantages) in zip(played, self._estimates(played), strict=True):
-            for turn, own in zip(t.turns, advantages, strict=True):
-                if turn.sampled_ids:
-                    every = own if self.over == "tokens" else np.repeat(own, len(turn.sampled_ids))
-                    samples.append(Sample.of(t, turn, every.tolist()))
-        return _whitened(samples) if self.whiten else samples
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        def by_token(own: np.ndarray, tokens: int) -> list[float]:
+            return own.tolist()[:tokens] if self.over == "tokens" else own.tolist() * tokens
+
+        found = [
+            [by_token(own, len(turn.sampled_ids)) for turn, own in zip(t.turns, advantages, strict=True)]
+            for t, (_, advantages) in zip(played, self._estimates(played), strict=True)
+        ]
+        return _whitened(found) if self.whiten else found
 
     @property
     def estimates(self) -> frozenset[str]:
@@ -146,12 +145,8 @@ class GAE(Credit):
         ]
 
 
-def _whitened(samples: list[Sample]) -> list[Sample]:
-    if not samples:
-        return samples
-    every = np.concatenate([s.advantages for s in samples])
-    white = group_advantages(every.tolist(), [0] * len(every), "batch", "batch_std")
-    parts = np.split(white, np.cumsum([len(s.advantages) for s in samples])[:-1])
-    for sample, part in zip(samples, parts, strict=True):
-        sample.streams[ADVANTAGES] = part.tolist()
-    return samples
+def _whitened(tokens: list[list[list[float]]]) -> list[list[list[float]]]:
+    """The numbers of all sampled tokens, by episode and turn, with mean 0 and deviation 1."""
+    every = [a for turns in tokens for turn in turns for a in turn]
+    white = iter(group_advantages(every, [0] * len(every), "batch", "batch_std").tolist())
+    return [[[next(white) for _ in turn] for turn in turns] for turns in tokens]

@@ -8,7 +8,7 @@ from longstride.rollout.context import (
     RecentTurns,
 )
 from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
-from longstride.rollout.planning import Groups, Planner, Sampler, Stages, by_group
+from longstride.rollout.planning import DynamicSampling, Groups, Planner, Sampler, Stages
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.scheduler import PoolConfig
@@ -16,7 +16,7 @@ from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import Measure, summarise
 
 __all__ = [
-    "ContextPolicy", "Episode", "FullHistory", "Generation", "Groups", "LanguagePlayer", "LatestObservation", "Measure",
-    "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations", "RecentTurns", "Sampler",
-    "ScriptedPlayer", "Stages", "TrajectoryStore", "by_group", "summarise",
+    "ContextPolicy", "DynamicSampling", "Episode", "FullHistory", "Generation", "Groups", "LanguagePlayer",
+    "LatestObservation", "Measure", "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations",
+    "RecentTurns", "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "summarise",
 ]  # fmt: skip

@@ -6,15 +6,20 @@ policy's to say; what an episode begins with is read and never trained. For task
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from longstride.rollout.episode import Plan
 
-if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
-    from longstride.models.chat import ChatFormat
+
+class Codec(Protocol):
+    """What makes ids of texts and texts of ids, such as a `models.chat.ChatFormat`."""
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def decode(self, ids: Sequence[int]) -> str: ...
 
 
-def cuts(chat: "ChatFormat", ids: Sequence[int], marks: Sequence[str]) -> list[int]:
+def cuts(chat: Codec, ids: Sequence[int], marks: Sequence[str]) -> list[int]:
     """How many ids stand before each token that is one of the marks."""
     return [k for k, i in enumerate(ids) if chat.decode([i]) in marks]
 

@@ -31,7 +31,7 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.task import Task
-from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn
+from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn, without_error
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.tools import Tool
 from longstride.models.thoughts import spoken
@@ -229,7 +229,7 @@ class Episode:
             generation.prompt_ids, generation.sampled_ids,
             [round(x, LOGPROB_DIGITS) for x in generation.behaviour_logprobs], generation.versions, observation=seen,
             text=generation.text, action=step.action, error=step.error, url=self._url,
-            changed=_page(step.observation.text, step.error) != _page(seen, before), reward=step.reward,
+            changed=without_error(step.observation.text, step.error) != without_error(seen, before), reward=step.reward,
             seconds=seconds, finish=generation.finish, given=generation.given, speaker=self.speaker,
         )  # fmt: skip
         self.trajectory.turns.append(turn)
@@ -265,11 +265,6 @@ class Episode:
     def _finish(self) -> None:
         self.trajectory.seconds = time.monotonic() - self._began
         self.ended = True
-
-
-def _page(text: str, error: str | None) -> str:
-    """An observation without the line that explains why the action before it had no effect."""
-    return text.removesuffix(f"\nerror: {error}") if error else text
 
 
 def set_verdict(trajectory: Trajectory, verdict: Verdict) -> None:

@@ -8,20 +8,19 @@ iteration, probes too: it is stored and counted.
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from longstride.core.budget import Budget
 from longstride.core.component import Component
 from longstride.core.experience import Experience
+from longstride.core.numbers import Count
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory
-from longstride.curriculum.tasks import TaskCurriculum
-from longstride.envs.base import TaskSource
+from longstride.core.trajectory import Trajectory, by_group
+from longstride.curriculum.tasks import TaskCurriculum, Tasks
+from longstride.methods.replay import Replay
+from longstride.rollout.branching import Codec
 from longstride.rollout.episode import PastTurn, Plan
-
-if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
-    from longstride.models.chat import ChatFormat
 
 Stages = Generator[Sequence[Plan], list[Trajectory], list[Trajectory]]
 """Yields the plans of a stage, is sent its trajectories in their order, and returns those of the iteration."""
@@ -39,6 +38,7 @@ class Planner:
         source: where tasks come from.
         curriculum: which of them are drawn.
         experience: what came before the iteration.
+        replay: which groups are worth training on.
         budget: the budget of an episode of a task.
         chat: makes ids of texts, and texts of ids.
         seed: of the run.
@@ -50,11 +50,12 @@ class Planner:
 
     def __init__(
         self,
-        source: TaskSource,
+        source: Tasks,
         curriculum: TaskCurriculum,
         experience: Experience,
+        replay: Replay,
         budget: Callable[[Task], Budget],
-        chat: "ChatFormat",
+        chat: Codec,
         seed: int,
         iteration: int,
         first: int,
@@ -66,12 +67,18 @@ class Planner:
         """How many groups the recipe asks for, and of how many episodes."""
         self.rng = stream(seed, "sampler", iteration)
         """For whatever a sampler draws."""
-        self._curriculum, self._budget, self._seed, self._next = curriculum, budget, seed, first
+        self._curriculum, self._replay, self._budget = curriculum, replay, budget
+        self._seed, self._next = seed, first
         self._tasks = stream(seed, "tasks", iteration)
 
     def tasks(self, n: int) -> list[Task]:
         """`n` training tasks, as the curriculum draws them."""
         return self._curriculum.draw(self.source, n, self._tasks, self.experience)
+
+    def teaches(self, group: Sequence[Trajectory]) -> bool:
+        """Whether a group that was played is worth training on, none of whose members failed, as each was scored for
+        itself (`Replay.teaches`)."""
+        return self._replay.teaches([t.record() for t in group])
 
     def group(
         self,
@@ -127,10 +134,20 @@ class Groups(Sampler):
         return (yield [plan for task in planner.tasks(planner.groups) for plan in planner.group(task)])
 
 
-def by_group(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
-    """The groups, in the order of their first members, without failed episodes; none is empty."""
-    groups: dict[int, list[Trajectory]] = {}
-    for t in trajectories:
-        if not t.stop.failed:
-            groups.setdefault(t.group, []).append(t)
-    return list(groups.values())
+class DynamicSampling(Sampler):
+    """Groups until as many as the recipe asks for teach something (`Replay.teaches`; DAPO, arXiv 2503.14476, section
+    3.2). The others are played, stored and counted, and replay leaves them out."""
+
+    rounds: Count = 10
+    """Most stages; verl's default."""
+
+    def plan(self, planner: Planner) -> Stages:
+        played: list[Trajectory] = []
+        lacking = planner.groups
+        for _ in range(self.rounds):
+            found = yield [plan for task in planner.tasks(lacking) for plan in planner.group(task)]
+            played += found
+            lacking -= sum(planner.teaches(group) for group in by_group(found))
+            if lacking <= 0:
+                break
+        return played

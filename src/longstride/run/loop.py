@@ -6,12 +6,12 @@ trained on; the run folder holds the last complete iteration whenever the proces
 
 from pathlib import Path
 
-from longstride.core.trajectory import Trajectory
+from longstride.core.component import apart
+from longstride.core.trajectory import Trajectory, by_group
 from longstride.learner import parallel
 from longstride.rewards import Reward
 from longstride.rollout.episode import set_verdict
 from longstride.rollout.interface import checked_verdict
-from longstride.rollout.planning import by_group
 from longstride.run.folder import Listener, RunFolder, Silent
 from longstride.run.patience import Patience
 from longstride.run.placement import Placement, ThisProcess
@@ -41,7 +41,7 @@ def train(
     """
     from longstride.run.memory import check_memory, explained
 
-    recipe = recipe.settled(placement)
+    recipe = apart(recipe.settled(placement))
     check_memory(recipe)
     with parallel.joined(), (placement or ThisProcess()).place(recipe) as placed:
         run = RunFolder(recipe, folder, listener or Silent(), resume)

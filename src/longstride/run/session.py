@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from longstride.core.budget import Budget
-from longstride.core.component import Component
+from longstride.core.component import Component, parts_of
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
 from longstride.core.trajectory import LOGPROB_DIGITS, EpisodeRecord, Trajectory
@@ -71,6 +72,7 @@ class Session:
         self.learner = placed.learner(self.policy, reference)
         seed = derive(recipe.seed, "critic")
         self.critic = recipe.critic.make(self.learner, seed) if recipe.critic else None
+        self._places = {id(part): place for place, part in parts_of(recipe)}
         self._memory: dict[str, dict[str, Any]] = {}
         if checkpoint is not None:
             tensors = checkpoint.tensors()
@@ -80,6 +82,11 @@ class Session:
                 self.critic.load_state(mine)
             self.learner.load_state(tensors, checkpoint.numbers)
             self._memory = checkpoint.numbers.get("memory", {})
+            if strange := sorted(self._memory.keys() - self._places.values()):
+                raise RunError(
+                    f"{checkpoint.folder} keeps the memory of {strange[0]!r}, and this recipe has no such place; go on "
+                    "with the version of Longstride that wrote it, or begin a new run from its policy"
+                )
         self.weights = self.learner.full_model()
         self.engine.update(
             self._sampled_from(), run.iteration
@@ -108,7 +115,10 @@ class Session:
         return self.run.read(records)
 
     def memory(self, owner: Component) -> dict[str, Any]:
-        return self._memory.setdefault(owner.type_name(), {})
+        place = self._places.get(id(owner))
+        if place is None:
+            raise ConfigError(f"{owner.type_name()} is no part of the recipe: what has no place there has no memory")
+        return self._memory.setdefault(place, {})
 
     def logprobs(self, samples: Sequence[Any]) -> list[list[float]]:
         return self.learner.logprobs(samples)
@@ -207,8 +217,8 @@ class Session:
         i, sampling = run.iteration, (ended if recipe.pool.staleness else self._collected) - self._began
         run.row(
             "train",
-            horizon=recipe.budget.limits("turns", i),
-            tokens=recipe.budget.limits("tokens", i) if recipe.budget.tokens is not None else None,
+            horizon=recipe.budget.limits("turns", i, self),
+            tokens=recipe.budget.limits("tokens", i, self) if recipe.budget.tokens is not None else None,
             summary=summarise(trajectories),
             **metrics,
             **staleness(trajectories, i - 1),
@@ -258,10 +268,12 @@ class Session:
         r, n = self.recipe, self.recipe.episodes_per_iteration
         # an adaptive iteration may play more episodes than it was asked for, and any other always plays as many
         first = self.run.episodes if r.adaptive else (iteration - 1) * n
-        return Planner(
-            r.tasks, r.curriculum, self, lambda task: r.budget.at(iteration, task.difficulty), self.policy.chat,
-            r.seed, iteration, first, n, r.group_size,
-        )  # fmt: skip
+
+        def budget(task: Task) -> Budget:
+            return r.budget.at(iteration, task.difficulty, self)
+
+        chat, size = self.policy.chat, r.group_size
+        return Planner(r.tasks, r.curriculum, self, r.replay, budget, chat, r.seed, iteration, first, n, size)
 
     def _critic_batch(self, now: Recipe, chosen: list[Trajectory], name: str) -> CriticBatch:
         return CriticBatch(chosen, now.credit, self, stream(self.recipe.seed, name, self.run.iteration))

@@ -5,9 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from longstride.core.trajectory import Trajectory
-from longstride.methods import Credit, Sample
-from longstride.rollout.planning import by_group
+from longstride.core.trajectory import Trajectory, by_group
+from longstride.methods import Advantage, Credit
 
 BY_BUDGET = "by_budget"
 """In `Trajectory.evidence`: the mean of the answers at each budget, in order."""
@@ -19,14 +18,14 @@ class BudgetRelative(Credit):
     prior: Literal["uniform", "linear", "base"] = "uniform"
     """P_j: the same for all budgets, proportional to them, or the largest one alone."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        samples = []
-        for group in by_group(trajectories):
-            advantages_NS = self.advantages(np.array([t.evidence[BY_BUDGET] for t in group]))
-            samples += [Sample.of(t, t.turns[0], a) for t, a in zip(group, advantages_NS.tolist(), strict=True)]
-        return samples
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        found: dict[int, list[float]] = {}
+        for group in by_group(played):
+            advantages_NS = self.of_group(np.array([t.evidence[BY_BUDGET] for t in group]))
+            found |= {t.ordinal: a for t, a in zip(group, advantages_NS.tolist(), strict=True)}
+        return [[found[t.ordinal]] for t in played]
 
-    def advantages(self, scores_NS: np.ndarray) -> np.ndarray:
+    def of_group(self, scores_NS: np.ndarray) -> np.ndarray:
         """[N, S] of a group, from the mean of its answers at each budget."""
         budgets = scores_NS.shape[1]
         shape = {"uniform": np.ones(budgets), "linear": np.arange(budgets) + 1.0, "base": np.eye(budgets)[-1]}

@@ -16,7 +16,7 @@ LOSS = Reinforce(aggregation=Constant(per="episode"))
 
 def test_advantages_of_a_group_by_hand() -> None:
     scores = np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0]])
-    found = 3 * BudgetRelative().advantages(scores)
+    found = 3 * BudgetRelative().of_group(scores)
     # R (times 3): [2, 2, 1] and [1, 1, 1], V2 = [1.5, 1.5, 1]; V1: before segment 1 the scores are 0, before segment 2
     # (1 * 0 + 2 * 1) / 3 and 0, times one budget that is left
     first = [2 - 1.5, 2 - (0 + 2 * 1.5) / 3, 1 - (2 * 2 / 3 + 1) / 3]
@@ -26,13 +26,13 @@ def test_advantages_of_a_group_by_hand() -> None:
 
 def test_the_prior_weighs_budgets() -> None:
     scores = np.array([[1.0, 0.0], [0.0, 1.0]])
-    np.testing.assert_allclose(BudgetRelative(prior="base").advantages(scores)[:, 0], [-0.5, 0.5])
-    np.testing.assert_allclose(BudgetRelative(prior="linear").advantages(scores)[:, 0], [1 / 3 - 0.5, 2 / 3 - 0.5])
+    np.testing.assert_allclose(BudgetRelative(prior="base").of_group(scores)[:, 0], [-0.5, 0.5])
+    np.testing.assert_allclose(BudgetRelative(prior="linear").of_group(scores)[:, 0], [1 / 3 - 0.5, 2 / 3 - 0.5])
 
 
 def test_with_one_budget_it_is_the_mean_of_the_group() -> None:
     scores = np.array([[1.0], [0.25], [0.0]])
-    np.testing.assert_allclose(BudgetRelative().advantages(scores)[:, 0], scores[:, 0] - scores.mean())
+    np.testing.assert_allclose(BudgetRelative().of_group(scores)[:, 0], scores[:, 0] - scores.mean())
 
 
 @pytest.mark.parametrize("n", [2, 3])

@@ -10,8 +10,7 @@ from longstride.core.experience import Experience
 from longstride.core.numbers import Count, CountOrZero, Positive, Share
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
 from longstride.learner.critics import Critic, CriticBatch, CriticConfig, HiddenStates
-from longstride.methods import Credit, Replay, Sample
-from longstride.methods.base import turn_rewards
+from longstride.methods import Advantage, Credit, Replay, turn_rewards
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -124,13 +123,17 @@ class TurnAdvantage(Credit):
     def estimates(self) -> frozenset[str]:
         return DoubleValue.estimates
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        turns = [(t, turn, (t.ordinal, k)) for t in trajectories for k, turn in enumerate(t.turns) if turn.sampled_ids]
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
         places = defaultdict[tuple[int, int], list[float]](list)
-        for _, turn, place in turns:
-            places[place].append(turn.estimates["action_value"])
-        baselines = [fmean(q) if len(q := places[place]) > 1 else turn.estimates["value"] for _, turn, place in turns]
-        return [
-            Sample.of(t, turn, [turn.estimates["action_value"] - baseline] * len(turn.sampled_ids))
-            for (t, turn, _), baseline in zip(turns, baselines, strict=True)
-        ]
+        for t in played:
+            for k, turn in enumerate(t.turns):
+                if turn.sampled_ids:
+                    places[t.ordinal, k].append(turn.estimates["action_value"])
+
+        def advantage(turn: Turn, proposed: Sequence[float]) -> Advantage:
+            if not turn.sampled_ids:
+                return None
+            baseline = fmean(proposed) if len(proposed) > 1 else turn.estimates["value"]
+            return turn.estimates["action_value"] - baseline
+
+        return [[advantage(turn, places[t.ordinal, k]) for k, turn in enumerate(t.turns)] for t in played]

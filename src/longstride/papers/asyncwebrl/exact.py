@@ -18,14 +18,15 @@ constant in place of an episode's length, is in `asyncwebrl/length`.
 from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers, Grouped
 from longstride.exact.learner import recipe
-from longstride.methods import PPO, GroupRelative, ImportanceCorrection, Mean
+from longstride.methods import PPO, GroupRelative, ImportanceCorrection, Mean, MixedGroups
 from longstride.stats import Ordering
 
 RECIPE = recipe(
     "asyncwebrl/exact",
     Answers(tasks=tuple((chance,) for chance in (0.05, 0.1, 0.2, 0.4) * 2)),
     Grouped(
-        credit=GroupRelative(drop_zero_variance=True),
+        replay=MixedGroups(),
+        credit=GroupRelative(),
         loss=PPO(dual_clip=3.0, correction=ImportanceCorrection(mode="mask", max=5.0), aggregation=Mean(over="token")),
         rate=4.0,
         passes=6,

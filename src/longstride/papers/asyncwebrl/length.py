@@ -32,7 +32,7 @@ from longstride.exact.answers import Chance
 from longstride.exact.learner import recipe
 from longstride.exact.walks import Walk, Walked
 from longstride.exact.worlds.tabular import EnumerableMDP
-from longstride.methods import PPO, Constant, GroupRelative, Mean
+from longstride.methods import PPO, Constant, GroupRelative, Mean, MixedGroups
 from longstride.stats import Ordering
 
 
@@ -83,7 +83,8 @@ RECIPE = recipe(
     Forks(forks=FORKS, horizon=TURNS),
     Walked(
         turns=Fixed(limit=TURNS),
-        credit=GroupRelative(length_divisor=float(FORKS), drop_zero_variance=True),
+        replay=MixedGroups(),
+        credit=GroupRelative(length_divisor=float(FORKS)),
         loss=PPO(dual_clip=3.0, aggregation=Constant(per="episode")),
         group=8,
         rate=2.0,

@@ -4,7 +4,7 @@ from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed
 from longstride.curriculum.stages import PerDifficulty
 from longstride.learner.config import LearnerConfig
-from longstride.methods import PPO, GroupRelative, ImportanceCorrection, Mean
+from longstride.methods import PPO, GroupRelative, ImportanceCorrection, Mean, MixedGroups
 from longstride.rollout.scheduler import PoolConfig
 from longstride.setups import sites
 from longstride.setups.sites import LONG, MEDIUM, SHEET, SHORT
@@ -15,7 +15,8 @@ RECIPE = sites.recipe(
     group_size=8,
     budget={"turns": PerDifficulty(easy=Fixed(limit=SHORT), medium=Fixed(limit=MEDIUM), hard=Fixed(limit=LONG))},
     pool=PoolConfig(staleness=2),
-    credit=GroupRelative(length_divisor=float(SHORT), drop_zero_variance=True),
+    replay=MixedGroups(),
+    credit=GroupRelative(length_divisor=float(SHORT)),
     loss=PPO(dual_clip=3.0, correction=ImportanceCorrection(mode="mask", max=5.0), aggregation=Mean(over="token")),
     learner=LearnerConfig(lr=3e-4, warmup_steps=5, decay_steps=300, epochs=3, batch_samples=768),
 )

@@ -5,9 +5,8 @@ from math import comb
 
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
-from longstride.core.trajectory import Trajectory
-from longstride.methods import Credit, Sample
-from longstride.rollout.planning import by_group
+from longstride.core.trajectory import Trajectory, by_group
+from longstride.methods import Advantage, Credit
 
 
 class PassAtN(Credit):
@@ -21,9 +20,9 @@ class PassAtN(Credit):
     n: Count = 16
     """Answers that are drawn at test time; a group must have as many or more."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        samples = []
-        for group in by_group(trajectories):
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        found: dict[int, float] = {}
+        for group in by_group(played):
             others, total = len(group) - 1, sum(t.reward for t in group)
             if others < max(self.n - 1, 1):
                 raise ConfigError(
@@ -32,6 +31,5 @@ class PassAtN(Credit):
             fails = sum(not t.success for t in group)
             for t in group:
                 weight = self.n * comb(fails - (not t.success), self.n - 1) / comb(others, self.n - 1)
-                advantage = weight * (t.reward - (total - t.reward) / others)
-                samples += [Sample.of(t, u, [advantage] * len(u.sampled_ids)) for u in t.turns if u.sampled_ids]
-        return samples
+                found[t.ordinal] = weight * (t.reward - (total - t.reward) / others)
+        return [[found[t.ordinal]] * t.length for t in played]

@@ -10,7 +10,8 @@ every token.
 | plan | `DynamicSampling` | 16 answers a prompt, until 512 groups are mixed | 8, until 32 are, 4 stages at most |
 | roll out | sampling | temperature 1 (verl's recipe), 20,480 tokens | temperature 1, 160 tokens |
 | score | `SoftOverlong` | 1 or -1, less a penalty that rises to 1 over the last 4,096 tokens (equation 13) | the same, over the last 32 |
-| credit | `OverlongFiltered` | (r - mean) / deviation; the loss of cut answers is masked (section 3.4) | the same, mixed groups only |
+| credit | `MixedGroups` | groups of which some answers are right and some wrong (section 3.2) | the same |
+| credit | `OverlongFiltered` | (r - mean) / deviation; the loss of cut answers is masked (section 3.4) | the same |
 | update | `PPO`, `Mean` over tokens | clip 0.2 and 0.28, no KL | the same |
 | update | steps, rate | 16 an iteration, 1e-6 | two passes in steps of 128 episodes, 3e-4 |
 

@@ -1,4 +1,5 @@
-"""What DAPO adds: `DynamicSampling`, `SoftOverlong`, `OverlongFiltered`."""
+"""What DAPO adds: `SoftOverlong`, `OverlongFiltered`. Its dynamic sampling is `rollout.DynamicSampling`, which another
+paper uses too."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,33 +7,8 @@ from typing import Any
 from longstride.core.budget import StopReason
 from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
-from longstride.methods import GroupRelative, Sample
+from longstride.methods import Advantage, GroupRelative
 from longstride.rewards import TaskReward, Verdict
-from longstride.rollout.planning import Planner, Sampler, Stages, by_group
-
-
-class DynamicSampling(Sampler):
-    """Groups until as many as the recipe asks for are mixed, some of their answers right and some wrong (section 3.2);
-    those that are not are for credit to leave out."""
-
-    rounds: Count = 10
-    """Most stages; verl's default."""
-
-    def plan(self, planner: Planner) -> Stages:
-        played: list[Trajectory] = []
-        lacking = planner.groups
-        for _ in range(self.rounds):
-            found = yield [plan for task in planner.tasks(lacking) for plan in planner.group(task)]
-            played += found
-            lacking -= len(mixed(found))
-            if lacking <= 0:
-                break
-        return played
-
-
-def mixed(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
-    """The groups in which some answers are right and some wrong."""
-    return [group for group in by_group(trajectories) if len({t.success for t in group}) > 1]
 
 
 class SoftOverlong(TaskReward):
@@ -60,10 +36,9 @@ class SoftOverlong(TaskReward):
 
 
 class OverlongFiltered(GroupRelative):
-    """Group-relative credit of mixed groups, without the samples of answers that the limit cut (section 3.4); these
-    count in the mean of their group."""
+    """Group-relative credit, without the answers that the limit cut (section 3.4); these count in the mean of their
+    group."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        cut = {t.ordinal for t in trajectories if t.stop is StopReason.TOKENS}
-        trained = [t for group in mixed(trajectories) for t in group]
-        return [sample for sample in super().__call__(trained) if sample.episode not in cut]
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        found = super().advantages(played)
+        return [[None] * t.length if t.stop is StopReason.TOKENS else a for t, a in zip(played, found, strict=True)]

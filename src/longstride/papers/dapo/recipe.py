@@ -1,7 +1,8 @@
 """DAPO on puzzles."""
 
-from longstride.methods import PPO, Mean
-from longstride.papers.dapo.method import DynamicSampling, OverlongFiltered, SoftOverlong
+from longstride.methods import PPO, Mean, MixedGroups
+from longstride.papers.dapo.method import OverlongFiltered, SoftOverlong
+from longstride.rollout import DynamicSampling
 from longstride.setups import puzzles
 
 RECIPE = puzzles.recipe(
@@ -9,6 +10,7 @@ RECIPE = puzzles.recipe(
     iterations=30,
     sampler=DynamicSampling(rounds=4),
     reward=SoftOverlong(cache=32),
+    replay=MixedGroups(by="success"),
     credit=OverlongFiltered(),
     loss=PPO(clip_high=0.28, aggregation=Mean(over="token")),
 )

@@ -1,4 +1,4 @@
-"""DAPO: the length punishment, the filter of cut answers, and groups until the batch is full."""
+"""DAPO: the length punishment, the filter of cut answers, and groups until the batch is full of mixed ones."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -8,8 +8,9 @@ import pytest
 from longstride.core.budget import Budget, StopReason
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.papers.dapo.method import DynamicSampling, OverlongFiltered, SoftOverlong
+from longstride.papers.dapo.method import OverlongFiltered, SoftOverlong
 from longstride.papers.dapo.recipe import RECIPE
+from longstride.rollout import DynamicSampling
 from longstride.rollout.episode import Plan
 
 TASK = Task(id="t", source="s", goal="g", start="start", evaluator={"type": "answer", "reference": "4"})
@@ -60,13 +61,17 @@ def test_cut_answers_are_not_trained_and_count_in_the_mean_of_their_group() -> N
 def test_a_group_of_right_answers_teaches_nothing_though_their_lengths_are_paid_differently() -> None:
     group = [answer(5, True, 0, 0), answer(95, True, 0, 1)]
     group[0].reward, group[1].reward = 1.0, 0.25
-    assert OverlongFiltered()(group) == []
+    assert not RECIPE.replay.teaches([t.record() for t in group])
+    assert RECIPE.replay.teaches([t.record() for t in [*group, answer(5, False)]])
 
 
 class Groups:
     """Stands for a planner: tasks are numbers, and a group is two plans."""
 
     groups = 3
+
+    def teaches(self, group: list[Trajectory]) -> bool:
+        return RECIPE.replay.teaches([t.record() for t in group])
 
     def __init__(self) -> None:
         self.asked: list[int] = []

@@ -19,7 +19,7 @@ from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers
 from longstride.exact.learner import recipe
 from longstride.exact.planned import Planned
-from longstride.methods import PPO, GroupRelative
+from longstride.methods import PPO, GroupRelative, MixedGroups
 from longstride.papers.dars.method import DifficultyAdaptive
 from longstride.rollout.planning import Groups
 from longstride.stats import Ordering
@@ -29,7 +29,8 @@ RECIPE = recipe(
     Answers(tasks=((0.3, 0.05),) * 4, attempts=(32,)),
     Planned(
         sampler=DifficultyAdaptive(target="hardness", most=32),
-        credit=GroupRelative(normalize="none", drop_zero_variance=True),
+        replay=MixedGroups(),
+        credit=GroupRelative(normalize="none"),
         loss=PPO(),
         rate=4.0,
     ),

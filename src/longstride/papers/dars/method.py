@@ -4,8 +4,9 @@ from math import ceil
 from typing import Literal
 
 from longstride.core.numbers import Count
+from longstride.core.trajectory import by_group
 from longstride.rollout.episode import Plan
-from longstride.rollout.planning import Planner, Sampler, Stages, by_group
+from longstride.rollout.planning import Planner, Sampler, Stages
 
 
 class DifficultyAdaptive(Sampler):

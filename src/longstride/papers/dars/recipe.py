@@ -1,7 +1,7 @@
 """DARS-B on puzzles: the recipe and its claim."""
 
 from longstride.claims.claim import Claim
-from longstride.methods import PPO, GroupRelative
+from longstride.methods import PPO, GroupRelative, MixedGroups
 from longstride.papers.dars.method import DifficultyAdaptive
 from longstride.rollout.planning import Groups
 from longstride.setups import puzzles
@@ -15,7 +15,8 @@ RECIPE = puzzles.recipe(
     "dars",
     iterations=30,
     sampler=DifficultyAdaptive(target="hardness", most=32),
-    credit=GroupRelative(normalize="none", drop_zero_variance=True),
+    replay=MixedGroups(),
+    credit=GroupRelative(normalize="none"),
     loss=PPO(),
     learner={"lr": 5e-4, "batch_samples": BREADTH},
 )

@@ -6,10 +6,10 @@ until the batch is full of groups whose share of right answers lies in a band ar
 
 | place | choice | paper | here |
 |---|---|---|---|
-| plan | `Balanced` sampling | 16 answers a prompt; batch of constant size, filled asynchronously | 8, until 32 groups are in, 4 stages |
+| plan | `DynamicSampling` | 16 answers a prompt; batch of constant size, filled asynchronously | 8, until 32 groups are in, 4 stages |
 | plan | band | balanced: 0.3 to 0.7 and others, symmetric around 0.5 | 0.25 to 0.75 |
 | roll out, score | setup | math, verified | `setups.puzzles` |
-| credit | `InBand` | GRPO's, of groups in the band | the same |
+| credit | `InBand`, `GroupRelative` | GRPO's, of groups in the band | the same |
 | update | `PPO` | GRPO's, KL to the start | clip 0.2, no KL |
 
 For one skill w, right with probability p = sigmoid(w x - b), the whole group's gradient under GRPO is sqrt(m (1 - m)) x

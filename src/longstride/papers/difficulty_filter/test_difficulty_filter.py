@@ -1,16 +1,19 @@
 """The difficulty filter: which groups are kept, and the update of a group against its closed form."""
 
+import random
+
 import numpy as np
 import pytest
-from helpers import make_planner, make_trajectory, played, run_stages
+from helpers import Collected, make_planner, make_trajectory, played, run_stages
 
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import ModularChain
 from longstride.exact.experiment import ExactRecipe
-from longstride.methods import GroupRelative
 from longstride.methods.advantages import group_advantages
 from longstride.papers.difficulty_filter.exact import CLAIM, SkillGRPO, Skills, chance, group_gradient
-from longstride.papers.difficulty_filter.method import Balanced, InBand, in_band
+from longstride.papers.difficulty_filter.method import InBand
+from longstride.papers.difficulty_filter.recipe import RECIPE
+from longstride.rollout import DynamicSampling
 from longstride.rollout.episode import Plan
 
 
@@ -20,24 +23,24 @@ def group_of(right: int, size: int = 8, group: int = 0) -> list[Trajectory]:
 
 @pytest.mark.parametrize(("right", "kept"), [(0, False), (1, False), (2, True), (6, True), (7, False), (8, False)])
 def test_a_group_is_kept_where_its_share_of_right_answers_is_in_the_band(right: int, kept: bool) -> None:
-    assert bool(in_band(group_of(right), (0.25, 0.75))) is kept
-    samples = InBand()(group_of(right))
-    assert samples == (GroupRelative()(group_of(right)) if kept else [])
+    experience = Collected(group_of(4, group=0) + group_of(right, group=1))
+    drawn = RECIPE.replay.draw(experience.records, 16, random.Random(0), experience)
+    assert {r.group for r in drawn} == ({0, 1} if kept else {0})
 
 
 def test_groups_are_played_until_enough_are_in_the_band_or_the_rounds_are_over() -> None:
-    planner = make_planner(ModularChain(), episodes=4 * 8, size=8)
+    planner = make_planner(ModularChain(), episodes=4 * 8, size=8, replay=InBand())
     shares = [0, 4, 8, 2, 1, 3, 4]  # of four groups, two are in the band; of two more, one; then the last
 
     def play(plan: Plan) -> Trajectory:
         won = plan.ordinal % 8 < shares[plan.ordinal // 8]
         return played(plan, reward=float(won))
 
-    stages, trajectories = run_stages(Balanced(rounds=5).plan(planner), play)
+    stages, trajectories = run_stages(DynamicSampling(rounds=5).plan(planner), play)
     assert [len(stage) // 8 for stage in stages] == [4, 2, 1]
     assert len(trajectories) == 7 * 8
-    planner = make_planner(ModularChain(), episodes=8, size=8)
-    stages, _ = run_stages(Balanced(rounds=3).plan(planner), lambda plan: played(plan, reward=1.0))
+    planner = make_planner(ModularChain(), episodes=8, size=8, replay=InBand())
+    stages, _ = run_stages(DynamicSampling(rounds=3).plan(planner), lambda plan: played(plan, reward=1.0))
     assert len(stages) == 3
 
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from longstride.core.numbers import Weight
 from longstride.core.trajectory import Trajectory
-from longstride.methods import PPO, GroupRelative, Sample
-from longstride.methods.base import ADVANTAGES
+from longstride.methods import PPO, GroupRelative
 from longstride.methods.losses import Tokens, sequence_sums
 
 if TYPE_CHECKING:
@@ -19,11 +18,8 @@ class DeadZone(GroupRelative):
     below: Weight = 0.01
     """The smallest advantage that is trained on."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        samples = super().__call__(trajectories)
-        for s in samples:
-            s.streams[ADVANTAGES] = [a if abs(a) >= self.below else 0.0 for a in s.advantages]
-        return samples
+    def advantages(self, played: Sequence[Trajectory]) -> list[list[float]]:
+        return [[a if abs(a) >= self.below else 0.0 for a in turns] for turns in super().advantages(played)]
 
 
 class TrajectoryPPO(PPO):

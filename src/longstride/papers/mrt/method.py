@@ -9,7 +9,7 @@ from pydantic import Field
 from longstride.core.numbers import Count, Share, Weight
 from longstride.core.trajectory import Trajectory
 from longstride.envs.text import ANSWERING, MARK, STEP_END
-from longstride.methods import Credit, Sample, group_advantages
+from longstride.methods import Advantage, Credit, group_advantages
 from longstride.methods.advantages import EQUAL, Baseline, Normalize
 from longstride.rewards import TaskReward, Verdict
 from longstride.rollout.branching import answer_plan, cuts
@@ -75,20 +75,23 @@ class ProgressCredit(Credit):
     normalize: Normalize = "none"
     """Divisor of A; see `group_advantages`. The bonus is never divided."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        played = [t for t in trajectories if t.role != TRACE and not t.stop.failed]
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        compared = [t for t in played if t.role != TRACE]
         rewards: dict[tuple[int, str], list[float]] = {}
-        for t in played:
+        for t in compared:
             rewards.setdefault((t.group, t.role), []).append(t.reward)
-        groups_N = [list(rewards).index((t.group, t.role)) for t in played]
-        outcome_N = group_advantages([t.reward for t in played], groups_N, self.baseline, self.normalize)
-        samples = []
-        for t, advantage in zip(played, outcome_N.tolist(), strict=True):
-            at_once = rewards.get((t.group, FORCED))
-            if t.role != FORCED and at_once:
-                advantage += self.bonus * (t.reward - fmean(at_once))
-            samples += [Sample.of(t, turn, [advantage] * len(turn.sampled_ids)) for turn in t.turns if turn.sampled_ids]
-        return samples
+        groups_N = [list(rewards).index((t.group, t.role)) for t in compared]
+        outcomes = iter(
+            group_advantages([t.reward for t in compared], groups_N, self.baseline, self.normalize).tolist()
+        )
+
+        def advantage(t: Trajectory) -> Advantage:
+            if t.role == TRACE:
+                return None
+            outcome, at_once = next(outcomes), rewards.get((t.group, FORCED))
+            return outcome if t.role == FORCED or not at_once else outcome + self.bonus * (t.reward - fmean(at_once))
+
+        return [[advantage(t)] * t.length for t in played]
 
 
 class LengthPenalty(TaskReward):

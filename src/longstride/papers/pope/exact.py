@@ -20,7 +20,7 @@ from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers
 from longstride.exact.learner import recipe
 from longstride.exact.planned import Planned
-from longstride.methods import PPO, GroupRelative, Mean
+from longstride.methods import PPO, GroupRelative, Mean, MixedGroups
 from longstride.papers.pope.method import OraclePrefix
 from longstride.rollout.planning import Groups
 from longstride.stats import Ordering
@@ -32,7 +32,8 @@ RECIPE = recipe(
     Answers(tasks=((TOKENS**-LENGTH,),) * 4, vocabulary=TOKENS, length=LENGTH),
     Planned(
         sampler=OraclePrefix(share=0.75, checkpoints=3),
-        credit=GroupRelative(drop_zero_variance=True),
+        replay=MixedGroups(),
+        credit=GroupRelative(),
         loss=PPO(aggregation=Mean(over="episode")),
         rate=8.0,
     ),

@@ -4,12 +4,11 @@ from pydantic import Field
 
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Share
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, by_group
 from longstride.envs.base import Solver
 from longstride.envs.text import STEP_END
-from longstride.models.chat import ChatFormat
-from longstride.rollout.branching import cuts
-from longstride.rollout.planning import Planner, Sampler, Stages, by_group
+from longstride.rollout.branching import Codec, cuts
+from longstride.rollout.planning import Planner, Sampler, Stages
 
 GUIDED = "guided"
 """Role of an episode that begins with a part of a solution."""
@@ -37,7 +36,7 @@ class OraclePrefix(Sampler):
         source = planner.source
         if not isinstance(source, Solver):
             raise ConfigError(
-                f"sampler {self.type_name()} shows the beginning of a solution, and tasks {source.type_name()} know "
+                f"sampler {self.type_name()} shows the beginning of a solution, and tasks {type(source).__name__} know "
                 "none (they have no `demonstrate`); take modular_chain or countdown"
             )
         played: list[Trajectory] = []
@@ -57,7 +56,7 @@ class OraclePrefix(Sampler):
             unsolved = [u for u, group in zip(unsolved, groups, strict=True) if group[0].group not in solved]
         return played
 
-    def beginnings(self, chat: ChatFormat, solution: str) -> list[list[int]]:
+    def beginnings(self, chat: Codec, solution: str) -> list[list[int]]:
         """The ids of the beginnings of a solution that may be shown, the shortest first: whole steps, never all."""
         ids = chat.encode(solution)
         ends = cuts(chat, ids, (self.mark,))

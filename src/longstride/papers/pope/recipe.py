@@ -3,7 +3,7 @@
 from longstride.claims.claim import Claim
 from longstride.envs.base import Mix
 from longstride.envs.puzzles import Countdown
-from longstride.methods import PPO, GroupRelative, Mean
+from longstride.methods import PPO, GroupRelative, Mean, MixedGroups
 from longstride.papers.pope.method import OraclePrefix
 from longstride.rollout.planning import Groups
 from longstride.setups import puzzles
@@ -15,7 +15,8 @@ RECIPE = puzzles.recipe(
     episodes_per_iteration=128,
     tasks=Countdown(largest=10, most=30, mix=Mix(easy=0, medium=0, hard=1)),
     sampler=OraclePrefix(share=0.7, checkpoints=2),
-    credit=GroupRelative(drop_zero_variance=True),
+    replay=MixedGroups(),
+    credit=GroupRelative(),
     loss=PPO(aggregation=Mean(over="episode")),
     learner={"lr": 5e-4, "batch_samples": 48},
     evaluation={"tasks": 300},

@@ -65,7 +65,7 @@ def test_the_search_ends_where_no_beginning_is_left():
 
 
 def test_tasks_without_known_solutions_are_refused():
-    with pytest.raises(ConfigError, match="oracle_prefix shows the beginning.*embedded_web know none"):
+    with pytest.raises(ConfigError, match="oracle_prefix shows the beginning.*EmbeddedWeb know none"):
         next(OraclePrefix().plan(make_planner(EmbeddedWeb(), chat=CHAT)))
 
 

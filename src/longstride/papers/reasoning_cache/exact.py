@@ -33,7 +33,7 @@ from longstride.exact.experiment import State
 from longstride.exact.learner import recipe
 from longstride.exact.walks import Walk, Walked
 from longstride.exact.worlds.tabular import EnumerableMDP
-from longstride.methods import PPO, GroupRelative, Mean
+from longstride.methods import PPO, GroupRelative, Mean, MixedGroups
 from longstride.stats import Ordering
 
 ROUND, ROUNDS, MORE = 4, 3, 8
@@ -107,7 +107,8 @@ RECIPE = recipe(
     Work(),
     Summarised(
         turns=Fixed(limit=ROUND),
-        credit=GroupRelative(drop_zero_variance=True),
+        replay=MixedGroups(),
+        credit=GroupRelative(),
         loss=PPO(clip_high=0.28, aggregation=Mean(over="token")),
         rate=4.0,
         most=12_000,

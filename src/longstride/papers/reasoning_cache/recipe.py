@@ -2,7 +2,7 @@
 
 from longstride.claims.claim import Claim
 from longstride.envs.puzzles import Iterated, Puzzles
-from longstride.methods import PPO, GroupRelative, Mean
+from longstride.methods import PPO, GroupRelative, Mean, MixedGroups
 from longstride.papers.reasoning_cache.method import SummaryStates
 from longstride.rollout.context import LatestObservation
 from longstride.rollout.planning import Groups
@@ -24,7 +24,8 @@ RECIPE = puzzles.recipe(
     budget={"turns": ROUNDS, "turn_tokens": TOKENS},
     test_budget={"turns": ROUNDS, "turn_tokens": TOKENS},
     context=LatestObservation(),
-    credit=GroupRelative(drop_zero_variance=True),
+    replay=MixedGroups(),
+    credit=GroupRelative(),
     loss=PPO(clip_high=0.28, aggregation=Mean(over="token")),
     evaluation={"strategies": (Direct(), *(Direct(turns=n) for n in (1, 8, 12)))},
 )

@@ -9,11 +9,11 @@ from typing import Literal
 
 from longstride.core.numbers import Count, Positive
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, by_group
 from longstride.envs.puzzles.attempts import scores
-from longstride.methods import Credit, Sample
+from longstride.methods import Advantage, Credit
 from longstride.rollout.episode import PastTurn, Plan
-from longstride.rollout.planning import Planner, Sampler, Stages, by_group
+from longstride.rollout.planning import Planner, Sampler, Stages
 from longstride.rollout.players import Player
 from longstride.rollout.summary import Measure
 from longstride.strategies import EvalEpisode, EvalPlan, Strategy
@@ -66,18 +66,21 @@ class BestOfN(Credit):
     centred: bool = False
     """Whether prompts that are solved anyway weigh less (as in the paper); the release does not do so."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        groups = by_group(trajectories)
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        groups = by_group(played)
+        best = {max(group, key=lambda t: t.reward).ordinal for group in groups}
         rewards: defaultdict[str, list[float]] = defaultdict(list)
-        for t in (t for group in groups for t in group):
+        for t in played:
             rewards[t.task.id].append(t.reward)
-        samples = []
-        for best in (max(group, key=lambda t: t.reward) for group in groups):
-            mean = fmean(rewards[best.task.id]) if self.centred else 0.0
-            weight = exp((best.reward - mean) / self.temperature)
-            if tokens := len(best.turns[-1].sampled_ids) if best.turns else 0:
-                samples.append(Sample.of(best, best.turns[-1], [weight / tokens] * tokens))
-        return samples
+
+        def weight(t: Trajectory) -> float:
+            mean = fmean(rewards[t.task.id]) if self.centred else 0.0
+            return exp((t.reward - mean) / self.temperature) / max(len(t.turns[-1].sampled_ids), 1)
+
+        return [
+            [None] * (t.length - 1) + [weight(t)] if t.turns and t.ordinal in best else [None] * t.length
+            for t in played
+        ]
 
 
 class After(Measure):

@@ -17,17 +17,18 @@ from helpers import rows_of
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory, Turn
+from longstride.core.trajectory import Trajectory, Turn, by_group
 from longstride.curriculum import Uniform
 from longstride.envs.puzzles import Attempts, ModularChain, Puzzles
 from longstride.envs.puzzles.attempts import AGAIN, scores
 from longstride.exact.worlds.tabular import EnumerableMDP, bandit
+from longstride.methods import OnPolicy
 from longstride.papers.rise.method import After, BestOfN, Introspection, ParallelAttempts
 from longstride.papers.rise.recipe import CLAIM, RECIPE
 from longstride.rewards import TaskReward
 from longstride.rollout.context import RecentTurns
 from longstride.rollout.episode import Episode, Plan
-from longstride.rollout.planning import Planner, by_group
+from longstride.rollout.planning import Planner
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.run.loop import train
@@ -119,7 +120,9 @@ def right(episode: Episode) -> str:
 
 def planner(episodes: int, size: int) -> Planner:
     nothing: Any = None
-    return Planner(SOURCE, Uniform(), nothing, lambda task: Budget(turns=5), nothing, 0, 1, 0, episodes, size)
+    return Planner(
+        SOURCE, Uniform(), nothing, OnPolicy(), lambda task: Budget(turns=5), nothing, 0, 1, 0, episodes, size
+    )
 
 
 def introspect(

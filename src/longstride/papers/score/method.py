@@ -6,7 +6,7 @@ from itertools import pairwise
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles.attempts import scores
-from longstride.methods import KL, Credit, Sample, group_advantages
+from longstride.methods import KL, Advantage, Credit, group_advantages
 from longstride.methods.advantages import Baseline
 from longstride.rollout.summary import Measure
 
@@ -30,18 +30,12 @@ class AttemptCredit(Credit):
     baseline: Baseline = "leave_one_out"
     """See `group_advantages`."""
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        played = [t for t in trajectories if not t.stop.failed]
-        attempts = [(t, k) for t in played for k in range(t.length)]
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
         numbers: dict[tuple[int, int], int] = {}
-        groups_N = [numbers.setdefault((t.group, k), len(numbers)) for t, k in attempts]
+        groups_N = [numbers.setdefault((t.group, k), len(numbers)) for t in played for k in range(t.length)]
         rewards_N = [reward for t in played for reward in self.rewards(t)]
-        advantages_N = group_advantages(rewards_N, groups_N, self.baseline, "none")
-        return [
-            Sample.of(t, turn, [float(a)] * len(turn.sampled_ids))
-            for (t, k), a in zip(attempts, advantages_N, strict=True)
-            if (turn := t.turns[k]).sampled_ids
-        ]
+        advantages = iter(group_advantages(rewards_N, groups_N, self.baseline, "none").tolist())
+        return [[next(advantages) for _ in t.turns] for t in played]
 
     def rewards(self, trajectory: Trajectory) -> list[float]:
         """[T] R of each attempt."""

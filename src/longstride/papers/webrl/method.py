@@ -12,10 +12,9 @@ from longstride.core.numbers import Count, Share, Weight
 from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord, TaskKey, Trajectory
 from longstride.curriculum import TaskCurriculum
-from longstride.envs.base import TaskSource
+from longstride.curriculum.tasks import Tasks
 from longstride.envs.sites.tasks import EmbeddedWeb, templates
-from longstride.methods import Credit, OnPolicy, Sample
-from longstride.methods.base import turn_rewards
+from longstride.methods import Advantage, Credit, OnPolicy, Sample, turn_rewards
 from longstride.methods.returns import gae
 
 
@@ -40,7 +39,7 @@ class FailedTasks(TaskCurriculum):
     order: tuple[str, ...] = ()
     """The kind of site of each iteration, the last one from then on; all kinds of the source if empty. For the claim."""
 
-    def draw(self, source: TaskSource, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+    def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
         """The first `n` candidates in the band, and those nearest to it if they are fewer. A candidate whose start
         cannot be opened is left out.
 
@@ -50,7 +49,7 @@ class FailedTasks(TaskCurriculum):
         if not isinstance(source, EmbeddedWeb) or experience.critic is None:
             raise ConfigError(
                 f"curriculum {self.type_name()} needs tasks.type='embedded_web', for its templates, and a critic, for "
-                f"values; got {source.type_name()} and {experience.critic}: set both, or curriculum.type='uniform'"
+                f"values; got {type(source).__name__} and {experience.critic}: set both, or curriculum.type='uniform'"
             )
         if self.order:
             done = experience.records[-1].iteration if experience.records else 0
@@ -120,12 +119,9 @@ class NextAndFinal(Credit):
         earned = super().targets(trajectories)
         return [of if t.iteration == newest else [] for t, of in zip(trajectories, earned, strict=True)]
 
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        samples = []
-        for t in (t for t in trajectories if not t.stop.failed):
-            rewards_T, values_T = turn_rewards(t), [turn.estimates["value"] for turn in t.turns]
-            next_T, final_T = gae(rewards_T, values_T, lam=0.0), gae(rewards_T, values_T, lam=1.0)
-            for turn, a in zip(t.turns, (self.lam * next_T + (1 - self.lam) * final_T).tolist(), strict=True):
-                if turn.sampled_ids:
-                    samples.append(Sample.of(t, turn, [a] * len(turn.sampled_ids)))
-        return samples
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        return [self._of(turn_rewards(t), [turn.estimates["value"] for turn in t.turns]) for t in played]
+
+    def _of(self, rewards_T: Sequence[float], values_T: Sequence[float]) -> list[float]:
+        next_T, final_T = gae(rewards_T, values_T, lam=0.0), gae(rewards_T, values_T, lam=1.0)
+        return (self.lam * next_T + (1 - self.lam) * final_T).tolist()

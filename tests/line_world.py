@@ -40,6 +40,7 @@ class LineEngine:
     """Says where to go, nonsense, or at times `answer red`."""
 
     version = 7
+    parts = 1
 
     def __init__(self, fail: int = 0, finish: str = "") -> None:
         self.fail, self.finish = fail, finish

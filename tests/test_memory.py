@@ -17,6 +17,7 @@ from longstride.core.config import load_toml
 from longstride.learner.likelihood import Likelihood
 from longstride.methods import PPO
 from longstride.models.adapters import LoRA
+from longstride.models.room import doing, what_was_done
 from longstride.run import memory
 from longstride.run.agreement import warn_of_gap
 from longstride.run.loop import train
@@ -194,6 +195,14 @@ def test_a_cpu_that_runs_out_and_a_device_that_fails_are_known_and_a_bug_is_not(
     gone = RuntimeError("[/gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:12695: Connection reset by peer")
     assert "processes lost one another" in str(trouble_on_device(gone))
     assert trouble_on_device(RuntimeError("shapes do not fit")) is None
+
+
+def test_the_innermost_of_what_was_being_done_is_named_and_errors_of_another_kind_have_no_note() -> None:
+    for error, notes in ((torch.OutOfMemoryError(FULL), 2), (RuntimeError("shapes do not fit"), 0)):
+        with pytest.raises(RuntimeError) as e, doing("training", "train less"), doing("sampling", "sample less"):
+            raise error
+        assert e.value is error and len(getattr(error, "__notes__", [])) == notes
+        assert what_was_done(error).startswith("while sampling; sample less" if notes else "while computing; take")
 
 
 # Whether sampler and learner agree

@@ -151,7 +151,7 @@ def test_memory_is_in_the_checkpoint_and_decides_what_is_played(model, tmp_path)
     newest = latest_checkpoint(tmp_path / "run")
     assert newest is not None
     memory = newest.numbers["memory"]
-    assert memory["repeated"] == {"seen": 3} and sum(memory["least_played"]["counts"].values()) == 7 + 8 + 8
+    assert memory["sampler"] == {"seen": 3} and sum(memory["curriculum"]["counts"].values()) == 7 + 8 + 8
     assert [r["summary"]["episodes"] for r in rows_of(tmp_path / "run", "train")] == [7, 8, 8]
 
 

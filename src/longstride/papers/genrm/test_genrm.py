@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from longstride.core.errors import ConfigError
-from longstride.exact.answers import Answers
 from longstride.exact.experiment import State
 from longstride.exact.judging import Choosing, ascend, choice, network, output
-from longstride.papers.genrm.exact import CLAIM, RECIPE, Head, Lines, Rationales
+from longstride.papers.genrm.exact import CLAIM, Head, Lines, Rationales
 
 SMALL = Lines(kinds=3, width=4, lines=2, tasks=2, candidates=3)
 
@@ -90,7 +88,5 @@ def test_of_equal_scores_each_is_as_likely() -> None:
     assert measured == pytest.approx({"success": 1.0, "pair_accuracy": 1.0, "calibration_error": 0.1})
 
 
-def test_arms_differ_in_what_reads_and_the_problem_must_have_lines() -> None:
+def test_arms_differ_in_what_reads() -> None:
     assert CLAIM.changes("votes_1") == {"method.votes": 1}
-    with pytest.raises(ConfigError, match="reads lines, not answers"):
-        RECIPE.replace(problem=Answers(tasks=((0.5,),)))

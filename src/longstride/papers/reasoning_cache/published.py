@@ -14,7 +14,7 @@ Not known, and as in `reasoning_cache`: iterations (16 passes over the questions
 rounds need an environment that summarises.
 """
 
-from longstride.methods import KL
+from longstride.methods import KL, OnPolicy
 from longstride.papers.reasoning_cache import recipe
 
 TASKS, STATES, GROUP = 64, 2, 8
@@ -29,7 +29,7 @@ RECIPE = recipe.RECIPE.replace(
     sampler={"states": STATES},
     budget=ROUNDS,
     test_budget=ROUNDS,
-    credit={"drop_zero_variance": False},
+    replay=OnPolicy(),
     loss={"dual_clip": 3.0, "kl": KL(coefficient=0.001)},
     learner={
         "lr": 1e-6,

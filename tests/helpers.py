@@ -23,7 +23,7 @@ from longstride.methods import OnPolicy, Replay
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, make_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
-from longstride.rollout import Plan, Planner, Stages, TrajectoryStore
+from longstride.rollout import Plan, Planner, Stages, TrajectoryStore, Trial
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.experiment import FORMAT, FORMAT_FILE, RUN_FILE
 from longstride.run.folder import read_rows
@@ -141,6 +141,7 @@ def make_planner(
     experience: Any = None,
     curriculum: TaskCurriculum | None = None,
     replay: Replay | None = None,
+    trial: Trial | None = None,
 ) -> Planner:
     """A planner of tasks of `source`, each under the same budget unless that is a schedule."""
 
@@ -148,7 +149,7 @@ def make_planner(
         return budget.at(iteration, task.difficulty) if isinstance(budget, BudgetSchedule) else budget or Budget()
 
     past, choice, trained = experience or Collected(), curriculum or Uniform(), replay or OnPolicy()
-    return Planner(source, choice, past, trained, budget_of, chat, seed, iteration, first, episodes, size)
+    return Planner(source, choice, past, trained, budget_of, chat, seed, iteration, first, episodes, size, trial)
 
 
 def tiny_model(vocabulary: int = 64, seed: int = 0, shape: TinyConfig = SMALL) -> LlamaForCausalLM:

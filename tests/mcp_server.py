@@ -44,7 +44,8 @@ def call(name, arguments):
     if name == "add":
         return {"content": [{"type": "text", "text": str(arguments["a"] + arguments["b"])}]}
     if name == "shelf":
-        parts = [{"type": "image", "data": "", "mimeType": "image/png"}, {"type": "text", "text": "a red lamp"}]
+        data = {"picture": "iVBORw0K", "broken": "iV*"}.get(HOW, "")
+        parts = [{"type": "image", "data": data, "mimeType": "image/png"}, {"type": "text", "text": "a red lamp"}]
         return {"content": parts} if arguments else {"content": parts[1:], "isError": True}
     return {"content": [{"type": "resource", "resource": {"uri": "x", "text": f"pid {os.getpid()}"}}]}
 

@@ -1,14 +1,17 @@
 """Gymnasium's environments as task sources: what is shown, what can be said, what is refused."""
 
 import random
+import zlib
 from typing import Any
 
+import numpy as np
 import pytest
 from adapter_runs import few_words, play, run, small
 
-from longstride.adapters.gymnasium import Gymnasium, in_words, marked
+from longstride.adapters.gymnasium import Gymnasium, in_words, marked, png, seen
 from longstride.adapters.seeded import SEEDS, EnvironmentReward
 from longstride.core.component import build
+from longstride.core.content import Media
 from longstride.core.errors import ConfigError, EnvFailure
 from longstride.envs.base import TaskSource
 
@@ -161,3 +164,20 @@ def test_the_example_runs(tmp_path) -> None:
     row = run(RECIPE.replace(model=model, iterations=1, episodes_per_iteration=16, evaluation={"tasks": 4}), tmp_path)
     summary = row["summary"]
     assert summary["episodes"] == 16 and summary["failed"] == 0 and summary["invalid"] < 1
+
+
+def test_an_image_is_shown_as_png_beside_the_words() -> None:
+    image = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    content = seen({"hp": 3, "screen": image, "say": "go"}, "Game")
+    assert content == ("hp: 3\nscreen: ", Media(png(image)), "\nsay: go")
+    data = png(image)
+    assert data[:8] == b"\x89PNG\r\n\x1a\n" and data[8:33] == (
+        b"\0\0\0\x0dIHDR\0\0\0\x04\0\0\0\x02\x08\x02\0\0\0" + zlib.crc32(data[12:29]).to_bytes(4, "big")
+    )
+    rows = zlib.decompress(data[41:-16])
+    assert rows == b"\0" + bytes(range(12)) + b"\0" + bytes(range(12, 24)) and data[-8:-4] == b"IEND"
+
+
+def test_a_large_array_that_is_no_image_is_still_refused() -> None:
+    with pytest.raises(EnvFailure, match="shows 3072 numbers of the shape"):
+        seen(np.zeros((32, 32, 3)), "Game")

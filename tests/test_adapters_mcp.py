@@ -13,6 +13,7 @@ from adapter_runs import few_words, play, run, small
 
 from longstride.adapters.mcp import MCP
 from longstride.core.component import build
+from longstride.core.content import Media
 from longstride.core.errors import ConfigError, EnvFailure
 from longstride.envs.base import TaskSource
 from longstride.envs.tools import MAX_ARGUMENTS, Tool, misfit, parse, read_object
@@ -84,6 +85,10 @@ def test_what_a_tool_says_is_shown_whatever_it_is(tmp_path) -> None:
     )
     assert refused.observation.text == "error: no such word"
     assert resource.observation.text.startswith("pid ")
+    _, (pictured,), _ = played(tmp_path, says[0], how="picture")
+    assert pictured.observation.content == (Media(b"\x89PNG\r\n"), "\na red lamp")
+    _, (broken,), _ = played(tmp_path, says[0], how="broken")
+    assert broken.observation.content == parts.observation.content
     _, (half,), _ = played(tmp_path, "env", how="half")
     assert half.observation.text == "half ? a character"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from adapter_runs import play, run, small
 from chat_templates import LAST_TOOLS, MISTRAL, QWEN3, QWEN3_THINKING, tokenizer_of
-from helpers import trajectories_of
+from helpers import trajectories_of, word_chat
 from tokenizers import Tokenizer
 from tokenizers import models as cores
 from transformers import PreTrainedTokenizerFast
@@ -18,6 +18,7 @@ from longstride.adapters.gymnasium import Gymnasium
 from longstride.adapters.seeded import EnvironmentReward
 from longstride.core.budget import Budget
 from longstride.core.component import build
+from longstride.core.content import Media
 from longstride.core.errors import ConfigError, ModelError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
@@ -33,7 +34,7 @@ from longstride.models.load import load_policy, make_policy, save_policy
 from longstride.models.thoughts import spoken
 from longstride.models.tiny import TinyConfig, build_model
 from longstride.rewards import Reward, TaskReward, Verdict
-from longstride.rollout import FullHistory
+from longstride.rollout import FullHistory, Past
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import LanguagePlayer
 from longstride.run.evaluation import language_player
@@ -47,7 +48,7 @@ def conversation(chat: ChatFormat, tokenizer: Any, said: list[str], context: Any
     """The prompt after these turns, on the pages `page 0`, `page 1` and so on."""
     ids = [tokenizer.encode(f"{text}<|im_end|>", add_special_tokens=False) for text in said]
     pages = [f"page {k}" for k in range(len(said) + 1)]
-    return tokenizer.decode((context or FullHistory()).render(chat, "go", pages, ids))
+    return tokenizer.decode((context or FullHistory()).render(chat, Past("go", pages, ids)))
 
 
 def rendered(tokenizer: Any, said: list[str], system: str, role: str = "user", **options: Any) -> str:
@@ -110,7 +111,7 @@ class TestFormats:
     def test_a_system_text_that_the_template_moves_stands_before_the_goal(self) -> None:
         tokenizer = tokenizer_of(MISTRAL)
         chat = ChatFormat(tokenizer, ChatConfig(system="Be brief."))
-        prompt = FullHistory().render(chat, "go", ["x", "y"], [tokenizer.encode(" hi</s>")])
+        prompt = FullHistory().render(chat, Past("go", ["x", "y"], [tokenizer.encode(" hi</s>")]))
         assert tokenizer.decode(prompt) == "<s>[INST] Be brief.\ngo\nx[/INST] hi</s>[INST] y[/INST]"
 
     @pytest.mark.parametrize(
@@ -379,3 +380,17 @@ def test_a_budget_of_thoughts_needs_a_model_that_thinks() -> None:
     recipe = small(LAKE, "base", EnvironmentReward(), budget={"thought_tokens": 3})
     with pytest.raises(ConfigError, match="budget.thought_tokens limits what a reasoning model thinks"):
         language_player(load_policy("base"), recipe)
+
+
+def test_media_stand_as_placeholders_where_they_were_seen_and_are_left_out_where_that_is_asked() -> None:
+    chat, red, blue = word_chat("left right"), Media(b"red"), Media(b"blue")
+    left, right = chat.encode("left right")
+    for first in (True, False):
+        text, seen = chat.observation("left right", first), chat.observation(("left", red, "right", blue), first)
+        at = seen.index(left)
+        assert seen[at : at + 4] == [left, red.placeholder, right, blue.placeholder]
+        assert [i for i in seen if i >= 0] == text
+        alone = chat.observation((red,), first)
+        assert [i for i in alone if i >= 0] == [i for i in text if i not in (left, right)] and red.placeholder in alone
+        without = ChatFormat(chat._tokenizer, ChatConfig(media="leave_out"))
+        assert without.observation(("left ", red, "right", blue), first) == text

@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from longstride.core.content import media_of
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
 from longstride.envs.sites import KINDS, application
@@ -205,8 +206,8 @@ async def test_a_screenshot_has_the_numbers_and_leaves_no_trace() -> None:
     env = ChromiumEnv(app_of({"/": "<button>b</button>"}), "http://app.test", screenshot=True)
     try:
         first = await env.reset(START, 0)
-        marked, plain = first.image, await host().run(env.browser.screenshot(marks=False))
-        assert marked is not None and marked.startswith(b"\x89PNG") and marked != plain
+        marked, plain = media_of(first.content)[0].data, await host().run(env.browser.screenshot(marks=False))
+        assert marked.startswith(b"\x89PNG") and marked != plain
         assert (
             await host().run(env.browser.evaluate("document.documentElement.outerHTML.includes('longstride')")) is False
         )

@@ -4,13 +4,14 @@ import json
 import math
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from longstride.core.budget import Budget, StopReason
+from longstride.core.content import Media, by_placeholder, described, joined, placed, text_in, with_lines
 from longstride.core.errors import RunError, TaskError
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task, difficulty_of, read_tasks, save_tasks
@@ -191,6 +192,59 @@ def test_a_trajectory_line_with_a_part_missing_is_refused(trajectory: Trajectory
         Trajectory.from_json(json.dumps(parts))
 
 
+# content
+
+RED, BLUE = Media(b"abc"), Media(b"", "application/json")
+
+
+def test_media_are_named_by_their_bytes_and_stand_in_prompts_as_ids_below_zero() -> None:
+    # SHA-256 of "abc" (FIPS 180-2, appendix B.1), and of no bytes
+    assert RED.name == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert RED.placeholder == -1 - 0xBA7816BF8F01CFE and BLUE.placeholder == -1 - 0xE3B0C44298FC1C1
+    assert RED == Media(b"abc", "image/jpeg") != BLUE and -(2**63) <= RED.placeholder < 0
+
+
+def test_text_is_one_str_however_it_was_cut_and_media_keep_their_places() -> None:
+    assert joined(["a", "", "b"]) == "ab" and joined([]) == "" and joined(["a", "b", RED, "c"]) == ("ab", RED, "c")
+    assert with_lines(("a", RED), "", "b") == ("a", RED, "\nb") and with_lines("", "b", "c") == "b\nc"
+    assert text_in(("a", RED, "c")) == "ac" and described(("a", RED)) == "a[image/png, 3 bytes, ba7816bf]"
+    with pytest.raises(TypeError, match=r"content is of texts and Media, got 3 \(int\)"):
+        joined(["a", cast(Any, 3)])
+
+
+@pytest.mark.parametrize("kind", ["png", "image/", "../png", "image/PNG", "a/b c"])
+def test_what_is_no_media_type_is_refused(kind: str) -> None:
+    with pytest.raises(ValueError, match="expected a media type"):
+        Media(b"", kind)
+
+
+def test_placeholders_stand_for_what_is_known_and_for_nothing_else() -> None:
+    known = by_placeholder([RED, BLUE, Media(b"abc")])
+    assert placed([4, BLUE.placeholder, RED.placeholder, 5, BLUE.placeholder], known) == (BLUE, RED)
+    with pytest.raises(ValueError, match="stands for nothing that was seen"):
+        placed([RED.placeholder], by_placeholder([BLUE]))
+
+
+def test_a_trajectory_names_its_media_and_is_read_back_where_they_are_found() -> None:
+    prompt = [1, RED.placeholder, BLUE.placeholder]
+    turn = Turn(prompt, [2], [-0.5], [0], ("see ", RED), "go", media=(RED, BLUE))
+    task = Task(id="a", source="s", goal="g", start="/")
+    t = Trajectory(task, 5, 0, Budget(), [turn], after=(3, 4), final=(BLUE,))
+    line, kept = t.to_json(), {m.name: m for m in t.media}
+    assert Trajectory.from_json(line, lambda name, kind: kept[name]) == t and (t.trial, t.place) == (3, 2)
+    assert json.loads(line)["media"] == [[RED.name, "image/png"], [BLUE.name, "application/json"]]
+    assert json.loads(line)["turns"][0]["obs"] == ["see ", 0]
+    with pytest.raises(RunError, match="has images or data .the first is ba7816bf.: read it from its run's folder"):
+        Trajectory.from_json(line)
+    with pytest.raises(RunError, match="not a trajectory line"):
+        Trajectory.from_json(line.replace(f"{RED.placeholder}", "-7"), lambda name, kind: kept[name])
+
+
+def test_the_line_of_an_episode_of_text_alone_has_no_word_of_media_or_trials() -> None:
+    line = Trajectory(Task(id="a", source="s", goal="g", start="/"), 0, 0, Budget()).to_json()
+    assert not {"media", "after", "final"} & set(json.loads(line))
+
+
 # budgets and stop reasons
 
 
@@ -199,10 +253,10 @@ def test_a_stop_reason_is_one_of_terminated_truncated_failed(reason: StopReason)
     assert [reason.terminated, reason.truncated, reason.failed].count(True) == 1
 
 
-def test_every_limit_of_a_budget_truncates_and_an_infrastructure_failure_does_not() -> None:
+def test_every_limit_of_a_budget_truncates_and_an_episode_that_none_came_of_does_not() -> None:
     limits = {"turns", "tokens", "tool_calls", "seconds", "context", "env_truncated", "mark"}
     assert {r.value for r in StopReason if r.truncated} == limits
-    assert [r for r in StopReason if r.failed] == [StopReason.INFRA_FAILURE]
+    assert [r for r in StopReason if r.failed] == [StopReason.INFRA_FAILURE, StopReason.UNPLAYED]
 
 
 @given(st.integers(0, 12), st.integers(0, 60), st.integers(0, 12), st.floats(0, 9))

@@ -23,6 +23,7 @@ from transformers.models.gpt_oss import GptOssConfig, GptOssForCausalLM
 
 import longstride.engines.attention as attention
 import longstride.engines.local as local
+from longstride.core.content import Media
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.base import Completion, Request, Sampling
 from longstride.engines.cache import common_prefix
@@ -318,3 +319,23 @@ def test_common_prefix_counts_equal_items_from_the_start(a: list[int], b: list[i
     n = common_prefix(a, b)
     assert a[:n] == b[:n]
     assert n == min(len(a), len(b)) or a[n] != b[n]
+
+
+def test_images_are_refused_by_an_engine_of_text_alone_and_said_what_to_do_about() -> None:
+    engine, red = LocalEngine(llama(), NEVER, 128), Media(b"red")
+    with pytest.raises(
+        ModelError, match=r"a prompt has \[image/png, 3 bytes, .*LocalEngine takes text alone.*leave_out"
+    ):
+        engine.generate([Request([1, red.placeholder], 2, seed=0, media=(red,))])
+    with pytest.raises(ModelError, match="a prompt has an image or data"):  # whoever lost it beside the prompt
+        engine.generate([Request([1, red.placeholder], 2, seed=0)])
+
+
+def test_an_engine_that_sees_wants_the_content_of_every_placeholder() -> None:
+    class Seeing(LocalEngine):
+        sees = True
+
+    engine, red = Seeing(llama(), NEVER, 128), Media(b"red")
+    engine.check(Request([1, red.placeholder], 2, seed=0, media=(red,)))
+    with pytest.raises(ValueError, match="stands for nothing that was seen"):
+        engine.check(Request([1, red.placeholder], 2, seed=0))

@@ -8,12 +8,14 @@ from helpers import content, make_turn
 from line_world import CHAT, END, RED, Line, LineEngine, ids, language, plan, play, script, walk
 
 from longstride.core.budget import StopReason
+from longstride.core.content import Media, text_in, with_lines
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import HELD_ANSWER, Step
 from longstride.methods import GroupRelative
 from longstride.methods.returns import GAE
+from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.rewards import Reward, Verdict
 from longstride.rollout import FullHistory, PastTurn, Plan, summarise
 from longstride.rollout.companions import CompanionPlayer
@@ -139,12 +141,12 @@ class TestEnding:
                 step = await super().step(text)
                 if step.action is None:
                     step.error = "say where to go"
-                    step.observation.text += f"\nerror: {step.error}"
+                    step.observation.content = with_lines(step.observation.content, f"error: {step.error}")
                 return step
 
         t = play(script("nonsense", "nonsense", "go north"), plan(turns=3), env=Explained)[0]
         assert [x.changed for x in t.turns] == [False, False, True]
-        assert t.turns[1].observation.endswith("\nerror: say where to go")
+        assert text_in(t.turns[1].observation).endswith("\nerror: say where to go")
 
 
 class TestScoring:
@@ -383,3 +385,49 @@ def test_an_episode_of_a_world_that_makes_up_its_goal_has_that_goal():
     t = play(script("answer red"), plan(), env=Names)[0]
     assert (t.task.goal, t.task.id) == ("find it", "t0")
     assert Episode(plan(), Names()).goal == "g"
+
+
+class Pictured(Line):
+    """Shows where it stands as a picture."""
+
+    def _seen(self, url):
+        seen = super()._seen(url)
+        seen.content = ("at", Media(f"picture {self.at}".encode()), "over")
+        return seen
+
+
+class TestMedia:
+    def test_a_prompt_has_them_in_their_places_with_their_bytes_beside_it(self):
+        engine = LineEngine()
+        (t,) = play(language(engine, FullHistory()), plan(seed=1, turns=3), env=Pictured)
+        pictures = [Media(f"picture {k}".encode()) for k in range(-9, 9)]
+        for turn, request in zip(t.turns, engine.requests, strict=True):
+            assert turn.media == request.media and turn.prompt_ids == request.prompt
+            assert [i for i in turn.prompt_ids if i < 0] == [
+                chunk.placeholder for u in t.turns for chunk in u.observation if isinstance(chunk, Media)
+            ][: turn.prompt_ids.count(ids("over")[0])]
+            assert set(turn.media) <= set(pictures) and turn.left_out == 0
+
+    def test_a_turn_after_which_the_picture_is_another_changed_something(self):
+        (t,) = play(script("go north", "nonsense", "go north"), plan(turns=3), env=Pictured)
+        assert [turn.changed for turn in t.turns] == [True, False, True]
+
+    def test_an_error_line_behind_a_picture_is_no_change(self):
+        class Explained(Pictured):
+            async def step(self, text):
+                step = await super().step(text)
+                if step.action is None:
+                    step.error = "say where to go"
+                    step.observation.content = with_lines(step.observation.content, f"error: {step.error}")
+                return step
+
+        (t,) = play(script("nonsense", "nonsense", "go north"), plan(turns=3), env=Explained)
+        assert [turn.changed for turn in t.turns] == [False, False, True]
+
+    def test_what_a_prompt_leaves_out_is_counted(self):
+        player = language()
+        player.chat = ChatFormat(CHAT._tokenizer, ChatConfig(media="leave_out"))
+        played = play(player, plan(0, turns=2), plan(1, turns=1), env=Pictured)
+        assert all(turn.media == () and turn.left_out == 1 for t in played for turn in t.turns)
+        assert summarise(played)["left_out"] == sum(t.length for t in played)
+        assert "left_out" not in summarise(play(language(), plan(turns=2), env=Pictured))

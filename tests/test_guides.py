@@ -17,7 +17,7 @@ import longstride as ls
 from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.load import make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model
-from longstride.rollout import FullHistory
+from longstride.rollout import FullHistory, Past
 
 NEEDS = {
     "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema", "own_environment.md": "jsonschema",
@@ -67,7 +67,7 @@ def test_the_template_of_the_guide_presents_tools_to_mistral(home: Path) -> None
     tokenizer = tokenizer_of(template)
     tools = [{"type": "function", "function": {"name": "look", "description": "", "parameters": {"type": "object"}}}]
     chat = ChatFormat(tokenizer, ChatConfig(system="Be brief.")).offering(tools)
-    prompt = tokenizer.decode(FullHistory().render(chat, "go", ["x", "y"], [tokenizer.encode(" hi</s>")]))
+    prompt = tokenizer.decode(FullHistory().render(chat, Past("go", ["x", "y"], [tokenizer.encode(" hi</s>")])))
     assert prompt.startswith("<s>[INST] [AVAILABLE_TOOLS] [{") and prompt.endswith(
         "\nBe brief.\ngo\nx[/INST] hi</s>[INST] y[/INST]"
     )

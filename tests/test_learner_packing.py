@@ -1,6 +1,7 @@
 """Packing: rows that branch give the numbers of one pass a sample, share what is worth it, and stay within bounds."""
 
 import math
+import random
 from functools import cache
 from typing import Any
 
@@ -20,8 +21,10 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+from longstride.core.content import Media, by_placeholder
+from longstride.core.errors import ModelError
 from longstride.learner import packing
-from longstride.learner.batching import StreamTable, chains, micro_batch, packs, rows_of, steps_of, units
+from longstride.learner.batching import StreamTable, chains, micro_batch, packs, row_of, rows_of, steps_of, units
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.learner.likelihood import takes_trees
@@ -242,3 +245,39 @@ def test_steps_are_cut_evenly_and_never_through_a_unit():
     assert [len(part) for part in steps_of([[k] for k in range(10)], 4)] == [3, 4, 3]
     assert steps_of([[1, 2, 3], [4, 5, 6], [7]], 4) == [[1, 2, 3], [4, 5, 6, 7]]
     assert steps_of([], 4) == []
+
+
+# Images and data
+
+RED, BLUE = Media(b"red"), Media(b"blue")
+
+
+def seeing(*media: Media) -> list[Sample]:
+    """Of each, a turn whose prompt has it, and of the last a second turn that goes on."""
+    first = [demonstration([1, m.placeholder, 2], [3, 4], media=(m,)) for m in media]
+    later = [*first[-1].prompt_ids, *first[-1].sampled_ids, 5]
+    return [*first, demonstration(later, [6], media=first[-1].media)]
+
+
+def test_prompts_are_shared_as_far_as_their_images_are_the_same() -> None:
+    samples = seeing(RED, BLUE, BLUE)
+    assert chains(samples) == [[0], [1], [2, 3]]
+    same, other = (rows_for([samples[0], samples[k]], branch_tokens=64) for k in (0, 1))
+    assert len(same) == 1 and sum(len(row.ids) for row in other) > sum(len(row.ids) for row in same)
+
+
+def test_a_micro_batch_has_the_content_of_its_placeholders_beside_it_and_of_no_other() -> None:
+    samples = seeing(RED, BLUE)
+    table = StreamTable(samples)
+    rows = [row_of(samples, chain, table) for chain in chains(samples)]
+    assert [micro_batch([row], table).media for row in rows] == [{m.placeholder: m} for m in (RED, BLUE)]
+    assert micro_batch(rows, table).media == table.media == by_placeholder([RED, BLUE])
+    samples[0].media = ()
+    with pytest.raises(ValueError, match="stands for nothing that was seen"):
+        micro_batch(rows, StreamTable(samples))
+
+
+@pytest.mark.parametrize("work", [lambda learner, s: learner.update(s, random.Random(0)), Learner.logprobs])
+def test_a_learner_of_text_alone_refuses_images_and_says_what_to_do(work: Any) -> None:
+    with pytest.raises(ModelError, match=r"a sample has \[image/png, 3 bytes, .*set chat.media=leave_out"):
+        work(learner_of(make()), seeing(RED))

@@ -16,6 +16,7 @@ from longstride.core.trajectory import Trajectory, Turn
 from longstride.exact.worlds.tabular import EnumerableMDP, Path, bandit, random_mdp
 from longstride.methods import Credit, GroupRelative, MixedGroups, Replay, group_advantages
 from longstride.methods.returns import GAE, StepRelative, gae
+from longstride.methods.trials import TrialReturn
 
 PLAIN: dict[str, Any] = {"baseline": "none", "normalize": "none"}
 LEAVE_ONE_OUT: dict[str, Any] = {"baseline": "leave_one_out", "normalize": "none"}
@@ -337,3 +338,34 @@ def test_in_step_relative_credit_a_state_weighs_as_often_as_other_episodes_come_
     steps = by_formula(problem, logits, lambda path, t: visits_S[path.states[t]] * sum(path.rewards[t:]))
     np.testing.assert_allclose(found, problem.gradient(logits) + steps, atol=1e-12)
     assert cosine(found, problem.gradient(logits)) < 0.999
+
+
+# Trials
+
+
+def of_trials() -> list[Trajectory]:
+    """Two trials of three episodes, of which the last of the second one was not played."""
+    after = ((), (0,), (0, 1), (), (3,), (3, 4))
+    found = [
+        make_trajectory(1, r, ordinal=n, group=n % 3, after=a)
+        for n, (r, a) in enumerate(zip((0, 1, 2, 4, 8, 0), after, strict=True))
+    ]
+    found[5].stop = StopReason.UNPLAYED
+    return found
+
+
+def test_an_episode_is_paid_for_what_came_after_it_in_its_trial_and_for_nothing_before() -> None:
+    assert [t.reward for t in TrialReturn(discount=0.5).returns(of_trials())] == [1.0, 2.0, 2.0, 8.0, 8.0, 0.0]
+    assert [t.reward for t in of_trials()] == [0, 1, 2, 4, 8, 0]  # the stored ones are as they were
+
+
+def test_trials_are_compared_place_by_place() -> None:
+    credit = TrialReturn(credit=GroupRelative(normalize="none"), discount=0.5)
+    samples = credit(of_trials())
+    assert {s.episode: s.advantages for s in samples} == {0: [-3.5], 1: [-3.0], 2: [0.0], 3: [3.5], 4: [3.0]}
+    assert credit.targets(of_trials())[:2] == [[1.0], [2.0]]
+
+
+def test_without_trials_it_is_the_credit_that_it_is_made_of() -> None:
+    alone = [make_trajectory(2, r, ordinal=n) for n, r in enumerate((0.0, 1.0))]
+    assert build(Credit, {"type": "trial_return", "discount": 0.3})(alone) == GroupRelative()(alone)

@@ -69,7 +69,7 @@ plain_step.__name__ = "step"
     ("env", "says"),
     [
         (world(reset=returns("start")), r"Mine.method returned 'start' \(str\); expected an Observation"),
-        (world(reset=returns(ls.Observation(3))), r"the observation's text is 3 \(int\); expected a str"),  # pyright: ignore[reportArgumentType]
+        (world(reset=returns(ls.Observation(3))), r"the observation is of 3 \(int\); expected a str"),  # pyright: ignore[reportArgumentType]
         (world(step=returns(None)), r"Mine.method returned None \(NoneType\); expected a Step"),
         (world(step=returns(("end", 0.0, True, False, {}))), r"\(tuple\); expected a Step"),
         (world(step=plain_step), "Mine.step is no coroutine: write `async def step`"),

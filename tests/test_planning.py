@@ -4,15 +4,25 @@ import random
 from typing import ClassVar
 
 import pytest
-from helpers import Collected, make_planner, make_task, played, run_stages, tiny_policy, trajectories_of, weights_hash
+from helpers import (
+    Collected,
+    make_planner,
+    make_task,
+    make_trajectory,
+    played,
+    run_stages,
+    tiny_policy,
+    trajectories_of,
+    weights_hash,
+)
 from one_page import OnePageTasks, make_recipe, save_model
 
-from longstride.core.budget import Budget
+from longstride.core.budget import Budget, StopReason
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
 from longstride.core.experience import Experience
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, by_trial
 from longstride.curriculum import BudgetSchedule, Fixed, OnPlateau, TaskCurriculum
 from longstride.curriculum.stages import PerDifficulty, StepList
 from longstride.envs.base import TaskSource
@@ -23,7 +33,7 @@ from longstride.methods.advantages import GroupRelative
 from longstride.papers.dars.method import DifficultyAdaptive
 from longstride.papers.grpo import recipe as grpo
 from longstride.rewards import TaskReward
-from longstride.rollout import DynamicSampling, FullHistory, Groups, LanguagePlayer, PastTurn, Plan, Pool
+from longstride.rollout import DynamicSampling, FullHistory, Groups, LanguagePlayer, PastTurn, Plan, Pool, Trial
 from longstride.rollout.planning import at_once
 from longstride.rollout.replay import replay
 from longstride.run.loop import train
@@ -231,3 +241,42 @@ class TestPrefix:
         plan = Plan(Mastermind().held_out(1)[0], 0, 0, Budget(turns=2, turn_tokens=4), prefix=(7, 8, 9))
         first, second = self.play(plan, Mastermind()).turns
         assert second.prompt_ids[: len(first.prompt_ids) + 1] == first.prompt_ids + first.sampled_ids[:1]
+
+
+class TestTrials:
+    def test_a_group_is_of_the_episodes_at_one_place_of_their_trials(self):
+        planner = make_planner(CHAINS, first=24, episodes=12, size=2, trial=Trial(episodes=3))
+        ((*plans,),), _ = run_stages(Groups().plan(planner), played)
+        assert [p.ordinal for p in plans] == list(range(24, 36))
+        assert [p.after for p in plans[:6]] == [(), (24,), (24, 25), (), (27,), (27, 28)]
+        assert [p.group for p in plans] == [24, 25, 26] * 2 + [30, 31, 32] * 2
+        for of_task in (plans[:6], plans[6:]):
+            assert len({p.task.id for p in of_task}) == len({p.seed for p in of_task}) == 1
+
+    def test_episodes_of_a_trial_may_begin_anew_and_those_of_a_group_begin_alike(self):
+        planner = make_planner(CHAINS, episodes=4, size=2, trial=Trial(episodes=2, start="new"))
+        plans = planner.group(make_task())
+        assert plans[0].seed == plans[2].seed != plans[1].seed == plans[3].seed
+
+    def test_one_episode_is_a_trial_and_is_planned_as_without(self):
+        plans, same = (make_planner(CHAINS, trial=trial).group(make_task()) for trial in (None, Trial()))
+        assert plans == same and all(p.after == () and p.first == p.ordinal for p in plans)
+
+    def test_a_sampler_that_adds_episodes_to_a_group_is_refused(self):
+        planner = make_planner(CHAINS, episodes=4, size=2, trial=Trial(episodes=2))
+        with pytest.raises(ConfigError, match="plays no trials; set trial.episodes=1"):
+            planner.more(make_trajectory(), 1)
+
+    def test_trajectories_are_gathered_by_trial_without_failed_and_unplayed_ones(self):
+        stops = {2: StopReason.INFRA_FAILURE, 5: StopReason.UNPLAYED}
+        after = {0: (), 3: (), 1: (0,), 4: (3,), 2: (0, 1), 5: (3, 4), 6: ()}
+        ts = [make_trajectory(ordinal=n, after=a, stop=stops.get(n, StopReason.TURNS)) for n, a in after.items()]
+        assert [[t.ordinal for t in trial] for trial in by_trial(ts)] == [[0, 1], [3, 4], [6]]
+
+    def test_a_recipe_plays_whole_trials_and_no_strategy_that_plays_otherwise(self):
+        trial = {"episodes": 3}
+        with pytest.raises(ConfigError, match=r"multiple of group_size \(4\) times trial.episodes \(3\)"):
+            grpo.RECIPE.replace(trial=trial, group_size=4, episodes_per_iteration=32)
+        with pytest.raises(ConfigError, match="strategy best_of_2.* plays episodes of its own"):
+            evaluation = {"strategies": [{"type": "best_of", "samples": 2}]}
+            grpo.RECIPE.replace(trial=trial, group_size=4, episodes_per_iteration=24, evaluation=evaluation)

@@ -4,18 +4,20 @@ import asyncio
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from helpers import make_task
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from two_doors import FORGETFUL, REMEMBERING, Found, TwoDoors
 
 from longstride.core.budget import Budget, StopReason
-from longstride.core.errors import EngineFailure, EnvFailure, RunError
+from longstride.core.errors import ConfigError, EngineFailure, EnvFailure, RunError
 from longstride.core.seeds import stream
 from longstride.envs.base import Observation, Step
 from longstride.rewards import TaskReward
-from longstride.rollout import Generation, Plan, Pool, PoolConfig
+from longstride.rollout import Generation, Plan, Player, Pool, PoolConfig, Trial, summarise
 from longstride.rollout.planning import at_once
 
 FREE = PoolConfig(lockstep=False)
@@ -310,3 +312,90 @@ def test_whatever_happens_every_plan_gives_one_trajectory_in_order_and_fresh_eno
             pool.run_on_sampler_thread(lambda i=i: setattr(model, "version", i))
     assert seen == list(range(sizes, 5 * sizes))
     assert Walk.live == 0 and not model.rows and set(model.released.values()) <= {1}
+
+
+def trials(count, length=2, first=0, turns=9, **fields):
+    """Plans of so many trials, each a group; episodes may take `turns`, and `fields` are those of `Trial`."""
+    trial = Trial(episodes=length, **fields)
+    return [
+        Plan(make_task(), s + p, s, Budget(turns=turns), s + p, trial=trial, after=tuple(range(s, s + p)))
+        for s in range(first, first + length * count, length)
+        for p in range(length)
+    ]
+
+
+class TestTrials:
+    def play(self, plans, player: Player = REMEMBERING, batch=512, **pool):
+        return Pool(player, TwoDoors, Found(), batch, PoolConfig(**pool)).run(plans)
+
+    @pytest.mark.parametrize("lockstep", [True, False])
+    @pytest.mark.parametrize("batch", [1, 3, 512])
+    def test_a_later_episode_uses_what_the_first_one_showed(self, lockstep, batch):
+        played = self.play(trials(6, 3), batch=batch, lockstep=lockstep)
+        assert [t.ordinal for t in played] == list(range(18)) and [t.place for t in played] == [0, 1, 2] * 6
+        assert [t.success for t in played if not t.place] == [s % 2 == 0 for s in range(0, 18, 3)]
+        assert all(t.success for t in played if t.place)
+        forgetful = self.play(trials(6, 3), FORGETFUL)
+        assert [t.success for t in forgetful] == [t.success for t in forgetful if not t.place for _ in range(3)]
+
+    def test_what_was_seen_last_is_kept_for_the_episodes_to_come_and_for_no_other(self):
+        played = self.play([*trials(1), *trials(1, length=1, first=2)])
+        assert [t.final for t in played] == ["lamp", "lamp", ""]
+
+    def test_a_summary_tells_the_places_apart(self):
+        found = summarise(self.play(trials(4, 2)))
+        assert found["by_place"]["2"] == {"episodes": 4, "success": 1.0, "length": 1.0} and found["unplayed"] == 0
+        assert "by_place" not in summarise(self.play(trials(4, 1)))
+
+    def test_a_trial_that_is_over_leaves_its_other_episodes_unplayed(self):
+        played = self.play(trials(2, 3, until_success=True, first=1))  # seeds 1 and 4
+        assert [t.success for t in played] == [False, True, False, True, False, False]
+        rest = [t for t in played if t.stop is StopReason.UNPLAYED]
+        assert [t.ordinal for t in rest] == [3, 5, 6] and all(not t.turns and t.stop.failed for t in rest)
+        found = summarise(played)
+        assert (found["episodes"], found["failed"], found["unplayed"], found["success"]) == (3, 0, 3, 2 / 3)
+
+    @pytest.mark.parametrize(
+        ("limit", "lengths"), [(Trial(), [4, 4, 4, 4]), (Trial(turns=6), [4, 2, 0, 0]), (Trial(tokens=9), [4, 4, 1, 0])]
+    )
+    def test_a_trials_own_budget_is_what_its_episodes_have_together(self, limit, lengths):
+        plans = [replace(p, trial=limit.replace(episodes=4)) for p in trials(1, 4, turns=4)]
+        played = Pool(Model(most=1), Endless, TaskReward()).run(plans)  # a turn is a token
+        assert [t.length for t in played] == lengths
+        assert [t.stop is StopReason.UNPLAYED for t in played] == [not n for n in lengths]
+
+    def test_a_trial_goes_on_without_an_episode_that_failed(self):
+        seen = {}
+
+        class Noting(Model):
+            def ask(self, episode):
+                seen[episode.plan.ordinal] = [t.ordinal for t in episode.past.earlier]
+                super().ask(episode)
+
+        played = Pool(Noting(fails={1}), Endless, TaskReward()).run(trials(2, 3, turns=2))
+        assert [t.stop.failed for t in played] == [False, True, False] + [False] * 3
+        assert seen == {0: [], 1: [0], 2: [0], 3: [], 4: [3], 5: [3, 4]}
+
+    def test_what_was_finished_of_a_trial_is_taken_up_again(self):
+        whole = self.play(trials(2, 3))
+        for n in range(7):
+            pool = Pool(REMEMBERING, TwoDoors, Found(), config=PoolConfig(staleness=1))
+            done = [t for t in whole if t.place < n - 3 * (t.ordinal // 3)]
+            with pool:
+                pool.restore(done)
+                ((_, again),) = pool.iterations(lambda i: at_once(trials(2, 3)), 1, 1)
+            assert essence(again) == essence(whole), n
+
+    def test_a_plan_after_an_episode_that_is_not_played_is_refused(self):
+        with (
+            pytest.raises(ConfigError, match="episode 1 comes after episode 0, which is not played"),
+            Pool(REMEMBERING, TwoDoors, Found()) as pool,
+        ):
+            pool.submit(trials(1)[1:])
+
+
+class Endless(Walk):
+    """Ends by its budget alone."""
+
+    async def step(self, text):
+        return Step(Observation("on"), action=text)

@@ -19,7 +19,7 @@ from longstride.models.chat import ChatFormat
 from longstride.models.tiny import build_tokenizer
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
-from longstride.rollout.context import ContextPolicy, LatestObservation
+from longstride.rollout.context import ContextPolicy, LatestObservation, Past
 
 CHAIN = Chain(first=3, operations=(("+", 4), ("*", 2), ("-", 5)), modulus=7)
 NUMBERS = Numbers(numbers=(3, 4, 2), target=14)
@@ -158,8 +158,9 @@ def test_tasks_are_those_of_the_puzzles_and_the_source_is_rebuilt_from_its_data(
 
 def test_the_newest_observation_is_all_that_stays() -> None:
     chat = ChatFormat(build_tokenizer(["make 14 from 3 4 2", "tried 4 + 3", "done"]))
-    once = LatestObservation().render(chat, NUMBERS.goal, ["tried 4 + 3"], [])
-    assert LatestObservation().render(chat, NUMBERS.goal, ["", "tried 3 + 4", "tried 4 + 3"], [[5, 6], [7]]) == once
+    once = LatestObservation().render(chat, Past(NUMBERS.goal, ["tried 4 + 3"], []))
+    long = Past(NUMBERS.goal, ["", "tried 3 + 4", "tried 4 + 3"], [[5, 6], [7]])
+    assert LatestObservation().render(chat, long) == once
     assert once == chat.head(NUMBERS.goal) + chat.observation("tried 4 + 3", first=True)
     assert build(ContextPolicy, {"type": "latest_observation"}) == LatestObservation()
 

@@ -7,6 +7,7 @@ import random
 import signal
 import sys
 import time
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ import torch
 from helpers import content, rows_of, tiny_policy, trajectories_of, weights_hash
 from one_page import WORDS, OnePage, OnePageTasks, Watcher, make_recipe, save_model
 
+from longstride.core.content import Media, media_of
 from longstride.core.errors import ConfigError, LongstrideWarning, ModelError, RunError
 from longstride.core.experience import Experience
 from longstride.core.task import Task
@@ -22,14 +24,16 @@ from longstride.core.trajectory import Trajectory
 from longstride.curriculum import BudgetSchedule, TaskCurriculum
 from longstride.engines.local import LocalEngine
 from longstride.envs.base import Observation, TaskSource
+from longstride.learner.batching import chains
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import TurnValue
-from longstride.methods import KL, PPO, OnPolicy, Reinforce
+from longstride.methods import KL, PPO, GroupRelative, OnPolicy, Reinforce
 from longstride.methods.anchors import Latest, MovingAverage
 from longstride.methods.returns import GAE
+from longstride.models.chat import ChatConfig
 from longstride.models.load import load_policy, save_policy
 from longstride.rewards import TaskReward
-from longstride.rollout import FullHistory, Planner, Sampler, Stages
+from longstride.rollout import FullHistory, Planner, RecentObservations, Sampler, Stages, Trial, TrialHistory
 from longstride.rollout.scheduler import PoolConfig
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.evaluation import evaluate_policy
@@ -98,6 +102,26 @@ class GuidedTasks(OnePageTasks):
         return TwoSpeakers()
 
 
+class Pictured(OnePage):
+    """Shows the page as a picture too."""
+
+    async def reset(self, task: Task, seed: int) -> Any:
+        return self.pictured(await super().reset(task, seed))
+
+    async def step(self, text: str) -> Any:
+        step = await super().step(text)
+        step.observation = self.pictured(step.observation)
+        return step
+
+    def pictured(self, page: Observation) -> Observation:
+        return Observation((page.content, Media(page.text.encode())))
+
+
+class PicturedTasks(OnePageTasks):
+    def env(self) -> Pictured:
+        return Pictured()
+
+
 def held(anchor: Any) -> dict[str, Any]:
     return {"loss": Reinforce(kl=KL(coefficient=0.1, anchor=anchor)), "replay": OnPolicy()}
 
@@ -127,6 +151,10 @@ VARIANTS = {
     "cloning": lambda model: {"cloning": Cloning(episodes=8)} | held(MovingAverage(decay=0.7)),
     "imitation": lambda model: {"imitation": Imitation(episodes=3, weight=0.5)},
     "a companion": guided,
+    "trials": lambda model: {
+        "trial": Trial(episodes=3, turns=6, until_success=True), "context": TrialHistory(within=RecentObservations()),
+    },
+    "pictures that are left out": lambda model: {"tasks": PicturedTasks(), "chat": ChatConfig(media="leave_out")},
 }  # fmt: skip
 
 
@@ -277,6 +305,62 @@ class TestAhead:
             train(small(model, iterations=1, pool=PoolConfig(staleness=lag)), tmp_path / name)
         shared, own = (trajectories_of(tmp_path / name) for name in ("shared", "own"))
         assert [content(t) for t in shared] == [content(t) for t in own]
+
+
+class TestTrials:
+    changes: ClassVar[dict[str, Any]] = {"trial": Trial(episodes=3), "context": TrialHistory()}
+
+    def test_an_episode_reads_on_where_the_one_before_it_ended(self, model, tmp_path):
+        train(small(model, iterations=2, **self.changes), tmp_path / "run")
+        stored = trajectories_of(tmp_path / "run")
+        assert [t.after for t in stored] == [tuple(range(n - n % 3, n)) for n in range(12)]
+        for before, t in zip(stored, stored[1:], strict=False):
+            if t.place:
+                last = before.turns[-1]
+                said = last.prompt_ids + last.sampled_ids
+                assert t.turns[0].prompt_ids[: len(said)] == said and before.final
+        samples = GroupRelative()(stored)
+        assert samples and max(map(len, chains(samples))) > max(t.length for t in stored)  # a row is a whole trial
+
+    def test_evaluations_tell_the_places_of_a_trial_apart(self, model, tmp_path):
+        train(small(model, iterations=1, **self.changes), tmp_path / "run")
+        for row in rows_of(tmp_path / "run", "eval"):
+            found = row["measures"]
+            assert row["summary"]["episodes"] == 3 * 8 and not any(name.startswith("pass@") for name in found)
+            places = list(zip(*(found[f"success@{k}"] for k in (1, 2, 3)), strict=True))
+            assert [pytest.approx(sum(p) / 3, abs=1e-6) for p in places] == found["success"]
+            assert [list(accumulate(p, max)) for p in places] == [
+                list(w) for w in zip(*(found[f"within@{k}"] for k in (1, 2, 3)), strict=True)
+            ]
+
+    def test_trials_are_rolled_out_ahead_and_go_on_where_they_were_stopped(self, model, tmp_path):
+        recipe = small(model, pool=PoolConfig(staleness=1), **self.changes)
+        train(recipe, tmp_path / "whole")
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tmp_path / "run", Watcher(stop_after=2))
+        train(recipe, tmp_path / "run", resume=True)
+        stored, whole = trajectories_of(tmp_path / "run"), trajectories_of(tmp_path / "whole")
+        assert [(t.ordinal, t.task.id, t.seed, t.after) for t in stored] == [
+            (t.ordinal, t.task.id, t.seed, t.after) for t in whole
+        ]
+        assert all(0 <= t.iteration - 1 - v <= 1 for t in stored for turn in t.turns for v in turn.versions)
+
+
+class TestMedia:
+    def test_what_was_left_out_is_counted_and_kept_in_the_run(self, model, tmp_path):
+        recipe = small(model, iterations=1, **VARIANTS["pictures that are left out"](model))
+        train(recipe, tmp_path / "run")
+        stored = trajectories_of(tmp_path / "run")
+        (row,) = rows_of(tmp_path / "run", "train")
+        assert row["summary"]["left_out"] == sum(t.length for t in stored) > 0
+        pages = {media_of(turn.observation)[0].data for t in stored for turn in t.turns}
+        assert pages <= {b"home [1] red lamp", b"home [1] blue lamp"}
+        assert {p.read_bytes() for p in (tmp_path / "run" / "media").iterdir()} >= pages
+
+    def test_a_model_of_text_alone_refuses_them_and_says_what_to_do(self, model, tmp_path):
+        with pytest.raises(ModelError, match=r"a prompt has \[image/png, 17 bytes, .*set chat.media=leave_out"):
+            train(small(model, tasks=PicturedTasks()), tmp_path / "run")
+        assert not (tmp_path / "run").exists()
 
 
 class TestStored:

@@ -7,7 +7,7 @@ import time
 from typing import Any, cast
 
 import pytest
-from helpers import SLOW, content
+from helpers import SLOW, content, make_trajectory, make_turn
 from line_world import CHAT, END, Line, LineEngine, ids, language, plan, play, script, walk
 
 from longstride.core.budget import StopReason
@@ -20,10 +20,12 @@ from longstride.rollout import (
     ContextPolicy,
     FullHistory,
     LatestObservation,
+    Past,
     PastTurn,
     Pool,
     RecentObservations,
     ScriptedPlayer,
+    TrialHistory,
     summarise,
 )
 from longstride.rollout.deadline import within
@@ -39,7 +41,7 @@ class TestContext:
     a, b = [*ids("red"), END], [*ids("blue"), END]
 
     def render(self, policy, observations, sampled):
-        return policy.render(CHAT, "g", observations, sampled)
+        return policy.render(CHAT, Past("g", observations, sampled))
 
     def test_a_full_history_puts_the_pieces_one_behind_the_other(self):
         assert self.render(FullHistory(), ["x", "y", "z"], [self.a, self.b]) == [
@@ -84,7 +86,7 @@ class TestContext:
 
         chat, sampled = Pieces(), [list(ids("red")), [*ids("blue"), END]]
         before = [list(turn) for turn in sampled]
-        RecentObservations().render(cast(Any, chat), "g", ["x", "y", "z"], sampled)
+        RecentObservations().render(cast(Any, chat), Past("g", ["x", "y", "z"], sampled))
         assert (chat.goal, chat.page, sampled) == ([1], [2], before)
 
     def test_a_full_history_grows_by_what_was_sampled_and_seen(self):
@@ -98,6 +100,47 @@ class TestContext:
         assert build(ContextPolicy, {"type": "recent_observations", "keep": 3}) == RecentObservations(keep=3)
         with pytest.raises(ConfigError):
             build(ContextPolicy, {"type": "recent_observations", "keep": 0})
+
+
+class TestTrialHistory:
+    a, b = [*ids("red"), END], [*ids("blue"), END]
+
+    def trial(self, **fields):
+        turns = [make_turn(self.a, observation="x", reward=1.0), make_turn(self.b, observation="y", reward=-0.5)]
+        return make_trajectory(turns, 2.5, after=(3,), final="over", **fields)
+
+    def test_an_earlier_episode_stands_before_this_one_with_what_it_earned_and_came_to(self):
+        past = Past("g", ["z", "y"], [self.b], [0.25], [self.trial()])
+        assert TrialHistory().render(CHAT, past) == [
+            *CHAT.head("g"), *CHAT.observation("x", first=True), *self.a,
+            *CHAT.observation("y\nreward: 1"), *self.b,
+            *CHAT.observation("over\nreward: -0.5\nepisode 2: done, reward 2.5\nz"), *self.b,
+            *CHAT.observation("y\nreward: 0.25"),
+        ]  # fmt: skip
+
+    def test_a_prompt_continues_that_of_the_episode_before_and_what_was_sampled(self):
+        now = TrialHistory().render(CHAT, Past("g", ["z"], [], [], [self.trial()]))
+        last = TrialHistory().render(CHAT, Past("g", ["x", "y"], [self.a], [1.0])) + self.b
+        assert now[: len(last)] == last
+
+    def test_rewards_and_outcomes_can_be_withheld_and_older_episodes_forgotten(self):
+        past = Past("g", ["z"], [], [], [self.trial(), self.trial()])
+        quiet, whole = (TrialHistory(rewards=r, episodes=e) for r, e in ((False, 1), (True, None)))
+        assert quiet.render(CHAT, past) == [
+            *CHAT.head("g"), *CHAT.observation("x", first=True), *self.a, *CHAT.observation("y"), *self.b,
+            *CHAT.observation("over\nepisode 2: over\nz"),
+        ]  # fmt: skip
+        assert whole.render(CHAT, past).count(self.a[0]) == 2
+
+    def test_another_policy_says_what_is_read_of_the_whole(self):
+        policy = TrialHistory(within=RecentObservations(keep=1))
+        got = policy.render(CHAT, Past("g", ["z"], [], [], [self.trial()]))
+        assert got[: len(CHAT.head("g"))] == CHAT.head("g")
+        assert got.count(ids("omitted")[0]) == 2 and got.count(ids("x")[0]) == got.count(ids("y")[0]) == 0
+
+    def test_an_only_episode_is_that_policy_with_rewards(self):
+        past = Past("g", ["x", "y"], [self.a], [0.0])
+        assert TrialHistory(rewards=False).render(CHAT, past) == FullHistory().render(CHAT, past)
 
 
 class TestPool:

@@ -11,7 +11,7 @@ from longstride.models.load import load_policy
 from longstride.papers.asyncwebrl import recipe as asyncwebrl
 from longstride.papers.scaling_inter import recipe as scaling_inter
 from longstride.papers.webagent_r1 import recipe as webagent_r1
-from longstride.rollout.context import RecentObservations
+from longstride.rollout.context import Past, RecentObservations
 from longstride.run.recipe import Recipe
 
 RECIPES = {recipe.name: recipe for recipe in (m.RECIPE for m in (asyncwebrl, scaling_inter, webagent_r1))}
@@ -78,5 +78,5 @@ def test_webagent_r1_reads_one_page_and_all_that_it_sampled(tmp_path):
     assert max(t.length for t in played) > 2
     for t in played:
         observations, sampled = [u.observation for u in t.turns], [u.sampled_ids for u in t.turns[:-1]]
-        expected = RecentObservations().render(chat, t.task.goal, observations, sampled)
+        expected = RecentObservations().render(chat, Past(t.task.goal, observations, sampled))
         assert t.turns[-1].prompt_ids == expected

@@ -12,8 +12,10 @@ import pytest
 from helpers import make_task, make_trajectory, make_turn
 
 from longstride.core.budget import StopReason
+from longstride.core.content import LARGEST, Media
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory
+from longstride.rollout.media import MediaFolder
 from longstride.rollout.store import TrajectoryStore
 
 
@@ -44,7 +46,9 @@ def batches(path, *sizes):
 def parsed(monkeypatch):
     """How many lines were parsed so far, as the length of a list."""
     lines, real = [], Trajectory.from_json
-    monkeypatch.setattr(Trajectory, "from_json", staticmethod(lambda line: (lines.append(line), real(line))[1]))
+    monkeypatch.setattr(
+        Trajectory, "from_json", staticmethod(lambda line, *find: (lines.append(line), real(line, *find))[1])
+    )
     return lines
 
 
@@ -367,3 +371,55 @@ class TestIndex:
         batches(path, 9, 1)
         assert index(path).read_bytes().count(b"\n") == 4
         assert [r.ordinal for r in TrajectoryStore(path).records] == list(range(10))
+
+
+class TestMedia:
+    RED, TABLE = Media(b"red"), Media(b"{}", "application/json")
+
+    def seen(self, ordinal):
+        turn = make_turn([1], [0, self.RED.placeholder], observation=("look", self.RED, self.TABLE), media=(self.RED,))
+        return make_trajectory([turn], ordinal=ordinal)
+
+    def test_they_are_kept_once_and_given_back(self, path):
+        store = TrajectoryStore(path)
+        store.append([self.seen(0), trajectory(1), self.seen(2)])
+        assert {p.name: p.read_bytes() for p in (path.parent / "media").iterdir()} == {
+            self.RED.name: b"red", self.TABLE.name: b"{}"
+        }  # fmt: skip
+        again = TrajectoryStore(path)
+        again.check(3)
+        first, plain, last = again
+        assert (first, plain, last) == (self.seen(0), trajectory(1), self.seen(2))
+        (red, table), (same, _) = first.media, last.media
+        assert (red.data, red.kind, table.data, table.kind) == (b"red", "image/png", b"{}", "application/json")
+        assert red is same
+
+    def test_a_store_of_text_alone_has_no_folder_of_them(self, path):
+        TrajectoryStore(path).append([trajectory(0)])
+        assert not (path.parent / "media").exists()
+
+    @pytest.mark.parametrize(
+        ("damage", "said"),
+        [
+            (lambda file: file.unlink(), "is missing, and an episode refers to it"),
+            (lambda file: file.write_bytes(b"blue"), "is damaged: its bytes are not those of its name"),
+            (lambda file: os.truncate(file, LARGEST + 1), "is larger than"),
+        ],
+    )
+    def test_what_is_not_what_was_written_is_named_when_a_run_goes_on(self, path, damage, said):
+        TrajectoryStore(path).append([self.seen(0)])
+        damage(path.parent / "media" / self.RED.name)
+        with pytest.raises(RunError, match=f"line 1: .*{self.RED.name} {said}"):
+            TrajectoryStore(path).check(1)
+
+    def test_a_damaged_file_is_written_anew_by_the_next_that_has_it(self, path):
+        TrajectoryStore(path).append([self.seen(0)])
+        (path.parent / "media" / self.RED.name).write_bytes(b"bl")
+        TrajectoryStore(path).append([self.seen(1)])
+        TrajectoryStore(path).check(2)
+
+    @pytest.mark.parametrize("name", ["../secret", "", "a" * 63, "A" * 64, "a" * 64 + "\n"])
+    def test_a_name_is_no_path(self, tmp_path, name):
+        (tmp_path / "secret").write_bytes(b"x")
+        with pytest.raises(RunError, match="expected a SHA-256 as the name"):
+            MediaFolder(tmp_path / "media").find(name, "image/png")

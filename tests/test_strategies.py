@@ -131,7 +131,7 @@ FACTS = "home [1] textbox search [2]\n# amber lantern\ncolor red\nprice 12\nweig
 
 
 def at(page, goal="color of amber lantern", turns=0, seed=0):
-    seen = SimpleNamespace(goal=goal, observations=["older", page], turns=turns, turn_seed=seed)
+    seen = SimpleNamespace(goal=goal, page=page, turns=turns, turn_seed=seed)
     return cast(Episode, seen)
 
 

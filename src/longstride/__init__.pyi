@@ -17,6 +17,7 @@ from longstride.control import TrainingPhase as TrainingPhase
 from longstride.core.budget import Budget as Budget
 from longstride.core.budget import StopReason as StopReason
 from longstride.core.component import Component as Component
+from longstride.core.content import Media as Media
 from longstride.core.errors import ConfigError as ConfigError
 from longstride.core.errors import EngineFailure as EngineFailure
 from longstride.core.errors import EnvFailure as EnvFailure
@@ -100,9 +101,12 @@ from longstride.rollout import FullHistory as FullHistory
 from longstride.rollout import Groups as Groups
 from longstride.rollout import LatestObservation as LatestObservation
 from longstride.rollout import Measure as Measure
+from longstride.rollout import Past as Past
 from longstride.rollout import PoolConfig as PoolConfig
 from longstride.rollout import RecentObservations as RecentObservations
 from longstride.rollout import Sampler as Sampler
+from longstride.rollout import Trial as Trial
+from longstride.rollout import TrialHistory as TrialHistory
 from longstride.run.evaluation import Result as Result
 from longstride.run.experiment import Experiment as Experiment
 from longstride.run.folder import Listener as Listener

@@ -51,6 +51,7 @@ LOCATIONS |= {
         "filtered_bc": "longstride.methods.cloning",
         "gae": "longstride.methods.returns",
         "step_relative": "longstride.methods.returns",
+        "trial_return": "longstride.methods.trials",
     },
     "loss": {
         "cispo": "longstride.methods.ratios",

@@ -1,14 +1,16 @@
 """Gymnasium environments (Towers et al., 2024, arXiv 2407.17032) whose actions are discrete or text.
 
-What always holds: an observation is shown as short words (numbers, `key: value` lines, texts as they are), or as what
-the environment itself prints where its `render_mode` is `ansi`; an action is named (`Action: left`), and one that is
-not understood costs a turn and does not move the environment; `terminated` and `truncated` are the environment's own,
-and so is the reward of each step. An environment that cannot be made, or whose spaces do not fit, is refused before the
-first episode.
+What always holds: an observation is shown as short words (numbers, `key: value` lines, texts as they are) and images,
+or as what the environment itself prints where its `render_mode` is `ansi`; an action is named (`Action: left`), and one
+that is not understood costs a turn and does not move the environment; `terminated` and `truncated` are the
+environment's own, and so is the reward of each step. An environment that cannot be made, or whose spaces do not fit, is
+refused before the first episode.
 """
 
 import functools
 import re
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from enum import EnumMeta
 from typing import Any
@@ -17,6 +19,7 @@ import numpy as np
 
 from longstride.adapters.foreign import bounded, guarded, number
 from longstride.adapters.seeded import SUCCESS, SeededTasks
+from longstride.core.content import Content, Media, chunks_of, joined, with_lines
 from longstride.core.errors import ConfigError, EnvFailure, require, short
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
@@ -24,7 +27,7 @@ from longstride.envs.text import MARK, said
 from longstride.envs.tools import Manual, Tool, arguments
 
 MAX_NUMBERS = 1024
-"""Numbers of an observation that are shown; an image has more."""
+"""Numbers of an observation that are shown, but for those of an image."""
 NAMES: dict[str, tuple[str, ...]] = {
     "Acrobot": ("left", "wait", "right"),
     "Blackjack": ("stick", "hit"),
@@ -149,7 +152,7 @@ class GymnasiumEnv:
     def __init__(self, source: Gymnasium) -> None:
         self._source = source
         self._name = source.id
-        self._seen = ""
+        self._seen: Content = ""
         self._success: bool | None = None
         self.env: Any = None
         """Gymnasium's own, between `open` and `end`."""
@@ -184,7 +187,7 @@ class GymnasiumEnv:
         should."""
         action = self._acting.parse(text)
         if isinstance(action, str):
-            return Step(Observation(f"{self._seen}\nerror: {action}"), error=action)
+            return Step(Observation(with_lines(self._seen, f"error: {action}")), error=action)
         name, value = action
         with guarded(f"{self._name}.step, which returns {STEP},"):
             found = self.env.step(value)
@@ -211,7 +214,7 @@ class GymnasiumEnv:
     def _look(self, observation: Any) -> None:
         if self.env.render_mode == "ansi":
             observation = marked(self.env.render())
-        self._seen = bounded(in_words(observation, self._name))
+        self._seen = seen(observation, self._name)
 
 
 def marked(printed: Any) -> Any:
@@ -222,6 +225,33 @@ def marked(printed: Any) -> Any:
     several = len({found[1] for found in _COLORED.finditer(printed)}) > 1
     name = lambda found: f"{COLORS[int(found[1]) % 8]} " if several else ""  # noqa: E731
     return _COLORED.sub(lambda found: f"[{name(found)}{found[2]}]", printed).strip("\n")
+
+
+def seen(value: Any, name: str) -> Content:
+    """An observation as text, and its images (arrays of bytes of the shape (height, width, 3)) as PNG.
+
+    Raises:
+        EnvFailure: as `in_words`.
+    """
+    if isinstance(value, Mapping):
+        lines = [("\n", f"{key}: ", *chunks_of(seen(part, name))) for key, part in value.items()]
+        return joined([chunk for line in lines for chunk in line][1:])
+    if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 3 and value.shape[2] == 3:
+        return (Media(png(value)),)
+    return bounded(in_words(value, name))
+
+
+def png(image_H_W_3: np.ndarray) -> bytes:
+    """An image of bytes (red, green, blue) as PNG (ISO/IEC 15948): 8 bits a colour, no filter."""
+    height, width, _ = image_H_W_3.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in image_H_W_3)
+    parts = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(rows)),
+        (b"IEND", b""),
+    ]
+    chunks = (struct.pack(">I", len(d)) + kind + d + struct.pack(">I", zlib.crc32(kind + d)) for kind, d in parts)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
 def in_words(value: Any, name: str) -> str:

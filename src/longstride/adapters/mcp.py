@@ -9,6 +9,7 @@ Protocol: modelcontextprotocol.io/specification/2025-06-18, messages one a line,
 """
 
 import asyncio
+import base64
 import json
 import os
 import random
@@ -23,6 +24,7 @@ from pydantic import AfterValidator, Field
 import longstride
 from longstride.adapters.dataset import Dataset
 from longstride.adapters.foreign import bounded
+from longstride.core.content import Chunk, Content, Media, chunks_of, described, joined, text_in
 from longstride.core.errors import EnvFailure, short
 from longstride.core.numbers import Count, Positive
 from longstride.core.task import Task
@@ -105,8 +107,10 @@ class MCPEnv:
         if isinstance(call, str):
             return self._shown(f"error: {call}", error=call)
         content, failed = await self._server.call(call.tool, call.arguments)
-        text = bounded(content)
-        return self._shown(f"error: {text}", str(call), text) if failed else self._shown(text, str(call))
+        if failed:
+            text = bounded(described(content))
+            return self._shown(f"error: {text}", str(call), text)
+        return self._shown(content, str(call))
 
     async def final_state(self) -> dict[str, Any]:
         """What was seen: `seen`, oldest first, and the last of it as `text`."""
@@ -116,9 +120,9 @@ class MCPEnv:
         """Ends the server."""
         await self._server.end()
 
-    def _shown(self, text: str, action: str | None = None, error: str | None = None) -> Step:
-        self._seen.append(text)
-        return Step(Observation(text), action=action, error=error)
+    def _shown(self, content: Content, action: str | None = None, error: str | None = None) -> Step:
+        self._seen.append(text_in(content))
+        return Step(Observation(content), action=action, error=error)
 
 
 class Server:
@@ -168,14 +172,15 @@ class Server:
             raise EnvFailure(f"{self.name} has more than {MAX_TOOLS} tools or pages of tools; take one that has fewer")
         return found
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-        """What a tool answers, as text, and whether it is an error. Raises: EnvFailure."""
+    async def call(self, tool: str, arguments: dict[str, Any]) -> tuple[Content, bool]:
+        """What a tool answers, and whether it is an error. Raises: EnvFailure."""
         result = await self._ask("tools/call", refusal="error", name=tool, arguments=arguments)
         if "error" in result:
             return result["error"], True
         parts = result.get("content")
-        texts = [_text(part) for part in parts] if isinstance(parts, list) else []
-        return "\n".join(filter(None, texts)), bool(result.get("isError"))
+        chunks = [chunk for part in parts if (chunk := _chunk(part))] if isinstance(parts, list) else []
+        content = chunks_of(joined([line for chunk in chunks for line in ("\n", chunk)][1:]))
+        return joined(bounded(c) if isinstance(c, str) else c for c in content), bool(result.get("isError"))
 
     async def end(self) -> None:
         """Ends the process, and whatever it started. May be called more than once."""
@@ -271,10 +276,13 @@ class Server:
 _REFUSED = {"code": -32601, "message": "not offered by this client"}
 
 
-def _text(part: Any) -> str:
-    """A part of a tool's answer: its text, or what it is instead."""
+def _chunk(part: Any) -> Chunk:
+    """A part of a tool's answer: its text, its image or sound, or a word of what it is instead."""
     if not isinstance(part, dict):
         return ""
+    if part.get("type") in ("image", "audio") and part.get("data"):
+        with suppress(ValueError, TypeError):
+            return Media(base64.b64decode(part["data"], validate=True), str(part.get("mimeType")))
     resource = part.get("resource")
     text = part.get("text", resource.get("text") if isinstance(resource, dict) else None)
     return text if isinstance(text, str) else f"({part.get('type', 'something')} that is not text)"

@@ -164,7 +164,7 @@ def _web_episode() -> str:
     source = EmbeddedWeb()
     task = source.sample(stream(0, "doctor"), 1)[0]
     solver = Demonstrator(task, random.Random(0))
-    player = ScriptedPlayer(lambda episode: solver.say(episode.observations[-1]))
+    player = ScriptedPlayer(lambda episode: solver.say(episode.page))
     plan = Plan(task=task, ordinal=0, seed=0, budget=Budget(turns=60))
     episode = Pool(player, source.env, TaskReward()).run([plan])[0]
     if not episode.success:

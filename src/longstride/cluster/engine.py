@@ -185,8 +185,7 @@ class RemoteEngine(Engine):
         """Of each replica by its name, those that have died too."""
 
     def submit(self, request: Request) -> int:
-        if not request.prompt:
-            raise ValueError("a prompt needs at least one token")
+        self.check(request)
         ticket, home, session = next(self._tickets), 0, request.session
         if session is None:
             home = ticket % len(self._replicas)

@@ -123,11 +123,10 @@ class ClusterPool(RolloutScheduler):
             ray.wait(closed, num_returns=len(closed), timeout=GRACE)
 
     def submit(self, plans: Sequence[Plan]) -> None:
-        """Takes plans in; they are played as soon as a worker is free. Ordinals must be new to this pool."""
+        """See the family; a plan is played as soon as a worker is free. Ordinals must be new to this pool."""
         with self._changed:
-            for plan in plans:
-                if plan.ordinal not in self._done:
-                    heapq.heappush(self._waiting, (plan.ordinal, 0, plan))
+            for plan in self._ready_of(plans):
+                heapq.heappush(self._waiting, (plan.ordinal, 0, plan))
             self._changed.notify_all()
 
     def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
@@ -227,12 +226,15 @@ class ClusterPool(RolloutScheduler):
             Trajectory(
                 plan.task, plan.ordinal, plan.seed, plan.budget, stop=StopReason.INFRA_FAILURE, evidence=evidence,
                 group=plan.group, iteration=plan.iteration, role=plan.role, history=len(plan.history),
+                after=plan.after,
             )
         )  # fmt: skip
 
     def _keep(self, trajectory: Trajectory) -> None:
         with self._changed:
             self._done[trajectory.ordinal] = trajectory
+            for plan in self._freed(trajectory.ordinal):
+                heapq.heappush(self._waiting, (plan.ordinal, 0, plan))
             self._changed.notify_all()
 
     def _add_worker(self) -> None:

@@ -1,8 +1,8 @@
 """What an episode may spend, and why it stopped.
 
 What always holds: whatever ran out *is* the stop reason; every stop reason is exactly one of *terminated* (the task
-ended: a value estimate does not bootstrap), *truncated* (a budget ended it: it does) or *failed* (infrastructure:
-never a sample, never a reward of zero).
+ended: a value estimate does not bootstrap), *truncated* (a budget ended it: it does) or *failed* (no episode came of
+it: never a sample, never a reward of zero).
 """
 
 from enum import StrEnum
@@ -28,6 +28,8 @@ class StopReason(StrEnum):
     SECONDS = "seconds"
     CONTEXT = "context"
     INFRA_FAILURE = "infra_failure"
+    UNPLAYED = "unplayed"
+    """Its trial was over before it began."""
 
     @property
     def terminated(self) -> bool:
@@ -36,8 +38,9 @@ class StopReason(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Infrastructure trouble: the episode is counted and reported, and is never a sample."""
-        return self is StopReason.INFRA_FAILURE
+        """No episode came of it, by trouble of infrastructure or because its trial was over: it is counted and
+        reported, and is never a sample."""
+        return self in (StopReason.INFRA_FAILURE, StopReason.UNPLAYED)
 
     @property
     def truncated(self) -> bool:

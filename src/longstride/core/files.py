@@ -28,11 +28,11 @@ def flush(path: Path) -> None:
         os.close(handle)
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str | bytes) -> None:
     """Replaces a file's content, and waits until it is on the disk."""
     partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as f:
-        f.write(text)
+    with partial.open("wb") as f:
+        f.write(text if isinstance(text, bytes) else text.encode("utf-8"))
         f.flush()
         os.fsync(f.fileno())
     os.replace(partial, path)

@@ -3,16 +3,17 @@
 What always holds: `sampled_ids`, `behaviour_logprobs` and `versions` of a turn have one entry for each token that the
 trained policy sampled, and nothing else ever enters them; `prompt_ids` is exactly what was read; a trajectory on disk
 is one JSON line from which an equal object is read back (prompts are kept as what they share with the turn before, and
-the rest).
+the rest). Images and data stand in a line by name (`core.content`): whoever reads it says where their bytes are.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from longstride.core.budget import Budget, StopReason
+from longstride.core.content import Content, Media, by_placeholder, chunks_of, joined, media_of, placed
 from longstride.core.errors import RunError
 from longstride.core.task import Task
 
@@ -34,8 +35,8 @@ class Turn:
     """Natural log-probabilities of `sampled_ids` under the distribution that they were sampled from."""
     versions: list[int]
     """Version of the policy that sampled each token."""
-    observation: str
-    """The text that was seen before acting."""
+    observation: Content
+    """What was seen before acting."""
     text: str
     """The text of the turn: `given_ids` and `sampled_ids`, decoded."""
     action: str | None = None
@@ -54,6 +55,8 @@ class Turn:
     trained."""
     speaker: str = ""
     """Whose turn it was, where an environment has several speakers."""
+    media: tuple[Media, ...] = ()
+    """What the placeholders in `prompt_ids` stand for."""
     estimates: dict[str, float] = field(default_factory=dict, compare=False)
     """What a critic says of the turn, by name (`value`: what is still to be earned before it); made for an update, and
     not kept."""
@@ -67,6 +70,11 @@ class Turn:
     def ids(self) -> list[int]:
         """All ids of the turn: given and sampled."""
         return self.given_ids + self.sampled_ids
+
+    @property
+    def left_out(self) -> int:
+        """How many images and data of its observation the policy was not given."""
+        return sum(each not in self.media for each in media_of(self.observation)) if self.prompt_ids else 0
 
     @property
     def verb(self) -> str:
@@ -101,6 +109,20 @@ class Trajectory:
     """What a sampler made it for; empty where there is only one purpose."""
     history: int = 0
     """How many turns at its beginning were taken over from an earlier episode."""
+    after: tuple[int, ...] = ()
+    """Ordinals of the episodes before it in its trial, the first one first."""
+    final: Content = ""
+    """What was seen after the last turn; kept for the later episodes of a trial."""
+
+    @property
+    def trial(self) -> int:
+        """Ordinal of the first episode of its trial; its own where it stands alone."""
+        return self.after[0] if self.after else self.ordinal
+
+    @property
+    def place(self) -> int:
+        """How many episodes of its trial were planned before it."""
+        return len(self.after)
 
     @property
     def prefix(self) -> list[int]:
@@ -132,6 +154,12 @@ class Trajectory:
         """Whether the answer says that the task cannot be done."""
         return (self.answer or "").strip().lower() == INFEASIBLE
 
+    @property
+    def media(self) -> list[Media]:
+        """All images and data that were seen or read, each once."""
+        of_turns = (m for t in self.turns for m in (*media_of(t.observation), *t.media))
+        return list(dict.fromkeys([*of_turns, *media_of(self.final)]))
+
     def record(self) -> "EpisodeRecord":
         """What replay needs to know of it, without its turns."""
         t = self.task
@@ -142,15 +170,15 @@ class Trajectory:
 
     def to_json(self) -> str:
         """One line of JSON, without a newline."""
-        turns, before = [], []
+        turns, before, media = [], [], self.media
         for t in self.turns:
             keep = _common_prefix(before, t.prompt_ids)
             turns.append(
                 {
                     "keep": keep, "new": t.prompt_ids[keep:], "ids": t.sampled_ids,
                     "logprobs": [round(x, LOGPROB_DIGITS) for x in t.behaviour_logprobs],
-                    "versions": _squeeze(t.versions), "obs": t.observation, "text": t.text, "action": t.action,
-                    "error": t.error, "url": t.url, "changed": t.changed, "reward": t.reward,
+                    "versions": _squeeze(t.versions), "obs": _named(t.observation, media), "text": t.text,
+                    "action": t.action, "error": t.error, "url": t.url, "changed": t.changed, "reward": t.reward,
                     "seconds": round(t.seconds, 6), "finish": t.finish, "given": t.given, "speaker": t.speaker,
                 }
             )  # fmt: skip
@@ -161,34 +189,46 @@ class Trajectory:
                 "budget": self.budget.model_dump(exclude_defaults=True), "stop": self.stop.value, "answer": self.answer,
                 "reward": self.reward, "success": self.success, "terms": self.terms, "evidence": self.evidence,
                 "group": self.group, "iteration": self.iteration, "seconds": round(self.seconds, 6), "role": self.role,
-                "history": self.history, "turns": turns,
+                "history": self.history, **({"media": [[m.name, m.kind] for m in media]} if media else {}),
+                **({"after": self.after} if self.after else {}),
+                **({"final": _named(self.final, media)} if self.final else {}), "turns": turns,
             },
             separators=(",", ":"),
         )  # fmt: skip
 
     @staticmethod
-    def from_json(line: str) -> "Trajectory":
+    def from_json(line: str, find: Callable[[str, str], Media] | None = None) -> "Trajectory":
         """Reads one line.
 
+        Args:
+            line: as `to_json` made it.
+            find: the media of a name and a media type; it raises `RunError` where it has none.
+
         Raises:
-            RunError: the line is not a trajectory.
+            RunError: the line is not a trajectory, or it names media that are not there.
         """
         try:
             d = json.loads(line)
-            turns, before = [], []
+            named = [(str(name), str(kind)) for name, kind in d.pop("media", ())]
+            if named and find is None:
+                raise RunError(f"it has images or data (the first is {named[0][0][:8]}): read it from its run's folder")
+            media = [find(*each) for each in named] if find else []
+            turns, before, known = [], [], by_placeholder(media)
             for t in d.pop("turns"):
                 prompt = before[: t["keep"]] + t["new"]
                 turns.append(
                     Turn(
-                        prompt, t["ids"], t["logprobs"], _spread(t["versions"], len(t["ids"])), t["obs"], t["text"],
-                        t["action"], t["error"], t["url"], t["changed"], t["reward"], t["seconds"], t["finish"],
-                        t["given"], t["speaker"],
+                        prompt, t["ids"], t["logprobs"], _spread(t["versions"], len(t["ids"])),
+                        _found(t["obs"], media), t["text"], t["action"], t["error"], t["url"], t["changed"],
+                        t["reward"], t["seconds"], t["finish"], t["given"], t["speaker"],
+                        placed(prompt, known) if media else (),
                     )
                 )  # fmt: skip
                 before = prompt + t["ids"]
             task, budget, stop = Task(**d.pop("task")), Budget(**d.pop("budget")), StopReason(d.pop("stop"))
-            return Trajectory(task=task, budget=budget, stop=stop, turns=turns, **d)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+            after, final = tuple(d.pop("after", ())), _found(d.pop("final", ""), media)
+            return Trajectory(task=task, budget=budget, stop=stop, turns=turns, after=after, final=final, **d)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
             raise RunError(f"not a trajectory line: {type(e).__name__}: {str(e)[:200]}") from e
 
 
@@ -231,9 +271,23 @@ def by_group(episodes: Iterable[E]) -> list[list[E]]:
     return list(groups.values())
 
 
-def without_error(observation: str, error: str | None) -> str:
+def by_trial(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
+    """The trials, in the order of their first members, each in the order of its episodes, without failed and unplayed
+    ones; none is empty."""
+    trials: dict[int, list[Trajectory]] = {}
+    for t in sorted(trajectories, key=lambda t: t.place):
+        if not t.stop.failed:
+            trials.setdefault(t.trial, []).append(t)
+    order = dict.fromkeys(t.trial for t in trajectories)
+    return [trials[number] for number in order if number in trials]
+
+
+def without_error(observation: Content, error: str | None) -> Content:
     """An observation without the line at its end that explains why the action before it had no effect."""
-    return observation.removesuffix(f"\nerror: {error}") if error else observation
+    if not error:
+        return observation
+    line = f"\nerror: {error}"
+    return joined(chunk.removesuffix(line) if isinstance(chunk, str) else chunk for chunk in chunks_of(observation))
 
 
 def _common_prefix(a: list[int], b: list[int]) -> int:
@@ -241,6 +295,17 @@ def _common_prefix(a: list[int], b: list[int]) -> int:
     if a[:n] == b[:n]:
         return n
     return next(i for i in range(n) if a[i] != b[i])
+
+
+def _named(content: Content, media: list[Media]) -> str | list[str | int]:
+    """Content as it stands in a line: media by their number."""
+    if isinstance(content, str):
+        return content
+    return [media.index(chunk) if isinstance(chunk, Media) else chunk for chunk in content]
+
+
+def _found(kept: str | list[str | int], media: list[Media]) -> Content:
+    return kept if isinstance(kept, str) else joined(media[c] if isinstance(c, int) else c for c in kept)
 
 
 def _squeeze(versions: list[int]) -> int | list[int]:

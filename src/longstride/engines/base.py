@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from longstride.core.component import Component
-from longstride.core.errors import EngineFailure
+from longstride.core.content import Media, by_placeholder, placed
+from longstride.core.errors import EngineFailure, ModelError
 
 
 class Sampling(Component):
@@ -42,6 +43,8 @@ class Request:
 
     ordinal: int = 0
     """Of the episode: several processes share requests out by it."""
+    media: tuple[Media, ...] = ()
+    """What the placeholders in `prompt` stand for (`core.content`)."""
 
     def stopped(self, sampled: Sequence[int]) -> bool:
         """Whether the sampled ids end with one of the stop sequences."""
@@ -70,6 +73,8 @@ class Engine(ABC):
 
     adapters = False
     """Whether `update` wants a model with its adapters, and not one into which they are merged."""
+    sees = False
+    """Whether it takes prompts with images and data (`Request.media`)."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -88,8 +93,26 @@ class Engine(ABC):
         """Takes a request in and returns its ticket, which no other request of this engine has.
 
         Raises:
-            ValueError: the prompt is empty.
+            ModelError, ValueError: as `check`.
         """
+
+    def check(self, request: Request) -> None:
+        """Refuses a request that cannot be served; every member asks it first.
+
+        Raises:
+            ModelError: the prompt has images or data, and the engine takes text alone.
+            ValueError: the prompt is empty, or has a placeholder whose content is not beside it.
+        """
+        if not request.prompt:
+            raise ValueError("a prompt needs at least one token")
+        if min(request.prompt) < 0:
+            if not self.sees:
+                raise ModelError(
+                    f"a prompt has {(*request.media, 'an image or data')[0]}, and {type(self).__name__} takes text "
+                    "alone; let the environment show text, or set chat.media=leave_out, which leaves images and data "
+                    "out and counts them"
+                )
+            placed(request.prompt, by_placeholder(request.media))
 
     @abstractmethod
     def poll(self) -> list[tuple[int, Outcome]]:

@@ -94,10 +94,9 @@ class HTTPEngine(Engine):
 
         Raises:
             ConfigError: the key is not set.
-            ValueError: the prompt is empty.
+            ModelError, ValueError: as `check`.
         """
-        if not request.prompt:
-            raise ValueError("a prompt needs at least one token")
+        self.check(request)
         ticket, limit = next(self._tickets), min(request.max_new, max(self.max_context - len(request.prompt), 0))
         if limit:
             client, served = self._connected(), self._push.served if self._push else self.model

@@ -64,8 +64,7 @@ class VLLMEngine(Engine):
         self._asleep = False
 
     def submit(self, request: Request) -> int:
-        if not request.prompt:
-            raise ValueError("a prompt needs at least one token")
+        self.check(request)
         ticket, limit = next(self._tickets), min(request.max_new, max(self.max_context - len(request.prompt), 0))
         if not limit:
             self._done[ticket] = Completion([], [], [], "length" if limit == request.max_new else "context")

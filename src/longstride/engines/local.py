@@ -121,8 +121,7 @@ class LocalEngine(Engine):
         self._cache = self._empty_cache()
 
     def submit(self, request: Request) -> int:
-        if not request.prompt:
-            raise ValueError("a prompt needs at least one token")
+        self.check(request)
         ticket, limit = next(self._tickets), min(request.max_new, max(self._max_context - len(request.prompt), 0))
         row = _Row(ticket, request, limit, list(request.prompt))
         if limit:

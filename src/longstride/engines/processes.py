@@ -78,8 +78,7 @@ class ProcessEngine(Engine):
         self._end = weakref.finalize(self, _end, self._pipes, workers)
 
     def submit(self, request: Request) -> int:
-        if not request.prompt:
-            raise ValueError("a prompt needs at least one token")
+        self.check(request)
         ticket, k = next(self._tickets), request.ordinal % len(self._pipes)
         if request.session is not None:
             self._process_of[request.session] = k

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
+from longstride.core.content import Content, with_lines
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.envs.base import Env, Observation, Step
@@ -41,7 +42,7 @@ class ToolCalls:
     def __init__(self, env: Env) -> None:
         self._env = env
         self._tools: dict[str, Tool] = {}
-        self._seen = ""
+        self._seen: Content = ""
         self.final_state = env.final_state
         self.close = env.close
 
@@ -49,16 +50,16 @@ class ToolCalls:
         """Starts the episode. Raises: ConfigError where the environment names no tools."""
         first = await self._env.reset(task, seed)
         manual = _manual(first, self._env)
-        self._tools, self._seen = {tool.name: tool for tool in manual.tools}, first.text
+        self._tools, self._seen = {tool.name: tool for tool in manual.tools}, first.content
         return replace(first, manual=Manual((), words=manual.about), tools=manual.tools)
 
     async def step(self, text: str) -> Step:
         """Does the call in the policy's text. Raises: EnvFailure as the environment."""
         call = parse_calls(text, self._tools)
         if isinstance(call, str):
-            return Step(Observation(f"{self._seen}\nerror: {call}".lstrip()), error=call)
+            return Step(Observation(with_lines(self._seen, f"error: {call}")), error=call)
         step = await self._env.step(f"{MARK} {self._tools[call.tool].spelled(call.arguments)}")
-        self._seen = step.observation.text
+        self._seen = step.observation.content
         return step
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from longstride.core.component import Component
+from longstride.core.content import Content, joined, text_in
 from longstride.core.errors import TaskError
 from longstride.core.numbers import Weight
 from longstride.core.task import Task
@@ -25,18 +26,26 @@ HELD_ANSWER = "held_answer"
 class Observation:
     """What the agent sees."""
 
-    text: str
+    content: Content
+    """A text, or a tuple of texts and `Media` (images, data) in their order."""
     url: str = ""
     goal: str = ""
     """In the first observation of a world that makes up its goal itself: what the agent is to do."""
     speaker: str = ""
     """Whose turn is next, in a world with several speakers; empty where there is one."""
-    image: bytes | None = None
-    """A PNG of the screen, where the environment was asked for one."""
     manual: Manual | None = None
     """In the first observation: what the world says of itself and of what can be done in it."""
     tools: tuple[Tool, ...] = ()
     """In the first observation: what the agent acts with, where it calls tools (`envs.acting`)."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.content, tuple):
+            self.content = joined(self.content)
+
+    @property
+    def text(self) -> str:
+        """Its text, without what is no text."""
+        return text_in(self.content)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ name: what they mean is not known here (see `longstride.methods`).
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from longstride.core.content import Media, by_placeholder, placed
 from longstride.learner.packing import Row, TrainedToken, families, merged
 from longstride.learner.tree_attention import Forest
 from longstride.methods.base import ADVANTAGES, Sample
@@ -42,6 +43,8 @@ class StreamTable:
         everything: bool = False,
     ) -> None:
         sizes = [len(s.sampled_ids) for s in samples]
+        self.media = by_placeholder(m for s in samples for m in s.media)
+        """What placeholders in prompts stand for."""
         self.starts = list(accumulate(sizes, initial=0))
         """Of each sample, the place of its first token."""
         self.sequence_N = np.repeat(np.arange(len(samples)), sizes)
@@ -86,6 +89,8 @@ class MicroBatch:
     """Who sees whom; None where rows do not branch."""
     entropy_P: Tensor | None = None
     """Set by `Likelihood` where it is asked for."""
+    media: dict[int, Media] = field(default_factory=dict)
+    """What each id below zero in `ids_B_L` stands for."""
 
 
 def chains(samples: Sequence[Sample]) -> list[list[int]]:
@@ -210,12 +215,15 @@ def micro_batch(
         forest = Forest([depth for r in rows for depth in r.depths or range(len(r.ids))], ends, device)
     else:
         ids, forest = [r.ids + [0] * (length - len(r.ids)) for r in rows], None
+    ids_B_L = torch.tensor(ids)
+    media = placed(ids_B_L[ids_B_L < 0].unique().tolist(), table.media)
     return MicroBatch(
-        torch.tensor(ids).to(device),
+        ids_B_L.to(device),
         torch.tensor(at).to(device),
         torch.tensor(target).to(device),
         torch.from_numpy(index_P).to(device),
         torch.from_numpy(table.sequence_N[index_P]).to(device),
         table.at(index_P, device),
         forest,
+        media=by_placeholder(media),
     )

@@ -204,9 +204,15 @@ class Likelihood(nn.Module):
         """log pi, shape (P,) (see `log_likelihood`), or the `hidden_states`, shape (P, D).
 
         Raises:
-            ModelError: the model does not say what makes its hidden states.
+            ModelError: the model does not say what makes its hidden states; or the batch has images or data, and it
+                takes text alone.
         """
         decoder = self._split[0] if self._split is not None else decoder_of(self.model)
+        if batch.media:
+            raise ModelError(
+                f"a sample has {next(iter(batch.media.values()))}, and {type(self.model).__name__} takes text alone; "
+                "set chat.media=leave_out, which leaves images and data out of prompts and counts them"
+            )
         if hidden and decoder is None:
             raise ModelError(f"{type(self.model).__name__} has no `get_decoder`: its hidden states cannot be read")
         self._choose_attention(batch)

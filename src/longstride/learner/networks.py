@@ -49,7 +49,9 @@ class ActionValues(nn.Module):
         # a place is read by its hidden state before the token that follows it
         taken = [turn.sampled_ids or [0] for turn in turns]
         ends = [{ADVANTAGES: [1.0, *[0.0] * (len(ids) - 1), 1.0]} for ids in taken]
-        samples = [Sample(t.prompt_ids, [*ids, 0], e) for t, ids, e in zip(turns, taken, ends, strict=True)]
+        samples = [
+            Sample(t.prompt_ids, [*ids, 0], e, media=t.media) for t, ids, e in zip(turns, taken, ends, strict=True)
+        ]
         ends_N_2_D = self._features(samples).unflatten(0, (-1, 2))
         return self.q(ends_N_2_D.flatten(1))[..., 0].cpu(), self.v(ends_N_2_D[:, 0])[..., 0].cpu()
 

@@ -64,10 +64,10 @@ def families(
         most: sum of the sizes of a family; a larger sequence stands alone.
 
     Returns:
-        numbers of sequences, each in one family, in lexicographic order of the ids; families in the order of their
-        first sequence.
+        numbers of sequences, each in one family, in lexicographic order of the ids (placeholders after all others);
+        families in the order of their first sequence.
     """
-    keys = [np.array(ids, ">u4").tobytes() for ids in sequences]  # bytes compare a hundred times as fast as lists
+    keys = [np.array(ids, ">i8").tobytes() for ids in sequences]  # bytes compare a hundred times as fast as lists
     out: list[list[int]] = []
     before: Sequence[int] = ()
     tokens = size = 0

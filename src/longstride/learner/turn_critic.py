@@ -96,7 +96,7 @@ class TurnCritic:
         """Hidden state at the last token of each prompt."""
         after = [turn.sampled_ids or [0] for turn in turns]  # a place is one with a token after it
         return self._policy.features([
-            Sample(turn.prompt_ids, ids, {ADVANTAGES: [1.0] + [0.0] * (len(ids) - 1)})
+            Sample(turn.prompt_ids, ids, {ADVANTAGES: [1.0] + [0.0] * (len(ids) - 1)}, media=turn.media)
             for turn, ids in zip(turns, after, strict=True)
         ])  # fmt: skip
 

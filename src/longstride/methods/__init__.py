@@ -2,7 +2,7 @@
 
 A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe. Losses of pairs
 are in `preferences`, further losses of a ratio in `ratios`, credit by rewards to come in `returns`, that of imitation
-in `cloning`, references that move in `anchors`.
+in `cloning`, that of trials in `trials`, references that move in `anchors`.
 """
 
 from longstride.methods.advantages import GroupRelative, group_advantages

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from longstride.core.component import Component
+from longstride.core.content import Media
 from longstride.core.errors import OwnCodeError, short
 from longstride.core.trajectory import Trajectory, without_error
 
@@ -44,6 +45,8 @@ class Sample:
     """Number of the turn in its trajectory, from 0."""
     pair: int = -1
     """Samples with the same number are compared with one another, and stay in one optimiser step; -1 is none."""
+    media: tuple[Media, ...] = ()
+    """What the placeholders in `prompt_ids` stand for (`core.content`)."""
 
     def __post_init__(self) -> None:
         for name in (ADVANTAGES, *self.streams):
@@ -68,12 +71,15 @@ class Sample:
             trajectory.ordinal,
             trajectory.group,
             number,
+            media=turn.media,
         )
 
 
-def demonstration(prompt_ids: list[int], ids: list[int], weight: float = 1.0, episode: int = 0) -> Sample:
+def demonstration(
+    prompt_ids: list[int], ids: list[int], weight: float = 1.0, episode: int = 0, media: tuple[Media, ...] = ()
+) -> Sample:
     """What is to be imitated: ids that need not have been sampled by the policy. Each of them weighs `weight`."""
-    return Sample(prompt_ids, ids, {ADVANTAGES: [weight] * len(ids)}, episode, episode)
+    return Sample(prompt_ids, ids, {ADVANTAGES: [weight] * len(ids)}, episode, episode, media=media)
 
 
 def turn_rewards(trajectory: Trajectory) -> list[float]:
@@ -84,8 +90,8 @@ def turn_rewards(trajectory: Trajectory) -> list[float]:
     return rewards
 
 
-def turn_states(trajectory: Trajectory) -> list[tuple[str, str]]:
-    """What each turn was taken in: address and text of what was seen, without the error line of the turn before, which
+def turn_states(trajectory: Trajectory) -> list[tuple[str, Content]]:
+    """What each turn was taken in: address and content of what was seen, without the error line of the turn before, which
     would tell a state apart from itself."""
     errors = [None, *(turn.error for turn in trajectory.turns)]
     return [(t.url, without_error(t.observation, e)) for t, e in zip(trajectory.turns, errors, strict=False)]

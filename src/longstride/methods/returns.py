@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from longstride.core.content import Content
 from longstride.core.numbers import Positive, Share
 from longstride.core.trajectory import Trajectory
 from longstride.methods.advantages import GroupRelative, group_advantages
@@ -53,7 +54,7 @@ class StepRelative(GroupRelative):
     """Weight of a reward one turn later."""
 
     def advantages(self, played: Sequence[Trajectory]) -> list[list[float]]:
-        numbers: dict[tuple[int, tuple[str, str]], int] = {}
+        numbers: dict[tuple[int, tuple[str, Content]], int] = {}
         states = [numbers.setdefault((t.group, state), len(numbers)) for t in played for state in turn_states(t)]
         returns = [g for t in played for g in gae(turn_rewards(t), [0.0] * t.length, discount=self.discount)]
         of_turn = iter((self.step_weight * group_advantages(returns, states, self.baseline, self.normalize)).tolist())

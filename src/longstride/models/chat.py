@@ -3,7 +3,9 @@
 What always holds: a prompt is `head(goal)`, `observation(text, first=True)`, sampled ids, `observation(text)`, sampled
 ids, and so on; it spells what the template would render, but nothing the policy sampled is decoded and encoded again;
 a conversation only grows at its end, but where thoughts are stripped, which cuts sampled ids and encodes none; text of
-a system prompt, a goal, a page or a tool never becomes a special token, whatever it spells.
+a system prompt, a goal, a page or a tool never becomes a special token, whatever it spells. Images and data of an
+observation stand in it as placeholders (`core.content`), each once, in their places; what an id below zero becomes is
+for the model to say.
 """
 
 import json
@@ -17,6 +19,7 @@ from pydantic import AfterValidator
 
 from longstride.core.bounded import LimitError, RefusedError, text_of
 from longstride.core.component import Component
+from longstride.core.content import Content, joined, text_in
 from longstride.core.errors import LongstrideWarning, ModelError, short
 from longstride.models.thoughts import THINK, THOUGHT_END
 
@@ -54,6 +57,9 @@ class ChatConfig(Component):
     """What becomes of a reasoning model's thoughts in the prompts of later turns: they stay, so that a prompt only
     grows, or they are cut out, as many templates do. `off` tells the template that the model shall not think
     (`enable_thinking`). `budget.thought_tokens` limits them."""
+    media: Literal["give", "leave_out"] = "give"
+    """What becomes of images and data in observations: the model is given them, and is refused where it takes text
+    alone; or they are left out of prompts, and summaries count them (`left_out`)."""
 
 
 class ChatFormat:
@@ -137,13 +143,20 @@ class ChatFormat:
         """All that stands before the first observation."""
         return [*self._head, *self.encode(goal)]
 
-    def observation(self, text: str, first: bool = False, past: bool = False) -> list[int]:
+    def observation(self, content: Content, first: bool = False, past: bool = False) -> list[int]:
         """An observation with what stands before and after it, up to the place where the agent speaks.
 
         The first one stands in the goal's message, on a new line; each other one is a message of its own. `past`: the
         agent has spoken after it in an earlier turn.
         """
-        return list(self._observation(text, first, past and self._config.thinking == "strip"))
+        past = past and self._config.thinking == "strip"
+        if self._config.media == "leave_out":
+            content = text_in(content)
+        if isinstance(content, str):
+            return list(self._observation(content, first, past))
+        chunks = joined(("\n", *content)) if first else content
+        ids = [i for c in chunks for i in (self.encode(c) if isinstance(c, str) else [c.placeholder])]
+        return [*(() if first else self._next), *ids, *self._openings[first, past]]
 
     def spoken(self, ids: list[int]) -> list[int]:
         """The ids of an earlier turn as they stand in later prompts, with an end: all of them, or those after its

@@ -10,12 +10,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from longstride.core.content import described
 from longstride.core.errors import RunError
 from longstride.core.sealed import unseal_lines
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.sites.actions import NEEDS_ELEMENT
 from longstride.envs.text import MARK, thought_of
 from longstride.report.rows import content, embed, left_out
+from longstride.rollout.media import MEDIA, MediaFolder
 
 MOST_TASKS = 24
 MOST_CHARACTERS = 1_800_000
@@ -27,12 +29,12 @@ View = dict[str, Any]
 
 def read_episodes(run: Path) -> tuple[View, list[str]]:
     """The chosen tasks of `episodes/before.jsonl` and `episodes/after.jsonl`: `{"pages", "tasks", "of"}`, and notes."""
-    notes, found = [], {}
+    notes, found, media = [], {}, MediaFolder(run / MEDIA)
     for side in SIDES:
         bad = []
         for k, line in enumerate(unseal_lines(content(run / "episodes" / f"{side}.jsonl")), 1):
             try:
-                view, task = _view(Trajectory.from_json((line or b"").decode("ascii")))
+                view, task = _view(Trajectory.from_json((line or b"").decode("ascii"), media.find))
             except (RunError, TypeError, ValueError, RecursionError, AttributeError):
                 bad.append(k)
                 continue
@@ -100,9 +102,10 @@ def _view(t: Trajectory) -> tuple[View, View]:
 def _turn(turn: Turn) -> View:
     action = turn.text.rpartition(MARK)[2]
     found = _ELEMENT.match(turn.action or "")
-    page = "\n".join(turn.observation.splitlines()[:PAGE_LINES])[:PAGE_CHARACTERS]
+    seen = described(turn.observation)
+    page = "\n".join(seen.splitlines()[:PAGE_LINES])[:PAGE_CHARACTERS]
     return {
-        "page": page, "cut": len(page) < len(turn.observation.rstrip("\n")), "thought": thought_of(turn.text)[:2000],
+        "page": page, "cut": len(page) < len(seen.rstrip("\n")), "thought": thought_of(turn.text)[:2000],
         "said": " ".join(action.split())[:500], "parsed": turn.action is not None, "error": (turn.error or "")[:500],
         "element": int(found[2]) if found and found[1] in NEEDS_ELEMENT else None, "url": turn.url[:300],
     }  # fmt: skip

@@ -4,8 +4,10 @@ from longstride.rollout.context import (
     ContextPolicy,
     FullHistory,
     LatestObservation,
+    Past,
     RecentObservations,
     RecentTurns,
+    TrialHistory,
 )
 from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
 from longstride.rollout.planning import DynamicSampling, Groups, Planner, Sampler, Stages
@@ -14,9 +16,11 @@ from longstride.rollout.pool import Pool
 from longstride.rollout.scheduler import PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.rollout.summary import Measure, summarise
+from longstride.rollout.trial import Trial
 
 __all__ = [
     "ContextPolicy", "DynamicSampling", "Episode", "FullHistory", "Generation", "Groups", "LanguagePlayer",
-    "LatestObservation", "Measure", "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig", "RecentObservations",
-    "RecentTurns", "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "summarise",
+    "LatestObservation", "Measure", "Past", "PastTurn", "Plan", "Planner", "Player", "Pool", "PoolConfig",
+    "RecentObservations", "RecentTurns", "Sampler", "ScriptedPlayer", "Stages", "TrajectoryStore", "Trial",
+    "TrialHistory", "summarise",
 ]  # fmt: skip

@@ -40,4 +40,5 @@ def _given(outcome: Generation | EngineFailure) -> Generation | EngineFailure:
     if isinstance(outcome, EngineFailure):
         return outcome
     ids = outcome.prompt_ids + outcome.sampled_ids
-    return Generation(ids, [], [], [], outcome.text, outcome.finish, outcome.given + len(outcome.sampled_ids))
+    given = outcome.given + len(outcome.sampled_ids)
+    return Generation(ids, [], [], [], outcome.text, outcome.finish, given, media=outcome.media)

@@ -1,70 +1,77 @@
-"""Context policies: how an episode's history becomes the prompt of its next turn.
+"""Context policies: how an agent's past becomes the prompt of its next turn.
 
 What always holds: a prompt is the chat format's own pieces and the sampled ids, put one behind the other; nothing is
 decoded or encoded again here (an observation's ids come from the chat format's cache), so a prompt costs one pass
 over its length. Unless the chat format strips thoughts, under a `Transcript` every sampled id stands in every later
-prompt, and under `FullHistory` a prompt continues the one before it and what was sampled.
+prompt, and under `FullHistory` a prompt continues the one before it and what was sampled; under a `TrialHistory` of it
+also one of an earlier episode.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
-from longstride.core.numbers import Count
+from longstride.core.content import Content, chunks_of, joined, with_lines
+from longstride.core.numbers import Count, Limit
+from longstride.core.trajectory import Trajectory
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What an agent has been through, before its next turn."""
+
+    goal: str
+    """The task's goal."""
+    observations: Sequence[Content]
+    """All that was seen in this episode, oldest first: one more than `sampled`."""
+    sampled: Sequence[list[int]] = ()
+    """Ids sampled in each past turn of it; `ChatFormat.spoken` says how they stand in a prompt."""
+    rewards: Sequence[float] = ()
+    """What the environment gave in each past turn of it."""
+    earlier: Sequence[Trajectory] = ()
+    """The earlier episodes of its trial, oldest first, with their rewards and outcomes; none of them failed."""
 
 
 class ContextPolicy(Component):
     """Family: what the policy still sees of its past."""
 
     @abstractmethod
-    def render(
-        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
-    ) -> list[int]:
-        """The prompt of the next turn.
-
-        Args:
-            chat: makes ids of the goal and of observations.
-            goal: the task's goal.
-            observations: texts seen so far, oldest first: one more than `sampled`.
-            sampled: ids sampled in each past turn; `chat.spoken` says how they stand in a prompt.
-        """
+    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+        """The prompt of the next turn; `chat` makes ids of goal and observations."""
 
 
 class LatestObservation(ContextPolicy):
     """The goal and the newest observation: no earlier turn, and no older observation. For environments whose
     observation says all that is to be known of the past (Reasoning Cache)."""
 
-    def render(
-        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
-    ) -> list[int]:
-        return chat.head(goal) + chat.observation(observations[-1], first=True)
+    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+        return chat.head(past.goal) + chat.observation(past.observations[-1], first=True)
 
 
 class Transcript(ContextPolicy):
     """Family: head, observation 1, sampled 1, observation 2, ..."""
 
     @abstractmethod
-    def seen(self, observations: Sequence[str]) -> Sequence[str]:
+    def seen(self, observations: Sequence[Content]) -> Sequence[Content]:
         """The observations (oldest first) as they stand in the next prompt: as many as came."""
 
-    def render(
-        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
-    ) -> list[int]:
-        shown = self.seen(observations)
-        prompt = [*chat.head(goal)]
-        for k, (text, ids) in enumerate(zip(shown[:-1], sampled, strict=True)):
-            prompt += chat.observation(text, first=k == 0, past=True) + chat.spoken(ids)
-        return prompt + chat.observation(shown[-1], first=not sampled)
+    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+        shown = self.seen(past.observations)
+        prompt = [*chat.head(past.goal)]
+        for k, (content, ids) in enumerate(zip(shown[:-1], past.sampled, strict=True)):
+            prompt += chat.observation(content, first=k == 0, past=True) + chat.spoken(ids)
+        return prompt + chat.observation(shown[-1], first=not past.sampled)
 
 
 class FullHistory(Transcript):
     """Every page stays: the prompt only grows."""
 
-    def seen(self, observations: Sequence[str]) -> Sequence[str]:
+    def seen(self, observations: Sequence[Content]) -> Sequence[Content]:
         return observations
 
 
@@ -77,7 +84,7 @@ class RecentObservations(Transcript):
     placeholder: str = "omitted"
     """What stands where an older page stood."""
 
-    def seen(self, observations: Sequence[str]) -> Sequence[str]:
+    def seen(self, observations: Sequence[Content]) -> Sequence[Content]:
         old = max(0, len(observations) - self.keep)
         return [self.placeholder] * old + list(observations[old:])
 
@@ -89,9 +96,51 @@ class RecentTurns(ContextPolicy):
     keep: Count = 1
     """Earlier turns that are read."""
 
-    def render(
-        self, chat: "ChatFormat", goal: str, observations: Sequence[str], sampled: Sequence[list[int]]
-    ) -> list[int]:
-        left_out = max(0, len(sampled) - self.keep)
-        seen = [observations[0], *observations[left_out + 1 :]]
-        return FullHistory().render(chat, goal, seen, sampled[left_out:])
+    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+        left_out = max(0, len(past.sampled) - self.keep)
+        seen = [past.observations[0], *past.observations[left_out + 1 :]]
+        return FullHistory().render(chat, replace(past, observations=seen, sampled=past.sampled[left_out:]))
+
+
+class TrialHistory(ContextPolicy):
+    """A trial as one long episode: what its earlier episodes saw, did and earned stands before this one, and another
+    context policy says what of all that is read (in-context reinforcement learning: RL^2, arXiv 1611.02779; LaMer,
+    arXiv 2512.16848). In a trial of one episode it is that policy, with rewards."""
+
+    within: ContextPolicy = FullHistory()
+    """What is read of the whole."""
+    rewards: bool = True
+    """Whether what a turn earned is said after it, and what an episode earned at its end."""
+    episodes: Limit = None
+    """Newest earlier episodes that are read; all if left out."""
+
+    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+        seen: list[Content] = []
+        sampled: list[list[int]] = []
+        before: Content = ""
+        for t in past.earlier[-self.episodes :] if self.episodes else past.earlier:
+            *told, last = self._told([*(turn.observation for turn in t.turns), t.final], [u.reward for u in t.turns])
+            seen += [_after(before, told[0]), *told[1:]]
+            sampled += [turn.ids for turn in t.turns]
+            before = with_lines(last, f"episode {t.place + 1}: {self._outcome(t)}")
+        told = self._told(past.observations, past.rewards)
+        whole = replace(
+            past, observations=[*seen, _after(before, told[0]), *told[1:]], sampled=[*sampled, *past.sampled],
+            earlier=(),
+        )  # fmt: skip
+        return self.within.render(chat, whole)
+
+    def _told(self, observations: Sequence[Content], rewards: Sequence[float]) -> list[Content]:
+        """Observations, each but the first with what was earned before it."""
+        lines = [f"reward: {reward:g}" if self.rewards else "" for reward in rewards]
+        return [with_lines(o, *lines[max(0, k - 1) : k]) for k, o in enumerate(observations)]
+
+    def _outcome(self, t: Trajectory) -> str:
+        if not self.rewards:
+            return "over"
+        return f"{'done' if t.success else 'not done'}, reward {t.reward:g}"
+
+
+def _after(before: Content, content: Content) -> Content:
+    """Content behind other content, on a line of its own."""
+    return joined([*chunks_of(before), "\n", *chunks_of(content)]) if before else content

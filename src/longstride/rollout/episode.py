@@ -18,16 +18,19 @@ The rules of ending are asked in this order after every turn; the first that hol
 
 A cut turn that does not end the task is a turn like any other: the environment explains what was wrong, and goes on.
 Apart from these, an episode ends without a step: at a mark (`mark`), where the model's context has no room (`context`),
-and by an `EnvFailure`, `EngineFailure`, `JudgeFailure` or a turn past its deadline (`infra_failure`: never scored).
+and, never scored, by an `EnvFailure`, `EngineFailure`, `JudgeFailure` or a turn past its deadline (`infra_failure`), or
+where its trial was over before it began (`unplayed`).
 """
 
 import itertools
 import logging
 import time
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 from longstride.core.budget import Budget, StopReason
+from longstride.core.content import Content, Media, by_placeholder, media_of, text_in
 from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.task import Task
@@ -36,7 +39,9 @@ from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.tools import Tool
 from longstride.models.thoughts import spoken
 from longstride.rewards import Reward, Verdict
+from longstride.rollout.context import Past
 from longstride.rollout.interface import ask, ask_reward
+from longstride.rollout.trial import Trial
 
 _log = logging.getLogger(__name__)
 _serials = itertools.count()
@@ -70,6 +75,21 @@ class Plan:
     budget."""
     marks: tuple[tuple[int, ...], ...] = ()
     """Ids at which generation pauses, and the episode with it (`StopReason.MARK`)."""
+    trial: Trial = Trial()
+    """What it is a part of."""
+    after: tuple[int, ...] = ()
+    """Ordinals of the episodes before it in its trial, the first one first."""
+    earlier: tuple[Trajectory, ...] | None = None
+    """Those of them that were played; None before the last of them has ended."""
+
+    @property
+    def first(self) -> int:
+        """Ordinal of the first episode of its trial; its own where it stands alone."""
+        return self.after[0] if self.after else self.ordinal
+
+    def following(self, earlier: Sequence[Trajectory]) -> Self:
+        """The plan, now that all episodes before it in its trial have ended."""
+        return replace(self, earlier=tuple(t for t in earlier if t.turns and not t.stop.failed))
 
     @property
     def turns(self) -> int:
@@ -90,6 +110,7 @@ class Generation:
     given: int = 0
     thought: int = 0
     """How many of the given ids the policy sampled: a thought that its budget cut."""
+    media: tuple[Media, ...] = ()
 
 
 class Episode:
@@ -97,20 +118,24 @@ class Episode:
     as failed."""
 
     def __init__(self, plan: Plan, env: Env) -> None:
-        budget = plan.budget.model_copy(update={"turns": plan.turns})
+        left = plan.trial.left(plan.budget.model_copy(update={"turns": plan.turns}), plan.earlier or ())
+        self._over = left is None
+        """Whether its trial was over before it began."""
         self.plan = plan
         self.env = env
         self.session = next(_serials)
         """The engine's name for this episode's cache: unique in the process, and nothing else depends on it."""
-        self.observations: list[str] = []
+        self.observations: list[Content] = []
+        self.media = by_placeholder(media for t in plan.earlier or () for media in t.media)
+        """All images and data that its prompts may have."""
         self.speaker = ""
         """Whose turn is next."""
         self.tools: tuple[Tool, ...] = ()
         """What is acted with, where tools are called."""
         self.ended = False
         self.trajectory = Trajectory(
-            plan.task, plan.ordinal, plan.seed, budget, group=plan.group, iteration=plan.iteration, role=plan.role,
-            history=len(plan.history),
+            plan.task, plan.ordinal, plan.seed, left or plan.budget, group=plan.group, iteration=plan.iteration,
+            role=plan.role, history=len(plan.history), after=plan.after,
         )  # fmt: skip
         self._url = ""
         self._tokens = len(plan.prefix)
@@ -128,6 +153,11 @@ class Episode:
         return [tool.function for tool in self.tools]
 
     @property
+    def page(self) -> str:
+        """The text of what is seen now."""
+        return text_in(self.observations[-1])
+
+    @property
     def turns(self) -> int:
         """Turns taken."""
         return len(self.trajectory.turns)
@@ -141,6 +171,12 @@ class Episode:
     def turn_ids(self) -> list[list[int]]:
         """The ids of each turn: what it began with and what was sampled."""
         return [turn.ids for turn in self.trajectory.turns]
+
+    @property
+    def past(self) -> Past:
+        """What a context policy makes the next prompt of."""
+        rewards = [turn.reward for turn in self.trajectory.turns]
+        return Past(self.goal, self.observations, self.turn_ids, rewards, self.plan.earlier or ())
 
     @property
     def turn_seed(self) -> int:
@@ -162,6 +198,11 @@ class Episode:
     async def start(self, reward: Reward) -> None:
         """Resets the environment, and plays again what the plan takes over from an earlier episode."""
         self._began = time.monotonic()
+        if self._over:
+            self.trajectory.stop = StopReason.UNPLAYED
+            self.trajectory.evidence = {"failure": "its trial was over", "task": self.plan.task.id, "turn": 0}
+            self._finish()
+            return
         try:
             first = await ask(Observation, self.env.reset, self.plan.task, self.plan.seed)
             goal = first.goal or self.goal
@@ -211,6 +252,8 @@ class Episode:
 
     async def close(self) -> None:
         """Closes the environment; trouble there is logged, for the episode is over."""
+        if self._over:  # nothing was opened
+            return
         try:
             await self.env.close()
         except EnvFailure as e:
@@ -220,7 +263,8 @@ class Episode:
         return self.turns + 1 if self.observations else 0
 
     def _see(self, observation: Observation) -> None:
-        self.observations.append(observation.text)
+        self.observations.append(observation.content)
+        self.media |= by_placeholder([*self.media.values(), *media_of(observation.content)])
         self._url, self.speaker = observation.url, observation.speaker
 
     def _record(self, generation: Generation, step: Step, seconds: float) -> None:
@@ -229,8 +273,10 @@ class Episode:
             generation.prompt_ids, generation.sampled_ids,
             [round(x, LOGPROB_DIGITS) for x in generation.behaviour_logprobs], generation.versions, observation=seen,
             text=generation.text, action=step.action, error=step.error, url=self._url,
-            changed=without_error(step.observation.text, step.error) != without_error(seen, before), reward=step.reward,
+            changed=without_error(step.observation.content, step.error) != without_error(seen, before),
+            reward=step.reward,
             seconds=seconds, finish=generation.finish, given=generation.given, speaker=self.speaker,
+            media=generation.media,
         )  # fmt: skip
         self.trajectory.turns.append(turn)
         played_again = self.turns <= len(self.plan.history)
@@ -238,6 +284,8 @@ class Episode:
         self._tool_calls += turn.verb != "answer"
         self._held_answer = step.info.get(HELD_ANSWER, self._held_answer)
         self._see(step.observation)
+        if self.plan.trial.episodes > 1:
+            self.trajectory.final = step.observation.content
 
     def _stop(self, generation: Generation, step: Step) -> StopReason | None:
         """The rules of ending, in order (see the module's docstring)."""

@@ -51,8 +51,10 @@ def _checked(kind: type[T], answer: Any, place: str) -> T:
         raise OwnCodeError(f"{place} returned {_brief(answer)}; expected {_article(kind.__name__)}")
     if isinstance(answer, Step) and not isinstance(answer.observation, Observation):
         raise OwnCodeError(f"{place}: the step's observation is {_brief(answer.observation)}; expected an Observation")
-    if isinstance(answer, Observation) and not isinstance(answer.text, str):
-        raise OwnCodeError(f"{place}: the observation's text is {_brief(answer.text)}; expected a str")
+    if isinstance(answer, Observation) and not isinstance(answer.content, str | tuple):
+        raise OwnCodeError(
+            f"{place}: the observation is of {_brief(answer.content)}; expected a str, or a tuple of texts and Media"
+        )
     if isinstance(answer, Step | Verdict) and not (_is_number(answer.reward) and math.isfinite(answer.reward)):
         raise OwnCodeError(f"{place}: the reward is {_brief(answer.reward)}; expected a finite number")
     return answer

@@ -1,7 +1,8 @@
 """Planning: which episodes an iteration plays, in stages, each decided by what those before it came to.
 
 What always holds: ordinals are given in the order in which plans are made, without gaps; members of a group share task,
-state and the seed of the environment, and nothing else; a plan depends on the seed of the run, the iteration, earlier
+state and the seed of the environment, and nothing else; the episodes of a trial have ordinals that follow one another,
+and a group is of episodes at one place in their trials; a plan depends on the seed of the run, the iteration, earlier
 stages and what came before the iteration (`Experience`), and on nothing else. All that is played is an episode of the
 iteration, probes too: it is stored and counted.
 """
@@ -12,6 +13,7 @@ from typing import ClassVar
 
 from longstride.core.budget import Budget
 from longstride.core.component import Component
+from longstride.core.errors import ConfigError
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count
 from longstride.core.seeds import derive, stream
@@ -21,6 +23,7 @@ from longstride.curriculum.tasks import TaskCurriculum, Tasks
 from longstride.methods.replay import Replay
 from longstride.rollout.branching import Codec
 from longstride.rollout.episode import PastTurn, Plan
+from longstride.rollout.trial import Trial
 
 Stages = Generator[Sequence[Plan], list[Trajectory], list[Trajectory]]
 """Yields the plans of a stage, is sent its trajectories in their order, and returns those of the iteration."""
@@ -46,6 +49,7 @@ class Planner:
         first: ordinal of the first plan.
         episodes: how many the recipe asks for.
         size: how many of them are a group.
+        trial: what each of them is a part of.
     """
 
     def __init__(
@@ -61,10 +65,12 @@ class Planner:
         first: int,
         episodes: int,
         size: int,
+        trial: Trial | None = None,
     ) -> None:
         self.source, self.experience, self.chat, self.iteration = source, experience, chat, iteration
-        self.groups, self.size = episodes // size, size
-        """How many groups the recipe asks for, and of how many episodes."""
+        self.trial = trial or Trial()
+        self.groups, self.size = episodes // (size * self.trial.episodes), size
+        """How many groups the recipe asks for, and of how many episodes; in trials, of how many trials."""
         self.rng = stream(seed, "sampler", iteration)
         """For whatever a sampler draws."""
         self._curriculum, self._replay, self._budget = curriculum, replay, budget
@@ -89,11 +95,18 @@ class Planner:
         history: Sequence[PastTurn] = (),
         marks: Sequence[Sequence[int]] = (),
     ) -> list[Plan]:
-        """A new group of `size` episodes (as the recipe says, if left out), named by its first ordinal; see `Plan`."""
+        """A new group of `size` episodes (as the recipe says, if left out), named by its first ordinal; see `Plan`. In
+        trials: of `size` trials, whose episodes at each place are a group."""
         return self._plans(task, size or self.size, self._next, prefix, role, history, marks)
 
     def more(self, group: Trajectory, size: int, role: str = "") -> list[Plan]:
-        """Further episodes of the group of a trajectory, which begin as it began."""
+        """Further episodes of the group of a trajectory, which begin as it began.
+
+        Raises:
+            ConfigError: they would be of trials, which begin with their first episodes.
+        """
+        if self.trial.episodes > 1:
+            raise ConfigError("a sampler that adds episodes to a group plays no trials; set trial.episodes=1")
         past = [PastTurn(turn.text, tuple(turn.ids)) for turn in group.turns[: group.history]]
         return self._plans(group.task, size, group.group, group.prefix, role, past)
 
@@ -107,10 +120,16 @@ class Planner:
         history: Sequence[PastTurn],
         marks: Sequence[Sequence[int]] = (),
     ) -> list[Plan]:
-        first, self._next = self._next, self._next + size
-        seed, budget = derive(self._seed, "episode", group), self._budget(task)
+        length, budget = self.trial.episodes, self._budget(task)
+        first, self._next = self._next, self._next + size * length
         begin = tuple(prefix), role, tuple(history), tuple(map(tuple, marks))
-        return [Plan(task, n, seed, budget, group, self.iteration, *begin) for n in range(first, self._next)]
+        plans = []
+        for n in range(first, self._next):
+            place = (n - first) % length
+            seed = derive(self._seed, "episode", group + (place if self.trial.start == "new" else 0))
+            at = group + place, self.iteration
+            plans.append(Plan(task, n, seed, budget, *at, *begin, self.trial, tuple(range(n - place, n))))
+        return plans
 
 
 class Sampler(Component):

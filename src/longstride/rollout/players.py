@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from longstride.core.content import placed
 from longstride.core.errors import EngineFailure
 from longstride.core.seeds import derive
 from longstride.engines.base import Completion, Engine, Request, Sampling
@@ -91,11 +92,12 @@ class LanguagePlayer:
 
     def ask(self, episode: Episode) -> None:
         plan, chat, most = episode.plan, self.chat.offering(episode.functions), episode.max_new
-        prompt = self.context.render(chat, episode.goal, episode.observations, episode.turn_ids) + episode.opening
+        prompt = self.context.render(chat, episode.past) + episode.opening
+        media = placed(prompt, episode.media) if episode.media else ()
         stop = plan.marks
         if (limit := episode.max_thought) is not None and chat.thought_end is not None:
             stop, most = (*stop, (chat.thought_end,)), min(limit, most)
-        request = Request(prompt, most, episode.turn_seed, episode.session, self.sampling, stop, plan.ordinal)
+        request = Request(prompt, most, episode.turn_seed, episode.session, self.sampling, stop, plan.first, media)
         self._submit(_Asked(episode, request))
 
     def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
@@ -143,7 +145,7 @@ class LanguagePlayer:
         elif finish == "stop" and came.ids[-1] == self.chat.thought_end:  # no token is left for speech
             finish = "length"
         text = self.chat.decode(prompt[len(prompt) - given :] + came.ids)
-        return Generation(prompt, came.ids, came.logprobs, came.versions, text, finish, given, cut)
+        return Generation(prompt, came.ids, came.logprobs, came.versions, text, finish, given, cut, asked.request.media)
 
     def release(self, episode: Episode) -> None:
         for ticket in [t for t, asked in self._asked.items() if asked.episode is episode]:

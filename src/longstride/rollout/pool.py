@@ -2,9 +2,9 @@
 
 What always holds, whatever the latencies: every plan yields exactly one trajectory, and they are returned in the
 order that is asked for; nothing is dropped for being slow; admission is by ordinal, oldest first, as soon as a place is
-free, so a finished episode is replaced at once; an episode's content does not depend on how many play beside it. A
-failed episode is tried again under the same plan before it is reported as failed. Every environment is closed and every
-session released, on errors and on Ctrl-C too.
+free, so a finished episode is replaced at once; the next episode of a trial comes after the one before; an episode's
+content does not depend on how many play beside it. A failed episode is tried again under the same plan before it is
+reported as failed. Every environment is closed and every session released, on errors and on Ctrl-C too.
 
 The event loop lives in a thread of its own, the player in another: environments go on while tokens are sampled, and
 whoever waits for trajectories can train meanwhile. An environment that blocks the thread cannot be ended, but is named:
@@ -26,6 +26,7 @@ from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure, RunError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
@@ -116,8 +117,10 @@ class Pool(RolloutScheduler):
             raise self._blocked(patience)
 
     def submit(self, plans: Sequence[Plan]) -> None:
-        """Takes plans in; they are played as soon as there is room. Ordinals must be new to this pool."""
-        self._call(lambda: self._take(plans))
+        """See the family; ordinals must be new to this pool."""
+        with self._changed:
+            ready = self._ready_of(plans)
+        self._call(lambda: self._take(ready))
 
     def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
         """Waits for the trajectories of plans that were submitted, and returns them in this order.
@@ -178,11 +181,14 @@ class Pool(RolloutScheduler):
 
     def _take(self, plans: Sequence[Plan]) -> None:
         for plan in plans:
-            if plan.ordinal not in self._done:
-                self._wait(plan, 0)
+            self._wait(plan, 0)
 
     def _wait(self, plan: Plan, tries: int) -> None:
-        heapq.heappush(self._waiting[plan.ordinal % self._parts], (plan.ordinal, tries, plan))
+        heapq.heappush(self._waiting[self._part(plan)], (plan.ordinal, tries, plan))
+
+    def _part(self, plan: Plan) -> int:
+        """The part that plays it: one for all episodes of a trial."""
+        return plan.first % self._parts
 
     def _pause(self, idle: threading.Event) -> None:
         self._paused, self._idle = True, idle
@@ -237,7 +243,7 @@ class Pool(RolloutScheduler):
 
     def _complete(self) -> set[int]:
         """The parts that may be asked for: in lockstep those of which all live episodes wait."""
-        asked = Counter(ordinal % self._parts for ordinal, *_ in self._asked)
+        asked = Counter(self._part(episode.plan) for _, episode, _ in self._asked)
         return {k for k, n in asked.items() if not self.config.together or n == len(self._live[k])}
 
     async def _ask(self) -> None:
@@ -245,14 +251,15 @@ class Pool(RolloutScheduler):
         locksteps meet in it."""
         asked: list[Episode] = []
         parts = set() if self._paused else self._complete()
-        for _, episode, future in sorted((a for a in self._asked if a[0] % self._parts in parts), key=lambda a: a[0]):
+        for _, episode, future in sorted(
+            (a for a in self._asked if self._part(a[1].plan) in parts), key=lambda a: a[0]
+        ):
             asked.append(episode)
             self._open[episode] = future
-        self._asked = [a for a in self._asked if a[0] % self._parts not in parts]
+        self._asked = [a for a in self._asked if self._part(a[1].plan) not in parts]
         # a part's engine hears of what is over between two locksteps, so that it does not depend on latencies either
-        due = lambda episode: self._parts == 1 or episode.plan.ordinal % self._parts in parts  # noqa: E731
-        gone = [episode for episode in self._gone if due(episode)]
-        self._gone = [episode for episode in self._gone if not due(episode)]
+        gone = [episode for episode in self._gone if self._parts == 1 or self._part(episode.plan) in parts]
+        self._gone = [episode for episode in self._gone if episode not in gone]
         for episode, turn in await self._loop.run_in_executor(self._sampling, self._poll, asked, gone):
             future = self._open.pop(episode)
             if not future.done():
@@ -285,12 +292,14 @@ class Pool(RolloutScheduler):
         finally:
             self._gone.append(episode)
             await within(self.config.step_deadline, episode.close())
-        if episode.trajectory.stop.failed and tries < self.config.retries:
+        if episode.trajectory.stop is StopReason.INFRA_FAILURE and tries < self.config.retries:
             self._wait(plan, tries + 1)
             return
         with self._changed:
             self._done[plan.ordinal] = episode.trajectory
+            freed = self._freed(plan.ordinal)
             self._changed.notify_all()
+        self._take(freed)
 
     async def _bounded(self, episode: Episode, coroutine: Coroutine[Any, Any, None]) -> None:
         deadline = self.config.step_deadline

@@ -7,6 +7,7 @@ depends on nothing else answers the same; no model is asked.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from longstride.core.content import described
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.base import Env
@@ -74,4 +75,4 @@ def describe(turn: Turn) -> str:
     """A turn in a few lines."""
     acted = turn.action or f"(not understood) {turn.text!r}"
     error = f"\n  error: {turn.error}" if turn.error else ""
-    return f"{turn.url}\n  sees:  {' '.join(turn.observation.split())}\n  does:  {acted}{error}"
+    return f"{turn.url}\n  sees:  {' '.join(described(turn.observation).split())}\n  does:  {acted}{error}"

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 
 from longstride.core.component import Component
+from longstride.core.errors import ConfigError
 from longstride.core.numbers import CountOrZero, Positive
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.episode import Plan
@@ -48,10 +49,17 @@ class RolloutScheduler(ABC):
         """Guards `_done` and `_error`, and whatever else the member says."""
         self._done: dict[int, Trajectory] = {}
         self._error: BaseException | None = None
+        self._held: dict[int, list[Plan]] = {}
+        """Plans by the ordinal of the episode that comes before them in their trial, until it has ended."""
 
     @abstractmethod
     def submit(self, plans: Sequence[Plan]) -> None:
-        """Takes plans in; they are played as soon as there is room. Ordinals must be new."""
+        """Takes plans in; they are played as soon as there is room, later episodes of a trial as soon as the one before
+        has ended. Ordinals must be new.
+
+        Raises:
+            ConfigError: a plan comes after one that is neither among them nor played.
+        """
 
     @abstractmethod
     def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
@@ -94,6 +102,25 @@ class RolloutScheduler(ABC):
     def _submitted(self, plans: Sequence[Plan]) -> list[int]:
         self.submit(plans)
         return [plan.ordinal for plan in plans]
+
+    def _ready_of(self, plans: Sequence[Plan]) -> list[Plan]:
+        """Those of new plans that can be played; the others are held."""
+        given, ready = {plan.ordinal for plan in plans}, []
+        for plan in plans:
+            before = plan.after[-1] if plan.after and plan.earlier is None else None
+            if plan.ordinal in self._done:
+                continue
+            if before is None:
+                ready.append(plan)
+                continue
+            if before not in given and before not in self._done:
+                raise ConfigError(f"episode {plan.ordinal} comes after episode {before}, which is not played")
+            self._held.setdefault(before, []).append(plan)
+        return ready + [plan for ordinal in list(self._held) if ordinal in self._done for plan in self._freed(ordinal)]
+
+    def _freed(self, ordinal: int) -> list[Plan]:
+        """The plans that were held until this episode, which is in `_done` now, had ended."""
+        return [plan.following([self._done[n] for n in plan.after]) for plan in self._held.pop(ordinal, [])]
 
     def finished(self) -> list[Trajectory]:
         """What was played to its end and not collected yet, by ordinal."""

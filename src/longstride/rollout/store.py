@@ -19,17 +19,21 @@ from longstride.core.files import flush
 from longstride.core.sealed import DamagedError, place_of, seal, unseal
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.rollout.index import Index
+from longstride.rollout.media import MEDIA, MediaFolder
 
 TRAJECTORIES = "trajectories.jsonl"
 """Name of a run's trajectory file."""
 _BUFFER = 1 << 20
+_HAS_MEDIA = b',"media":['
+"""Part of each line that names media; quotes in texts have a backslash before them."""
 
 
 class TrajectoryStore:
     """The trajectories of a run in the order of their ordinals.
 
     Args:
-        path: the file; it is created by the first `append`. Its index has the same name, but ends in `.index`.
+        path: the file; it is created by the first `append`. Its index has the same name, but ends in `.index`; images
+            and data are in the folder `media` beside it.
 
     Raises:
         RunError: the file cannot be read.
@@ -37,6 +41,7 @@ class TrajectoryStore:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+        self.media = MediaFolder(self.path.parent / MEDIA)
         self._on_disk = self._bytes()
         self._index = Index(self.path.with_suffix(".index"), self._is_line)
         self._ends = self._index.ends
@@ -86,13 +91,15 @@ class TrajectoryStore:
 
     def check(self, n: int) -> None:
         """Reads the first `n` lines, the file of a run: each has to be what was written there, its row in the index
-        the one of this line, and its ordinal its place.
+        the one of this line, its ordinal its place, and its images and data have to be there.
 
         Raises:
             RunError: one is damaged (its number is named).
         """
         for k, line in enumerate(islice(self._lines(0), n)):
             self._unseal(k, line)
+            if _HAS_MEDIA in line:
+                self._parse(k, line)
             if k < len(self._index) and crc32(line) != self._index.checksums[k]:
                 raise self._damaged(k, f"it is not the one that {self._index.path.name} is about; remove that file")
         self._read_records(n)
@@ -126,6 +133,7 @@ class TrajectoryStore:
         """
         size, ends, rows = self._size, [], []
         try:
+            self.media.add(m for t in trajectories for m in t.media)
             created = not self.path.exists()
             with self._open() as f:
                 try:
@@ -235,7 +243,7 @@ class TrajectoryStore:
     def _parse(self, k: int, line: bytes) -> Trajectory:
         text = self._unseal(k, line).decode("ascii")
         try:
-            return Trajectory.from_json(text)
+            return Trajectory.from_json(text, self.media.find)
         except RunError as e:
             raise self._damaged(k, e) from e
 

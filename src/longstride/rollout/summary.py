@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from longstride.core.budget import StopReason
 from longstride.core.component import Component
 from longstride.core.trajectory import Trajectory
 
@@ -46,7 +47,10 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         `idle` and `invalid` (share of turns whose generation a limit cut, of those that changed nothing, the last of
         each episode left out, and of those without a parsed action), `actions` {verb: count}, `stops` {reason: count},
         `by_difficulty`, `by_source` and, where a sampler gave them several roles, `by_role` {name: {`episodes`,
-        `success`, `length`}}; where rewards have several terms, `terms` {name: mean over the episodes that have it}.
+        `success`, `length`}}; likewise `by_place` {number of the episode in its trial, from 1}, where there are trials,
+        with `unplayed`, the episodes that came after the ends of their trials; where rewards have several terms,
+        `terms` {name: mean over the episodes that have it}; where images and data were seen and not given to the
+        policy, `left_out` (how many).
     """
     given = list(trajectories)
     played = [t for t in given if not t.stop.failed]
@@ -56,16 +60,21 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
     by_difficulty: dict[str, list[Trajectory]] = {"easy": [], "medium": [], "hard": []}
     by_source: dict[str, list[Trajectory]] = defaultdict(list)
     by_role: dict[str, list[Trajectory]] = defaultdict(list)
+    by_place: dict[int, list[Trajectory]] = defaultdict(list)
     terms: dict[str, list[float]] = defaultdict(list)
+    left_out = sum(turn.left_out for t in played for turn in t.turns)
     for t in played:
         for name, value in t.terms.items():
             terms[name].append(value)
         by_difficulty[t.task.difficulty].append(t)
         by_source[t.task.source].append(t)
         by_role[t.role].append(t)
+        by_place[t.place + 1].append(t)
+    unplayed = sum(t.stop is StopReason.UNPLAYED for t in given)
+    trials = {"by_place": {str(k): _brief(by_place[k]) for k in sorted(by_place)}, "unplayed": unplayed}
     return {
         "episodes": len(played),
-        "failed": len(given) - len(played),
+        "failed": len(given) - len(played) - unplayed,
         "env_steps": steps,
         "success": _mean([t.success for t in played]),
         "supported": _mean([t.supported for t in played]),
@@ -82,6 +91,8 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         "by_difficulty": {name: _brief(part) for name, part in by_difficulty.items() if part},
         "by_source": {name: _brief(by_source[name]) for name in sorted(by_source)},
         **({"by_role": {name: _brief(by_role[name]) for name in sorted(by_role)}} if len(by_role) > 1 else {}),
+        **(trials if any(t.place for t in given) else {}),
+        **({"left_out": left_out} if left_out else {}),
         **({"terms": {name: _mean(terms[name]) for name in sorted(terms)}} if terms else {}),
     }
 

@@ -24,6 +24,7 @@ from longstride.core.errors import RunError
 from longstride.core.files import flush, make_folder, system_error
 from longstride.core.sealed import NOT_WRITTEN, DamagedError, read_object, seal
 from longstride.core.trajectory import Trajectory
+from longstride.rollout.media import MEDIA, MediaFolder
 from longstride.run.experiment import NUMBERS, checkpoint_folders
 
 PENDING, FIRST = "pending.jsonl", "000000"
@@ -69,7 +70,9 @@ class Checkpoint:
             return []
         path = self.folder / PENDING
         try:
-            return [Trajectory.from_json(line) for line in path.read_text(encoding="ascii").splitlines()]
+            media = MediaFolder(self.folder.parent.parent / MEDIA)
+            lines = path.read_text(encoding="ascii").splitlines()
+            return [Trajectory.from_json(line, media.find) for line in lines]
         except (OSError, UnicodeDecodeError, RunError) as e:
             raise RunError(f"cannot read {path}: {e}") from e
 
@@ -114,6 +117,7 @@ def save_checkpoint(
             f"cannot write {partial}: {e}; the checkpoint before is whole, see to the disk and resume"
         ) from system_error(e) or e
     if pending:
+        MediaFolder(run / MEDIA).add(m for t in pending for m in t.media)
         (partial / PENDING).write_text("".join(t.to_json() + "\n" for t in pending), encoding="ascii")
     numbers = numbers | {_FILES: {path.name: _sum_of(path) for path in sorted(partial.iterdir())}}
     (partial / NUMBERS).write_text(seal(json.dumps(numbers)) + "\n", encoding="ascii")

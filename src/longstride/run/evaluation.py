@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, by_trial
 from longstride.engines.base import Engine
 from longstride.envs.acting import acting
 from longstride.learner import parallel
@@ -42,6 +42,8 @@ class Result(NamedTuple):
     """How many tasks there are."""
     further: tuple[Measure, ...] = ()
     """What the recipe measures besides `rollout.summary.MEASURES`."""
+    trial: int = 1
+    """How many samples of a task that follow one another are a trial."""
 
     @property
     def trajectories(self) -> list[Trajectory]:
@@ -59,7 +61,8 @@ class Result(NamedTuple):
         recipe measures besides, and of what the strategy measured; `spent_tokens`, all that were sampled for the task,
         whatever counts; `success_easy` and so on, None where a task is of
         another difficulty; and where there are several samples, the chance that one of k solves it (`pass@k`, for k of
-        2, 4, 8 and so on)."""
+        2, 4, 8 and so on). In trials instead, for each place k in them: `success@k`, of the k-th episodes, and
+        `within@k`, whether one of the first k was a success."""
         measured = MEASURES | {m.name: m for m in self.further}
         found = {name: self._means(lambda e, of=measure: of(e.trajectory)) for name, measure in measured.items()}
         found["spent_tokens"] = self._means(lambda e: e.spent_tokens)
@@ -70,8 +73,11 @@ class Result(NamedTuple):
             found[f"success_{d}"] = [
                 s if difficulty == d else None for s, difficulty in zip(found["success"], difficulties, strict=True)
             ]
+        for k in range(self.trial if self.trial > 1 else 0):
+            found[f"success@{k + 1}"] = self._means(lambda e, k=k: _success_at(e.trajectory, k))
+            found[f"within@{k + 1}"] = self._within(k + 1)
         k = 2
-        while k * self.tasks <= len(self.episodes):
+        while self.trial == 1 and k * self.tasks <= len(self.episodes):
             found[f"pass@{k}"] = [
                 pass_at_k(len(samples), sum(e.trajectory.success for e in samples), k) if len(samples) >= k else None
                 for samples in self._by_task
@@ -84,9 +90,21 @@ class Result(NamedTuple):
         """The samples of each task that did not fail."""
         return [[e for e in self.episodes[k :: self.tasks] if not e.trajectory.stop.failed] for k in range(self.tasks)]
 
+    def _within(self, k: int) -> list[float | None]:
+        """Of each task, the share of its trials with a success among their first k episodes."""
+        solved = (
+            [any(t.success for t in trial if t.place < k) for trial in by_trial([e.trajectory for e in samples])]
+            for samples in self._by_task
+        )
+        return [round(fmean(values), 6) if values else None for values in solved]
+
     def _means(self, measure: Callable[[EvalEpisode], float | None]) -> list[float | None]:
         measured = ([v for e in samples if (v := measure(e)) is not None] for samples in self._by_task)
         return [round(fmean(values), 6) if values else None for values in measured]
+
+
+def _success_at(trajectory: Trajectory, place: int) -> float | None:
+    return float(trajectory.success) if trajectory.place == place else None
 
 
 def evaluate_player(
@@ -96,30 +114,46 @@ def evaluate_player(
     strategy: Strategy | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Plays each task `evaluation.samples` times under the recipe's test budget; `strategy` wraps the environments, and
-    says what is played besides. The first sample of a task does not depend on how many there are.
+    """Plays each task `evaluation.samples` times under the recipe's test budget, or so many trials of it; `strategy`
+    wraps the environments, and says what is played besides. The first sample of a task does not depend on how many
+    there are.
 
     What counts is `Recipe.test_reward`.
     """
     strategy = strategy or Direct()
     player = strategy.players(player, load)
     budgets = {d: strategy.budget(recipe.test_budget.at(1, d)) for d in DIFFICULTIES}
-    plans = [
-        Plan(t, n * len(tasks) + k, derive(recipe.seed, "eval", k), budgets[t.difficulty], group=k)
-        for n in range(recipe.evaluation.samples)
-        for k, t in enumerate(tasks)
-    ]
+    trial, length = recipe.trial, recipe.trial.episodes
+
+    def plan(n: int, k: int) -> Plan:
+        """Of the n-th episode of task k."""
+        task, place = tasks[k], n % length
+        own = (place,) if place and trial.start == "new" else ()
+        after = tuple(m * len(tasks) + k for m in range(n - place, n))
+        seed, budget = derive(recipe.seed, "eval", k, *own), budgets[task.difficulty]
+        return Plan(task, n * len(tasks) + k, seed, budget, group=k, trial=trial, after=after)
+
+    plans = [plan(n, k) for n in range(recipe.evaluation.samples * length) for k in range(len(tasks))]
     actions = "text" if isinstance(player, ScriptedPlayer) else recipe.actions
     make_env = lambda: acting(strategy.wrap(recipe.tasks.env()), actions)  # noqa: E731
     pool = Pool(player, make_env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
-    episodes = _play(
-        strategy.run(plans, player),
-        lambda stage: parallel.unscatter(pool.run(parallel.scatter(stage), progress)),
-    )
+    episodes = _play(strategy.run(plans, player), lambda stage: _shared(stage, lambda mine: pool.run(mine, progress)))
     trajectories = [e.trajectory for e in episodes]
     counted = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
-    return Result(summarise(trajectories), interval, episodes, len(tasks), recipe.evaluation.measures)
+    return Result(summarise(trajectories), interval, episodes, len(tasks), recipe.evaluation.measures, length)
+
+
+def _shared(stage: Sequence[Plan], play: Callable[[list[Plan]], list[Trajectory]]) -> list[Trajectory]:
+    """Plays this process's share of a stage, of whole trials; returns what all of them played."""
+    trials: dict[int, list[Plan]] = {}
+    for plan in stage:
+        trials.setdefault(plan.first, []).append(plan)
+    mine = parallel.scatter(list(trials.values()))
+    played = iter(play([plan for trial in mine for plan in trial]))
+    found = parallel.unscatter([[next(played) for _ in trial] for trial in mine])
+    by_ordinal = {t.ordinal: t for trial in found for t in trial}
+    return [by_ordinal[plan.ordinal] for plan in stage]
 
 
 def _play(stages: EvalPlan, play: Callable[[Sequence[Plan]], list[Trajectory]]) -> list[EvalEpisode]:

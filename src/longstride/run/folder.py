@@ -26,6 +26,7 @@ from longstride.core.files import explain, flush, make_folder, trouble_of, write
 from longstride.core.sealed import DamagedError, cut, loads, place_of, seal, seal_lines, seal_toml, write_object
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
+from longstride.rollout.media import MEDIA
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.checkpoint import (
     Checkpoint,
@@ -40,7 +41,7 @@ from longstride.run.recipe import Recipe
 
 SHOWN = 40
 """Evaluation episodes that are kept in `episodes/`, the same tasks before and after."""
-OURS = (FORMAT_FILE, RUN_FILE, "metrics.jsonl", TRAJECTORIES, "trajectories.index", "episodes", "checkpoints")
+OURS = (FORMAT_FILE, RUN_FILE, "metrics.jsonl", TRAJECTORIES, "trajectories.index", MEDIA, "episodes", "checkpoints")
 """What a run writes before its first row."""
 LARGEST = 2**53
 """No count of a run is larger, and none is a number that JSON readers take for another one."""
@@ -310,11 +311,12 @@ class RunFolder(RunFiles):
             return
         n = min(SHOWN, len(trajectories))
         chosen = [trajectories[k * len(trajectories) // n] for k in range(n)]
+        self.store.media.add(m for t in chosen for m in t.media)
         write_atomically(self.folder / "episodes" / f"{name}.jsonl", seal_lines([t.to_json() for t in chosen]))
 
     def plays(self, group: int) -> bool:
-        """Whether this process plays the episodes of a group: processes take groups in turn."""
-        return group // self.recipe.group_size % parallel.world() == parallel.rank()
+        """Whether this process plays the episodes of a group: processes take groups in turn, and whole trials."""
+        return group // (self.recipe.group_size * self.recipe.trial.episodes) % parallel.world() == parallel.rank()
 
     def pending(self) -> list[Trajectory]:
         """What of this process's episodes was played before the last checkpoint, and not trained on."""

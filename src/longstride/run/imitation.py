@@ -7,11 +7,11 @@ random stream that is given.
 
 import random
 from abc import abstractmethod
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
+from longstride.core.content import by_placeholder, placed
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.numbers import Count, Positive
 from longstride.core.seeds import derive
@@ -19,6 +19,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Solver
 from longstride.learner.config import LearnerConfig
 from longstride.methods.base import Sample, demonstration
+from longstride.rollout.context import Past
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
@@ -92,7 +93,7 @@ class StoredSuccesses(Demonstrations):
             raise RunError(f"{store.path} holds no successful episode to imitate; name the folder of another run")
         chosen = sorted(rng.sample(places, min(episodes, len(places))))
         return [
-            demonstration(turn.prompt_ids, turn.sampled_ids, 1.0, t.ordinal)
+            demonstration(turn.prompt_ids, turn.sampled_ids, 1.0, t.ordinal, turn.media)
             for t in store.read(chosen)
             for turn in t.turns
             if turn.sampled_ids
@@ -124,10 +125,13 @@ class Imitation(Component):
 def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
     """The turns of a scripted episode, as the policy would have read and sampled them."""
     turn_ids: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
-    seen: Sequence[str] = [turn.observation for turn in trajectory.turns]
+    turns, known = trajectory.turns, by_placeholder(trajectory.media)
+    pasts = [
+        Past(trajectory.task.goal, [u.observation for u in turns[: t + 1]], turn_ids[:t], [u.reward for u in turns[:t]])
+        for t in range(len(turns))
+    ]
+    prompts = [recipe.context.render(chat, past) for past in pasts]
     return [
-        demonstration(
-            recipe.context.render(chat, trajectory.task.goal, seen[: t + 1], turn_ids[:t]), ids, 1.0, trajectory.ordinal
-        )
-        for t, ids in enumerate(turn_ids)
+        demonstration(prompt, ids, 1.0, trajectory.ordinal, placed(prompt, known))
+        for prompt, ids in zip(prompts, turn_ids, strict=True)
     ]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from longstride.core.errors import ConfigError
 from longstride.curriculum import BudgetSchedule
 from longstride.models.load import Policy
-from longstride.rollout.context import Transcript
+from longstride.rollout.context import Past, Transcript
 from longstride.run.recipe import Recipe
 
 
@@ -32,7 +32,7 @@ def preflight(recipe: Recipe, policy: Policy) -> None:
 
     def shortest(turns: int) -> int:
         """Tokens of the prompt of a turn, counted from 1."""
-        return len(recipe.context.render(policy.chat, goal, [""] * turns, [end] * (turns - 1)))
+        return len(recipe.context.render(policy.chat, Past(goal, [""] * turns, [end] * (turns - 1))))
 
     for name, schedule, iterations in (
         ("budget", recipe.budget, recipe.iterations),

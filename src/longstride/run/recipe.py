@@ -27,6 +27,7 @@ from longstride.rollout.context import ContextPolicy
 from longstride.rollout.planning import Groups, Sampler
 from longstride.rollout.scheduler import PoolConfig
 from longstride.rollout.summary import Measure
+from longstride.rollout.trial import Trial
 from longstride.run.experiment import Experiment
 from longstride.run.imitation import Cloning, Imitation
 from longstride.run.placement import Placement
@@ -98,6 +99,9 @@ class Recipe(Experiment):
     """Episodes started in each iteration."""
     group_size: Count = 1
     """Episodes of one task and one start: what group-relative credit compares. It divides `episodes_per_iteration`."""
+    trial: Trial = Trial()
+    """Episodes of a task that follow one another under one context, in training and evaluation: `group_size` trials of
+    `trial.episodes` episodes each are played of a task, and a group is of those at one place."""
     model: str = "base"
     """Where the policy starts: `base` (the shipped one), a folder, or a Hugging Face name."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
@@ -160,11 +164,17 @@ class Recipe(Experiment):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.episodes_per_iteration % self.group_size:
-            raise ValueError(
-                f"episodes_per_iteration ({self.episodes_per_iteration}) must be a multiple of group_size "
-                f"({self.group_size})"
-            )
+        together = f"group_size ({self.group_size})"
+        if self.trial.episodes > 1:
+            together += f" times trial.episodes ({self.trial.episodes})"
+        if self.episodes_per_iteration % (self.group_size * self.trial.episodes):
+            raise ValueError(f"episodes_per_iteration ({self.episodes_per_iteration}) must be a multiple of {together}")
+        for strategy in self.evaluation.strategies if self.trial.episodes > 1 else ():
+            if type(strategy).run is not Strategy.run:
+                raise ValueError(
+                    f"strategy {strategy.name} plays episodes of its own, and trials are played one episode after the "
+                    "other: evaluate trials under direct, or set trial.episodes=1"
+                )
         if self.pool.staleness:
             for part in (self.sampler, self.curriculum, *self.budget.schedules.values()):
                 if part.adaptive:

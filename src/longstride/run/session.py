@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from longstride.core.budget import Budget
 from longstride.core.component import Component, parts_of
+from longstride.core.content import placed
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
@@ -128,10 +129,8 @@ class Session:
         plans = [Plan(task, k, derive(r.seed, "opening", k), Budget()) for k, task in enumerate(tasks)]
 
         def pause(episode: Episode) -> Generation:
-            prompt = r.context.render(
-                self.policy.chat.offering(episode.functions), episode.goal, episode.observations, []
-            )
-            return Generation(prompt, [], [], [], "", "mark")
+            prompt = r.context.render(self.policy.chat.offering(episode.functions), episode.past)
+            return Generation(prompt, [], [], [], "", "mark", media=placed(prompt, episode.media))
 
         pool = Pool(ScriptedPlayer(pause), r.env, r.reward, r.tasks.at_once, r.pool)
         return parallel.unscatter(pool.run(parallel.scatter(plans)))
@@ -143,7 +142,13 @@ class Session:
         ]
         again = [(turn, t.budget.turn_tokens) for t in found for turn in t.turns if turn.sampled_ids]
         requests = [
-            Request(turn.prompt_ids, max(1, limit - turn.given), derive(seed, k), sampling=self.recipe.sampling)
+            Request(
+                turn.prompt_ids,
+                max(1, limit - turn.given),
+                derive(seed, k),
+                sampling=self.recipe.sampling,
+                media=turn.media,
+            )  # fmt: skip
             for k, (turn, limit) in enumerate(again)
         ]
         mine, before = parallel.scatter(requests), self.engine.tokens_out
@@ -273,7 +278,7 @@ class Session:
             return r.budget.at(iteration, task.difficulty, self)
 
         chat, size = self.policy.chat, r.group_size
-        return Planner(r.tasks, r.curriculum, self, r.replay, budget, chat, r.seed, iteration, first, n, size)
+        return Planner(r.tasks, r.curriculum, self, r.replay, budget, chat, r.seed, iteration, first, n, size, r.trial)
 
     def _critic_batch(self, now: Recipe, chosen: list[Trajectory], name: str) -> CriticBatch:
         return CriticBatch(chosen, now.credit, self, stream(self.recipe.seed, name, self.run.iteration))

@@ -26,7 +26,7 @@ from longstride.methods.base import ADVANTAGES, Sample, demonstration
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, load_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
-from longstride.rollout.context import ContextPolicy, FullHistory
+from longstride.rollout.context import ContextPolicy, FullHistory, Past
 from longstride.starts.demonstrators import Demonstration, Demonstrators, Sites
 
 RECITED = 64
@@ -82,7 +82,7 @@ def turns_of(shown: Demonstration, chat: ChatFormat, context: ContextPolicy, pag
     responses = [chat.encode(text) + chat.close for text in shown.texts]
     samples = []
     for t, ids in enumerate(responses):
-        prompt = context.render(chat, shown.task.goal, shown.observations[: t + 1], responses[:t])
+        prompt = context.render(chat, Past(shown.task.goal, shown.observations[: t + 1], responses[:t]))
         newest = len(chat.observation(shown.observations[t], first=t == 0))
         weights = [page_weight / newest] * newest + _spread(shown.weights[t], len(ids))
         samples.append(Sample(prompt[:-newest], prompt[-newest:] + ids, {ADVANTAGES: weights}))

@@ -68,14 +68,14 @@ def text_lines(page: str) -> list[list[str]]:
 
 def answer_at_once(episode: Episode) -> str:
     """Answers with the last word of the first page: what an answer is worth without a look at the site."""
-    return _answer(text_lines(episode.observations[-1]), ())
+    return _answer(text_lines(episode.page), ())
 
 
 def first_result(episode: Episode) -> str:
     """Clicks the link that shares most words with the goal (the first of several), never one of the site's
     navigation. Where a fact shares a word with the goal, on a page without links, and after three clicks it answers
     with the last word of the line that shares most words with the goal."""
-    page, goal = episode.observations[-1], _words(episode.goal)
+    page, goal = episode.page, _words(episode.goal)
     links = [e for e in elements(page) if not e.role and e.words and NAVIGATION.isdisjoint(e.words)]
     if not links or episode.turns >= CLICKS or any(set(goal).intersection(fact) for fact in facts(page)):
         return _answer(text_lines(page), goal)
@@ -87,7 +87,7 @@ def random_walk(episode: Episode) -> str:
     """Does one of the page's actions at random (a field gets a word of the goal), or answers with a random word of its
     text."""
     rng = stream(episode.turn_seed, "random_walk")
-    page = episode.observations[-1]
+    page = episode.page
     words = [word for line in text_lines(page) for word in line]
     if words and rng.random() < ANSWER_RATE:
         return f"Action: answer {rng.choice(words)}"

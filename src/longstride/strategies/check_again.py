@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from longstride.core.content import with_lines
 from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.sites.actions import Action, parse
@@ -53,7 +54,7 @@ class _CheckAgainEnv:
             self._tries -= 1
             if self._tries > 0:
                 info = {HELD_ANSWER: action.text} if self._strategy.keep_last_answer else {}
-                page = Observation(f"{self._page.text}\n{self._strategy.paragraph}", self._page.url)
+                page = Observation(with_lines(self._page.content, self._strategy.paragraph), self._page.url)
                 return Step(page, action=str(action), info=info)
         step = await self._env.step(text)
         self._page = step.observation

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from longstride.core.budget import Budget
+from longstride.core.content import with_lines
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.core.task import Task
@@ -78,8 +79,8 @@ class _RevisedEnv:
     async def step(self, text: str) -> Step:
         self._given.append(text)
         if len(self._given) < self._strategy.answers:
-            page = "\n".join(filter(None, [self._page.text, self._strategy.paragraph]))
-            return Step(Observation(page, self._page.url), action=said(text), info={HELD_ANSWER: said(text)})
+            page = Observation(with_lines(self._page.content, self._strategy.paragraph), self._page.url)
+            return Step(page, action=said(text), info={HELD_ANSWER: said(text)})
         return await self._env.step(self._counts())
 
     def _counts(self) -> str:

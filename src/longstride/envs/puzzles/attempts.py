@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from longstride.core.content import with_lines
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env, Observation, Step, TaskSource
@@ -76,7 +77,7 @@ class AttemptsEnv:
         await self._env.close()
         page = await self.reset(self._task, self._seed)
         error = f"error: {step.error}" if step.error else ""
-        page.text = "\n".join(filter(None, [page.text, error, AGAIN]))
+        page.content = with_lines(page.content, error, AGAIN)
         return Step(page, reward=self._score - before, action=step.action, error=step.error)
 
     async def final_state(self) -> dict[str, Any]:

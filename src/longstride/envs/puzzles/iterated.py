@@ -110,7 +110,7 @@ class IteratedEnv:
         first = await self._env.reset(task, seed)
         self._puzzle = self._env.kind.of(task)
         self._summary = "" if task.start == START else task.start
-        return replace(first, text=self._summary)
+        return replace(first, content=self._summary)
 
     async def step(self, text: str) -> Step:
         """Holds the answer, and shows what is left of the thought. An action that cannot be parsed is not explained:

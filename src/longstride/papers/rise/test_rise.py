@@ -26,7 +26,7 @@ from longstride.methods import OnPolicy
 from longstride.papers.rise.method import After, BestOfN, Introspection, ParallelAttempts
 from longstride.papers.rise.recipe import CLAIM, RECIPE
 from longstride.rewards import TaskReward
-from longstride.rollout.context import RecentTurns
+from longstride.rollout.context import Past, RecentTurns
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.planning import Planner
 from longstride.rollout.players import ScriptedPlayer
@@ -206,8 +206,8 @@ def test_the_window_keeps_the_task_the_newest_attempts_and_what_followed_them() 
         (3, [1, 100, 11, 9, 201, 12, 9, 202, 13, 9, 203]),
         (9, [1, 100, 11, 9, 201, 12, 9, 202, 13, 9, 203]),
     ):
-        assert RecentTurns(keep=keep).render(chat, "g", seen, said) == prompt
-    assert RecentTurns(keep=1).render(chat, "g", seen[:1], []) == [1, 100]
+        assert RecentTurns(keep=keep).render(chat, Past("g", seen, said)) == prompt
+    assert RecentTurns(keep=1).render(chat, Past("g", seen[:1], [])) == [1, 100]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from functools import cache
 from typing import Any, TypeVar
 
+from longstride.core.content import Media
 from longstride.core.errors import EnvFailure
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
@@ -99,7 +100,7 @@ class ChromiumEnv(WebEnv):
         seen = await seeing
         if self.screenshot and not self.browser.is_unread:
             observation = seen if isinstance(seen, Observation) else seen.observation
-            observation.image = await self.browser.screenshot()
+            observation.content = observation.text, Media(await self.browser.screenshot())
         return seen
 
     async def close(self) -> None:

@@ -114,7 +114,7 @@ class Pictured(OnePage):
         return step
 
     def pictured(self, page: Observation) -> Observation:
-        return Observation((page.content, Media(page.text.encode())))
+        return Observation((page.text, Media(page.text.encode())))
 
 
 class PicturedTasks(OnePageTasks):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from longstride.core.component import Component
-from longstride.core.content import Media
+from longstride.core.content import Content, Media
 from longstride.core.errors import OwnCodeError, short
 from longstride.core.trajectory import Trajectory, without_error
 
@@ -91,8 +91,8 @@ def turn_rewards(trajectory: Trajectory) -> list[float]:
 
 
 def turn_states(trajectory: Trajectory) -> list[tuple[str, Content]]:
-    """What each turn was taken in: address and content of what was seen, without the error line of the turn before, which
-    would tell a state apart from itself."""
+    """What each turn was taken in: address and content of what was seen, without the error line of the turn before,
+    which would tell a state apart from itself."""
     errors = [None, *(turn.error for turn in trajectory.turns)]
     return [(t.url, without_error(t.observation, e)) for t, e in zip(trajectory.turns, errors, strict=False)]
 

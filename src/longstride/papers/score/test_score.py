@@ -10,6 +10,7 @@ from helpers import make_trajectory, make_turn, rows_of, trajectories_of
 
 from longstride.core.budget import StopReason
 from longstride.core.component import build
+from longstride.core.content import described
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles.attempts import scores
 from longstride.exact.worlds.tabular import EnumerableMDP
@@ -131,7 +132,7 @@ def test_a_run_plays_two_attempts_and_is_held_to_where_it_started(tmp_path):
     changes = {"episodes_per_iteration": 16, "group_size": 4, "evaluation": {"tasks": 2, "every": 2}}
     RECIPE.replace(iterations=2, **changes).train(tmp_path / "run")
     for t in trajectories_of(tmp_path / "run"):
-        assert t.length == 2 and t.turns[1].observation.endswith("check again")
+        assert t.length == 2 and described(t.turns[1].observation).endswith("check again")
     first, second = rows_of(tmp_path / "run", "train")
     assert first["kl"] == pytest.approx(0, abs=1e-5) and second["kl"] >= first["kl"]
     assert all("gain" in row["measures"] for row in rows_of(tmp_path / "run", "eval"))

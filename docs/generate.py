@@ -1,28 +1,80 @@
 """What the site has beyond the files of this folder; a hook of mkdocs (mkdocs.yml).
 
-What always holds: nothing that is generated is kept in the repository, so it cannot differ from the code: a page for
-each recipe, from its docstring; the claims; what is shown of each system, from its kept claims; a page of the reference
-for each section of api.md; files that live outside this folder because people look for them there. A recipe may say why
-its claim came out as it did, in a sentence: `FINDING`, beside `CLAIM`.
+Nothing that is generated is kept in the repository, so it cannot differ from the code: a page for each paper and each
+study, from its card, its docstrings and the kept results of its claims, whose pictures are drawn here; all papers by
+topic; what is shown; all claims; a page for each benchmark, which says whether the code has changed since; a page of
+the reference for each section of api.md; files that live outside this folder because people look for them there. A
+recipe may say why its claim came out as it did, in a sentence: `FINDING`, beside `CLAIM`.
 """
 
 import ast
 import json
 import posixpath
 import re
+import subprocess
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import longstride
 from longstride import papers
 from longstride.claims.kept import read_kept
-from longstride.report.claims import overview, page, picture, shown, verdict
+from longstride.papers.card import TOPICS, Paper, Study
+from longstride.report.claims import EARLIER, counts, overview, page, picture
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
 """Pages that are files of the repository."""
+MEASURED = {
+    "browser": ("web/chromium", "web/miniwob.py"),
+    "ceiling": ("envs/sites", "learner", "models", "starts"),
+    "generation": ("engines", "models"),
+    "gpu": ("engines", "learner", "models"),
+    "search": ("engines", "rollout", "strategies"),
+    "step": ("engines", "learner", "methods", "models"),
+    "store": ("rollout/index.py", "rollout/store.py", "core/sealed.py"),
+    "train": ("engines", "envs/sites", "learner", "methods", "models", "rollout", "run"),
+    "turns": ("learner", "models"),
+}
+"""What a benchmark measures, below src/longstride."""
+WIDE = "---\nhide: [toc]\n---\n"
+"""Before a page with a table that takes the width of the table of contents too."""
+READ = {
+    "full": "The paper was read in full.",
+    "abstract": "Of the paper its abstract was read: what is here is after its idea.",
+    "notes": "The paper was read in the notes and the code of others: what is here is after its idea.",
+}
+MEANING = {
+    "exact": {"reproduced": "holds", "not reproduced": "null", "undecided": "open"},
+    "run": {"reproduced": "shown", "not reproduced": "null", "undecided": "open"},
+}
+"""What a verdict means: of a claim about an exact problem, and of one about runs."""
+ABOUT = {
+    "exact": "exact problems",
+    "language model": "language models",
+    "control": "control, with networks in mazes",
+}
+"""How a kind of claim is called in a sentence."""
+PAPERS = """# Papers
+
+{} papers by topic; a paper stands under each of its topics. What can be run of a paper *acts*, on a language model or
+on networks in an environment, or is *exact*: a problem whose answer is computed. *Mechanism* and *effect* are what its
+claims came to: [what is shown](../shown.md).
+"""
+SHOWN = """# What is shown
+
+Of each paper two things can be shown: its *mechanism*, on an exact problem, where success is computed, and its
+*effect*, in runs at the scale of a laptop. Reproduced are
+
+{}
+
+A mechanism **holds** in the worlds of its problem, and an effect is **shown**, where the claim's relation holds and is
+gone in its control. **null**: it does not hold; **open**: the seeds do not decide. Beside it stand the difference that
+decides, its interval of 95 %, and what is known of the cause. [All claims](claims.md).
+"""
+RECIPES = ("| recipe | | to train | to claim, and what came of it |", "|---|---|---|---|")
 _LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
@@ -54,135 +106,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     return _LINK.sub(led, markdown)
 
 
+@cache
 def pages() -> dict[str, str | bytes]:
     """The content of every generated page and picture, by its address."""
     found: dict[str, str | bytes] = {uri: (ROOT / path).read_text("utf-8") for path, uri in ELSEWHERE.items()}
-    return found | dict(_recipes()) | dict(_claims()) | dict(_reference()) | {"systems.md": _systems()}
-
-
-def _recipes() -> Iterator[tuple[str, str]]:
-    listed = papers.catalogue()
-    rows = [
-        f"| [{name}]({name}.md) | {'acts' if each.acts else 'exact'} | {each.summary} |"
-        for name, each in listed.items()
-    ]
-    yield "recipes/index.md", "\n".join([
-        "# Recipes", "",
-        "A paper is a folder: what it adds, the recipes that run it, and what was measured. A recipe *acts*, on a "
-        "model or in an environment, or is *exact*: its problem is computed. `longstride train NAME` runs it.", "",
-        "| recipe | kind | what it is about |", "|---|---|---|", *rows, "",
-    ])  # fmt: skip
-    for name, each in listed.items():
-        text, finding = _written(each)
-        title, _, body = text.partition("\n\n")
-        parts = [f"# {name}", _linked(title.replace("\n", " ")), f"```\nlongstride train {name}\n```", _linked(body)]
-        claim = f" Its claim: `longstride claim {name}`" if each.claim else ""
-        page, kept = f"recipes/{name}.md", f"claims/{name}"
-        if result := _kept(name):
-            claim += f" ([{verdict(result)}]({_to(page, kept)}.md))"
-            parts += [f"![What was measured]({_to(page, kept)}.svg)", *([finding] if finding else [])]
-        beside = [other for other in listed if other != name and listed[other].home == each.home]
-        parts += [f"The file is `src/{_path(each)}`." + (f"{claim}." if claim else "")]
-        parts += [f"Beside it: {_links(page, 'recipes', beside)}."] if beside else []
-        yield page, "\n\n".join([*parts, ""])
-
-
-def _to(page: str, target: str) -> str:
-    """The address of a target in a page."""
-    return posixpath.relpath(target, posixpath.dirname(page) or ".")
-
-
-def _links(page: str, folder: str, names: Iterable[str]) -> str:
-    return ", ".join(f"[{name}]({_to(page, f'{folder}/{name}.md')})" for name in names)
-
-
-WIDE = "---\nhide: [toc]\n---\n"
-"""Before a page with a table that takes the width of the table of contents too."""
-SHOWN = {"reproduced": "shown", "not reproduced": "null", "undecided": "open"}
-"""What a verdict means for a paper."""
-
-
-def _systems() -> str:
-    """For every paper what its claims have shown. A claim about exact experiments is about the mechanism, one about
-    runs is about the effect."""
-    listed = papers.catalogue()
-    kept = {name: read_kept(path) for name, path in papers.results().items()}
-    lines = [
-        WIDE, "# What is shown", "",
-        "Of each paper two things can be shown: its *mechanism*, where it can be computed, and its *effect*, in runs",
-        "at the scale of a laptop. **shown**: the claim's relation holds, and is gone in its control; **null**: it",
-        "does not; **open**: the seeds do not decide. Beside it stand the difference that decides, its interval of",
-        "95 %, and why, where that was found. All claims: [Claims](claims/index.md).", "",
-        f"Reproduced: {shown(kept.values())}.", "",
-        "| paper | mechanism | effect | what is known beside it |", "|---|---|---|---|",
-    ]  # fmt: skip
-    for home in papers.cards():
-        cells: dict[str, list[str]] = {"mechanism": [], "effect": [], "why": []}
-        recipes = {name: each for name, each in listed.items() if each.home == home}
-        for name, each in recipes.items():
-            if not each.claim:
-                continue
-            if not (result := kept.get(name)) or "earlier" in result:
-                what = f"what is kept of [{name}](claims/{name}.md) is of an earlier form"
-                cells["why"].append(what if result else f"no result of {name} is kept")
-                continue
-            cells["effect" if each.acts else "mechanism"].append(f"[{SHOWN[result['verdict']]}](claims/{name}.md)")
-            decisive = "" if result["verdict"] == "reproduced" else _decisive(result)
-            if known := f"{decisive} {_written(each)[1]}".strip():
-                cells["why"].append(known)
-        mechanism, effect = (", ".join(cells[kind]) or "-" for kind in ("mechanism", "effect"))
-        lines.append(
-            f"| [{home}](recipes/{next(iter(recipes))}.md) | {mechanism} | {effect} | {'<br>'.join(cells['why'])} |"
-        )
-    return "\n".join([*lines, ""])
-
-
-def _decisive(result: dict[str, Any]) -> str:
-    """The first difference of a claim that did not come out as expected, or was there in a control too."""
-    expected = [e for e in result["effects"] if e["verdict"] != "reproduced"]
-    present = [e for e in result["control_effects"] if e["verdict"] != "not reproduced"]
-    if not (found := [*expected, *present]):  # it was lower when it was judged first
-        return ""
-    e = found[0]
-    where = "" if expected else "in the control "
-    return f"{where}{e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {len(result['seeds'])} seeds."
-
-
-def _kept(name: str) -> dict[str, Any] | None:
-    """The kept result of a claim."""
-    path = papers.results().get(name)
-    return read_kept(path) if path else None
-
-
-def _path(each: papers.Listed) -> Path:
-    return Path(*each.module.split(".")).with_suffix(".py")
-
-
-def _written(each: papers.Listed) -> tuple[str, str]:
-    """A recipe's docstring, with that of its paper where it is the first one, and its `FINDING`, empty where it has
-    none. The one that the summary is from stands first."""
-    path = ROOT / "src" / _path(each)
-    tree = ast.parse(path.read_text("utf-8"))
-    findings = [s.value for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "FINDING"]
-    texts = [ast.get_docstring(tree) or ""]
-    if each == next(other for other in papers.catalogue().values() if other.home == each.home):
-        paper = ast.get_docstring(ast.parse(path.with_name("__init__.py").read_text("utf-8"))) or ""
-        texts.insert(0 if path.stem == papers.MAIN else 1, paper)
-    return "\n\n".join(texts), " ".join(ast.literal_eval(findings[0]).split()) if findings else ""
-
-
-def _linked(text: str) -> str:
-    """With links to the papers on arXiv."""
-    return re.sub(r"arXiv (\d{4}\.\d{4,5})", r"[arXiv \1](https://arxiv.org/abs/\1)", text)
-
-
-def _claims() -> Iterator[tuple[str, str | bytes]]:
-    """A page and a picture of every kept result, and the overview."""
-    kept = {name: read_kept(path) for name, path in papers.results().items()}
-    for name, result in kept.items():
-        yield f"claims/{name}.md", _linked(page(result, drawn=True))
-        yield f"claims/{name}.svg", _picture(papers.results()[name].read_text("utf-8"))
-    yield "claims/index.md", WIDE + overview({f"{name}.md": result for name, result in kept.items()})
+    found |= {"papers/index.md": _papers(), "studies/index.md": _studies()}
+    found |= {"shown.md": _shown(), "claims.md": _claims()}
+    return found | dict(_homes()) | dict(_benchmarks()) | dict(_reference())
 
 
 def claims_readme() -> str:
@@ -190,10 +120,170 @@ def claims_readme() -> str:
     return overview({f"../{path.relative_to(ROOT).as_posix()}": read_kept(path) for path in papers.results().values()})
 
 
-@cache
-def _picture(kept: str) -> bytes:
-    """Drawn once for a build, which asks for all pages several times."""
-    return picture(json.loads(kept)).encode()
+def _papers() -> str:
+    """All papers under each of their topics."""
+    listed = {name: card for name, card in papers.cards().items() if isinstance(card, Paper)}
+    links = " · ".join(f"[{topic}](#{topic})" for topic in TOPICS)
+    lines = [WIDE, PAPERS.format(len(listed)), links, ""]
+    for topic in TOPICS:
+        lines += [f"## {topic}", "", "| | paper | read | to run | mechanism | effect |", "|---" * 6 + "|"]
+        for name, card in listed.items():
+            if topic in card.topics:
+                source = f"{_authors(card)}, {card.year}, {_arxiv(card)}"
+                kinds = dict.fromkeys("acts" if each.acts else "exact" for each in _of(name).values())
+                cells = [f"[{name}]({name}.md)", f"{card.title}<br>{source}", card.read, ", ".join(kinds)]
+                lines.append(f"| {' | '.join([*cells, *_verdicts(name)])} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _studies() -> str:
+    """All studies of our own."""
+    lines = [
+        "# Studies",
+        "",
+        "Questions of our own, which no paper asks in this form.",
+        "",
+        "| | question |",
+        "|---|---|",
+    ]
+    lines += [f"| [{name}]({name}.md) | {c.title} |" for name, c in papers.cards().items() if isinstance(c, Study)]
+    return "\n".join([*lines, ""])
+
+
+def _homes() -> Iterator[tuple[str, str | bytes]]:
+    """A page of every paper and every study, and a picture of each kept result."""
+    for home, card in papers.cards().items():
+        recipes = _of(home)
+        folder = ROOT / "src" / "longstride" / _kind(card) / home
+        title, _, body = _docstring(folder / "__init__.py").partition("\n\n")
+        lines = [f"# {card.title if isinstance(card, Study) else _headline(title)}", *_described(card)]
+        lines += ["\n".join([*RECIPES, *starmap(_row, recipes.items())])]
+        lines += [_linked(body)]
+        for name, each in recipes.items():
+            lines += [f"## {name}", _linked(_docstring(_file(each))), *_result(name), _finding(each)]
+        for name in _results(home):
+            lines += [] if name in recipes else [f"## {name}", *_result(name)]
+            yield f"{_kind(card)}/{name}.svg", _picture(name)
+        lines += [f"The code is in `src/longstride/{_kind(card)}/{home}/`."]
+        yield f"{_kind(card)}/{home}.md", "\n\n".join([*filter(None, lines), ""])
+
+
+def _result(name: str) -> list[str]:
+    """What came of a claim, where that is kept: on the page of its paper, so the picture stands in a folder below."""
+    if not (result := _kept(name)):
+        return []
+    title = EARLIER if "earlier" in result else result["verdict"]
+    table = page(result, drawn=True).partition("\n\n")[2]
+    return [f"### Its claim: {title}", _linked(table.replace(f"({name.rpartition('/')[2]}.svg)", f"({name}.svg)"))]
+
+
+def _described(card: Paper | Study) -> list[str]:
+    """What a card says."""
+    topics = ", ".join(f"[{topic}](../papers/index.md#{topic})" for topic in card.topics)
+    if isinstance(card, Study):
+        return [f"A study of our own. Topics: {topics}."]
+    return [f"{card.authors}: *{card.title}*, {card.year}, {_arxiv(card)}.", f"{READ[card.read]} Topics: {topics}."]
+
+
+def _row(name: str, each: papers.Listed) -> str:
+    """A recipe in the table of its paper."""
+    result = _kept(name)
+    came = "no result is kept" if result is None else EARLIER if "earlier" in result else result["verdict"]
+    claim = f"`longstride claim {name}`<br>{came}" if each.claim else ""
+    cells = [f"[{name}](#{_slug(name)})", "acts" if each.acts else "exact", f"`longstride train {name}`", claim]
+    return f"| {' | '.join(cells)} |"
+
+
+def _shown() -> str:
+    """Of every paper what its claims have shown."""
+    kinds = counts(filter(None, map(_kept, papers.results()))).items()
+    reproduced = "\n".join(f"- **{of['reproduced']} of {of.total()}** claims about {ABOUT[kind]}" for kind, of in kinds)
+    rows = {home: _verdicts(home) for home in papers.cards() if _results(home)}
+    lines = [
+        WIDE,
+        SHOWN.format(reproduced),
+        "| paper | mechanism | effect | what is known beside it |",
+        "|---" * 4 + "|",
+    ]
+    for home, (mechanism, effect) in rows.items():
+        known = "<br>".join(filter(None, (_known(name, each) for name, each in _of(home).items())))
+        lines.append(f"| [{home}]({_kind(papers.cards()[home])}/{home}.md) | {mechanism} | {effect} | {known} |")
+    return "\n".join([*lines, ""])
+
+
+def _verdicts(home: str) -> tuple[str, str]:
+    """What became of the mechanism of a paper, and of its effect."""
+    found: dict[str, list[str]] = {kind: [] for kind in MEANING}
+    for name in _results(home):
+        if (result := _kept(name)) and "earlier" not in result:
+            kind = "exact" if result["recipe"]["type"] == "exact_recipe" else "run"
+            found[kind].append(MEANING[kind][result["verdict"]])
+    mechanism, effect = (", ".join(dict.fromkeys(words)) or "-" for words in found.values())
+    return mechanism, effect
+
+
+def _known(name: str, each: papers.Listed) -> str:
+    """What stands beside the verdict on a claim; empty where there is no claim."""
+    if not (result := _kept(name)):
+        return f"no result of `{name}` is kept" if each.claim else ""
+    if "earlier" in result:
+        return f"`{name}` was measured in an {EARLIER}, which counts nowhere"
+    return f"`{name}`: {_decisive(result)} {_finding(each)}".strip()
+
+
+def _decisive(result: dict[str, Any]) -> str:
+    """The first difference that did not come out as expected, else one that is there in a control too, else the first
+    of all."""
+    expected = [e for e in result["effects"] if e["verdict"] != "reproduced"]
+    present = [e for e in result["control_effects"] if e["verdict"] != "not reproduced"]
+    e = [*expected, *present, *result["effects"]][0]
+    where = "in the control " if present and not expected else ""
+    return f"{where}{e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}], {len(result['seeds'])} seeds."
+
+
+def _claims() -> str:
+    """All kept results, with links to their places on the pages of their papers."""
+    homes = {name: name.partition("/")[0] for name in papers.results()}
+    places = {f"{_kind(papers.cards()[home])}/{home}.md#{_slug(name)}": name for name, home in homes.items()}
+    return WIDE + overview({place: result for place, name in places.items() if (result := _kept(name))})
+
+
+def _benchmarks() -> Iterator[tuple[str, str]]:
+    """A page for each benchmark that is kept, and all of them."""
+    lines = ["# Benchmarks", "", "| | question | measured |", "|---|---|---|"]
+    for path in sorted((ROOT / "benchmarks").glob("*.json")):
+        result = json.loads(path.read_text("utf-8"))
+        title, _, body = path.with_suffix(".md").read_text("utf-8").partition("\n\n")
+        aged = _aged(result["commit"], MEASURED[path.stem])
+        lines.append(f"| [{path.stem}]({path.stem}.md) | {result['question']} | {aged} |")
+        measured = f'!!! note "When this was measured"\n    {aged}'
+        yield f"benchmarks/{path.stem}.md", f"{WIDE}{title}\n\n{measured}\n\n{body}"
+    yield "benchmarks/index.md", "\n".join([*lines, ""])
+
+
+def _aged(commit: str, paths: Iterable[str]) -> str:
+    """When something was measured, and how often the code that it measures has changed since."""
+    date = _git("show", "--no-patch", "--format=%cs", commit)
+    later = _git("rev-list", "--count", f"{commit}..HEAD", "--", *(f"src/longstride/{path}" for path in paths))
+    if not date or not later:
+        return f"At commit {commit[:7]}; whether the code has changed since is not known without its history."
+    if later == "0":
+        return f"On {date}, at commit {commit[:7]}; the code that is measured has not changed since."
+    commits = "commit" if later == "1" else "commits"
+    return (
+        f"On {date}, at commit {commit[:7]}. **{later} later {commits} changed the code that is measured** "
+        f"({', '.join(f'`{path}`' for path in paths)}), so today's numbers may be others."
+    )
+
+
+def _git(*arguments: str) -> str:
+    """What Git says in the repository; empty where it says nothing of it."""
+    try:
+        git = ["git", "-C", str(ROOT), *arguments]
+        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def _reference() -> Iterator[tuple[str, str]]:
@@ -206,6 +296,80 @@ def _reference() -> Iterator[tuple[str, str]]:
         entries = [f"::: {modules[name]}.{name}" for name in names]
         name = re.sub(r"\W+", "_", title.lower())
         yield f"reference/{name}.md", "\n\n".join([f"# {title}", *entries, ""])
+
+
+@cache
+def _listed() -> dict[str, papers.Listed]:
+    """The recipes of all papers and studies by name: none of other packages."""
+    return {name: each for name, each in papers.catalogue().items() if each.card}
+
+
+def _of(home: str) -> dict[str, papers.Listed]:
+    """The recipes of a paper or a study."""
+    return {name: each for name, each in _listed().items() if each.home == home}
+
+
+def _results(home: str) -> list[str]:
+    """The claims of a paper or a study of which results are kept; of claims that are gone too."""
+    return [name for name in papers.results() if name.partition("/")[0] == home]
+
+
+@cache
+def _kept(name: str) -> dict[str, Any] | None:
+    """The kept result of a claim."""
+    path = papers.results().get(name)
+    return read_kept(path) if path else None
+
+
+@cache
+def _picture(name: str) -> bytes:
+    """The figure of a result."""
+    return picture(read_kept(papers.results()[name])).encode()
+
+
+def _kind(card: Paper | Study) -> str:
+    """The folder of papers, or that of studies."""
+    return "papers" if isinstance(card, Paper) else "studies"
+
+
+def _file(each: papers.Listed) -> Path:
+    return ROOT / "src" / Path(*each.module.split(".")).with_suffix(".py")
+
+
+def _docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+
+
+def _finding(each: papers.Listed) -> str:
+    """What a recipe says of its claim's result, empty where it says nothing."""
+    tree = ast.parse(_file(each).read_text("utf-8"))
+    findings = [s.value for s in tree.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) == "FINDING"]
+    return " ".join(ast.literal_eval(findings[0]).split()) if findings else ""
+
+
+def _headline(title: str) -> str:
+    """The first line of a docstring without authors and year, which the card has in full."""
+    return re.sub(r"\. [A-Z][^:]*?,? (19|20)\d\d, .*$", "", " ".join(title.split())).removesuffix(".")
+
+
+def _authors(card: Paper) -> str:
+    """The last names of two authors at most; a team has its whole name."""
+    last = [name if name.endswith("Team") else name.split()[-1] for name in card.authors.split(", ")]
+    return f"{last[0]} et al." if len(last) > 2 else " and ".join(last)
+
+
+def _arxiv(card: Paper) -> str:
+    return f"[arXiv {card.arxiv}](https://arxiv.org/abs/{card.arxiv})"
+
+
+def _linked(text: str) -> str:
+    """With links to the papers on arXiv."""
+    return re.sub(r"arXiv (\d{4}\.\d{4,5})", r"[arXiv \1](https://arxiv.org/abs/\1)", text)
+
+
+def _slug(name: str) -> str:
+    """The anchor of a heading that is the name of a recipe."""
+    return name.replace("/", "")
 
 
 def _filled(entries: list[Any]) -> list[Any]:
@@ -225,8 +389,15 @@ def _filled(entries: list[Any]) -> list[Any]:
 
 
 def _folder(folder: str) -> list[Any]:
+    """The pages of a folder; of papers in groups, by their first topic."""
     made = [uri for uri in pages() if uri.startswith(folder) and uri.endswith(".md") and not uri.endswith("/index.md")]
-    return [{"One by one": made}] if folder in ("claims/", "recipes/") else made
+    if folder == "reference/":
+        return made
+    named = {Path(uri).stem: uri for uri in made}
+    if folder != "papers/":
+        return [{name: uri} for name, uri in named.items()]
+    groups = {topic: [{n: uri} for n, uri in named.items() if papers.cards()[n].topics[0] == topic] for topic in TOPICS}
+    return [{topic: members} for topic, members in groups.items() if members]
 
 
 if __name__ == "__main__":

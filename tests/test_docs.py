@@ -1,11 +1,14 @@
-"""The documentation site: it builds without a broken link, and has a page for every recipe and every public name."""
+"""The documentation site: it builds without a broken link, and has a page for every paper and every public name."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from html import unescape
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 from guides import DOCS
@@ -13,9 +16,12 @@ from guides import DOCS
 import longstride as ls
 from longstride import papers
 from longstride.claims.kept import read_kept
+from longstride.papers.card import Paper, Study
+from longstride.report.claims import counts
 
 pytest.importorskip("mkdocstrings", reason="needs the extra `docs`")
 
+SOURCE = DOCS.parent / "src" / "longstride"
 ENV = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(DOCS.parent / "src")}
 
 
@@ -40,30 +46,109 @@ def text_of(html: str) -> str:
     return unescape(re.sub(r"<[^>]+>", " ", html))
 
 
-def words(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
+def generator() -> Any:
+    """The module that makes pages."""
+    spec = spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec and spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_every_recipe_has_its_paper_table_command_and_claim(site: Path) -> None:
+def page_of(listed: papers.Listed) -> str:
+    return f"{'papers' if isinstance(listed.card, Paper) else 'studies'}/{listed.home}.html"
+
+
+def test_the_page_of_a_paper_has_its_card_every_recipe_and_what_came_of_its_claims(site: Path) -> None:
     for name, listed in papers.catalogue().items():
-        page = text(site / "recipes" / f"{name}.html")
-        assert f"longstride train {name}" in page
-        assert words(listed.summary)[:6] == words(page.partition("¶")[2])[:6]
-        assert (f"longstride claim {name}" in page) == listed.claim
-        assert (site / "claims" / f"{name}.html").is_file() == (name in papers.results())
-
-
-def test_the_table_of_papers_has_every_result_that_counts_and_says_what_decided_against_it(site: Path) -> None:
-    page = (site / "systems.html").read_text(encoding="utf-8")
-    rows = {text_of(row).split()[0]: row for row in re.findall(r"<tr>\n<td>.*?</tr>", page, re.S)}
-    assert set(rows) == set(papers.cards())
+        assert listed.card
+        html, page = (site / page_of(listed)).read_text(encoding="utf-8"), text(site / page_of(listed))
+        assert listed.card.title in page and f"<code>longstride train {name}</code>" in html
+        assert (f"<td><code>longstride claim {name}</code>" in html) == listed.claim
+        assert isinstance(listed.card, Study) or f"arXiv {listed.card.arxiv}" in page
     for name, path in papers.results().items():
-        result = read_kept(path)
-        said = {"reproduced": "shown", "not reproduced": "null", "undecided": "open"}[result["verdict"]]
-        counts = "earlier" not in result
-        assert (f'<a href="claims/{name}.html">{said}</a>' in page) == counts
-        differences = [f"{e['relation']}: {e['mean']:+.3f}" for e in result["effects"] + result["control_effects"]]
-        assert any(each in unescape(page) for each in differences) == (counts and said != "shown")
+        home, result = papers.cards()[name.partition("/")[0]], read_kept(path)
+        folder = site / ("papers" if isinstance(home, Paper) else "studies")
+        page = (folder / f"{name.partition('/')[0]}.html").read_text(encoding="utf-8")
+        assert result["statement"] in text_of(page) or result["statement"] in unescape(page)
+        assert f"commit {result['commit']}" in page and f'src="{name}.svg"' in page
+        assert (folder / f"{name}.svg").is_file()
+
+
+def test_a_paper_stands_under_each_of_its_topics_with_what_of_it_was_read(site: Path) -> None:
+    page = (site / "papers" / "index.html").read_text(encoding="utf-8")
+    sections = {section.partition('"')[0]: section for section in page.split('<h2 id="')[1:]}
+    for name, card in papers.cards().items():
+        if isinstance(card, Paper):
+            rows = {
+                t: next((r for r in s.split("<tr>") if f'href="{name}.html"' in r), "") for t, s in sections.items()
+            }
+            assert {topic for topic, row in rows.items() if row} == set(card.topics)
+            assert all(f"<td>{card.read}</td>" in rows[topic] for topic in card.topics)
+
+
+def test_what_is_shown_has_every_kept_claim_with_the_difference_that_decides(site: Path) -> None:
+    page = (site / "shown.html").read_text(encoding="utf-8")
+    rows = {text_of(row).split()[0]: unescape(row) for row in re.findall(r"<tr>\n<td>.*?</tr>", page, re.S)}
+    kept = {name: read_kept(path) for name, path in papers.results().items()}
+    assert rows.keys() == {name.partition("/")[0] for name in kept}
+    for name, listed in papers.catalogue().items():
+        if (result := kept.get(name)) and "earlier" not in result:
+            words = {"reproduced": "shown" if listed.acts else "holds", "not reproduced": "null", "undecided": "open"}
+            row = rows[listed.home]
+            assert words[result["verdict"]] in row.split("</td>")[2 if listed.acts else 1]
+            differences = [f"{e['relation']}: {e['mean']:+.3f}" for e in result["effects"] + result["control_effects"]]
+            assert any(each in row for each in differences)
+
+
+def test_the_readme_counts_what_is_shown_as_the_site_does(site: Path) -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    kinds = counts(read_kept(path) for path in papers.results().values()).values()
+    found = [f"{of['reproduced']} of {of.total()}" for of in kinds]
+    assert re.findall(r"(\d+ of \d+) claims", readme) == found
+    assert re.findall(r"(\d+ of \d+) claims about", text(site / "shown.html")) == found
+    number = sum(isinstance(card, Paper) for card in papers.cards().values())
+    assert f"holds {number} papers" in readme
+
+
+def test_a_benchmark_says_when_it_was_measured_and_whether_the_code_has_changed(site: Path) -> None:
+    for path in (DOCS.parent / "benchmarks").glob("*.json"):
+        commit = json.loads(path.read_text(encoding="utf-8"))["commit"]
+        page = text(site / "benchmarks" / f"{path.stem}.html")
+        assert re.search(rf"commit {commit[:7]}[;.] ?(whether|the code|\d+ later commits?)", page)
+
+
+def test_a_measurement_is_old_where_the_code_that_it_measured_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generate = generator()
+    code = tmp_path / "src" / "longstride"
+    for folder in ("engines", "models"):
+        (code / folder).mkdir(parents=True)
+
+    def committed(file: str) -> str:
+        (code / file).write_text(f"{len(commits)}", encoding="utf-8")
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.example"]
+        for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "one"]):
+            subprocess.run(["git", *command], cwd=tmp_path, check=True)
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    commits: list[str] = []
+    for file in ("engines/a.py", "models/a.py", "engines/b.py"):
+        commits.append(committed(file))
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    assert "1 later commit changed" in generate._aged(commits[0], ["models"])
+    assert "has not changed since" in generate._aged(commits[1], ["models"])
+    assert "2 later commits changed" in generate._aged(commits[0], ["models", "engines"])
+    assert "not known" in generate._aged("0" * 40, ["models"])
+
+
+def test_what_a_benchmark_measures_exists() -> None:
+    measured = generator().MEASURED
+    assert {path.stem for path in (DOCS.parent / "benchmarks").glob("*.json")} <= measured.keys()
+    paths = {path for of in measured.values() for path in of}
+    assert {path for path in paths if not (SOURCE / path).exists()} == set()
 
 
 def test_every_public_name_has_an_entry_with_its_docstring(site: Path) -> None:

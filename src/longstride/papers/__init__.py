@@ -11,10 +11,10 @@
 | `results/FILE.json` | final values of the claim in `FILE.py`; of a claim that is gone, where there is no such file |
 | `test_*.py` | its tests |
 
-`longstride.studies` has the same form for studies of our own. What always holds: `catalogue` imports cards and no
-recipe, so listing is quick; the recipe in `NAME/recipe.py` is called `NAME`, that in `NAME/FILE.py` is `NAME/FILE`; a
-paper imports setups and no other paper, unless it says that it is that paper and more. A package adds recipes by the
-entry-point group `longstride.recipes` (`name = "package.module:RECIPE"`); a name of ours stays ours.
+`longstride.studies` has the same form for studies of our own. The recipe in `NAME/recipe.py` is called `NAME`, that in
+`NAME/FILE.py` `NAME/FILE`. `catalogue` imports cards and no recipe, so listing is quick. A paper imports setups and no
+other paper, unless its docstring says that it is that paper and more (a test holds it). Another package adds recipes by
+the entry-point group `longstride.recipes` (`name = "package.module:RECIPE"`); a name of ours stays ours.
 """
 
 import ast

@@ -22,7 +22,7 @@ from longstride.envs.sites import KINDS
 _LINK = re.compile(r"(?:^| )((?:[a-z]+ )+)\[(\d+)\]")
 _FIELDS = ("textbox ", "button ", "checkbox ", "select ")
 CHECK = "check again"
-"""The end of a page when an answer was held back (`strategies.CheckAgain`)."""
+"""The end of a page when an answer was held back (`strategies.check_again`)."""
 
 
 @dataclass

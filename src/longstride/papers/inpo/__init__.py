@@ -8,7 +8,7 @@ sampled and a preference labelled, y_w over y_l. It minimises
                                 - (1 - tau / eta) log pi_t(y_w) / pi_t(y_l)
 
 whose minimum over all pairs of pi_t is pi_t^(1 - tau / eta) ref^(tau / eta) exp(P(y > pi_t) / eta), normalised: the step
-of mirror descent. h is the margin of `methods.IPO` against a reference that moves, the geometric mixture of ref and pi_t,
+of mirror descent. h is the margin of `methods.preferences.IPO` against a reference that moves, the geometric mixture of ref and pi_t,
 and the loss is `IPO(tau=eta)` itself. Iterated DPO has the same loop, and a loss that takes preferences for those of a
 reward.
 

@@ -20,7 +20,7 @@ features f_i, their changes d_i and rewards r_i of a mesh:
 | update | sums of f and d | stochastic approximation, or solved | solved from all paths so far |
 
 Deviations: the conditions are solved and not followed by stochastic steps; of the test functions only f itself is here
-(not traces, nor GTD). Equations after the abstract and the standard theory; `tests/test_recipe_martingale_evaluation.py`
+(not traces, nor GTD). Equations after the abstract and the standard theory; `test_martingale_evaluation.py`
 checks them against exact moments, and measures the bias of the mesh.
 """
 

@@ -21,7 +21,7 @@ equilibrium shrinks by 1 + 2 beta or more in an iteration, which is the paper's 
 
 Deviations: win rates are exact, so neither the paper's approximate version with sampled gradients nor its experiment
 with a language model is here. The equations were put together from the paper's abstract and a summary, and their rate
-is checked: `tests/test_recipe_nash_mp.py` holds it to the bound above.
+is checked: `test_nash_mp.py` holds it to the bound above.
 """
 
 from longstride.papers.card import Paper

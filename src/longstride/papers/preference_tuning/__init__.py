@@ -9,7 +9,7 @@ where they are its mode.
 The gradient of a pair's loss in the logits is
 
     likelihood:  policy - [y = y_w]                                        (Pref-FT, on-policy: expert iteration)
-    DPO:        -beta sigmoid(-beta h) ([y = y_w] - [y = y_l])             (`methods.DPO`, h against the reference)
+    DPO:        -beta sigmoid(-beta h) ([y = y_w] - [y = y_l])             (`methods.preferences.DPO`, h against the reference)
 
 | place | choice | paper | here |
 |---|---|---|---|

@@ -19,7 +19,7 @@ Deviations: model and puzzles are those of `grpo`; the shipped base, which was t
 stands for the paper's fine-tuned start. An answer has about 40 tokens here and not thousands, so the KL of an answer
 needs a larger coefficient. The paper's decay and entropy coefficient were not found. Samples at temperature 1.2 are not
 weighed anew for the policy at 1. The paper leaves out prompts that its start solves more than 3 times in 10; what it
-says of success by length of a thought can be measured with `strategies.Anytime`.
+says of success by length of a thought can be measured with `strategies.anytime`.
 """
 
 from longstride.papers.card import Paper

@@ -72,9 +72,11 @@ Of each paper two things can be shown: its *mechanism*, on an exact problem, whe
 
 A mechanism **holds** in the worlds of its problem, and an effect is **shown**, where the claim's relation holds and is
 gone in its control. **null**: it does not hold; **open**: the seeds do not decide. Beside it stand the difference that
-decides, its interval of 95 %, and what is known of the cause. [All claims](claims.md).
+decides, its interval of 95 %, and what is known of the cause. A result whose claim has changed since it was measured is
+of an *earlier form* and counts nowhere. [All claims](claims.md).
 """
 RECIPES = ("| recipe | | to train | to claim, and what came of it |", "|---|---|---|---|")
+_BAR = re.compile(r"(?<=\S)\||\|(?=\S)")
 _LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
@@ -228,7 +230,7 @@ def _known(name: str, each: papers.Listed) -> str:
     if not (result := _kept(name)):
         return f"no result of `{name}` is kept" if each.claim else ""
     if "earlier" in result:
-        return f"`{name}` was measured in an {EARLIER}, which counts nowhere"
+        return f"`{name}` was measured in an {EARLIER}"
     return f"`{name}`: {_decisive(result)} {_finding(each)}".strip()
 
 
@@ -337,7 +339,9 @@ def _file(each: papers.Listed) -> Path:
 
 
 def _docstring(path: Path) -> str:
-    return ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    """The docstring of a file. A bar in a table that no spaces part from its neighbours is a bar: 1/|a|."""
+    lines = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n")
+    return "\n".join(_BAR.sub(r"\|", row) if row.startswith("| ") else row for row in lines)
 
 
 def _finding(each: papers.Listed) -> str:

@@ -22,7 +22,7 @@ import longstride
 from longstride import papers
 from longstride.claims.kept import read_kept
 from longstride.papers.card import TOPICS, Paper, Study
-from longstride.report.claims import EARLIER, counts, overview, page, picture
+from longstride.report.claims import EARLIER, counts, overview, page, picture, verdict
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
@@ -175,9 +175,11 @@ def _result(name: str) -> list[str]:
     """What came of a claim, where that is kept: on the page of its paper, so the picture stands in a folder below."""
     if not (result := _kept(name)):
         return []
-    title = EARLIER if "earlier" in result else result["verdict"]
     table = page(result, drawn=True).partition("\n\n")[2]
-    return [f"### Its claim: {title}", _linked(table.replace(f"({name.rpartition('/')[2]}.svg)", f"({name}.svg)"))]
+    return [
+        f"### Its claim: {verdict(result)}",
+        _linked(table.replace(f"({name.rpartition('/')[2]}.svg)", f"({name}.svg)")),
+    ]
 
 
 def _described(card: Paper | Study) -> list[str]:
@@ -191,8 +193,7 @@ def _described(card: Paper | Study) -> list[str]:
 def _row(name: str, each: papers.Listed) -> str:
     """A recipe in the table of its paper."""
     result = _kept(name)
-    came = "no result is kept" if result is None else EARLIER if "earlier" in result else result["verdict"]
-    claim = f"`longstride claim {name}`<br>{came}" if each.claim else ""
+    claim = f"`longstride claim {name}`<br>{verdict(result) if result else 'no result is kept'}" if each.claim else ""
     cells = [f"[{name}](#{_slug(name)})", "acts" if each.acts else "exact", f"`longstride train {name}`", claim]
     return f"| {' | '.join(cells)} |"
 

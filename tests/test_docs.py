@@ -154,7 +154,7 @@ def test_what_a_benchmark_measures_exists() -> None:
 def test_every_public_name_has_an_entry_with_its_docstring(site: Path) -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html"))
     assert [name for name in ls.__all__ if f'.{name}" class="doc doc-heading"' not in pages] == []
-    assert "turns trajectories into weighted samples" in pages
+    assert "how much every turn of the episodes of an update weighs" in pages
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:

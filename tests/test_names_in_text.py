@@ -17,7 +17,8 @@ ROOT = DOCS.parent
 SOURCE = Path(longstride.__file__).parent
 PAGES = [*DOCS.rglob("*.md"), *(path for path in ROOT.glob("*.md") if path.stem != "CHANGELOG")]
 """Not the changelog, which names what is gone."""
-MODULES = [path for path in SOURCE.rglob("*.py") if not path.name.startswith("test_")]
+MODULES = [path for path in SOURCE.rglob("*.py") if not path.name.startswith("test_") and path.stem != "published"]
+"""Not published settings, which name the files of releases."""
 TESTS = {path.name: path for folder in (ROOT / "tests", SOURCE) for path in folder.rglob("test_*.py")}
 _PATH = re.compile(r"(?<![\w/.:<-])((?:[\w.-]+/)+[\w-]+\.(?:py|md|cpp|js))(?!\w)")
 _TEST = re.compile(r"\btest_\w+\.py\b")

@@ -10,6 +10,7 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 from longstride.bench import generation, hf_peer
 from longstride.bench.generation import Products, Work, measure, ours, play, theirs, wanted
 from longstride.core.errors import ConfigError, RunError
+from longstride.models.native import library
 from longstride.models.tiny import TinyConfig, build_model
 
 WORK = Work("3 groups of 2, 2 turns", 3, group=2, turns=2, goal=2.0)
@@ -69,7 +70,8 @@ def test_products_are_noted_with_their_shapes_and_done_again():
 
 def test_every_work_has_a_ratio_and_a_share():
     rows, versions = measure(None, 2, lambda _: None)
-    assert [row.name for row in rows] == [WORK.name, f"{WORK.name}: matrix products"]
+    native = [f"{WORK.name}: native kernels"] if library() is not None else []
+    assert [row.name for row in rows] == [WORK.name, f"{WORK.name}: matrix products", *native]
     assert rows[0].goal == 2.0 and rows[0].peer is not None and rows[0].higher_is_better
     assert all(np.asarray(row.ours).shape == (2,) and (np.asarray(row.ours) > 0).all() for row in rows)
     assert {"transformers", "torch"} <= set(versions)

@@ -1,6 +1,8 @@
 """New tokens a second of the local engine, against Hugging Face `generate` on the same model, prompts and lengths.
 
-What always holds: both sides sample with temperature 1 in float32 from the same module; only tokens that were wanted
+Native kernels (`models.native`), where a compiler is there, stand in rows of their own, against ours of torch.
+
+What always holds: all sides sample with temperature 1 in float32 from the same module; only tokens that were wanted
 count, however many a side had to sample; no caches are left from the round before.
 """
 
@@ -10,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -22,6 +24,7 @@ from longstride.bench.base import Benchmark, Progress, Row, in_turn
 from longstride.core.errors import ConfigError
 from longstride.engines.base import Request
 from longstride.engines.local import LocalEngine
+from longstride.models.native import library
 from longstride.models.tiny import TinyConfig, build_model
 
 SHAPE, VOCABULARY = TinyConfig(width=160, layers=6, heads=4, kv_heads=2, ffn=432, context=2048), 2048
@@ -52,6 +55,9 @@ WORKS = (
 WITHIN = 1 / 1.2
 """Share of our time that the matrix products alone should take: within 20 % of what they allow."""
 
+NATIVE = 1.3
+"""How many times faster native kernels have to be, to be worth that they differ from torch's in the last bits."""
+
 Sampler = Callable[[int, Sequence[list[int]], Sequence[int]], list[list[int]]]
 """From the turn, the prompts and the number of tokens that each wants to those tokens."""
 
@@ -79,6 +85,9 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             "generate": lambda _, w=work: {"seconds": play(w, theirs(model))},
             "products": lambda _, p=products: {"seconds": p.seconds()},
         }
+        if library() is not None:
+            play(work, ours(model, "native"))
+            sides["native"] = lambda _, w=work: {"seconds": play(w, ours(model, "native"))}
         seen = {side: times["seconds"] for side, times in in_turn(sides, rounds, progress).items()}
         tokens, against = sum(map(sum, wanted(work))), f"generate of transformers {versions['transformers']}"
         share = seen["products"] / seen["ours"]
@@ -86,6 +95,9 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             Row(work.name, "new tokens/s", tokens / seen["ours"], tokens / seen["generate"], against, True, work.goal),
             Row(f"{work.name}: matrix products", "share of our time", share, higher_is_better=True, goal=WITHIN),
         ]
+        if "native" in seen:
+            native = tokens / seen["native"], tokens / seen["ours"]
+            rows.append(Row(f"{work.name}: native kernels", "new tokens/s", *native, "kernels of torch", True, NATIVE))
     return rows, versions | {"threads of torch": str(threads)}
 
 
@@ -110,9 +122,9 @@ def play(work: Work, sample: Sampler) -> float:
     return time.perf_counter() - began
 
 
-def ours(model: Any) -> Sampler:
+def ours(model: Any, kernels: Literal["torch", "native"] = "torch") -> Sampler:
     """The local engine, without a cache; an episode is a session."""
-    engine = LocalEngine(model, frozenset(), SHAPE.context)
+    engine = LocalEngine(model, frozenset(), SHAPE.context, kernels=kernels)
 
     def sample(turn: int, prompts: Sequence[list[int]], new: Sequence[int]) -> list[list[int]]:
         asked = zip(prompts, new, strict=True)

@@ -394,3 +394,25 @@ def test_media_stand_as_placeholders_where_they_were_seen_and_are_left_out_where
         assert [i for i in alone if i >= 0] == [i for i in text if i not in (left, right)] and red.placeholder in alone
         without = ChatFormat(chat._tokenizer, ChatConfig(media="leave_out"))
         assert without.observation(("left ", red, "right", blue), first) == text
+
+
+async def test_what_does_not_fit_a_tool_is_explained_behind_what_was_seen_pictures_too() -> None:
+    picture = Media(b"lamp")
+
+    class Lamp:
+        async def reset(self, task: Task, seed: int) -> Observation:
+            return Observation(("a lamp", picture), manual=MANUAL)
+
+        async def step(self, text: str) -> Step:
+            raise AssertionError("nothing fits")
+
+        async def final_state(self) -> dict[str, Any]:
+            return {}
+
+        async def close(self) -> None:
+            pass
+
+    env = acting(Lamp(), "tool_calls")
+    await env.reset(Task(id="t", source="s", goal="g", start=""), 0)
+    step = await env.step("nonsense")
+    assert step.observation.content == ("a lamp", picture, f"\nerror: {step.error}")

@@ -124,11 +124,8 @@ class TrialHistory(ContextPolicy):
             sampled += [turn.ids for turn in t.turns]
             before = with_lines(last, f"episode {t.place + 1}: {self._outcome(t)}")
         told = self._told(past.observations, past.rewards)
-        whole = replace(
-            past, observations=[*seen, _after(before, told[0]), *told[1:]], sampled=[*sampled, *past.sampled],
-            earlier=(),
-        )  # fmt: skip
-        return self.within.render(chat, whole)
+        seen += [_after(before, told[0]), *told[1:]]
+        return self.within.render(chat, replace(past, observations=seen, sampled=[*sampled, *past.sampled], earlier=()))
 
     def _told(self, observations: Sequence[Content], rewards: Sequence[float]) -> list[Content]:
         """Observations, each but the first with what was earned before it."""

@@ -251,9 +251,8 @@ class Pool(RolloutScheduler):
         locksteps meet in it."""
         asked: list[Episode] = []
         parts = set() if self._paused else self._complete()
-        for _, episode, future in sorted(
-            (a for a in self._asked if self._part(a[1].plan) in parts), key=lambda a: a[0]
-        ):
+        due = [a for a in self._asked if self._part(a[1].plan) in parts]
+        for _, episode, future in sorted(due, key=lambda a: a[0]):
             asked.append(episode)
             self._open[episode] = future
         self._asked = [a for a in self._asked if self._part(a[1].plan) not in parts]

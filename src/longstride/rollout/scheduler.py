@@ -112,10 +112,10 @@ class RolloutScheduler(ABC):
                 continue
             if before is None:
                 ready.append(plan)
-                continue
-            if before not in given and before not in self._done:
+            elif before in given or before in self._done:
+                self._held.setdefault(before, []).append(plan)
+            else:
                 raise ConfigError(f"episode {plan.ordinal} comes after episode {before}, which is not played")
-            self._held.setdefault(before, []).append(plan)
         return ready + [plan for ordinal in list(self._held) if ordinal in self._done for plan in self._freed(ordinal)]
 
     def _freed(self, ordinal: int) -> list[Plan]:

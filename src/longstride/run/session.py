@@ -148,7 +148,7 @@ class Session:
                 derive(seed, k),
                 sampling=self.recipe.sampling,
                 media=turn.media,
-            )  # fmt: skip
+            )
             for k, (turn, limit) in enumerate(again)
         ]
         mine, before = parallel.scatter(requests), self.engine.tokens_out

@@ -38,6 +38,14 @@ SLOW = 30.0
 """Seconds within which a busy machine does what takes it none, and less than what a test hangs for when it fails."""
 
 
+def eventually(holds: Callable[[], object]) -> None:
+    """Waits until it holds, and fails where it does not within the time that a busy machine needs."""
+    end = time.monotonic() + SLOW
+    while not holds():
+        assert time.monotonic() < end, "it never came about"
+        time.sleep(0.001)
+
+
 def times_as_long(work: Callable[[Any], object], large: Any, small: Any) -> float:
     """How many times as long work takes for the large input as for the small one: CPU time, least of three tries."""
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from helpers import make_task
+from helpers import SLOW, eventually, make_task
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from two_doors import FORGETFUL, REMEMBERING, Found, TwoDoors
@@ -96,6 +96,18 @@ def plans(first, count, turns=9):
     return [Plan(make_task(), n, n + 100, Budget(turns=turns), group=n) for n in range(first, first + count)]
 
 
+def turn_over(pool, times=100):
+    """Returns when the pool's thread has gone so many times through all that it could do, and its player is idle."""
+
+    async def turns():
+        for _ in range(times):
+            pool._wake.set()
+            await asyncio.sleep(0)
+
+    asyncio.run_coroutine_threadsafe(turns(), pool._loop).result(SLOW)
+    pool.run_on_sampler_thread(lambda: None)
+
+
 def essence(trajectories):
     return [(t.ordinal, t.stop, t.reward, [turn.observation for turn in t.turns]) for t in trajectories]
 
@@ -103,15 +115,14 @@ def essence(trajectories):
 class TestIterations:
     @pytest.mark.parametrize("lag", [0, 1, 3])
     def test_no_token_is_older_than_the_bound_and_some_are_as_old_as_it_allows(self, lag):
-        model, ages = Model(), []
-        with Pool(model, lambda: Walk(seconds=0.004), TaskReward(), 64, PoolConfig(staleness=lag)) as pool:
+        model = Model()
+        with Pool(model, Walk, TaskReward(), 64, PoolConfig(staleness=lag)) as pool:
             for i, trajectories in pool.iterations(lambda i: at_once(plans(8 * i, 8)), 1, 6):
                 assert [t.ordinal for t in trajectories] == list(range(8 * i, 8 * i + 8))
-                ages += [i - 1 - v for t in trajectories for turn in t.turns for v in turn.versions]
-                time.sleep(0.03)
+                ages = {i - 1 - v for t in trajectories for turn in t.turns for v in turn.versions}
+                assert ages == {min(lag, i - 1)}  # as all that may be is played before the policy changes
+                eventually(lambda i=i: len(pool.finished()) == 8 * min(lag, 6 - i))
                 pool.run_on_sampler_thread(lambda i=i: setattr(model, "version", i))
-        assert max(ages) <= lag and min(ages) >= 0
-        assert (max(ages) > 0) == (lag > 0)
         assert Walk.live == 0 and not model.rows and set(model.released.values()) == {1}
 
     def test_later_iterations_are_played_while_one_is_trained(self):
@@ -119,16 +130,21 @@ class TestIterations:
         with Pool(model, Walk, TaskReward(), 64, PoolConfig(staleness=1)) as pool:
             for i, _ in pool.iterations(lambda i: at_once(plans(4 * i, 4)), 1, 3):
                 if i == 1:
-                    deadline = time.monotonic() + 5
-                    while len(pool.finished()) < 4 and time.monotonic() < deadline:
-                        time.sleep(0.005)
+                    eventually(lambda: len(pool.finished()) == 4)
                     assert [t.ordinal for t in pool.finished()] == [8, 9, 10, 11]
 
     def test_without_staleness_nothing_is_played_ahead(self):
+        planned = []
+
+        def stages(i):
+            planned.append(i)
+            return at_once(plans(4 * i, 4))
+
         with Pool(Model(), Walk, TaskReward(), 64) as pool:
-            for i, _ in pool.iterations(lambda i: at_once(plans(4 * i, 4)), 1, 3):
-                time.sleep(0.02)
-                assert not pool.finished() and Walk.live == 0, i
+            for i, _ in pool.iterations(stages, 1, 3):
+                turn_over(pool)
+                assert planned == list(range(1, i + 1))
+                assert not pool.finished() and Walk.live == 0
 
     def test_what_was_finished_before_is_not_played_again(self):
         with Pool(Model(), Walk, TaskReward()) as pool:
@@ -172,8 +188,8 @@ class TestPlayer:
             async def reset(self, task, seed):
                 first = await super().reset(task, seed)
                 self.left = 3
-                while seed == 100 and not gate.is_set():
-                    await asyncio.sleep(0.001)
+                if seed == 100:
+                    assert await asyncio.to_thread(gate.wait, SLOW)
                 return first
 
         batches, runs = [], []
@@ -194,8 +210,8 @@ class TestPlayer:
         class Slow(Walk):
             async def reset(self, task, seed):
                 first = await super().reset(task, seed)
-                while seed == 100 and not gate.is_set():
-                    await asyncio.sleep(0.002)
+                if seed == 100:
+                    assert await asyncio.to_thread(gate.wait, SLOW)
                 return first
 
         with Pool(Model(), Slow, TaskReward(), 8, FREE) as pool:
@@ -213,17 +229,26 @@ class TestPlayer:
         assert len(model.threads) == 1 and threading.get_ident() not in model.threads
 
     def test_in_a_pause_it_has_no_open_question_and_afterwards_all_go_on(self):
+        over = threading.Event()
+
+        class Long(Walk):
+            async def step(self, text):
+                self.left = 1 if over.is_set() else 2
+                return await super().step(text)
+
         model = Model(most=2)
-        with Pool(model, lambda: Walk(seconds=0.002), TaskReward(), 8, PoolConfig(staleness=1)) as pool:
-            pool.submit(plans(0, 32))
+        with Pool(model, Long, TaskReward(), 8, PoolConfig(staleness=1)) as pool:
+            pool.submit(plans(0, 32, turns=10**6))
             for _ in range(5):
-                time.sleep(0.005)
+                before = len(model.sizes)
+                eventually(lambda before=before: len(model.sizes) > before)
                 with pool.paused():
                     before = len(model.sizes)
                     assert not model.rows
-                    time.sleep(0.01)
-                    assert len(model.sizes) == before
-            assert len(pool.collect(range(32))) == 32
+                    turn_over(pool)
+                    assert len(model.sizes) == before and len(pool._asked) == 8
+            over.set()
+            assert [t.reward for t in pool.collect(range(32))] == [1] * 32
 
     def test_an_engine_failure_is_the_episodes_alone_and_is_tried_again(self):
         def run(retries):
@@ -240,17 +265,19 @@ class TestTrouble:
     def test_a_blocked_thread_is_named_by_task_and_place(self, monkeypatch):
         monkeypatch.setattr("longstride.rollout.pool.GRACE", 0.05)
         monkeypatch.setattr("longstride.rollout.pool.TICK", 0.05)
-        release = threading.Event()
+        inside, release = threading.Event(), threading.Event()
 
         class Blocked(Walk):
             async def step(self, text):
-                release.wait(6)
+                inside.set()
+                release.wait(SLOW)
                 return await super().step(text)
 
         pool = Pool(Model(), Blocked, TaskReward(), config=PoolConfig(step_deadline=0.05))
         try:
             with pytest.raises(RunError, match=r"task t has blocked its thread .*step.*await"), pool:
                 pool.submit(plans(0, 2))
+                assert inside.wait(SLOW)
                 pool.collect(range(2))
         finally:
             release.set()
@@ -269,10 +296,15 @@ class TestTrouble:
         assert Walk.live == 0
 
     def test_who_leaves_in_the_middle_leaves_nothing_behind(self):
-        model = Model()
-        with pytest.raises(KeyboardInterrupt), Pool(model, lambda: Walk(seconds=0.05), TaskReward(), 8, FREE) as pool:
+        class Endless(Walk):
+            async def step(self, text):
+                at_work.release()
+                await asyncio.Event().wait()
+
+        model, at_work = Model(), threading.Semaphore(0)
+        with pytest.raises(KeyboardInterrupt), Pool(model, Endless, TaskReward(), 8, FREE) as pool:
             pool.submit(plans(0, 32))
-            time.sleep(0.03)
+            assert all(at_work.acquire(timeout=SLOW) for _ in range(8)) and Walk.live == 8
             raise KeyboardInterrupt
         assert Walk.live == 0 and not model.rows
 

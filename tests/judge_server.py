@@ -1,4 +1,4 @@
-"""A server on loopback that speaks the chat-completions protocol and fails as it is told."""
+"""A server on loopback that speaks the chat-completions protocol and fails as it is told, and what counts requests."""
 
 import asyncio
 import json
@@ -6,10 +6,13 @@ import socket
 import threading
 
 import uvicorn
+from helpers import SLOW
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+
+from longstride.core import http
 
 
 def said(text, **more):
@@ -60,6 +63,35 @@ def endless(chunk, pause=0.0):
     return lambda request: StreamingResponse(chunks(), media_type="application/json")
 
 
+class Counted:
+    """Sends requests as `http.post` does once it is `free`, and knows how many were under way at once, at `most`."""
+
+    def __init__(self):
+        self.now, self.most, self.free, self._post = 0, 0, threading.Event(), http.post
+
+    async def __call__(self, *request):
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            assert await asyncio.to_thread(self.free.wait, SLOW)
+            return await self._post(*request)
+        finally:
+            self.now -= 1
+
+
+class Crowd:
+    """Requests that are answered when so many are under way."""
+
+    def __init__(self, wanted=0):
+        self.wanted, self.now, self.free = wanted, 0, threading.Event()
+
+    async def join(self):
+        self.now += 1
+        if self.now >= self.wanted:
+            self.free.set()
+        assert self.free.is_set() or await asyncio.to_thread(self.free.wait, SLOW)
+
+
 class Server:
     """Speaks the protocol; does what `script` says, request by request, and then `always`."""
 
@@ -73,16 +105,13 @@ class Server:
         self._thread.start()
 
     def reset(self):
-        self.script, self.always, self.pause = [], reply("fine"), 0.0
-        self.bodies, self.headers, self.under_way, self.most_under_way = [], [], 0, 0
+        self.script, self.always, self.crowd = [], reply("fine"), Crowd()
+        self.bodies, self.headers = [], []
 
     async def _answer(self, request: Request):
         self.bodies.append(await request.json())
         self.headers.append(request.headers)
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
-        await asyncio.sleep(self.pause)
-        self.under_way -= 1
+        await self.crowd.join()
         return (self.script.pop(0) if self.script else self.always)(request)
 
     def stop(self):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from judge_server import Crowd
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from test_http_engine import Server, batch, call_of, response, tiny
@@ -135,10 +136,15 @@ class TestTransfer:
         assert server.calls == [*wake, "/weight_info", *UPDATE, "/wake_up?tags=kv_cache", "/reset_prefix_cache"]
         sampled_from(engine, policy, new.model, 2)
 
-    def test_what_is_on_its_way_ends_under_the_old_weights(self, server, policy):
-        server.pause = 0.1
-        engine = engine_of(server, NCCL())
-        requests = batch(policy, 3)
+    def test_what_is_on_its_way_ends_under_the_old_weights(self, server, policy, monkeypatch):
+        engine, requests, known = engine_of(server, NCCL()), batch(policy, 3), http.wait
+        server.crowd = Crowd(4)  # one more than come: nothing is answered before the update waits for it
+
+        def waiting(*asked):
+            server.crowd.free.set()
+            return known(*asked)
+
+        monkeypatch.setattr(http, "wait", waiting)
         tickets = [engine.submit(r) for r in requests]
         engine.update(tiny(2).model, 8)
         told = engine.poll()

@@ -1,6 +1,6 @@
 """Episodes: how they end and are scored, what they begin with, who speaks in them, and which tokens were sampled."""
 
-import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -115,13 +115,16 @@ class TestEnding:
         assert play(script("go north"), plan(budget={"tool_calls": 2}))[0].stop is StopReason.TOOL_CALLS
         assert play(script("go north", "answer red"), plan(budget={"tool_calls": 2}))[0].stop is StopReason.ANSWERED
 
-    def test_the_wall_clock_stops_the_episode(self):
-        async def slow(task, turn):
-            await asyncio.sleep(0.01)
+    def test_the_wall_clock_stops_the_episode(self, monkeypatch):
+        now = 0.0
 
-        t = play(script("go north"), plan(turns=99, budget={"seconds": 0.03}), env=lambda: Line(slow))[0]
-        assert t.stop is StopReason.SECONDS
-        assert t.length < 10
+        async def slow(task, turn):
+            nonlocal now
+            now += 1.0
+
+        monkeypatch.setattr("longstride.rollout.episode.time", SimpleNamespace(monotonic=lambda: now))
+        t = play(script("go north"), plan(turns=99, budget={"seconds": 3.5}), env=lambda: Line(slow))[0]
+        assert (t.stop, t.length, t.seconds) == (StopReason.SECONDS, 3, 4.0)
 
     def test_a_full_context_ends_the_episode_without_a_step(self):
         t = play(language(LineEngine(finish="context")), plan())[0]

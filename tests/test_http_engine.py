@@ -1,7 +1,6 @@
 """The HTTP engine and its preflight, against a server on loopback that speaks the completions form on top of the local
 engine and fails as it is told, and against a real one that has no token ids."""
 
-import asyncio
 import gc
 import importlib.util
 import json
@@ -19,8 +18,8 @@ import httpx2
 import pytest
 import torch
 import uvicorn
-from helpers import SLOW
-from judge_server import cut_off, endless, hang, response
+from helpers import SLOW, eventually
+from judge_server import Counted, Crowd, cut_off, endless, hang, response
 from starlette.applications import Starlette
 from starlette.requests import Request as Message
 from starlette.responses import JSONResponse
@@ -73,10 +72,10 @@ class Server:
         """Of the interface outside of `/v1`, in their order."""
         self.paused = False
         self.engine.update(self.policy.model, 0)
-        self.script, self.always, self.reading, self.change, self.pause = [], None, lambda asked: asked, {}, 0.0
+        self.script, self.always, self.reading, self.change, self.crowd = [], None, lambda asked: asked, {}, Crowd()
         self.noise, self.random, self.context = 0.0, random.Random(0), self.policy.max_context
         self.clients: set[Any] = set()
-        self.bodies, self.headers, self.loaded, self.under_way, self.most_under_way = [], [], [], 0, 0
+        self.bodies, self.headers, self.loaded, self.under_way = [], [], [], 0
 
     async def answer(self, message: Message) -> Any:
         body = await message.json()
@@ -84,8 +83,7 @@ class Server:
         self.headers.append(message.headers)
         self.clients.add(message.client)
         self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
-        await asyncio.sleep(self.pause)
+        await self.crowd.join()
         self.under_way -= 1
         odd = self.script.pop(0) if self.script else self.always
         if len(body.get("prompt", [])) >= self.context:
@@ -212,10 +210,15 @@ class TestCompletion:
             }
         ]  # fmt: skip
 
-    def test_no_more_requests_are_under_way_than_allowed(self, server, policy):
-        server.pause = 0.02
-        engine_of(server, concurrency=3).generate(batch(policy))
-        assert server.most_under_way == 3
+    def test_no_more_requests_are_under_way_than_allowed(self, server, policy, monkeypatch):
+        counted, engine = Counted(), engine_of(server, concurrency=3)
+        monkeypatch.setattr("longstride.core.http.post", counted)
+        tickets = [engine.submit(request) for request in batch(policy)]
+        counted.free.set()
+        told = []
+        while len(told) < len(tickets):
+            told += engine.poll()
+        assert counted.most == 3 < len(tickets)
 
     def test_the_key_is_sent_and_taken_out_of_what_is_raised(self, server, policy, monkeypatch):
         monkeypatch.setenv("ENGINE_KEY", f" {KEY}\n")
@@ -328,15 +331,12 @@ class TestPolling:
 
     def test_requests_go_on_between_polls_and_a_poll_comes_back_soon(self, server, policy):
         engine = engine_of(server)
+        server.script, server.always, told = [None], hang, []
         ticket = engine.submit(batch(policy, 1)[0])
-        while not server.bodies:
-            time.sleep(0.01)
-        server.always = hang
+        eventually(lambda: server.bodies)
         late = engine.submit(batch(policy, 1)[0])
-        told = []
-        for _ in range(100):
-            told += engine.poll()
-        assert [t for t, _ in told] == [ticket]
+        eventually(lambda: told.extend(engine.poll()) or told)
+        assert engine.poll() == [] and [t for t, _ in told] == [ticket]
         engine.cancel(late)
         engine.cancel(999)
         assert engine.poll() == []

@@ -14,7 +14,7 @@ import pytest
 from helpers import SLOW, make_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_server import Server, hang, reply, response
+from judge_server import Crowd, Server, hang, reply, response
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
@@ -83,10 +83,10 @@ class TestVerdict:
         assert prompts(server) == [q.text for q in questions(JUDGED, "red", STATE)]
 
     def test_all_questions_are_asked_at_once_and_all_count(self, server):
-        server.pause = 0.1
+        server.crowd = Crowd(3)
         server.script = [reply(YES), reply(YES), reply(NO)]
         assert score(reward_at(server), RUBRIC).reward == 0.0
-        assert (len(set(prompts(server))), server.most_under_way) == (3, 3)
+        assert len(set(prompts(server))) == len(server.bodies) == 3
         assert score(reward_at(server), RUBRIC).reward == 1.0
 
     def test_a_task_that_needs_no_judge_asks_nobody(self, server):
@@ -185,10 +185,10 @@ def play(reward, n=1, **pool):
 
 class TestEpisodes:
     def test_a_judge_that_takes_its_time_holds_up_no_other_episode(self, server):
-        server.pause = 0.1
-        got = play(reward_at(server, concurrency=20), 20)
+        server.crowd = Crowd(20)
+        got = play(reward_at(server, concurrency=20, timeout=60), 20)
         assert [(t.reward, t.stop) for t in got] == [(1.0, StopReason.ANSWERED)] * 20
-        assert server.most_under_way == 20
+        assert len(server.bodies) == 20
 
     @pytest.mark.parametrize("trouble", [response("busy", 503), response("no", 401), reply("well"), response("<")])
     def test_a_judge_that_fails_gives_a_failed_trajectory_and_never_a_reward(self, server, trouble):

@@ -6,14 +6,13 @@ import os
 import random
 import signal
 import sys
-import time
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 import torch
-from helpers import content, rows_of, tiny_policy, trajectories_of, weights_hash
+from helpers import content, eventually, rows_of, tiny_policy, trajectories_of, weights_hash
 from one_page import WORDS, OnePage, OnePageTasks, Watcher, make_recipe, save_model
 
 from longstride.core.content import Media, media_of
@@ -33,7 +32,7 @@ from longstride.methods.returns import GAE
 from longstride.models.chat import ChatConfig
 from longstride.models.load import load_policy, save_policy
 from longstride.rewards import TaskReward
-from longstride.rollout import FullHistory, Planner, RecentObservations, Sampler, Stages, Trial, TrialHistory
+from longstride.rollout import FullHistory, Planner, Pool, RecentObservations, Sampler, Stages, Trial, TrialHistory
 from longstride.rollout.scheduler import PoolConfig
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.evaluation import evaluate_policy
@@ -271,18 +270,26 @@ class TestAhead:
             mine = [a for found in ages[6 * (row["iteration"] - 1) : 6 * row["iteration"]] for a in found]
             assert row["staleness_max"] == max(mine) and row["staleness"] == pytest.approx(sum(mine) / len(mine))
 
-    def test_what_was_played_ahead_is_kept_in_the_checkpoint_and_not_played_again(self, model, tmp_path):
+    def test_what_was_played_ahead_is_kept_in_the_checkpoint_and_not_played_again(self, model, tmp_path, monkeypatch):
+        pools = []
+
+        class Opened(Pool):
+            def __enter__(self):
+                pools.append(self)
+                return super().__enter__()
+
         class Slow(Watcher):
             def __call__(self, row):
                 super().__call__(row)
-                if row["kind"] == "train":
-                    time.sleep(0.5)  # the next iteration is played meanwhile
+                if row["kind"] == "train":  # the next iteration is played meanwhile
+                    eventually(lambda: len(pools[0].finished()) == 6)
 
+        monkeypatch.setattr("longstride.run.placement.Pool", Opened)
         recipe = small(model, pool=PoolConfig(staleness=1))
         with pytest.raises(KeyboardInterrupt):
             train(recipe, tmp_path / "run", Slow(stop_after=2))
         pending = latest_checkpoint(tmp_path / "run").pending()  # pyright: ignore[reportOptionalMemberAccess]
-        assert pending and {t.iteration for t in pending} == {2}
+        assert [t.iteration for t in pending] == [2] * 6
         train(recipe, tmp_path / "run", resume=True)
         stored = {t.ordinal: t for t in trajectories_of(tmp_path / "run")}
         assert all(stored[t.ordinal].to_json() == t.to_json() for t in pending)

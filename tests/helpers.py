@@ -83,6 +83,13 @@ def make_trajectory(turns: int | Sequence[Turn] = 1, reward: float = 0.0, **fiel
     return Trajectory(turns=turns, reward=reward, **(values | fields))
 
 
+def hard_to_keep(ordinal: int, tokens: int = 3) -> Trajectory:
+    """An answered episode with a line separator and half a character in its goal, and a turn of so many tokens."""
+    task = make_task(f"t{ordinal}", goal="caf\u00e9 \u2028 \ud83d")
+    turn = make_turn(range(tokens), [1, 2], observation="page\nline", action="back")
+    return make_trajectory([turn], 1.0, task=task, ordinal=ordinal, stop=StopReason.ANSWERED, answer="red")
+
+
 def played(plan: Plan, ids: Iterable[int] = (), reward: float = 0.0, **fields: Any) -> Trajectory:
     """The answered episode of a plan: one turn of `ids` after what the plan begins with."""
     turn = make_turn(ids, plan.prefix, given=len(plan.prefix))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from urllib.parse import parse_qsl
 
 import pytest
+from answering_site import answering, task
 from jinja2 import DictLoader, Environment
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -12,7 +13,6 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from longstride.core.errors import EnvFailure
-from longstride.core.task import Task
 from longstride.envs.sites.browser import OUTSIDE, TextBrowser
 from longstride.envs.sites.env import WebEnv
 
@@ -82,15 +82,6 @@ async def opened(path: str = "/shop/1/", window: int = 60) -> TextBrowser:
     b = TextBrowser(site(), window=window)
     assert await b.open(path) is None
     return b
-
-
-def answering(answer: Callable[[dict], tuple[int, str]]):
-    async def app(scope, receive, send) -> None:
-        status, body = answer(scope)
-        await send({"type": "http.response.start", "status": status, "headers": []})
-        await send({"type": "http.response.body", "body": body.encode()})
-
-    return app
 
 
 async def showing(html: str) -> TextBrowser:
@@ -326,10 +317,6 @@ async def test_an_action_without_effect_says_why(action: tuple, error: str):
     before = b.text()
     assert await getattr(b, action[0])(*action[1:]) == error
     assert b.text() == before
-
-
-def task(start: str = "/shop/1/") -> Task:
-    return Task(id="t", source="web/shop", goal="find the color of item 3", start=start)
 
 
 async def test_an_episode_goes_from_reset_to_an_answer():

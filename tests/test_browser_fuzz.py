@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 
 import pytest
+from answering_site import answering, task
 from helpers import times_as_long
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,6 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
-from test_browser import answering, task
 
 from longstride.core.seeds import stream
 from longstride.core.task import Task

@@ -1,15 +1,11 @@
 """Chromium: the same observations as the text browser, nothing reached but what a task allows, nothing left behind."""
 
-import asyncio
 import os
 import random
 import shutil
 import signal
 import socket
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,14 +14,11 @@ pytest.importorskip("playwright", reason="needs the extra `browser`")
 if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
     pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
 
-from starlette.applications import Starlette
-from starlette.requests import Request
+from chromium_pages import START, Listener, app_of, browser_pid, env_of, walk
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
 
 from longstride.core.content import media_of
 from longstride.core.errors import EnvFailure
-from longstride.core.task import Task
 from longstride.envs.sites import KINDS, application
 from longstride.envs.sites.demonstrator import Demonstrator
 from longstride.envs.sites.env import WebEnv
@@ -34,38 +27,6 @@ from longstride.web.chromium import browser, tab
 from longstride.web.chromium.env import ChromiumEnv
 from longstride.web.chromium.host import host
 from longstride.web.chromium.reach import Reach
-
-START = Task(id="t", source="x", goal="look", start="/")
-
-
-def app_of(pages: dict[str, Any]) -> Reach:
-    """What reaches only an application with these pages at `app.test`."""
-
-    def endpoint(page: Any) -> Any:
-        async def answer(request: Request) -> Response:
-            return page if isinstance(page, Response) else HTMLResponse(page)
-
-        return answer
-
-    routes = [Route(path, endpoint(page), methods=["GET", "POST"]) for path, page in pages.items()]
-    return Reach({"app.test": Starlette(routes=routes)})
-
-
-def env_of(html: str, **pages: Any) -> ChromiumEnv:
-    return ChromiumEnv(app_of({"/": html} | {f"/{k}": v for k, v in pages.items()}), "http://app.test")
-
-
-async def walk(env: ChromiumEnv, *said: str, refused: list[str] | None = None) -> list[str]:
-    """The observations of an episode; the sites that its pages asked for in vain are put into `refused`."""
-    try:
-        seen = [(await env.reset(START, 0)).text]
-        for text in said:
-            seen.append((await env.step(f"Action: {text}")).observation.text)
-        if refused is not None:
-            refused += env.browser.lease.gateway.refused
-        return seen
-    finally:
-        await env.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -225,31 +186,6 @@ async def test_an_episode_leaves_nothing_to_the_next_one() -> None:
     assert first == second
 
 
-class Listener:
-    """A server outside of what a task allows; counts what comes."""
-
-    def __init__(self) -> None:
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
-        self.calls: list[bytes] = []
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\nContent-Length: 7\r\n\r\noutside"
-        with connection:
-            if said := connection.recv(1000):
-                self.calls.append(said)
-                connection.sendall(head)
-
-
 @pytest.fixture
 def outside() -> Iterator[Listener]:
     listener = Listener()
@@ -327,27 +263,6 @@ async def test_a_browser_that_crashes_fails_its_episodes_and_no_later_one() -> N
     await env.close()
     assert (await walk(env_of("<p>here</p>"), "wait"))[1] == "here"
     assert host().launches <= before + 1
-
-
-async def crash(cdp: Any) -> None:
-    crashing = asyncio.ensure_future(cdp.send("Page.crash"))
-    await asyncio.wait([crashing], timeout=2)
-    crashing.add_done_callback(lambda c: c.cancelled() or c.exception())  # looked at
-
-
-def browser_pid() -> int:
-    """The browser's main process: a descendant of this one called chromium whose parent is not."""
-    parents = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            name, rest = stat.read_text().partition("(")[2].rsplit(")", 1)
-            parents[int(stat.parent.name)] = (int(rest.split()[1]), name)
-
-    def ours(pid: int) -> bool:
-        return pid == os.getpid() or (pid in parents and ours(parents[pid][0]))
-
-    browsers = {p: up for p, (up, name) in parents.items() if name.startswith("chrom") and ours(p)}
-    return next(p for p, up in browsers.items() if up not in browsers)
 
 
 async def test_a_document_that_never_arrives_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,8 @@ pytest.importorskip("playwright", reason="needs the extra `browser`")
 if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
     pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
 
+from chromium_pages import START, browser_pid, crash, env_of, walk
 from starlette.responses import RedirectResponse, Response
-from test_chromium import START, browser_pid, crash, env_of, walk
 
 from longstride.bench.processes import tree
 from longstride.core.errors import EnvFailure

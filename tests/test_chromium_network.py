@@ -14,8 +14,8 @@ pytest.importorskip("playwright", reason="needs the extra `browser`")
 if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
     pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
 
+from chromium_pages import Listener, app_of, walk
 from starlette.responses import RedirectResponse
-from test_chromium import Listener, app_of, walk
 
 from longstride.core.errors import EnvFailure, TaskError
 from longstride.core.task import Task

@@ -14,7 +14,7 @@ pytest.importorskip("playwright", reason="needs the extra `browser`")
 if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
     pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
 
-from test_chromium import START, browser_pid, crash, env_of
+from chromium_pages import START, browser_pid, crash, env_of
 
 from longstride.bench.processes import memory, tree
 from longstride.core.errors import EnvFailure

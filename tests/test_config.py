@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from carts import Cart, HTTPWheel, SmallWheel, WideWheel, carts
 from hypothesis import given
 from hypothesis import strategies as st
-from test_component import Cart, HTTPWheel, SmallWheel, WideWheel, carts
 
 from longstride import papers
 from longstride.core.component import Component

@@ -5,21 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from control_recipe import RECIPE
 from helpers import begin_run, forge, rows_of
 
 from longstride.cli.main import main
 from longstride.control import (
-    SAC,
-    Conservative,
-    ControlAgent,
-    ControlEvaluation,
     ControlRecipe,
-    GaussianPolicy,
-    Given,
-    Level,
-    NStep,
-    PointMaze,
-    TDCritic,
     TrainingPhase,
     loop,
 )
@@ -28,39 +19,9 @@ from longstride.control.evaluation import Tested
 from longstride.control.learner import ControlLearner
 from longstride.core.config import load_toml
 from longstride.core.errors import RunError
-from longstride.curriculum import Fixed, Multiplicative
-from longstride.models.mlp import Trunk
 from longstride.report.rows import read_record
 
 LAST = "checkpoints/000004"
-SMALL = Trunk(width=8, depth=1)
-RECIPE = ControlRecipe(
-    name="tiny",
-    tasks=PointMaze(maze="umaze", walks="reach", episodes=4, length=40),
-    agent=ControlAgent(
-        levels=(
-            Level(
-                data=NStep(goals=Given(), reward_shift=-1.0),
-                critic=TDCritic(trunk=SMALL, conservative=Conservative(actions=2, calibrated=True)),
-                policy=GaussianPolicy(trunk=SMALL),
-                extraction=SAC(),
-            ),
-        ),
-        batch=8,
-    ),
-    phases=(
-        TrainingPhase(iterations=1, updates=3),
-        TrainingPhase(iterations=1, episodes=2),
-        TrainingPhase(iterations=2, episodes=2, utd=0.1, retained=0.5),
-    ),
-    horizon=Multiplicative(start=5, limit=12),
-    test_horizon=Fixed(limit=10),
-    evaluation=ControlEvaluation(episodes=2, every=2),
-)
-
-
-def rows(folder: Path) -> list[dict[str, Any]]:
-    return rows_of(folder)
 
 
 class Killed(Exception):
@@ -83,7 +44,7 @@ class Kill:
 
 def test_a_run_has_the_rows_that_report_and_claims_read(tmp_path: Path) -> None:
     RECIPE.train(tmp_path)
-    found = rows(tmp_path)
+    found = rows_of(tmp_path)
     assert [(r["kind"], r["iteration"]) for r in found] == [
         ("eval", 0), ("train", 1), ("train", 2), ("eval", 2), ("train", 3), ("train", 4), ("eval", 4),
     ]  # fmt: skip
@@ -128,7 +89,7 @@ def test_warm_up_learns_nothing_and_online_training_drops_offline_data_and_conse
         TrainingPhase(iterations=1, updates=1, retained=0.5),
     )
     RECIPE.replace(phases=wsrl).train(tmp_path, Split())
-    train = [r for r in rows(tmp_path) if r["kind"] == "train"]
+    train = [r for r in rows_of(tmp_path) if r["kind"] == "train"]
     online = round(0.1 * train[2]["env_steps"])
     assert by_iteration == [[([8, 0], True)] * 2, [], [([0, 8], False)] * online, [([4, 4], True)]] and online > 0
     assert [r["updates"] for r in train] == [2, 0, online, 1]
@@ -149,7 +110,7 @@ def test_online_success_is_the_mean_of_the_evaluations_since_going_online(
     monkeypatch.setattr(loop, "evaluate", evaluate)
     phases = (TrainingPhase(iterations=1, updates=1), TrainingPhase(iterations=2, episodes=1))
     RECIPE.replace(phases=phases, evaluation={"every": 1}).train(tmp_path)
-    measured = [r["measures"]["online_success"] for r in rows(tmp_path) if r["kind"] == "eval"]
+    measured = [r["measures"]["online_success"] for r in rows_of(tmp_path) if r["kind"] == "eval"]
     assert measured == [[1, 1], [0, 1], [1, 1], [0.5, 1]]
 
 
@@ -157,7 +118,7 @@ def test_eval_of_a_run_repeats_its_first_and_last_rows(tmp_path: Path, capsys: p
     RECIPE.train(tmp_path)
     assert main(["eval", str(tmp_path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["rows"]
-    last, *_, first = (r for r in reversed(rows(tmp_path)) if r["kind"] == "eval")
+    last, *_, first = (r for r in reversed(rows_of(tmp_path)) if r["kind"] == "eval")
     for row, kept in zip(found, (last, first), strict=True):
         assert row == {key: kept[key] for key in ("policy", "strategy", "horizon", "summary", "interval")}
     assert main(["eval", str(tmp_path), "evaluation.episodes=3", "--horizon", "4"]) == 0
@@ -184,7 +145,7 @@ def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(tmp_path: Path, a
     with pytest.raises(Killed):
         RECIPE.train(tmp_path / "resumed", Kill(at))
     RECIPE.train(tmp_path / "resumed", resume=True)
-    assert rows(tmp_path / "resumed") == rows(tmp_path / "uninterrupted")
+    assert rows_of(tmp_path / "resumed") == rows_of(tmp_path / "uninterrupted")
     ends = [(tmp_path / run / LAST / "trainer.safetensors").read_bytes() for run in ("resumed", "uninterrupted")]
     assert ends[0] == ends[1]
 

@@ -3,25 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from linear_designs import PROBLEM, RNG, Linear, weight
 from torch import nn
 
 from longstride.core.errors import ConfigError
-from longstride.exact.designs import COM, Ascent, Designs
+from longstride.exact.designs import COM, Ascent
 from longstride.exact.worlds.designs import FUNCTIONS, Landscape
-
-PROBLEM = Designs(pool=60)
-RNG = np.random.default_rng(0)
-
-
-class Linear(nn.Module):
-    """A linear map with the leading axis of one network that an `MLP` has."""
-
-    def __init__(self, weight: torch.Tensor) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(weight)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return (x @ self.weight)[None]
 
 
 @pytest.fixture
@@ -30,10 +17,6 @@ def xy() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randn(5, 3, generator=generator, dtype=torch.float64), torch.randn(
         5, generator=generator, dtype=torch.float64
     )
-
-
-def weight(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_preflight import RECIPE as PREFLIGHT
+from silent_world import RECIPE as PREFLIGHT
 from transformers import Qwen3Config
 
 import longstride as ls

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from test_http_engine import batch, tiny
+from completions_server import batch, tiny
 from vllm_server import SHARED, VERSION, install
 
 from longstride.core.component import build

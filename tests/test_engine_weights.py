@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import torch
+from completions_server import Server, batch, call_of, response, tiny
 from judge_server import Crowd
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from test_http_engine import Server, batch, call_of, response, tiny
 from vllm_server import VLLMServer, install
 
 from longstride.core.component import build

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from control_recipe import RECIPE
+from helpers import rows_of
 from rich.console import Console
-from test_control_training import RECIPE, rows
 
 from longstride import papers
 from longstride.claims.claim import Claim
@@ -118,7 +119,7 @@ def test_train_resume_view_and_eval_take_a_recipe_of_control(desk: Path, capsys:
     out = capsys.readouterr().out
     assert "run folder: run" in out and "report: " in out and "check_again" not in out
     assert main(["train", "--resume", "run", "phases=[{iterations=2, updates=2}]"]) == 0
-    assert [r["iteration"] for r in rows(desk / "run")] == [0, 1, 1, 2, 2]
+    assert [r["iteration"] for r in rows_of(desk / "run")] == [0, 1, 1, 2, 2]
     assert main(["view", "run"]) == 0
     capsys.readouterr()
     assert main(["eval", "run"]) == 0
@@ -159,9 +160,9 @@ def test_another_recipe_or_type_is_refused_by_name_and_a_longer_last_phase_is_no
     *first, last = RECIPE.phases
     longer = RECIPE.model_copy(update={"phases": (*first, last.model_copy(update={"iterations": 3}))})
     longer.train(folder, resume=True)
-    assert rows(folder)[-1]["iteration"] == 5
+    assert rows_of(folder)[-1]["iteration"] == 5
     longer.train(tmp_path / "at once")
-    assert rows(tmp_path / "at once")[-1] == rows(folder)[-1]
+    assert rows_of(tmp_path / "at once")[-1] == rows_of(folder)[-1]
     with pytest.raises(RunError, match="'phases'"):
         shorter = (RECIPE.phases[0], TrainingPhase(iterations=1, episodes=1))
         RECIPE.model_copy(update={"phases": shorter}).train(folder, resume=True)
@@ -194,7 +195,7 @@ def test_a_full_disk_says_what_is_kept_and_the_run_can_go_on(
         patch.setattr(run_folder, "save_checkpoint", full)
         RECIPE.train(tmp_path / "run")
     RECIPE.train(tmp_path / "run", resume=True)
-    assert rows(tmp_path / "run") == rows(finished)
+    assert rows_of(tmp_path / "run") == rows_of(finished)
 
 
 # report
@@ -226,7 +227,7 @@ def test_a_summary_of_no_episodes_says_nothing_of_them() -> None:
 def test_the_live_view_shows_tasks_and_updates_and_nothing_of_language(finished: Path) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=110, height=30, color_system=None)
     with Live("tiny", RECIPE.iterations, console) as live:
-        for row in rows(finished):
+        for row in rows_of(finished):
             live(row)
         live.progress("train", 3, 10)
     assert isinstance(console.file, io.StringIO)

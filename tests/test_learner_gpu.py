@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from by_hand import VOCABULARY, assert_same, growing_group, random_samples, step_of, step_of_learner
-from test_learner_packing import learner_of, make
+from packed_models import learner_of, make
 from torch.nn import functional as F
 
 from longstride.core.errors import MissingExtra, ModelError, RunError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from by_hand import VOCABULARY, assert_same, growing_group, random_samples, step_of, step_of_learner
-from test_learner_packing import MODELS, learner_of, make
+from packed_models import MODELS, learner_of, make
 from torch import nn
 from torch.nn.attention.flex_attention import create_block_mask
 

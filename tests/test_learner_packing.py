@@ -2,58 +2,30 @@
 
 import math
 import random
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from by_hand import VOCABULARY, assert_same, growing_group, random_samples, step_of, step_of_learner
-from helpers import tiny_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packed_models import MODELS, learner_of, make
 from transformers import (
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
     GPT2Config,
     GPT2LMHeadModel,
-    Qwen3Config,
-    Qwen3ForCausalLM,
 )
 
 from longstride.core.content import Media, by_placeholder
 from longstride.core.errors import ModelError
 from longstride.learner import packing
 from longstride.learner.batching import StreamTable, chains, micro_batch, packs, row_of, rows_of, steps_of, units
-from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.learner.likelihood import takes_trees
 from longstride.learner.packing import Row, families, merged
 from longstride.learner.tree_attention import Forest
-from longstride.methods import PPO, Loss, Mean, Reinforce, Sample, demonstration
+from longstride.methods import PPO, Mean, Reinforce, Sample, demonstration
 from longstride.methods.ratios import GSPO
-from longstride.models.tiny import TinyConfig
-
-SIZES: Any = {
-    "vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 512,
-}  # fmt: skip
-SLIDING: Any = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
-MODELS = {
-    "llama": lambda: tiny_model(VOCABULARY, shape=TinyConfig(width=16, layers=2, heads=2, kv_heads=1, ffn=32)),
-    "qwen3": lambda: Qwen3ForCausalLM(Qwen3Config(**SIZES, tie_word_embeddings=True)),
-    "gemma3": lambda: Gemma3ForCausalLM(Gemma3TextConfig(**SIZES, **SLIDING)),
-}
-
-
-@cache
-def make(name: str = "llama") -> Any:
-    torch.manual_seed(0)
-    return MODELS[name]().double()
-
-
-def learner_of(model: Any, loss: Loss | None = None, **numbers: Any) -> Learner:
-    return Learner(model, LearnerConfig(dtype="float32", **numbers), loss)
 
 
 def rows_for(samples: list[Sample], branch_tokens: int = 0) -> list[Row]:

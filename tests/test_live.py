@@ -4,8 +4,8 @@ import io
 from typing import Any
 
 import pytest
+from report_rows import ROWS, evaluation
 from rich.console import Console
-from test_report import ROWS, evaluation
 
 from longstride.report.html import verdict
 from longstride.report.live import Live

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_adapters import IDS, config, make, samples
+from adapted_model import IDS, config, make, samples
 from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
 from longstride.learner.learner import Learner

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import make_task
+from helpers import hard_to_keep, make_task
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from one_page import make_recipe
-from test_pool import Model, Walk
-from test_store import trajectory
+from polled_walks import Model, Walk
 
 from longstride.core.budget import Budget
 from longstride.core.errors import LongstrideWarning, RunError
@@ -74,7 +73,7 @@ class StoreMachine(InFolder):
 
     @rule(sizes=st.lists(st.integers(0, 9), max_size=4))
     def append(self, sizes: list[int]) -> None:
-        batch = [trajectory(len(self.written) + k, tokens=n) for k, n in enumerate(sizes)]
+        batch = [hard_to_keep(len(self.written) + k, tokens=n) for k, n in enumerate(sizes)]
         self.store.append(batch)
         self.written += batch
         if self.index.exists():
@@ -93,7 +92,7 @@ class StoreMachine(InFolder):
     @precondition(lambda self: self.path.exists())
     @rule(share=SHARES)
     def die_in_a_write(self, share: float) -> None:
-        line = trajectory(len(self.written)).to_json().encode()
+        line = hard_to_keep(len(self.written)).to_json().encode()
         with self.path.open("ab") as f:
             f.write(line[: int(share * len(line))])
         self.open_again()
@@ -163,7 +162,7 @@ class RunMachine(InFolder):
 
     @rule(n=st.integers(0, 3))
     def iterate(self, n: int) -> None:
-        batch = [trajectory(len(self.episodes) + k) for k in range(n)]
+        batch = [hard_to_keep(len(self.episodes) + k) for k in range(n)]
         self.run.collect(self.run.iteration + 1, batch)
         self.episodes += batch
         self.rows.append(next(self.numbers))
@@ -188,7 +187,7 @@ class RunMachine(InFolder):
     def kill(self, row: float, line: float, saving: bool) -> None:
         """In the middle of a row, of a line, or of a checkpoint."""
         for name, share in (("metrics.jsonl", row), ("trajectories.jsonl", line)):
-            data = trajectory(len(self.episodes)).to_json().encode()
+            data = hard_to_keep(len(self.episodes)).to_json().encode()
             with (self.home / name).open("ab") as f:
                 f.write(data[: int(share * len(data))])
         if saving:

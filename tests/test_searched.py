@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from completions_server import Server
 from helpers import make_task, make_trajectory, make_turn, played, word_chat
-from test_http_engine import Server
 
 from longstride.bench.search import Watched
 from longstride.core.budget import Budget, StopReason

@@ -9,20 +9,13 @@ import tracemalloc
 import zlib
 
 import pytest
-from helpers import make_task, make_trajectory, make_turn
+from helpers import hard_to_keep, make_trajectory, make_turn
 
-from longstride.core.budget import StopReason
 from longstride.core.content import LARGEST, Media
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.media import MediaFolder
 from longstride.rollout.store import TrajectoryStore
-
-
-def trajectory(ordinal, tokens=3):
-    task = make_task(f"t{ordinal}", goal="caf\u00e9 \u2028 \ud83d")
-    turn = make_turn(range(tokens), [1, 2], observation="page\nline", action="back")
-    return make_trajectory([turn], 1.0, task=task, ordinal=ordinal, stop=StopReason.ANSWERED, answer="red")
 
 
 def ordinals(store):
@@ -37,7 +30,7 @@ def batches(path, *sizes):
     """A store of so many trajectories a batch."""
     store, n = TrajectoryStore(path), 0
     for size in sizes:
-        store.append([trajectory(i) for i in range(n, n + size)])
+        store.append([hard_to_keep(i) for i in range(n, n + size)])
         n += size
     return store
 
@@ -60,7 +53,7 @@ def path(tmp_path):
 def test_what_was_appended_is_read_back_whole_and_in_order(path):
     store = TrajectoryStore(path)
     assert (len(store), ordinals(store), path.exists()) == (0, [], False)
-    batch = [trajectory(i) for i in range(5)]
+    batch = [hard_to_keep(i) for i in range(5)]
     store.append(batch[:2])
     store.append([])
     store.append(batch[2:])
@@ -69,7 +62,7 @@ def test_what_was_appended_is_read_back_whole_and_in_order(path):
 
 
 def test_iteration_is_lazy(path):
-    TrajectoryStore(path).append([trajectory(0)])
+    TrajectoryStore(path).append([hard_to_keep(0)])
     with open(path, "a") as f:
         f.write("{}\n")
     store = TrajectoryStore(path)
@@ -80,19 +73,19 @@ def test_iteration_is_lazy(path):
 
 
 def test_a_partial_last_line_is_never_read_and_is_cut_off_by_the_next_write(path):
-    TrajectoryStore(path).append([trajectory(0), trajectory(1)])
+    TrajectoryStore(path).append([hard_to_keep(0), hard_to_keep(1)])
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"task":{"id":"t2"')
     store = TrajectoryStore(path)
     assert (len(store), ordinals(store)) == (2, [0, 1])
     assert path.read_bytes() != whole  # a look at a run that is being written changes nothing
-    store.append([trajectory(2)])
+    store.append([hard_to_keep(2)])
     assert ordinals(TrajectoryStore(path)) == [0, 1, 2]
     assert path.read_bytes().startswith(whole + b'{"task"') and path.read_bytes().count(b"\n") == 3
 
 
 def test_every_cut_of_the_file_opens_with_its_whole_lines(path):
-    TrajectoryStore(path).append([trajectory(i, tokens=1) for i in range(3)])
+    TrajectoryStore(path).append([hard_to_keep(i, tokens=1) for i in range(3)])
     data = path.read_bytes()
     for end in range(0, len(data) + 1, 7):
         path.write_bytes(data[:end])
@@ -102,7 +95,7 @@ def test_every_cut_of_the_file_opens_with_its_whole_lines(path):
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_lines_are_counted_and_cut_with_and_without_an_index(path, indexed):
-    TrajectoryStore(path).append([trajectory(i, tokens=9 * i) for i in range(9)])
+    TrajectoryStore(path).append([hard_to_keep(i, tokens=9 * i) for i in range(9)])
     for n in (9, 7, 6, 4, 3, 1, 0):
         if not indexed:
             index(path).unlink(missing_ok=True)
@@ -113,17 +106,17 @@ def test_lines_are_counted_and_cut_with_and_without_an_index(path, indexed):
 
 def test_truncate_keeps_the_first_lines_and_appending_goes_on_behind_them(path):
     store = TrajectoryStore(path)
-    store.append([trajectory(i) for i in range(5)])
+    store.append([hard_to_keep(i) for i in range(5)])
     before = path.read_bytes()
     store.truncate(2)
-    store.append([trajectory(i) for i in range(2, 5)])
+    store.append([hard_to_keep(i) for i in range(2, 5)])
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("n", [3, -1])
 def test_truncate_to_what_is_not_there_is_refused(path, n):
     store = TrajectoryStore(path)
-    store.append([trajectory(0)])
+    store.append([hard_to_keep(0)])
     with pytest.raises(RunError, match="holds 1 trajectories"):
         store.truncate(n)
     TrajectoryStore(path.with_name("none")).truncate(0)
@@ -133,50 +126,50 @@ def test_a_batch_is_on_the_disk_when_append_returns(path, monkeypatch):
     synced = []
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.fstat(fd).st_size), real(fd)))
-    TrajectoryStore(path).append([trajectory(0), trajectory(1)])
+    TrajectoryStore(path).append([hard_to_keep(0), hard_to_keep(1)])
     assert path.stat().st_size in synced
 
 
 def test_a_write_that_stops_halfway_leaves_whole_lines_and_says_what_was_kept(path):
     store = TrajectoryStore(path)
-    store.append([trajectory(0), trajectory(1)])
+    store.append([hard_to_keep(0), hard_to_keep(1)])
     before = path.read_bytes()
     old = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) * 2, old[1]))
         with pytest.raises(RunError, match="the 2 trajectories before are kept"):
-            store.append([trajectory(i, tokens=100) for i in range(2, 20)])
+            store.append([hard_to_keep(i, tokens=100) for i in range(2, 20)])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
         signal.signal(signal.SIGXFSZ, ignored)
     assert path.read_bytes() == before
-    store.append([trajectory(2)])
+    store.append([hard_to_keep(2)])
     assert ordinals(store) == [0, 1, 2]
 
 
 def test_a_full_disk_is_named(path, monkeypatch):
     store = TrajectoryStore(path)
-    store.append([trajectory(0)])
+    store.append([hard_to_keep(0)])
 
     def full(fd):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError, match="No space left on device; the 1 trajectories"):
-        store.append([trajectory(1)])
+        store.append([hard_to_keep(1)])
     assert ordinals(TrajectoryStore(path)) == [0]
 
 
 def test_ctrl_c_within_a_batch_leaves_no_part_of_it(path, monkeypatch):
     store = TrajectoryStore(path)
-    store.append([trajectory(0)])
-    bad = trajectory(2)
+    store.append([hard_to_keep(0)])
+    bad = hard_to_keep(2)
     monkeypatch.setattr(
         Trajectory, "to_json", lambda self, real=Trajectory.to_json: _raise() if self is bad else real(self)
     )
     with pytest.raises(KeyboardInterrupt):
-        store.append([trajectory(1), bad])
+        store.append([hard_to_keep(1), bad])
     assert ordinals(TrajectoryStore(path)) == [0]
 
 
@@ -186,9 +179,9 @@ def _raise():
 
 def test_what_another_process_wrote_is_not_destroyed(path):
     store, other = TrajectoryStore(path), TrajectoryStore(path)
-    other.append([trajectory(0)])
+    other.append([hard_to_keep(0)])
     with pytest.raises(RunError, match="changed by another"):
-        store.append([trajectory(9)])
+        store.append([hard_to_keep(9)])
     assert ordinals(TrajectoryStore(path)) == [0]
 
 
@@ -196,15 +189,15 @@ def test_a_file_that_cannot_be_read_is_a_user_error(tmp_path):
     with pytest.raises(RunError, match="cannot read"):
         TrajectoryStore(tmp_path)
     with pytest.raises(RunError, match="cannot write"):
-        TrajectoryStore(tmp_path / "no" / "folder").append([trajectory(0)])
+        TrajectoryStore(tmp_path / "no" / "folder").append([hard_to_keep(0)])
 
 
 class TestReading:
     def test_single_trajectories_are_read_in_the_order_asked_for_and_no_other_is(self, path, parsed):
         batches(path, 3, 3)
         store = TrajectoryStore(path)
-        assert store[4] == trajectory(4) and store[-1] == trajectory(5)
-        assert store.read([5, 0, 0]) == [trajectory(5), trajectory(0), trajectory(0)]
+        assert store[4] == hard_to_keep(4) and store[-1] == hard_to_keep(5)
+        assert store.read([5, 0, 0]) == [hard_to_keep(5), hard_to_keep(0), hard_to_keep(0)]
         assert len(parsed) == 5 and store.read([]) == []
 
     @pytest.mark.parametrize("place", [2, -3])
@@ -243,7 +236,7 @@ class TestReading:
             list(store)
 
     def test_a_run_counts_its_episodes_from_0(self, path):
-        TrajectoryStore(path).append([trajectory(0), trajectory(7)])
+        TrajectoryStore(path).append([hard_to_keep(0), hard_to_keep(7)])
         with pytest.raises(RunError, match="line 2: expected the episode of ordinal 1, got 7"):
             TrajectoryStore(path).check(2)
 
@@ -251,12 +244,12 @@ class TestReading:
 class TestRecords:
     def test_records_are_those_of_the_trajectories_and_opening_parses_none(self, path, parsed):
         store = batches(path, 3, 1, 2)
-        expected = [trajectory(i).record() for i in range(6)]
+        expected = [hard_to_keep(i).record() for i in range(6)]
         assert store.records == expected == TrajectoryStore(path).records
         assert len(TrajectoryStore(path)) == 6 and not parsed
 
     def test_records_of_one_task_share_what_is_kept_of_it(self, path):
-        batch = [trajectory(0), trajectory(0), trajectory(1)]
+        batch = [hard_to_keep(0), hard_to_keep(0), hard_to_keep(1)]
         store = TrajectoryStore(path)
         store.append(batch)
         for records in (store.records, TrajectoryStore(path).records):
@@ -266,7 +259,7 @@ class TestRecords:
         used = []
         for tokens in (3, 100):
             path.unlink(missing_ok=True)
-            batch = [trajectory(k % 10, tokens) for k in range(2000)]
+            batch = [hard_to_keep(k % 10, tokens) for k in range(2000)]
             for k, t in enumerate(batch):
                 t.ordinal = t.group = k
             TrajectoryStore(path).append(batch)
@@ -284,23 +277,23 @@ class TestIndex:
         batches(path, 2, 2)
         index(path).unlink()
         store = TrajectoryStore(path)
-        assert store.records == [trajectory(i).record() for i in range(4)] and len(parsed) == 4
+        assert store.records == [hard_to_keep(i).record() for i in range(4)] and len(parsed) == 4
         assert not index(path).exists()  # a look changes nothing
-        store.append([trajectory(4)])
+        store.append([hard_to_keep(4)])
         parsed.clear()
-        assert TrajectoryStore(path).records == [trajectory(i).record() for i in range(5)] and not parsed
+        assert TrajectoryStore(path).records == [hard_to_keep(i).record() for i in range(5)] and not parsed
 
     def test_an_append_that_no_records_were_asked_for_before_reads_nothing(self, path, parsed):
         batches(path, 2)
         index(path).unlink()
         store = TrajectoryStore(path)
-        store.append([trajectory(2)])
+        store.append([hard_to_keep(2)])
         assert not parsed and not index(path).exists()
         assert [r.ordinal for r in store.records] == ordinals(store) == [0, 1, 2]
 
     def test_every_cut_and_every_damage_of_the_index_is_made_good(self, path):
         batches(path, 2, 1, 2)
-        whole, expected = index(path).read_bytes(), [trajectory(i) for i in range(5)]
+        whole, expected = index(path).read_bytes(), [hard_to_keep(i) for i in range(5)]
         cuts = [whole[:n] for n in range(0, len(whole), 23)]
         damaged = [whole[:n] + bytes([whole[n] ^ 1]) + whole[n + 1 :] for n in range(0, len(whole), 23)]
         for data in cuts + damaged:
@@ -314,7 +307,7 @@ class TestIndex:
         index(path).write_bytes(index(path).read_bytes()[:-5] + b"junk\n")
         store = TrajectoryStore(path)
         assert len(store.records) == 4 and len(parsed) == 2  # those of the first block are known
-        store.append([trajectory(4)])
+        store.append([hard_to_keep(4)])
         parsed.clear()
         assert len(TrajectoryStore(path).records) == 5 and not parsed
 
@@ -323,12 +316,12 @@ class TestIndex:
         for rows in ([[1]], {"a": 1}, 3, [[-1, -1, ["t"] * 4, [0] * 7]], [["x", 0, ["t"] * 4, [0] * 7]]):
             block = json.dumps(rows).encode() + b"\n"
             index(path).write_bytes(b"%08x %s" % (zlib.crc32(block), block))
-            assert TrajectoryStore(path).records == [trajectory(i).record() for i in range(2)]
+            assert TrajectoryStore(path).records == [hard_to_keep(i).record() for i in range(2)]
 
     def test_the_index_of_another_file_is_not_used(self, path):
         batches(path, 2, 1)
         other = path.with_name("other.jsonl")
-        TrajectoryStore(other).append([trajectory(i, tokens=5) for i in range(7, 13)])
+        TrajectoryStore(other).append([hard_to_keep(i, tokens=5) for i in range(7, 13)])
         index(path).write_bytes(index(other).read_bytes())
         assert [r.ordinal for r in TrajectoryStore(path).records] == [0, 1, 2]
 
@@ -337,7 +330,7 @@ class TestIndex:
         batches(path, 2, 1, 2)
         old = index(path).read_bytes()
         TrajectoryStore(path).truncate(n)
-        TrajectoryStore(path).append([trajectory(i, tokens=4) for i in range(10, 15)])
+        TrajectoryStore(path).append([hard_to_keep(i, tokens=4) for i in range(10, 15)])
         expected = TrajectoryStore(path).records
         index(path).write_bytes(old)
         assert TrajectoryStore(path).records == expected == [t.record() for t in TrajectoryStore(path)]
@@ -346,23 +339,23 @@ class TestIndex:
     def test_truncate_and_append_keep_the_index_whole(self, path, parsed, n):
         store = batches(path, 2, 1, 2)
         store.truncate(n)
-        store.append([trajectory(n)])
-        assert store.records == TrajectoryStore(path).records == [trajectory(i).record() for i in range(n + 1)]
-        assert not parsed and store[n] == trajectory(n)
+        store.append([hard_to_keep(n)])
+        assert store.records == TrajectoryStore(path).records == [hard_to_keep(i).record() for i in range(n + 1)]
+        assert not parsed and store[n] == hard_to_keep(n)
 
     def test_an_index_that_cannot_be_written_costs_no_trajectory_and_is_written_later(self, path, parsed):
         index(path).mkdir()
         store = batches(path, 2)
         assert ordinals(store) == ordinals(TrajectoryStore(path)) == [0, 1]
         index(path).rmdir()
-        store.append([trajectory(2)])
+        store.append([hard_to_keep(2)])
         parsed.clear()
         assert [r.ordinal for r in TrajectoryStore(path).records] == [0, 1, 2] and not parsed
 
     def test_a_store_that_is_opened_while_another_writes_sees_whole_batches(self, path):
         writer = batches(path, 2)
         with_one_row_less = index(path).read_bytes()
-        writer.append([trajectory(2)])
+        writer.append([hard_to_keep(2)])
         index(path).write_bytes(with_one_row_less)  # between the write of a batch and that of its rows
         assert [r.ordinal for r in TrajectoryStore(path).records] == [0, 1, 2]
 
@@ -382,20 +375,20 @@ class TestMedia:
 
     def test_they_are_kept_once_and_given_back(self, path):
         store = TrajectoryStore(path)
-        store.append([self.seen(0), trajectory(1), self.seen(2)])
+        store.append([self.seen(0), hard_to_keep(1), self.seen(2)])
         assert {p.name: p.read_bytes() for p in (path.parent / "media").iterdir()} == {
             self.RED.name: b"red", self.TABLE.name: b"{}"
         }  # fmt: skip
         again = TrajectoryStore(path)
         again.check(3)
         first, plain, last = again
-        assert (first, plain, last) == (self.seen(0), trajectory(1), self.seen(2))
+        assert (first, plain, last) == (self.seen(0), hard_to_keep(1), self.seen(2))
         (red, table), (same, _) = first.media, last.media
         assert (red.data, red.kind, table.data, table.kind) == (b"red", "image/png", b"{}", "application/json")
         assert red is same
 
     def test_a_store_of_text_alone_has_no_folder_of_them(self, path):
-        TrajectoryStore(path).append([trajectory(0)])
+        TrajectoryStore(path).append([hard_to_keep(0)])
         assert not (path.parent / "media").exists()
 
     @pytest.mark.parametrize(

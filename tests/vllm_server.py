@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 import torch
 import torch.distributed as dist
+from completions_server import Server, call_of
 from safetensors.torch import load_file
 from starlette.requests import Request as Message
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from test_http_engine import Server, call_of
 
 from longstride.engines.local import LocalEngine
 from longstride.models.load import Policy

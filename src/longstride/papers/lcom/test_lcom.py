@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from test_designs import PROBLEM, Linear, weight
+from linear_designs import PROBLEM, Linear, weight
 from torch import nn
 
 from longstride.papers.lcom.exact import LCOM, LatentAscent

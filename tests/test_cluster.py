@@ -18,8 +18,8 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, MissingExtra, RunError
 from longstride.core.seeds import stream
 from longstride.engines.base import Request
+from longstride.engines.config import HTTP
 from longstride.engines.local import LocalEngine
-from longstride.engines.server import HTTP
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import KL, Reinforce

@@ -26,7 +26,8 @@ from longstride.report.rows import read_record
 from longstride.rollout.store import TrajectoryStore
 from longstride.run.checkpoint import open_checkpoint
 from longstride.run.experiment import load_run_experiment
-from longstride.run.folder import RunFolder, Silent
+from longstride.run.folder import RunFolder
+from longstride.run.listener import Silent
 from longstride.run.loop import train
 from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe

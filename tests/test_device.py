@@ -20,7 +20,7 @@ from longstride.methods import Reinforce, demonstration
 from longstride.models import device as devices
 from longstride.models.adapters import LoRA
 from longstride.models.load import load_policy
-from longstride.run.folder import Silent
+from longstride.run.listener import Silent
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
 

@@ -15,8 +15,8 @@ from one_page import make_recipe, save_model
 from vllm_server import VLLMServer
 
 from longstride.core.errors import EngineFailure
+from longstride.engines.config import HTTP
 from longstride.engines.http import HTTPEngine
-from longstride.engines.server import HTTP
 from longstride.engines.weights import Adapters, Folder
 from longstride.learner import parallel
 from longstride.learner.config import LearnerConfig

@@ -8,8 +8,7 @@ from vllm_server import VLLMServer, install
 from longstride.core.component import build
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
-from longstride.engines.config import Local
-from longstride.engines.server import HTTP
+from longstride.engines.config import HTTP, Local
 from longstride.engines.weights import NCCL, Folder
 from longstride.models.load import load_policy
 from longstride.run.loop import train

@@ -15,11 +15,10 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, MissingExtra
 from longstride.engines import http
 from longstride.engines.base import Completion, Request, Sampling
-from longstride.engines.config import EngineConfig
-from longstride.engines.http import preflight
+from longstride.engines.config import VLLM, EngineConfig
 from longstride.engines.in_process import VLLMEngine
 from longstride.engines.local import LocalEngine
-from longstride.engines.server import VLLM
+from longstride.engines.preflight import preflight
 from longstride.models.load import Policy
 
 

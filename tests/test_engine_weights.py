@@ -17,9 +17,10 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, MissingExtra, ModelError
 from longstride.engines import http
 from longstride.engines.base import Request, Sampling
-from longstride.engines.http import HTTPEngine, preflight
+from longstride.engines.config import HTTP, VLLM
+from longstride.engines.http import HTTPEngine
 from longstride.engines.local import LocalEngine
-from longstride.engines.server import HTTP, VLLM
+from longstride.engines.preflight import preflight
 from longstride.engines.weights import IPC, NCCL, Adapters, Disk, Folder, Push, Weights, within
 from longstride.models.adapters import adapt, merged
 from longstride.models.load import Policy, load_policy

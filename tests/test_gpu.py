@@ -17,9 +17,9 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from longstride.core.errors import ConfigError
 from longstride.engines.base import Sampling
-from longstride.engines.http import preflight
+from longstride.engines.config import VLLM
 from longstride.engines.local import LocalEngine
-from longstride.engines.server import VLLM
+from longstride.engines.preflight import preflight
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import PPO

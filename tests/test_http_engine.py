@@ -22,9 +22,10 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure
 from longstride.engines import http
 from longstride.engines.base import Completion, Request, Sampling
-from longstride.engines.http import HTTPEngine, preflight
+from longstride.engines.config import HTTP
+from longstride.engines.http import HTTPEngine
 from longstride.engines.local import LocalEngine
-from longstride.engines.server import HTTP
+from longstride.engines.preflight import preflight
 from longstride.models.load import BASE, load_policy
 
 KEY = "sk-test-0123456789abcdef"

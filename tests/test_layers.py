@@ -45,29 +45,15 @@ MODULES = {
 }
 
 
-WORKERS = {
-    ("longstride.engines.server", "longstride.engines.http"),
-    ("longstride.engines.server", "longstride.engines.in_process"),
-    ("longstride.learner.critics", "longstride.learner.turn_critic"),
-    ("longstride.run.recipe", "longstride.run.loop"),
-    ("longstride.cluster.config", "longstride.cluster.cluster"),
-    ("longstride.control.recipe", "longstride.control.loop"),
-}
-"""Data, and the module that does its work: imported in the method that starts the work, so that the data of a run is
-read without torch."""
-
-
 @cache
-def imports(module: str, lazily: bool = True) -> frozenset[str]:
-    """The modules of Longstride that a module imports: wherever in it, or where it is loaded alone."""
-    return frozenset(_imports(ast.parse(MODULES[module].read_text(encoding="utf-8")), lazily))
+def imports(module: str) -> frozenset[str]:
+    """The modules of Longstride that a module imports, wherever in it."""
+    return frozenset(_imports(ast.parse(MODULES[module].read_text(encoding="utf-8"))))
 
 
-def _imports(node: ast.AST, lazily: bool) -> Iterator[str]:
+def _imports(node: ast.AST) -> Iterator[str]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
-            continue
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not lazily:
             continue
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names if alias.name in MODULES)
@@ -76,7 +62,7 @@ def _imports(node: ast.AST, lazily: bool) -> Iterator[str]:
             names = (f"{child.module}.{alias.name}" for alias in child.names)
             yield from (m for name in names if (m := name if name in MODULES else child.module) in MODULES)
         else:
-            yield from _imports(child, lazily)
+            yield from _imports(child)
 
 
 def package(module: str) -> str:
@@ -105,16 +91,11 @@ def test_what_every_import_loads_first_is_the_core() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    graph = {m: {t for t in imports(m) - {m} if (m, t) not in WORKERS} for m in MODULES}
+    graph = {m: imports(m) - {m} for m in MODULES}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as e:
         pytest.fail(" imports ".join(reversed(e.args[1])))
-
-
-@pytest.mark.parametrize(("data", "worker"), sorted(WORKERS))
-def test_data_imports_the_module_that_does_its_work_when_it_is_asked_to_alone(data: str, worker: str) -> None:
-    assert worker in imports(data) and worker not in imports(data, lazily=False)
 
 
 def test_a_paper_imports_no_other_paper_unless_its_docstring_names_it() -> None:

@@ -28,7 +28,8 @@ from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, PoolConfig
 from longstride.rollout.store import TrajectoryStore
 from longstride.run.checkpoint import checkpoint_folders
-from longstride.run.folder import RunFolder, Silent, read_rows
+from longstride.run.folder import RunFolder, read_rows
+from longstride.run.listener import Silent
 
 SOAK = "LONGSTRIDE_SOAK" in os.environ
 EXPLORED = settings(

@@ -15,9 +15,9 @@ from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Engine, Sampling
+from longstride.engines.config import HTTP
 from longstride.engines.http import HTTPEngine
 from longstride.engines.local import LocalEngine
-from longstride.engines.server import HTTP
 from longstride.envs.puzzles.modular import Chain, ModularChain
 from longstride.envs.text import STEP_END
 from longstride.models.load import Policy, load_policy

@@ -9,13 +9,18 @@ import pytest
 
 import longstride
 from longstride.core.component import Component, find, member_of
+from longstride.core.implementation import IMPLEMENTATIONS
 from longstride.core.locations import LOCATIONS
 from longstride.envs.sites.tasks import BROWSERS
 from longstride.rewards.evaluators import EVALUATORS
 
 PACKAGE = Path(longstride.__file__).parent
 PLACES = [(family, name, module) for family, members in LOCATIONS.items() for name, module in members.items()]
-REGISTRIES: dict[str, Mapping[str, Any]] = {"browser": BROWSERS, "evaluator": EVALUATORS}
+REGISTRIES: dict[str, Mapping[str, Any]] = {
+    "browser": BROWSERS,
+    "evaluator": EVALUATORS,
+    "implementation": IMPLEMENTATIONS,
+}
 """Families whose members are functions."""
 EXTRAS = {"browsergym", "gymnasium", "h5py", "minari", "miniwob", "playwright", "ray"}
 """Optional packages: a module of a wing that needs one as it is imported registers nothing without it."""

@@ -46,9 +46,9 @@ from longstride.curriculum.stages import Linear as Linear
 from longstride.curriculum.stages import PerDifficulty as PerDifficulty
 from longstride.curriculum.stages import StepList as StepList
 from longstride.engines.base import Sampling as Sampling
+from longstride.engines.config import HTTP as HTTP
+from longstride.engines.config import VLLM as VLLM
 from longstride.engines.config import Local as Local
-from longstride.engines.server import HTTP as HTTP
-from longstride.engines.server import VLLM as VLLM
 from longstride.envs.base import Env as Env
 from longstride.envs.base import Observation as Observation
 from longstride.envs.base import Step as Step
@@ -109,8 +109,8 @@ from longstride.rollout import Trial as Trial
 from longstride.rollout import TrialHistory as TrialHistory
 from longstride.run.evaluation import Result as Result
 from longstride.run.experiment import Experiment as Experiment
-from longstride.run.folder import Listener as Listener
-from longstride.run.folder import Silent as Silent
+from longstride.run.listener import Listener as Listener
+from longstride.run.listener import Silent as Silent
 from longstride.run.recipe import Evaluation as Evaluation
 from longstride.run.recipe import Recipe as Recipe
 from longstride.stats import Ordering as Ordering

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from longstride.core.trajectory import Trajectory
     from longstride.models.load import Policy
     from longstride.run.evaluation import Result
-    from longstride.run.folder import Listener
+    from longstride.run.listener import Listener
     from longstride.run.placement import Placement
     from longstride.strategies import Strategy
 

@@ -13,6 +13,15 @@ LOCATIONS |= {
         "control_recipe": "longstride.control.recipe",
         "exact_recipe": "longstride.exact.experiment",
     },
+    "implementation": {
+        "recipe": "longstride.run.loop",
+        "control_recipe": "longstride.control.loop",
+        "exact_recipe": "longstride.exact.loop",
+        "cluster_config": "longstride.cluster.cluster",
+        "http": "longstride.engines.http",
+        "vllm": "longstride.engines.in_process",
+        "turn_value": "longstride.learner.turn_critic",
+    },
     "task_source": {
         "dataset": "longstride.adapters.dataset",
         "gymnasium": "longstride.adapters.gymnasium",
@@ -46,7 +55,6 @@ LOCATIONS |= {
     "judge": {"http_judge": "longstride.web.judging.scoring"},
     "choice": {"scored": "longstride.strategies.scored"},
     "anchor": {"latest": "longstride.methods.anchors", "moving_average": "longstride.methods.anchors"},
-    "engine_config": {"http": "longstride.engines.server", "vllm": "longstride.engines.server"},
     "credit": {
         "filtered_bc": "longstride.methods.cloning",
         "gae": "longstride.methods.returns",

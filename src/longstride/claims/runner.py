@@ -21,7 +21,8 @@ from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
 from longstride.run.checkpoint import FIRST, open_checkpoint
 from longstride.run.evaluation import evaluate_policy
-from longstride.run.folder import Listener, Silent, read_rows
+from longstride.run.folder import read_rows
+from longstride.run.listener import Listener, Silent
 from longstride.run.many import train_all
 from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe

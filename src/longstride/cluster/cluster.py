@@ -19,6 +19,7 @@ from longstride.cluster.engine import RemoteEngine, Replica, WeightStore, last_l
 from longstride.cluster.pool import ClusterPool, Worker
 from longstride.cluster.ranks import Rank, Ranks
 from longstride.core.errors import ConfigError, MissingExtra
+from longstride.core.implementation import implements
 from longstride.engines.config import Local
 from longstride.learner import parallel
 from longstride.learner.learner import Learner
@@ -30,6 +31,7 @@ _serials = count()
 """Of stores of weights: names within the job."""
 
 
+@implements(ClusterConfig)
 class Cluster:
     """Engine, learner and pool of a recipe on a Ray cluster. A context manager: it connects to Ray, unless the process
     is connected already, and ends its actors.

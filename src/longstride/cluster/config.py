@@ -2,13 +2,15 @@
 or on one, and its numbers are the same up to rounding. No torch, no Ray.
 """
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
+from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 
 if TYPE_CHECKING:
-    from longstride.cluster.cluster import Cluster
+    from longstride.run.placement import Placed
     from longstride.run.recipe import Recipe
 
 
@@ -44,8 +46,6 @@ class ClusterConfig(Component):
     start_seconds: Positive = 300.0
     """Seconds that actors have to be placed and to start."""
 
-    def place(self, recipe: "Recipe") -> "Cluster":
-        """The cluster, as a `run.placement.Placement` gives it."""
-        from longstride.cluster.cluster import Cluster
-
-        return Cluster(self, recipe)
+    def place(self, recipe: "Recipe") -> AbstractContextManager["Placed"]:
+        """As `run.placement.Placement`: see `cluster.Cluster`."""
+        return implementation(ClusterConfig)(self, recipe)

@@ -20,25 +20,30 @@ from longstride.control.envs import ControlEpisode, Spec, play
 from longstride.control.evaluation import evaluate, evaluation_row, measures_of, outcomes_of, summary_of
 from longstride.control.learner import ControlLearner
 from longstride.control.recipe import ControlRecipe
-from longstride.core.errors import RunError
+from longstride.core.errors import ConfigError, RunError
+from longstride.core.implementation import implements
 from longstride.core.seeds import derive
 from longstride.run.checkpoint import Checkpoint, check_finite
-from longstride.run.folder import Listener, RunFiles, Silent, number_of, read_rows
+from longstride.run.folder import RunFiles, number_of, read_rows
+from longstride.run.listener import Listener, Silent
+from longstride.run.placement import Placement
 
 
-def train(recipe: ControlRecipe, folder: Path, listener: Listener | None = None, resume: bool = False) -> None:
-    """Runs a recipe in a run folder.
-
-    Args:
-        recipe: what is run.
-        folder: created; must not hold a run unless `resume`.
-        listener: gets every metrics row and the progress between rows.
-        resume: continue after the last checkpoint of the run in `folder`; start it where there is none. The last phase
-            may have become longer, nothing else may differ.
+@implements(ControlRecipe)
+def train(
+    recipe: ControlRecipe,
+    folder: Path,
+    listener: Listener | None = None,
+    resume: bool = False,
+    placement: Placement | None = None,
+) -> None:
+    """See `Experiment.train`; the last phase may become longer.
 
     Raises:
-        RunError: the folder holds a run already, or one of another recipe; a damaged checkpoint; a full disk.
+        ConfigError: it is to be placed elsewhere than in this process.
     """
+    if placement is not None:
+        raise ConfigError(f"{recipe.name} is a recipe of control and runs in one process; leave out --cluster")
     run = ControlRun(recipe, folder, listener or Silent(), resume)
     with run.explains_trouble():
         _loop(recipe, run)

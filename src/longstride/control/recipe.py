@@ -3,22 +3,16 @@
 What always holds: two runs of one recipe give the same numbers.
 """
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
 from longstride.control.agent import ControlAgent
 from longstride.control.envs import ControlTasks
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Share, Weight
 from longstride.curriculum.schedules import Schedule
 from longstride.run.experiment import Experiment
-
-if TYPE_CHECKING:
-    from longstride.run.folder import Listener
-    from longstride.run.placement import Placement
 
 
 class TrainingPhase(Component):
@@ -85,20 +79,6 @@ class ControlRecipe(Experiment):
     def phase(self, iteration: int) -> TrainingPhase:
         """The phase of an iteration."""
         return [phase for phase in self.phases for _ in range(phase.iterations)][iteration - 1]
-
-    def train(
-        self,
-        folder: Path,
-        listener: "Listener | None" = None,
-        resume: bool = False,
-        placement: "Placement | None" = None,
-    ) -> None:
-        """See `loop.train`."""
-        from longstride.control.loop import train
-
-        if placement is not None:
-            raise ConfigError(f"{self.name} is a recipe of control and runs in one process; leave out --cluster")
-        train(self, folder, listener, resume)
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
 
 from pydantic import Field
 
+from longstride.core.address import Address
 from longstride.core.component import Component
+from longstride.core.implementation import implementation
 from longstride.core.numbers import Count
 from longstride.engines.base import Engine, Sampling
+from longstride.engines.weights import Weights
 from longstride.models.kernels import Kernels, settled
 
 if TYPE_CHECKING:
@@ -90,3 +93,45 @@ class Local(EngineConfig):
                 each = partial(make, cache_bytes=size // cast(int, processes))
                 return ProcessEngine(policy.model, each, cast(int, processes), version)
         return make(policy.model, cache_bytes=size, shared=shared)
+
+
+class HTTP(EngineConfig):
+    """A model behind a server (vLLM, SGLang)."""
+
+    url: Address
+    """Where the server's interface begins: `http://127.0.0.1:8000/v1`."""
+    model: Annotated[str, Field(min_length=1)]
+    """The model's name, as the server knows it."""
+    key_env: str | None = None
+    """Name of the environment variable that holds the key; a server of one's own mostly needs none."""
+    timeout: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds for one request, from connecting to the last byte, and for each step of a push of weights."""
+    retries: Annotated[int, Field(ge=0)] = 3
+    """How often a request is sent again that was not answered, or was answered by status 429 or 5xx."""
+    concurrency: Annotated[int, Field(ge=1)] = 64
+    """Requests that are under way at once."""
+    context: Annotated[int | None, Field(ge=2)] = None
+    """Tokens of prompt and answer together, where the server has fewer than the policy (`--max-model-len`)."""
+    weights: Weights | None = None
+    """How new weights get there; none in training without it."""
+
+    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
+        """See `engines.http.connect`."""
+        return implementation(HTTP)(self, policy, version, samplings, shared)
+
+
+class VLLM(EngineConfig):
+    """vLLM in this run (`longstride[vllm]`): on the learner's CUDA device, where it reads the learner's weights."""
+
+    memory: Annotated[float, Field(gt=0, lt=1)] = 0.4
+    """Share of the card's memory that it takes for weights, cache and passes."""
+    sleep: bool = False
+    """Whether it gives that memory back while the learner trains."""
+    context: Annotated[int | None, Field(ge=2)] = None
+    """Tokens of prompt and answer together, where they should be fewer than the policy's."""
+    timeout: Annotated[float, Field(gt=0)] = 300.0
+    """Seconds for each step of a push of weights."""
+
+    def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
+        """See `engines.in_process.start`."""
+        return implementation(VLLM)(self, policy, version, samplings, shared)

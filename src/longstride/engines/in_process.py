@@ -8,15 +8,18 @@ Written after the source of vLLM 0.33 and tested against a library that keeps to
 """
 
 import os
+from collections.abc import Sequence
 from itertools import count
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
-from longstride.core.errors import EngineFailure, MissingExtra
-from longstride.engines.base import Completion, Engine, Outcome, Request
+from longstride.core.errors import ConfigError, EngineFailure, MissingExtra
+from longstride.core.implementation import implements
+from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
+from longstride.engines.config import VLLM
 from longstride.engines.http import completion_of
-from longstride.engines.server import VLLM
-from longstride.engines.weights import IPC
+from longstride.engines.preflight import preflight
+from longstride.engines.weights import IPC, check_sleep
 from longstride.models.load import Policy, folder_of
 
 
@@ -187,3 +190,25 @@ class VLLMEngine(Engine):
         trouble = f"vLLM failed ({type(error).__name__}): {str(error)[:300]}"
         going, self._going = self._going, {}
         self._done |= {ticket: EngineFailure(trouble) for ticket in going}
+
+
+@implements(VLLM)
+def start(config: VLLM, policy: Policy, version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
+    """An engine that took the policy's weights and has passed its preflight for each of `samplings`.
+
+    Raises:
+        ConfigError: vLLM is no match for the policy or for the settings.
+        MissingExtra: it is not installed.
+        EngineFailure: it does not start, or does not take the weights.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            f"engine.type=vllm runs in the one process that trains, and here are {os.environ['WORLD_SIZE']} "
+            "(WORLD_SIZE); start vLLM as a server and set engine.type=http and engine.weights"
+        )
+    check_sleep(config.sleep, shared)
+    engine = VLLMEngine(config, policy, version)
+    engine.update(policy.model, version)
+    for sampling in samplings:
+        preflight(engine, policy, sampling)
+    return engine

@@ -446,3 +446,14 @@ def _free_memory() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+def check_sleep(sleep: bool, shared: bool) -> None:
+    """Refuses that an engine gives its memory back (`sleep`) while it has to sample beside the learner (`shared` is
+    False).
+
+    Raises:
+        ConfigError: it would.
+    """
+    if sleep and not shared:
+        raise ConfigError("engine sleep: it samples while the learner trains; set pool.staleness=0, or leave sleep out")

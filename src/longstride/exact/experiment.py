@@ -8,24 +8,17 @@ A paper about an update brings its `ExactMethod` in its recipe file, and its `Ex
 claim can have fifty seeds.
 """
 
-import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from pydantic import model_validator
 
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
-from longstride.core.seeds import derive
 from longstride.run.experiment import Experiment
-
-if TYPE_CHECKING:
-    from longstride.run.folder import Listener
-    from longstride.run.placement import Placement
 
 State = dict[str, np.ndarray]
 """Everything that a method keeps between iterations, by name."""
@@ -97,66 +90,7 @@ class ExactRecipe(Experiment):
             raise ValueError(str(e)) from e
         return self
 
-    def train(
-        self,
-        folder: Path,
-        listener: "Listener | None" = None,
-        resume: bool = False,
-        placement: "Placement | None" = None,
-    ) -> None:
-        if placement is not None:
-            raise ConfigError(f"{self.name} is computed in one process; leave out --cluster")
-        train_exact(self, folder, listener, resume)
-
     def identity(self) -> dict[str, Any]:
         data = self.as_data()
         del data["iterations"]
         return data
-
-
-def train_exact(recipe: ExactRecipe, folder: Path, listener: "Listener | None" = None, resume: bool = False) -> None:
-    """Runs a recipe in a run folder; arguments and errors are those of `Experiment.train`.
-
-    Each measurement is a metrics row of kind `eval` whose `measures` are one number a name (in a list, as for tasks).
-    """
-    import torch
-
-    from longstride.run.folder import RunFiles, Silent
-
-    run = RunFiles(recipe, folder, listener or Silent(), resume)
-    problem, method = recipe.problem, recipe.method
-
-    def measure() -> None:
-        found = problem.measures(method.solution(problem, state))
-        run.row(
-            "eval",
-            policy="agent" if run.iteration else "warm_start",
-            strategy="direct",
-            measures={name: [float(value)] for name, value in found.items()},
-        )
-        run.keep(
-            Path.mkdir,
-            {name: torch.from_numpy(np.array(array, ndmin=1)) for name, array in state.items()},  # two may be one array
-            {},
-            durable=False,  # a run takes seconds: a power cut may cost it
-        )
-
-    with run.explains_trouble():
-        state = method.start(problem, np.random.default_rng(derive(recipe.seed, "start")))
-        if run.checkpoint is None:
-            measure()
-        else:
-            kept = run.checkpoint.tensors()
-            try:
-                state = {name: kept[name].numpy().reshape(np.shape(array)) for name, array in state.items()}
-            except (KeyError, ValueError) as e:
-                raise RunError(f"{run.checkpoint.folder} is of another method: {type(e).__name__}: {e}") from e
-        began = time.perf_counter()
-        for i in range(run.iteration + 1, recipe.iterations + 1):
-            state = method.step(problem, state, np.random.default_rng(derive(recipe.seed, "step", i)))
-            run.iteration = i
-            if i % recipe.every == 0 or i == recipe.iterations:
-                measure()
-                if time.perf_counter() - began > 0.2:  # a display is not drawn a thousand times a second
-                    run.progress("train")(i, recipe.iterations)
-                    began = time.perf_counter()

@@ -15,6 +15,7 @@ from pydantic import model_validator
 
 from longstride.core.component import Component
 from longstride.core.experience import Experience
+from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, CountOrZero, Positive
 from longstride.core.trajectory import Trajectory
 from longstride.methods.base import Credit, Sample
@@ -128,7 +129,5 @@ class TurnValue(CriticConfig):
         return self
 
     def make(self, policy: HiddenStates, seed: int) -> Critic:
-        """See `TurnCritic`."""
-        from longstride.learner.turn_critic import TurnCritic
-
-        return TurnCritic(self, policy, seed)
+        """See `turn_critic.TurnCritic`."""
+        return implementation(TurnValue)(self, policy, seed)

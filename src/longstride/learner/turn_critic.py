@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from longstride.core.implementation import implements
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.learner.batching import shuffled, steps_of
 from longstride.learner.critics import CriticBatch, HiddenStates, TurnValue
@@ -19,6 +20,7 @@ from longstride.models.heads import BCE, Head, HLGauss, Scalar
 from longstride.models.mlp import Trunk
 
 
+@implements(TurnValue)
 class TurnCritic:
     """Network and optimiser of a `TurnValue`.
 

@@ -20,7 +20,7 @@ from longstride.core.errors import ConfigError, LongstrideWarning, MissingExtra,
 from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.report.rows import number
 from longstride.run.experiment import Experiment
-from longstride.run.folder import Listener
+from longstride.run.listener import Listener
 
 T = TypeVar("T")
 PROJECT = "longstride"

@@ -16,10 +16,11 @@ from longstride import __version__
 from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
 from longstride.core.errors import RunError
+from longstride.core.implementation import implementation
 from longstride.core.sealed import DamagedError, check_toml, read_object
+from longstride.run.listener import Listener
 
 if TYPE_CHECKING:
-    from longstride.run.folder import Listener
     from longstride.run.placement import Placement
 
 DEFAULT = "recipe"
@@ -47,11 +48,10 @@ class Experiment(Component):
             """Rounds of collecting and training."""
             ...
 
-    @abstractmethod
     def train(
         self,
         folder: Path,
-        listener: "Listener | None" = None,
+        listener: Listener | None = None,
         resume: bool = False,
         placement: "Placement | None" = None,
     ) -> None:
@@ -60,14 +60,15 @@ class Experiment(Component):
         Args:
             folder: created; must not hold a run unless `resume`.
             listener: takes every metrics row and the progress between rows.
-            resume: go on after the last checkpoint of the run in `folder`; start it where there is none. It may take
-                longer than before, nothing else may differ.
+            resume: go on after the last checkpoint of the run in `folder`; start it where there is none. It may go on
+                for longer than before, nothing else may differ.
             placement: where the run goes; in this process if left out.
 
         Raises:
             ConfigError: this experiment cannot run there.
             RunError: the folder holds a run already, or another experiment's; a damaged checkpoint; a full disk.
         """
+        implementation(type(self))(self, folder, listener, resume, placement)
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:

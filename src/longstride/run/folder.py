@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -37,6 +37,7 @@ from longstride.run.checkpoint import (
 )
 from longstride.run.evaluation import Result
 from longstride.run.experiment import FORMAT_FILE, RUN_FILE, Experiment, format_of, load_run_experiment
+from longstride.run.listener import Listener
 from longstride.run.recipe import Recipe
 
 SHOWN = 40
@@ -46,28 +47,6 @@ OURS = (FORMAT_FILE, RUN_FILE, "metrics.jsonl", TRAJECTORIES, "trajectories.inde
 LARGEST = 2**53
 """No count of a run is larger, and none is a number that JSON readers take for another one."""
 N = TypeVar("N", int, float)
-
-
-class Listener(Protocol):
-    """Whoever watches a run."""
-
-    def __call__(self, row: dict[str, Any]) -> None:
-        """Takes a metrics row."""
-        ...
-
-    def progress(self, phase: str, done: int, total: int) -> None:
-        """Takes how far a phase (`rollout`, `train`, `eval`) is."""
-        ...
-
-
-class Silent:
-    """A listener to nothing."""
-
-    def __call__(self, row: dict[str, Any]) -> None:
-        pass
-
-    def progress(self, phase: str, done: int, total: int) -> None:
-        pass
 
 
 class RunFiles:

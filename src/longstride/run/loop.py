@@ -7,18 +7,22 @@ trained on; the run folder holds the last complete iteration whenever the proces
 from pathlib import Path
 
 from longstride.core.component import apart
+from longstride.core.implementation import implements
 from longstride.core.trajectory import Trajectory, by_group
 from longstride.learner import parallel
 from longstride.rewards import Reward
 from longstride.rollout.episode import set_verdict
 from longstride.rollout.interface import checked_verdict
-from longstride.run.folder import Listener, RunFolder, Silent
+from longstride.run.folder import RunFolder
+from longstride.run.listener import Listener, Silent
+from longstride.run.memory import check_memory, explained
 from longstride.run.patience import Patience
 from longstride.run.placement import Placement, ThisProcess
 from longstride.run.recipe import Recipe
 from longstride.run.session import Session
 
 
+@implements(Recipe)
 def train(
     recipe: Recipe,
     folder: Path,
@@ -26,21 +30,7 @@ def train(
     resume: bool = False,
     placement: Placement | None = None,
 ) -> None:
-    """Runs a recipe in a run folder (see docs/architecture.md for what it holds).
-
-    Args:
-        recipe: what is run.
-        folder: created; must not hold a run unless `resume`.
-        listener: takes every metrics row and the progress between rows.
-        resume: go on after the last checkpoint of the run in `folder`; start it where there is none. `iterations` may
-            have grown meanwhile, nothing else may differ.
-        placement: where the run goes; in this process if left out.
-
-    Raises:
-        RunError: the folder holds a run already, or one of another recipe; a damaged checkpoint; a full disk.
-    """
-    from longstride.run.memory import check_memory, explained
-
+    """See `Experiment.train`; a recipe may go on for more `iterations`."""
     recipe = apart(recipe.settled(placement))
     check_memory(recipe)
     with parallel.joined(), (placement or ThisProcess()).place(recipe) as placed:

@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 from longstride.run.experiment import Experiment
-from longstride.run.folder import Listener, read_rows
+from longstride.run.folder import read_rows
+from longstride.run.listener import Listener
 
 
 def train_all(runs: Mapping[Path, Experiment], listener: Listener, jobs: int) -> None:

@@ -17,8 +17,7 @@ from transformers import AutoModelForCausalLM
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from longstride.core.errors import ConfigError, RunError
-from longstride.engines.config import Local
-from longstride.engines.server import VLLM
+from longstride.engines.config import VLLM, Local
 from longstride.learner.likelihood import LOGITS
 from longstride.methods.base import REFERENCE
 from longstride.models.adapters import adapt

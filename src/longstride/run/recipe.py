@@ -3,8 +3,7 @@
 What always holds: two runs of one recipe give the same numbers. TOML and overrides are `core.config`'s.
 """
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
@@ -32,9 +31,6 @@ from longstride.run.experiment import Experiment
 from longstride.run.imitation import Cloning, Imitation
 from longstride.run.placement import Placement
 from longstride.strategies import Direct, Strategy
-
-if TYPE_CHECKING:
-    from longstride.run.folder import Listener
 
 
 class Evaluation(Component):
@@ -227,18 +223,6 @@ class Recipe(Experiment):
         begun = [phase for phase in self.objectives if phase.after < iteration]
         chosen = {name: choice for phase in begun for name in ("credit", "loss") if (choice := getattr(phase, name))}
         return self.model_copy(update=chosen)
-
-    def train(
-        self,
-        folder: Path,
-        listener: "Listener | None" = None,
-        resume: bool = False,
-        placement: Placement | None = None,
-    ) -> None:
-        """See `run.loop.train`."""
-        from longstride.run.loop import train
-
-        train(self, folder, listener, resume, placement)
 
     def settled(self, placement: Placement | None = None) -> Self:
         """A copy in which what depends on this machine is decided (device, weights, engine, learner), which `run.toml`

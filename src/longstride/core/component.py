@@ -22,7 +22,9 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longstride.core.errors import ConfigError, unknown
+from longstride.core.hints import setting, unknown_key
 from longstride.core.locations import LOCATIONS
+from longstride.core.modules import import_module
 
 C = TypeVar("C", bound="Component")
 T = TypeVar("T")
@@ -199,8 +201,6 @@ def _join(where: str, key: str) -> str:
 def _check_key(cls: type[Component], key: str, place: str) -> None:
     """Refuses a key that a component has not."""
     if key not in cls.model_fields:
-        from longstride.core.hints import unknown_key
-
         raise ConfigError(f"{place}: {unknown_key(cls, key, place.removesuffix(key), component_in)}")
 
 
@@ -245,8 +245,6 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
 
 def _imported(family: type[C], name: str, place: str) -> type[C]:
     """The class that `module:Class` names."""
-    from longstride.core.modules import import_module
-
     module, _, qualified = name.partition(":")
     try:
         found: Any = import_module(module)
@@ -298,8 +296,6 @@ def _explain(err: Any, cls: type[Component], where: str) -> str:
     if err["type"] == "missing":
         return f"{place}: {message}"
     if err["type"] == "model_type" and part is not None:
-        from longstride.core.hints import setting
-
         return f"{place}: expected a table, for {part.__name__} (got {_brief(value)}){setting(part, place, value)}"
     return f"{place}: {message} (got {_brief(value)})"
 

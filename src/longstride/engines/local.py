@@ -31,7 +31,9 @@ from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, Shared
 from longstride.engines.base import Completion, Engine, Outcome, Request
 from longstride.engines.cache import Cache, Slot, shared_beginnings
+from longstride.engines.prepare import prepared
 from longstride.engines.sampling import draw
+from longstride.models.native import Sampler, supported
 from longstride.models.room import doing
 
 PASS_TOKENS = {"cpu": 1024, "cuda": 16384}
@@ -166,13 +168,9 @@ class LocalEngine(Engine):
         self._device = next(self._model.parameters()).device
         self._native: Callable[..., Tensor] | None = None
         if self._kernels == "native":
-            from longstride.models.native import Sampler, supported
-
             self._native = Sampler(self._model) if supported(self._model) else None
         self._decode: Any = None
         if self._native is None:
-            from longstride.engines.prepare import prepared
-
             self._decode = prepared(self._model, model, self._graphs, self._float32_head)
 
     def _empty_cache(self, store: KeyValueStore | None = None) -> Cache:

@@ -7,6 +7,7 @@ from torch import nn
 
 from longstride.core.errors import ModelError
 from longstride.engines.fusion import fuse
+from longstride.engines.graphs import DecodeGraphs
 
 
 def prepared(twin: Any, model: Any, graphs: bool, float32_head: bool) -> Any:
@@ -20,8 +21,6 @@ def prepared(twin: Any, model: Any, graphs: bool, float32_head: bool) -> Any:
         _compute_in_float32(twin, model)
     if not graphs:
         return None
-    from longstride.engines.graphs import DecodeGraphs
-
     return DecodeGraphs(twin, model)
 
 

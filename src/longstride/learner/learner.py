@@ -23,11 +23,15 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.learner import parallel
 from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
 from longstride.learner.config import LearnerConfig
+from longstride.learner.eight_bit import adamw_8bit, plain, quantised
 from longstride.learner.likelihood import Likelihood
 from longstride.learner.moments import MOMENTS, SCALES, taken_moments
 from longstride.learner.packing import Row, TrainedToken
+from longstride.learner.sharding import filled, shard, skeleton
+from longstride.learner.threads import crew, shared_out
 from longstride.methods.base import BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
+from longstride.models.adapters import adapt, merged, without_adapters
 from longstride.models.room import doing
 
 PATIENCE = 10
@@ -67,29 +71,21 @@ class Learner:
         if reference is None and REFERENCE in self.loss.needs and config.lora is None:
             reference = copy.deepcopy(model)
         if config.lora is not None:
-            from longstride.models.adapters import adapt
-
             adapt(model, config.lora)
         self._likelihood = Likelihood(model, config)
         self._crew = [self._likelihood]
         """What computes the micro-batches of a step, a thread each."""
         if self._likelihood.native:
-            from longstride.learner.threads import crew
-
             self._crew = crew(self._likelihood, config)
         self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
         self._skeleton: nn.Module | None = None
         if config.sharded and parallel.world() > 1:
-            from longstride.learner.sharding import shard, skeleton
-
             self._skeleton = skeleton(model)
             shard(self._likelihood, self._likelihood.layers)
         self._reference = self._frozen(reference) if reference is not None else None
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.device = next(iter(self.parameters.values())).device
         if config.optimiser == "adamw_8bit":
-            from longstride.learner.eight_bit import adamw_8bit, plain, quantised
-
             self.optimiser, self._plain, self._taken = adamw_8bit(self.parameters.values(), config), plain, quantised
         else:
             self._plain, self._taken = dict, taken_moments
@@ -108,8 +104,6 @@ class Learner:
         parallel.broadcast_tensors(list(reference.parameters()))
         likelihood = Likelihood(reference, self.config)
         if self._skeleton is not None:
-            from longstride.learner.sharding import shard
-
             shard(likelihood, likelihood.layers)
         return likelihood
 
@@ -118,13 +112,9 @@ class Learner:
         has adapters to `merge`, a copy made now with complete, merged weights. All ranks must ask for it."""
         model = self.model
         if self._skeleton is not None:
-            from longstride.learner.sharding import filled
-
             model = filled(self._skeleton, dict(self.model.named_parameters()))
         if self.config.lora is None or not merge:
             return model
-        from longstride.models.adapters import merged
-
         return merged(model)
 
     def lr(self, step: int) -> float:
@@ -162,12 +152,7 @@ class Learner:
                     done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
             return done
 
-        if len(self._crew) == 1:
-            done = work(self._likelihood, passes)
-        else:
-            from longstride.learner.threads import shared_out
-
-            done = shared_out(work, self._crew, list(passes))
+        done = work(self._likelihood, passes) if len(self._crew) == 1 else shared_out(work, self._crew, list(passes))
         if self._skeleton is None:
             parallel.sum_gradients(list(self.parameters.values()))
         loss, drift = 0.0, PolicyDrift()
@@ -225,8 +210,6 @@ class Learner:
                 f"loss {self.loss.type_name()} needs a reference policy, and the learner's first loss needed none: "
                 "give the learner a reference when it is made"
             )
-        from longstride.models.adapters import without_adapters
-
         with without_adapters(self.model):
             return self.logprobs(samples)
 

@@ -16,9 +16,13 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from longstride.core.errors import ModelError
 from longstride.learner.batching import MicroBatch
+from longstride.learner.compiled import compile_layers
 from longstride.learner.config import LearnerConfig
+from longstride.learner.fused_head import liger_head
+from longstride.learner.head import in_parts
 from longstride.learner.tree_attention import NAME, Forest
 from longstride.models.kernels import settled
+from longstride.models.native import Decoder, supported
 
 EAGER_LENGTH = 512
 """Rows up to this length use plain attention in bfloat16 on a CPU, whose fused backward pass is slow there: 30,000
@@ -120,8 +124,6 @@ def log_likelihood(
             batch.entropy_P = None
             return fused(hidden_P_D, batch.target_P)
         if float32 or 4 * len(hidden_P_D) * head.weight.shape[0] > LOGITS:
-            from longstride.learner.head import in_parts
-
             logp_P, batch.entropy_P = in_parts(head, hidden_P_D, batch.target_P, read, float32, LOGITS)
             return logp_P
         logits_P_V = head(hidden_P_D)
@@ -172,8 +174,6 @@ class Likelihood(nn.Module):
         """Whether one call computes a pass, on one core."""
         plain = not (self._bfloat16 or config.checkpointing or config.sharded or config.compile)
         if plain and self._split is not None and settled(config.kernels) == "native":
-            from longstride.models.native import Decoder, supported
-
             self.native = supported(model)
             if self.native:
                 self._split = Decoder(model), self._split[1]
@@ -188,16 +188,12 @@ class Likelihood(nn.Module):
             raise ModelError(f"learner.float32_head: the head of {type(model).__name__} cannot be run by itself")
         self._fused: Any = None
         if config.head == "liger" and self._split is not None:
-            from longstride.learner.fused_head import liger_head
-
             self._fused = liger_head(self._split[1], config.float32_head)
         self._attention = ""
         self._checkpointing = config.checkpointing
         if config.checkpointing:
             self._enable_checkpointing(device)
         if config.compile:
-            from longstride.learner.compiled import compile_layers
-
             compile_layers(self.layers, type(model).__name__)
 
     def forward(self, batch: MicroBatch, hidden: bool = False, entropy: bool = False) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 
 from longstride.core.errors import ModelError
+from longstride.learner.flex import attend_flex
 
 NAME = "longstride-trees"
 """Name under which the attention is registered."""
@@ -90,8 +91,6 @@ def attend(
     if forest is None or attention_mask is not None or strange:
         raise ModelError(f"{type(module).__name__} asks for {', '.join(strange) or 'its own mask'} over trees")
     if forest.flex:
-        from longstride.learner.flex import attend_flex
-
         return attend_flex(query, key, value, forest, sliding_window, scaling).transpose(1, 2), None
     # one gather for all blocks, as an embedding: of all ways to gather its backward pass is by far the fastest on a CPU
     keys, values = (

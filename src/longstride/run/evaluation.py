@@ -17,6 +17,7 @@ from longstride.engines.base import Engine
 from longstride.envs.acting import acting
 from longstride.learner import parallel
 from longstride.models.load import Policy
+from longstride.rollout.companions import CompanionPlayer
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
@@ -25,6 +26,7 @@ from longstride.run.policies import companion_players, load
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
 from longstride.strategies import Direct, EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.baselines import BASELINES
 
 Progress = Callable[[int, int], None]
 
@@ -191,8 +193,6 @@ def evaluate_baselines(
     recipe: Recipe, tasks: Sequence[Task] | None = None, progress: Progress | None = None
 ) -> dict[str, Result]:
     """The trivial policies (`strategies.baselines`) on the same tasks and seeds, by name."""
-    from longstride.strategies.baselines import BASELINES
-
     tasks = recipe.tasks.held_out(recipe.evaluation.tasks) if tasks is None else tasks
     return {
         name: evaluate_player(ScriptedPlayer(choose), recipe, tasks, progress=progress)
@@ -221,6 +221,4 @@ def language_player(
     companions = companion_players(policy, recipe) if companions is None else companions
     if not companions:
         return player
-    from longstride.rollout.companions import CompanionPlayer
-
     return CompanionPlayer(player, companions)

@@ -17,6 +17,8 @@ from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
 from longstride.core.errors import RunError
 from longstride.core.implementation import implementation
+from longstride.core.modules import find_again, own_modules
+from longstride.core.provenance import commit
 from longstride.core.sealed import DamagedError, check_toml, read_object
 from longstride.run.listener import Listener
 
@@ -92,8 +94,6 @@ def load_run_experiment(folder: Path) -> Experiment:
         ConfigError: its file was damaged, or names what cannot be imported any more.
     """
     if modules := check_run_folder(folder).get("modules"):
-        from longstride.core.modules import find_again
-
         find_again(modules, folder)
     path = folder / RUN_FILE
     try:
@@ -107,9 +107,6 @@ def load_run_experiment(folder: Path) -> Experiment:
 
 def format_of(experiment: Experiment) -> dict[str, Any]:
     """What `format.json` says of a run that begins now."""
-    from longstride.core.modules import own_modules
-    from longstride.core.provenance import commit
-
     found = {"commit": commit(), "modules": own_modules(experiment.as_data())}
     return {"format": FORMAT, "longstride": __version__} | {name: value for name, value in found.items() if value}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from longstride.core.errors import LongstrideWarning, RunError
 from longstride.core.trajectory import Trajectory
+from longstride.run.agreement import warn_of_gap
 from longstride.run.recipe import Recipe
 
 
@@ -27,8 +28,6 @@ class Patience:
     ) -> None:
         """Judges an iteration by what was played, what of all episodes was chosen, and the metrics of the update, and
         warns where it led nowhere."""
-        from longstride.run.agreement import warn_of_gap
-
         warn_of_gap(self._recipe, iteration, chosen, metrics.get("sampling_gap", 0.0))
         cause = warn_of_failures(f"iteration {iteration}", trajectories)
         if not cause and self._was_to_train(iteration) and not metrics.get("trained_tokens"):

@@ -5,28 +5,26 @@ run may be resumed with another one.
 """
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from torch import nn
+
+from longstride.engines.base import Engine
+from longstride.learner.learner import Learner
+from longstride.models.load import Policy
 from longstride.rollout.players import Player
 from longstride.rollout.pool import Pool
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from longstride.engines.base import Engine
-    from longstride.learner.learner import Learner
-    from longstride.models.load import Policy
-    from longstride.run.recipe import Recipe
+from longstride.run.recipe import Recipe
 
 
 class Placed(Protocol):
     """The places of one run."""
 
-    def engine(self, policy: "Policy", version: int) -> "Engine":
+    def engine(self, policy: Policy, version: int) -> Engine:
         """An engine for the policy, whose weights are number `version`."""
         ...
 
-    def learner(self, policy: "Policy", reference: "nn.Module | None") -> "Learner":
+    def learner(self, policy: Policy, reference: nn.Module | None) -> Learner:
         """The learner of the policy; see `Learner` for its reference."""
         ...
 
@@ -38,7 +36,7 @@ class Placed(Protocol):
 class Placement(Protocol):
     """Where a run goes."""
 
-    def place(self, recipe: "Recipe") -> AbstractContextManager[Placed]:
+    def place(self, recipe: Recipe) -> AbstractContextManager[Placed]:
         """Opens the places of a run.
 
         Raises:
@@ -50,22 +48,20 @@ class Placement(Protocol):
 class ThisProcess:
     """Everything in this process (each process of several under torchrun)."""
 
-    def place(self, recipe: "Recipe") -> AbstractContextManager[Placed]:
+    def place(self, recipe: Recipe) -> AbstractContextManager[Placed]:
         return nullcontext(_ThisProcess(recipe))
 
 
 class _ThisProcess:
-    def __init__(self, recipe: "Recipe") -> None:
+    def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
 
-    def engine(self, policy: "Policy", version: int) -> "Engine":
+    def engine(self, policy: Policy, version: int) -> Engine:
         r = self.recipe
         samplings = list(dict.fromkeys([r.sampling, r.evaluation.sampling or r.sampling]))
         return r.engine.make(policy, version, samplings, shared=r.pool.staleness == 0)
 
-    def learner(self, policy: "Policy", reference: "nn.Module | None") -> "Learner":
-        from longstride.learner.learner import Learner
-
+    def learner(self, policy: Policy, reference: nn.Module | None) -> Learner:
         return Learner(policy.model, self.recipe.learner, self.recipe.loss, reference)
 
     def pool(self, player: Player) -> Pool:

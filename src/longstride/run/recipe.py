@@ -3,7 +3,7 @@
 What always holds: two runs of one recipe give the same numbers. TOML and overrides are `core.config`'s.
 """
 
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import model_validator
 
@@ -29,8 +29,10 @@ from longstride.rollout.summary import Measure
 from longstride.rollout.trial import Trial
 from longstride.run.experiment import Experiment
 from longstride.run.imitation import Cloning, Imitation
-from longstride.run.placement import Placement
 from longstride.strategies import Direct, Strategy
+
+if TYPE_CHECKING:
+    from longstride.run.placement import Placement
 
 
 class Evaluation(Component):
@@ -224,7 +226,7 @@ class Recipe(Experiment):
         chosen = {name: choice for phase in begun for name in ("credit", "loss") if (choice := getattr(phase, name))}
         return self.model_copy(update=chosen)
 
-    def settled(self, placement: Placement | None = None) -> Self:
+    def settled(self, placement: "Placement | None" = None) -> Self:
         """A copy in which what depends on this machine is decided (device, weights, engine, learner), which `run.toml`
         keeps; `ConfigError` for a device that is not here. On a cluster the GPUs are the cluster's to share out."""
         from longstride.models.device import settled_device, settled_weights

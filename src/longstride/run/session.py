@@ -40,6 +40,7 @@ from longstride.run.placement import Placed
 from longstride.run.policies import companion_players
 from longstride.run.preflight import preflight
 from longstride.run.recipe import Recipe
+from longstride.run.stored import stored_iterations
 
 CRITIC = "critic/"
 """What the names of the critic's tensors begin with, among those of a checkpoint."""
@@ -166,8 +167,6 @@ class Session:
         """Plans and plays the iterations that are left; each is yielded when it is complete."""
         recipe, run = self.recipe, self.run
         if recipe.replay_run:
-            from longstride.run.stored import stored_iterations
-
             iterations = stored_iterations(recipe, run.iteration)
         else:
             self.pool.restore(run.pending())

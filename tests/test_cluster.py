@@ -23,8 +23,8 @@ from longstride.engines.local import LocalEngine
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import KL, Reinforce
-from longstride.methods.anchors import MovingAverage
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
+from longstride.methods.kl import MovingAverage
 from longstride.models.load import load_policy
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import at_once

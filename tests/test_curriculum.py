@@ -10,7 +10,7 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.curriculum import BudgetSchedule, Fixed, Multiplicative, OnPlateau, Schedule
-from longstride.curriculum.stages import Linear, PerDifficulty, StepList
+from longstride.curriculum.schedules import Linear, PerDifficulty, StepList
 from longstride.papers.scaling_inter.method import StepSchedule
 from longstride.papers.siri.method import Cosine, Stair, StairCosine
 

@@ -19,7 +19,7 @@ from one_page import Watcher, make_recipe, save_model
 from longstride.core.errors import LongstrideError, LongstrideWarning, RunError
 from longstride.learner.critics import TurnValue
 from longstride.methods import PPO, OnPolicy
-from longstride.methods.returns import GAE
+from longstride.methods.advantages import GAE
 from longstride.models.load import save_policy
 from longstride.report.episodes import read_episodes
 from longstride.report.rows import read_record

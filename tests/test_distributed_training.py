@@ -21,7 +21,7 @@ from longstride.engines.weights import Adapters, Folder
 from longstride.learner import parallel
 from longstride.learner.config import LearnerConfig
 from longstride.methods import KL, GroupRelative, OnPolicy, Reinforce
-from longstride.methods.anchors import MovingAverage
+from longstride.methods.kl import MovingAverage
 from longstride.models.load import load_policy
 from longstride.papers.dars.method import DifficultyAdaptive
 from longstride.rollout.scheduler import PoolConfig

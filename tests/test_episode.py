@@ -14,7 +14,7 @@ from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import HELD_ANSWER, Step
 from longstride.methods import GroupRelative
-from longstride.methods.returns import GAE
+from longstride.methods.advantages import GAE
 from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.rewards import Reward, Verdict
 from longstride.rollout import FullHistory, PastTurn, Plan, summarise

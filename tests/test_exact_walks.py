@@ -7,7 +7,7 @@ from estimators import all_of, by_formula, episode_of, weighted_scores
 from longstride.curriculum import Fixed
 from longstride.exact.walks import Search, Walk, Walked
 from longstride.methods import GroupRelative
-from longstride.methods.returns import GAE
+from longstride.methods.advantages import GAE
 from longstride.papers.asyncwebrl import exact as asyncwebrl_stale
 from longstride.papers.asyncwebrl import length as asyncwebrl_length
 from longstride.papers.reasoning_cache import exact as reasoning_cache_rounds

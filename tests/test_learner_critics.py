@@ -23,7 +23,7 @@ from longstride.learner.critics import Critic, CriticBatch, CriticConfig, Hidden
 from longstride.learner.learner import Learner
 from longstride.learner.turn_critic import TurnCritic
 from longstride.methods import Advantage, Credit, OnPolicy
-from longstride.methods.returns import GAE
+from longstride.methods.advantages import GAE
 from longstride.models.tiny import TinyConfig
 from longstride.run.loop import train
 

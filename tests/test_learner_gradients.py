@@ -20,10 +20,9 @@ from estimators import (
 
 from longstride.exact.worlds.tabular import EnumerableMDP, Path, bandit, random_mdp
 from longstride.methods import PPO, Constant, Credit, GroupRelative, ImportanceCorrection, Loss, Mean, Reinforce, Sample
+from longstride.methods.advantages import GAE
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL
-from longstride.methods.losses import RatioLoss
-from longstride.methods.ratios import CISPO, GSPO
-from longstride.methods.returns import GAE
+from longstride.methods.ratios import CISPO, GSPO, RatioLoss
 
 PER_EPISODE = Constant(per="episode")
 

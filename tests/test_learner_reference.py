@@ -14,8 +14,8 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import KL, PPO, Anchor, Loss, Reinforce, Start
-from longstride.methods.anchors import Latest, MovingAverage
 from longstride.methods.base import REFERENCE
+from longstride.methods.kl import Latest, MovingAverage
 from longstride.models.lora import LoRA
 
 FAST: dict[str, Any] = {"lr": 1e-2, "warmup_steps": 0, "batch_samples": 100}

@@ -15,7 +15,7 @@ from longstride.core.component import build
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.exact.worlds.tabular import EnumerableMDP, Path, bandit, random_mdp
 from longstride.methods import Credit, GroupRelative, MixedGroups, Replay, group_advantages
-from longstride.methods.returns import GAE, StepRelative, gae
+from longstride.methods.advantages import GAE, StepRelative, gae
 from longstride.methods.trials import TrialReturn
 
 PLAIN: dict[str, Any] = {"baseline": "none", "normalize": "none"}

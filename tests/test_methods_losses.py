@@ -25,8 +25,8 @@ from longstride.methods import (
     Sample,
     Start,
 )
-from longstride.methods.anchors import Latest, MovingAverage
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE
+from longstride.methods.kl import Latest, MovingAverage
 from longstride.methods.losses import ENTROPY_COEFFICIENT, KL_COEFFICIENT, LossTerms, PolicyDrift
 from longstride.methods.ratios import CISPO, GSPO
 

@@ -15,7 +15,8 @@ from longstride.core.trajectory import Trajectory
 from longstride.learner.batching import StreamTable
 from longstride.methods import KL, PPO, Advantage, Aggregation, Constant, Credit, Loss, Mean, OnPolicy, Sample
 from longstride.methods.base import ADVANTAGES
-from longstride.methods.losses import LossTerms, Tokens
+from longstride.methods.losses import LossTerms
+from longstride.methods.tokens import Tokens
 from longstride.run.loop import train
 
 MARGIN = "margin"

@@ -18,8 +18,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import KL, PPO
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
-from longstride.methods.losses import ImportanceCorrection
-from longstride.methods.ratios import GSPO
+from longstride.methods.ratios import GSPO, ImportanceCorrection
 from longstride.models.lora import LoRA
 
 VOCABULARY = 40

@@ -24,7 +24,7 @@ from longstride.core.experience import Experience
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, by_trial
 from longstride.curriculum import BudgetSchedule, Fixed, OnPlateau, TaskCurriculum
-from longstride.curriculum.stages import PerDifficulty, StepList
+from longstride.curriculum.schedules import PerDifficulty, StepList
 from longstride.envs.base import TaskSource
 from longstride.envs.puzzles import Mastermind, ModularChain
 from longstride.envs.puzzles.base import PuzzleSource

@@ -27,8 +27,8 @@ from longstride.learner.batching import chains
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import TurnValue
 from longstride.methods import KL, PPO, GroupRelative, OnPolicy, Reinforce
-from longstride.methods.anchors import Latest, MovingAverage
-from longstride.methods.returns import GAE
+from longstride.methods.advantages import GAE
+from longstride.methods.kl import Latest, MovingAverage
 from longstride.models.chat import ChatConfig
 from longstride.models.load import load_policy, save_policy
 from longstride.rewards import TaskReward

@@ -15,8 +15,8 @@ from longstride.core.task import Task
 from longstride.curriculum import BudgetSchedule, OnPlateau, TaskCurriculum
 from longstride.envs.base import TaskSource
 from longstride.methods import OnPolicy, Sample
+from longstride.methods.advantages import GAE
 from longstride.methods.base import ADVANTAGES
-from longstride.methods.returns import GAE
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.experiment import load_run_experiment
 from longstride.run.loop import train

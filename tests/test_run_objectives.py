@@ -10,9 +10,9 @@ from one_page import Watcher, make_recipe, save_model
 from longstride.core.errors import ConfigError
 from longstride.learner.critics import TurnValue
 from longstride.methods import KL, PPO, GroupRelative, OnPolicy
-from longstride.methods.anchors import Latest, MovingAverage
+from longstride.methods.advantages import GAE
+from longstride.methods.kl import Latest, MovingAverage
 from longstride.methods.losses import Loss
-from longstride.methods.returns import GAE
 from longstride.run.loop import train
 from longstride.run.recipe import ObjectivePhase
 

@@ -32,9 +32,9 @@ from longstride.learner.learner import Learner
 from longstride.methods import PPO, Constant, Loss, Mean, Sample
 from longstride.methods.advantages import group_advantages
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, PROXIMAL, REFERENCE
-from longstride.methods.losses import KL, ImportanceCorrection
+from longstride.methods.kl import KL
 from longstride.methods.preferences import DPO, IPO, PairLoss, pair
-from longstride.methods.ratios import CISPO, GSPO
+from longstride.methods.ratios import CISPO, GSPO, ImportanceCorrection
 from longstride.papers.nash_mp.exact import NashMD
 
 trl = pytest.importorskip("trl", reason="compares with TRL: make parity")

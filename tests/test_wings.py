@@ -36,6 +36,12 @@ def test_a_name_is_registered_by_the_module_that_is_named_for_it(family: str, na
         assert member_of(families[family], name).reference() == name
 
 
+def test_a_member_that_is_found_by_name_stands_in_a_wing_unless_the_command_line_or_torch_says_otherwise() -> None:
+    others = {"experiment", "implementation", "strategy", "choice"}
+    places = {module.split(".")[1] for family, _, module in PLACES if family not in others}
+    assert places <= {"adapters", "control", "exact", "web"}
+
+
 @pytest.mark.parametrize("wing", ["control", "web", "cluster", "starts"])
 def test_what_a_wing_registers_in_a_family_from_outside_of_it_is_listed(wing: str) -> None:
     inside = f"longstride.{wing}."

@@ -1,5 +1,6 @@
-"""Where to find what the core does not import: the members of families that stand in a wing of the package, and some
-that few recipes use.
+"""Where to find what is not there yet when a recipe of the core is read: members of families that stand in a wing of
+the package; strategies, which the command line names without loading them; the kinds of experiments, and what does the
+work of data (`core.implementation`), mostly with torch.
 
 What always holds: a name here is found without importing its module, and the module registers it when it is imported
 (a test compares this table with what the modules hold).
@@ -37,7 +38,6 @@ LOCATIONS |= {
         "environment_reward": "longstride.adapters.seeded",
         "judged_reward": "longstride.web.judging.judged",
     },
-    "schedule": dict.fromkeys(("linear", "per_difficulty", "step_list"), "longstride.curriculum.stages"),
     "strategy": {
         "anytime": "longstride.strategies.anytime",
         "best_of": "longstride.strategies.best_of",
@@ -47,26 +47,8 @@ LOCATIONS |= {
         "searched": "longstride.strategies.searched",
         "think_on": "longstride.strategies.think_on",
     },
-    "scorer": {
-        "generative": "longstride.rewards.scorers",
-        "pairwise": "longstride.rewards.scorers",
-        "probe": "longstride.rewards.probe",
-    },
-    "judge": {"http_judge": "longstride.web.judging.scoring"},
     "choice": {"scored": "longstride.strategies.scored"},
-    "anchor": {"latest": "longstride.methods.anchors", "moving_average": "longstride.methods.anchors"},
-    "credit": {
-        "filtered_bc": "longstride.methods.cloning",
-        "gae": "longstride.methods.returns",
-        "step_relative": "longstride.methods.returns",
-        "trial_return": "longstride.methods.trials",
-    },
-    "loss": {
-        "cispo": "longstride.methods.ratios",
-        "dpo": "longstride.methods.preferences",
-        "gspo": "longstride.methods.ratios",
-        "ipo": "longstride.methods.preferences",
-    },
+    "judge": {"http_judge": "longstride.web.judging.scoring"},
     "exact_problem": {
         "answers": "longstride.exact.answers",
         "designs": "longstride.exact.designs",
@@ -95,7 +77,6 @@ LOCATIONS |= {
         "judged": "longstride.web.judging.rubric",
         "program_html": "longstride.web.judging.webarena",
         "rubric": "longstride.web.judging.rubric",
-        "state": "longstride.rewards.final_state",
         "string_match": "longstride.web.judging.webarena",
         "url_match": "longstride.web.judging.webarena",
     },

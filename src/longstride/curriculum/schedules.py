@@ -6,9 +6,10 @@ passes its `limit`.
 """
 
 from abc import abstractmethod
-from typing import Self
+from itertools import pairwise
+from typing import Annotated, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from longstride.core.component import Component
 from longstride.core.experience import Experience
@@ -73,3 +74,65 @@ class Multiplicative(Growing):
 
     def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
         return min(self.start * iteration, self.limit)
+
+
+class Linear(Growing):
+    """A straight line from `start` in iteration 1 to `limit` in iteration `cap`, climbed in stairs.
+
+    h(i) = limit for i >= cap, else start + floor((limit - start) * q / (cap - 1)) where q = interval * floor((i - 1)
+    / interval): the line is read every `interval` iterations and held in between. AsyncWebRL (arXiv 2606.05597) names
+    such a schedule (linear by step) without a formula; this one is ours.
+    """
+
+    interval: Count
+    """Iterations for which a value is held."""
+    cap: Annotated[int, Field(ge=2)]
+    """The first iteration at `limit`."""
+
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
+        if iteration >= self.cap:
+            return self.limit
+        climbed = (iteration - 1) // self.interval * self.interval
+        return self.start + (self.limit - self.start) * climbed // (self.cap - 1)
+
+
+class StepList(Schedule):
+    """h(i) = the limit of the first entry whose last iteration is not before i; after the last entry its limit stays.
+
+    TTI's released scripts: steps = [(1, 10), (3, 20), (4, 30)], that is 10, 20, 20, 30, 30, ...
+    """
+
+    steps: Annotated[tuple[tuple[Count, Count], ...], Field(min_length=1)]
+    """(last iteration, limit), ordered by iteration."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if any(a >= b for (a, _), (b, _) in pairwise(self.steps)):
+            raise ValueError("the last iterations of `steps` must ascend")
+        return self
+
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
+        return next((limit for last, limit in self.steps if iteration <= last), self.steps[-1][1])
+
+
+class PerDifficulty(Schedule):
+    """A schedule for each difficulty: WebGym (arXiv 2601.02439) trains with 10, 20, 30 turns and tests with 30, 50,
+    70."""
+
+    easy: Schedule
+    medium: Schedule
+    hard: Schedule
+
+    @property
+    def adaptive(self) -> bool:
+        return self.easy.adaptive or self.medium.adaptive or self.hard.adaptive
+
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
+        return self._of(difficulty).at(iteration, difficulty, experience)
+
+    def most(self, iterations: int, difficulty: Difficulty = "easy") -> int:
+        return self._of(difficulty).most(iterations, difficulty)
+
+    def _of(self, difficulty: Difficulty) -> Schedule:
+        by_name: dict[Difficulty, Schedule] = {"easy": self.easy, "medium": self.medium, "hard": self.hard}
+        return by_name[difficulty]

@@ -1,6 +1,22 @@
-"""Rewards: evaluators with evidence. No torch."""
+"""Rewards: evaluators with evidence, and scorers. No torch."""
 
+import longstride.rewards.final_state  # noqa: F401 (an evaluator)
 from longstride.rewards.evaluators import Verdict, judge
+from longstride.rewards.probe import Probe
+from longstride.rewards.scorers import Generative, Judge, Pairwise, Scorer
 from longstride.rewards.task_reward import EvaluatorFirst, Reward, TaskReward, judged, unjudged
 
-__all__ = ["EvaluatorFirst", "Reward", "TaskReward", "Verdict", "judge", "judged", "unjudged"]
+__all__ = [
+    "EvaluatorFirst",
+    "Generative",
+    "Judge",
+    "Pairwise",
+    "Probe",
+    "Reward",
+    "Scorer",
+    "TaskReward",
+    "Verdict",
+    "judge",
+    "judged",
+    "unjudged",
+]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from longstride.core.errors import LongstrideWarning
 from longstride.core.trajectory import Trajectory
 from longstride.engines.config import Local
-from longstride.methods.losses import RatioLoss
+from longstride.methods.ratios import RatioLoss
 from longstride.run.recipe import Recipe
 
 LARGEST_GAP = 0.05

@@ -19,7 +19,7 @@ from longstride.envs.base import Env, TaskSource
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig
 from longstride.methods import Credit, Loss, Reinforce, Replay
-from longstride.methods.losses import RatioLoss
+from longstride.methods.ratios import RatioLoss
 from longstride.models.chat import ChatConfig
 from longstride.rewards import EvaluatorFirst, Reward
 from longstride.rollout.context import ContextPolicy

@@ -18,7 +18,7 @@ left out, they are the embedded ones.
 """
 
 from longstride.curriculum import Fixed
-from longstride.curriculum.stages import PerDifficulty
+from longstride.curriculum.schedules import PerDifficulty
 from longstride.papers.asyncwebrl import recipe
 from longstride.rollout.context import RecentObservations
 

@@ -2,7 +2,7 @@
 
 from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed
-from longstride.curriculum.stages import PerDifficulty
+from longstride.curriculum.schedules import PerDifficulty
 from longstride.learner.config import LearnerConfig
 from longstride.methods import PPO, GroupRelative, ImportanceCorrection, Mean, MixedGroups
 from longstride.rollout.scheduler import PoolConfig

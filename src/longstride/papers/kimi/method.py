@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from longstride.core.numbers import Weight
 from longstride.methods import Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
-from longstride.methods.losses import LossTerms, Tokens, sequence_sums
+from longstride.methods.losses import LossTerms
+from longstride.methods.tokens import Tokens, sequence_sums
 
 if TYPE_CHECKING:
     from torch import Tensor

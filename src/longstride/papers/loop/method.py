@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from longstride.core.numbers import Weight
 from longstride.core.trajectory import Trajectory
 from longstride.methods import PPO, GroupRelative
-from longstride.methods.losses import Tokens, sequence_sums
+from longstride.methods.tokens import Tokens, sequence_sums
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -2,7 +2,7 @@
 
 from longstride.learner.critics import TurnValue
 from longstride.methods import PPO
-from longstride.methods.returns import GAE
+from longstride.methods.advantages import GAE
 from longstride.setups import puzzles
 
 RECIPE = puzzles.recipe(

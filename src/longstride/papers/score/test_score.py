@@ -16,7 +16,8 @@ from longstride.envs.puzzles.attempts import scores
 from longstride.exact.worlds.tabular import EnumerableMDP
 from longstride.methods import Credit, Sample
 from longstride.methods.base import ADVANTAGES
-from longstride.methods.losses import KL, KL_COEFFICIENT
+from longstride.methods.kl import KL
+from longstride.methods.losses import KL_COEFFICIENT
 from longstride.papers.score.method import AttemptCredit, Gain, KLByTurn
 from longstride.papers.score.recipe import BONUS, RECIPE
 

@@ -19,7 +19,7 @@ from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers, Grouped
 from longstride.exact.learner import recipe
 from longstride.methods import KL, Constant, GroupRelative, Start
-from longstride.methods.anchors import MovingAverage
+from longstride.methods.kl import MovingAverage
 from longstride.papers.t1.method import AnchoredReinforce
 from longstride.stats import Ordering
 

@@ -3,7 +3,7 @@
 from longstride.claims.claim import Claim
 from longstride.engines.base import Sampling
 from longstride.methods import KL, GroupRelative, Start
-from longstride.methods.anchors import MovingAverage
+from longstride.methods.kl import MovingAverage
 from longstride.papers.t1.method import AnchoredReinforce, Penalised
 from longstride.setups import puzzles
 from longstride.stats import Ordering

@@ -18,8 +18,8 @@ from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.puzzles import ModularChain
 from longstride.exact.worlds.tabular import random_mdp
 from longstride.methods import KL, GroupRelative, Sample, Start
-from longstride.methods.anchors import MovingAverage
 from longstride.methods.base import ADVANTAGES, REFERENCE
+from longstride.methods.kl import MovingAverage
 from longstride.models.load import load_policy
 from longstride.papers.t1.method import AnchoredReinforce, Penalised
 from longstride.papers.t1.recipe import RECIPE

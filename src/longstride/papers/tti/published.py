@@ -15,7 +15,7 @@ Not known, and as in `tti`: the floor of the cosine. Screenshots (the newest 3) 
 checks judge.
 """
 
-from longstride.curriculum.stages import StepList
+from longstride.curriculum.schedules import StepList
 from longstride.papers.tti import recipe
 from longstride.rollout.context import RecentObservations
 

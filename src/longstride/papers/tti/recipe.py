@@ -2,7 +2,7 @@
 
 from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed, Multiplicative
-from longstride.curriculum.stages import StepList
+from longstride.curriculum.schedules import StepList
 from longstride.engines.base import Sampling
 from longstride.learner.config import LearnerConfig
 from longstride.methods import Constant, Reinforce

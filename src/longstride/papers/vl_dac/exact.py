@@ -27,7 +27,7 @@ from longstride.exact.experiment import State
 from longstride.exact.learner import recipe
 from longstride.exact.walks import Search, Walk, Walked
 from longstride.methods import KL, PPO, Mean
-from longstride.methods.returns import GAE
+from longstride.methods.advantages import GAE
 from longstride.stats import Ordering
 
 

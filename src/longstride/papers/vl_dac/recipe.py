@@ -3,8 +3,8 @@
 from longstride.claims.claim import Claim
 from longstride.learner.critics import TurnValue
 from longstride.methods import KL, PPO, Mean
+from longstride.methods.advantages import GAE
 from longstride.methods.ratios import GSPO
-from longstride.methods.returns import GAE
 from longstride.setups import sites
 from longstride.setups.sites import SHEET
 from longstride.stats import Ordering

@@ -25,7 +25,7 @@ from longstride.claims.claim import Claim
 from longstride.core.task import difficulty_of
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum import Fixed
-from longstride.curriculum.stages import PerDifficulty
+from longstride.curriculum.schedules import PerDifficulty
 from longstride.exact.experiment import State
 from longstride.exact.learner import recipe
 from longstride.exact.walks import Search, Walked

@@ -16,7 +16,7 @@ ones.
 """
 
 from longstride.curriculum import Fixed
-from longstride.curriculum.stages import PerDifficulty
+from longstride.curriculum.schedules import PerDifficulty
 from longstride.engines.base import Sampling
 from longstride.papers.webgym import recipe
 from longstride.rollout.context import RecentObservations

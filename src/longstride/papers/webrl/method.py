@@ -15,7 +15,7 @@ from longstride.curriculum import TaskCurriculum
 from longstride.curriculum.tasks import Tasks
 from longstride.envs.sites.tasks import EmbeddedWeb, templates
 from longstride.methods import Advantage, Credit, OnPolicy, Sample, turn_rewards
-from longstride.methods.returns import gae
+from longstride.methods.advantages import gae
 
 
 def variation(task: TaskKey, source: EmbeddedWeb, rng: random.Random) -> Task | None:

@@ -3,7 +3,7 @@
 from longstride.claims.claim import Claim
 from longstride.learner.critics import TurnValue
 from longstride.methods import KL, Reinforce
-from longstride.methods.anchors import Latest
+from longstride.methods.kl import Latest
 from longstride.papers.webrl.method import FailedTasks, NextAndFinal, PerplexityReplay
 from longstride.setups import sites
 from longstride.stats import Ordering

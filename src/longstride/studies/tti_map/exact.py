@@ -7,7 +7,7 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Share
 from longstride.curriculum import Fixed, Schedule
-from longstride.curriculum.stages import StepList
+from longstride.curriculum.schedules import StepList
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.setups.sites import LONG, MEDIUM, SHORT
 from longstride.stats import Ordering

@@ -10,7 +10,7 @@ from longstride.core.numbers import CountOrZero
 from longstride.core.seeds import stream
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum import Fixed
-from longstride.curriculum.stages import StepList
+from longstride.curriculum.schedules import StepList
 from longstride.envs.base import TaskSource
 from longstride.envs.sites import application, make_world
 from longstride.envs.sites.browser import Application, Message

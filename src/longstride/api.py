@@ -93,12 +93,20 @@ class Run:
         `source`, `difficulty`, `reward`, `success`, `length`, `stop`, `group`, `role`."""
         return Table(
             {
-                "ordinal": r.ordinal, "iteration": r.iteration, "task": r.task.id, "source": r.task.source,
-                "difficulty": r.task.difficulty, "reward": r.reward, "success": r.success, "length": r.length,
-                "stop": r.stop.value, "group": r.group, "role": r.role,
+                "ordinal": r.ordinal,
+                "iteration": r.iteration,
+                "task": r.task.id,
+                "source": r.task.source,
+                "difficulty": r.task.difficulty,
+                "reward": r.reward,
+                "success": r.success,
+                "length": r.length,
+                "stop": r.stop.value,
+                "group": r.group,
+                "role": r.role,
             }
             for r in self._store.records
-        )  # fmt: skip
+        )
 
     def trajectory(self, ordinal: int) -> "Trajectory":
         """A training episode with all its turns: prompts, sampled tokens, actions, observations.

@@ -118,10 +118,14 @@ class Dataset(TaskSource):
         if self.mark:
             goal = f"{goal}\nEnd with {self.mark} and the answer."
         return Task(
-            id=f"{path.stem}/{line}", source=f"dataset/{path.stem}", goal=goal, start="reply",
-            template_id=f"{derive(0, goal):016x}", evaluator=self._evaluator(reference, place),
+            id=f"{path.stem}/{line}",
+            source=f"dataset/{path.stem}",
+            goal=goal,
+            start="reply",
+            template_id=f"{derive(0, goal):016x}",
+            evaluator=self._evaluator(reference, place),
             meta={"answer": reference, **{column: row[column] for column in self.keep}},
-        )  # fmt: skip
+        )
 
     def _evaluator(self, reference: Any, place: str) -> dict[str, Any]:
         if self.match == "number" and last_number(reference) is None:

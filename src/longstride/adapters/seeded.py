@@ -44,9 +44,14 @@ class SeededTasks(TaskSource):
     def _task(self, seed: int, split: Literal["train", "test"]) -> Task:
         source = f"{self.type_name()}/{self.world}"
         return Task(
-            id=f"{source}/{seed}", source=source, split=split, goal=self.goal_of(seed), start=self.world,
-            template_id=f"{source}/{seed}", meta={"seed": seed},
-        )  # fmt: skip
+            id=f"{source}/{seed}",
+            source=source,
+            split=split,
+            goal=self.goal_of(seed),
+            start=self.world,
+            template_id=f"{source}/{seed}",
+            meta={"seed": seed},
+        )
 
 
 class EnvironmentReward(Reward):

@@ -171,9 +171,12 @@ class TextarenaEnv:
             self._won = reward >= 1
         action = " ".join(move.split())
         return Step(
-            self._observation(), reward, terminated=done, action=None if refused else action,
+            self._observation(),
+            reward,
+            terminated=done,
+            action=None if refused else action,
             error=refused if mover == self.seat else None,
-        )  # fmt: skip
+        )
 
     async def final_state(self) -> dict[str, Any]:
         """`{"success": ...}`: whether the game was won."""

@@ -92,9 +92,14 @@ class Verifiers(TaskSource):
     def _task(self, prompt: str, row: int, test: bool) -> Task:
         split = "test" if test else "train"
         return Task(
-            id=f"verifiers/{self.id}/{split}/{row}", source=f"verifiers/{self.id}", split=split, goal=prompt,
-            start=str(row), template_id=f"{derive(0, prompt):016x}", meta={"row": row, "test": test},
-        )  # fmt: skip
+            id=f"verifiers/{self.id}/{split}/{row}",
+            source=f"verifiers/{self.id}",
+            split=split,
+            goal=prompt,
+            start=str(row),
+            template_id=f"{derive(0, prompt):016x}",
+            meta={"row": row, "test": test},
+        )
 
 
 class VerifiersEnv:

@@ -38,10 +38,16 @@ from longstride.methods import PPO
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 
 QWEN3_06B: dict[str, Any] = {
-    "vocab_size": 151_936, "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
-    "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072, "max_position_embeddings": 4096,
+    "vocab_size": 151_936,
+    "hidden_size": 1024,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 4096,
     "tie_word_embeddings": True,
-}  # fmt: skip
+}
 SECONDS = 480.0
 """That all of it may take: a peer in another process that does not answer within them is left out."""
 UNIT = "new tokens/s"
@@ -173,8 +179,9 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
 
             seen = in_turn(
                 {which: partial(side, sampler=sampler) for which, sampler in sides.items()},
-                rounds, lambda said, name=name: progress(f"{name}, {said}"),
-            )  # fmt: skip
+                rounds,
+                lambda said, name=name: progress(f"{name}, {said}"),
+            )
             speeds = {which: found["tokens/s"] for which, found in seen.items()}
             mine, said = speeds.pop("ours"), f"sampling: {name}"
             compared = [
@@ -224,9 +231,14 @@ def _vllm(half: Any, sizes: Sizes, beside: Beside) -> Iterator[_Sampler | None]:
         return
     longest = sizes.prompt[1] + sizes.new[1]
     settings: dict[str, Any] = {
-        "skip_tokenizer_init": True, "generation_config": "vllm", "dtype": "bfloat16", "max_model_len": longest,
-        "max_num_seqs": max(sizes.prompts), "kv_cache_memory_bytes": sizes.cache, "disable_log_stats": True,
-    }  # fmt: skip
+        "skip_tokenizer_init": True,
+        "generation_config": "vllm",
+        "dtype": "bfloat16",
+        "max_model_len": longest,
+        "max_num_seqs": max(sizes.prompts),
+        "kv_cache_memory_bytes": sizes.cache,
+        "disable_log_stats": True,
+    }
     if half.device.type == "cuda":
         weights = sum(p.numel() for p in half.parameters()) * 2
         card = torch.cuda.get_device_properties(half.device).total_memory
@@ -246,9 +258,17 @@ def _whole_step(device: str, sizes: Sizes, rounds: int, progress: Progress, besi
     """From prompts to changed weights, beside TRL where it is installed."""
     groups = sizes.rows // sizes.group
     work = step.Work(
-        sizes.shape, groups, sizes.group, sizes.sample[1], sizes.prompt, steps=2, lr=1e-7, dtype="bfloat16",
-        device=device, rows=min(8, sizes.rows),
-    )  # fmt: skip
+        sizes.shape,
+        groups,
+        sizes.group,
+        sizes.sample[1],
+        sizes.prompt,
+        steps=2,
+        lr=1e-7,
+        dtype="bfloat16",
+        device=device,
+        rows=min(8, sizes.rows),
+    )
     theirs: dict[str, str] = {}
 
     def trl(k: int) -> dict[str, float]:

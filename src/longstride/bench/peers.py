@@ -52,9 +52,13 @@ class Peer:
         self._came = b""
         try:
             self._process = subprocess.Popen(
-                [python, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
-                env=os.environ | dict(environment or {}), start_new_session=True,
-            )  # fmt: skip
+                [python, str(program)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                env=os.environ | dict(environment or {}),
+                start_new_session=True,
+            )
         except OSError as e:
             self._said.close()
             raise ConfigError(f"--peer {python} cannot be run ({e}); name the Python of an environment") from e

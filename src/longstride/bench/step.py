@@ -59,9 +59,16 @@ class Work:
 
 
 SHAPE: dict[str, Any] = {
-    "vocab_size": 2048, "hidden_size": 160, "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "head_dim": 40, "intermediate_size": 432, "max_position_embeddings": 2048, "tie_word_embeddings": True,
-}  # fmt: skip
+    "vocab_size": 2048,
+    "hidden_size": 160,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 40,
+    "intermediate_size": 432,
+    "max_position_embeddings": 2048,
+    "tie_word_embeddings": True,
+}
 """2.0M parameters."""
 WORK = Work(SHAPE)
 PEER_SECONDS = 600.0

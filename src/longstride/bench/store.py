@@ -178,9 +178,18 @@ def _episodes(ordinals: Iterable[int]) -> Iterator[Trajectory]:
         k = stream(ordinal, "bench").randrange(TASKS)
         task = Task(id=f"task-{k}", source=f"web/site-{k % SITES}", goal="find it", start="/", template_id=f"form-{k}")
         yield Trajectory(
-            task, ordinal, ordinal, Budget(), _turns(ordinal % BATCH), StopReason.ANSWERED, "red", 1.0, True,
-            group=ordinal, iteration=ordinal // BATCH,
-        )  # fmt: skip
+            task,
+            ordinal,
+            ordinal,
+            Budget(),
+            _turns(ordinal % BATCH),
+            StopReason.ANSWERED,
+            "red",
+            1.0,
+            True,
+            group=ordinal,
+            iteration=ordinal // BATCH,
+        )
 
 
 @cache

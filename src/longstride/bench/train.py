@@ -68,12 +68,16 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             learners[name].accumulate(samples)
             learned = time.perf_counter() - began
             return {
-                "episodes": EPISODES / seconds, "learned": tokens / learned, "sampling": seconds,
-                "environment": _replayed(played, recipes[name]), "success": sum(t.success for t in played) / EPISODES,
-                "tokens": sum(t.sampled_tokens for t in played), "both": EPISODES / (seconds + LEARNED * learned),
+                "episodes": EPISODES / seconds,
+                "learned": tokens / learned,
+                "sampling": seconds,
+                "environment": _replayed(played, recipes[name]),
+                "success": sum(t.success for t in played) / EPISODES,
+                "tokens": sum(t.sampled_tokens for t in played),
+                "both": EPISODES / (seconds + LEARNED * learned),
                 "least_sampling": passed * operations / products / seconds,
                 "least_learning": 3 * tokens * operations / products / learned,
-            }  # fmt: skip
+            }
 
         return once
 

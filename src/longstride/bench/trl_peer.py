@@ -47,17 +47,33 @@ def main():
     at_once = min(asked["rows"], of_step)
     with tempfile.TemporaryDirectory() as folder:
         settings = GRPOConfig(
-            output_dir=folder, per_device_train_batch_size=at_once, gradient_accumulation_steps=of_step // at_once,
-            num_generations=asked["siblings"], max_completion_length=asked["new"], max_steps=steps,
-            generation_kwargs={"min_new_tokens": asked["new"]}, learning_rate=asked["lr"], report_to=[],
-            use_cpu=asked["device"] == "cpu", bf16=asked["dtype"] == "bfloat16", logging_steps=1, save_strategy="no",
-            disable_tqdm=True, temperature=1.0, beta=0.0,
-            gradient_checkpointing=False, shuffle_dataset=False,
-        )  # fmt: skip
+            output_dir=folder,
+            per_device_train_batch_size=at_once,
+            gradient_accumulation_steps=of_step // at_once,
+            num_generations=asked["siblings"],
+            max_completion_length=asked["new"],
+            max_steps=steps,
+            generation_kwargs={"min_new_tokens": asked["new"]},
+            learning_rate=asked["lr"],
+            report_to=[],
+            use_cpu=asked["device"] == "cpu",
+            bf16=asked["dtype"] == "bfloat16",
+            logging_steps=1,
+            save_strategy="no",
+            disable_tqdm=True,
+            temperature=1.0,
+            beta=0.0,
+            gradient_checkpointing=False,
+            shuffle_dataset=False,
+        )
         GRPOTrainer(
-            model=model, reward_funcs=reward, args=settings, train_dataset=Dataset.from_list(rows),
-            processing_class=tokenizer, callbacks=[Clock()],
-        ).train()  # fmt: skip
+            model=model,
+            reward_funcs=reward,
+            args=settings,
+            train_dataset=Dataset.from_list(rows),
+            processing_class=tokenizer,
+            callbacks=[Clock()],
+        ).train()
     if lengths != {asked["new"]}:
         sys.exit(f"completions have {sorted(lengths)} tokens, not {asked['new']}")
     from importlib.metadata import version

@@ -186,15 +186,17 @@ def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict
             if row["kind"] != "eval" or row["policy"] not in ("warm_start", "agent"):
                 continue
             first = first or row["strategy"]
-            curves.setdefault(arm if row["strategy"] == first else f"{arm}@{row['strategy']}", []).append({
-                "iteration": row["iteration"],
-                "episodes": row["total_episodes"],
-                "env_steps": row["total_env_steps"],
-                "sampled_tokens": tokens,
-                "seconds": row["seconds"],
-                **{name: row["summary"][name] for name in ("success", "length", "timeouts") if "summary" in row},
-                "values": {m: row["measures"][m] for m in measures if m in row["measures"]},
-            })  # fmt: skip
+            curves.setdefault(arm if row["strategy"] == first else f"{arm}@{row['strategy']}", []).append(
+                {
+                    "iteration": row["iteration"],
+                    "episodes": row["total_episodes"],
+                    "env_steps": row["total_env_steps"],
+                    "sampled_tokens": tokens,
+                    "seconds": row["seconds"],
+                    **{name: row["summary"][name] for name in ("success", "length", "timeouts") if "summary" in row},
+                    "values": {m: row["measures"][m] for m in measures if m in row["measures"]},
+                }
+            )
         return curves
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunError(
@@ -258,9 +260,15 @@ def _matched(text: str, measure: str, spent: str, curves: Curves) -> dict[str, A
             )
     e = paired_difference(ours, theirs, seed=0)
     return {
-        "relation": text, "spent": spent, "budgets": budgets, "better": ours, "worse": theirs,
-        "mean": e.mean, "lo": e.lo, "hi": e.hi,
-    }  # fmt: skip
+        "relation": text,
+        "spent": spent,
+        "budgets": budgets,
+        "better": ours,
+        "worse": theirs,
+        "mean": e.mean,
+        "lo": e.lo,
+        "hi": e.hi,
+    }
 
 
 def _arm(

@@ -12,9 +12,12 @@ def add(commands: Any) -> None:
     """Adds the command."""
     parser = commands.add_parser("compare", help="compare runs", description=__doc__, allow_abbrev=False)
     parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN",
+        "runs",
+        nargs="+",
+        type=Path,
+        metavar="RUN",
         help="run folders, or folders of them; the others are compared with the first",
-    )  # fmt: skip
+    )
     parser.add_argument("--measure", default="success", metavar="NAME", help="by which methods are compared")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with curves besides")
     parser.add_argument("--json", action="store_true", help="one JSON object")

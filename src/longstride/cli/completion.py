@@ -24,9 +24,12 @@ _files = FilesCompleter()
 def add(commands: Any) -> None:
     """Adds the command."""
     parser = commands.add_parser(
-        "completion", help="completion for a shell", description=__doc__, allow_abbrev=False,
+        "completion",
+        help="completion for a shell",
+        description=__doc__,
+        allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("shell", choices=SHELLS, help="which script")
     parser.set_defaults(run=run)
 

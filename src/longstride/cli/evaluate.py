@@ -59,9 +59,12 @@ def add(commands: Any) -> None:
         "file; the default is direct",
     )
     parser.add_argument(
-        "--tasks", action="append", default=[], metavar="N|SOURCE",
+        "--tasks",
+        action="append",
+        default=[],
+        metavar="N|SOURCE",
         help="how many held-out tasks, or where they come from, such as miniwob (default: as in the recipe)",
-    )  # fmt: skip
+    )
     parser.add_argument("--browser", choices=("text", "chromium"), help="what the embedded sites are seen with")
     parser.add_argument(
         "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test budget)"

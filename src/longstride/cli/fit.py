@@ -16,9 +16,11 @@ def add(commands: Any) -> None:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders, or folders of them")
     parser.add_argument("--law", choices=LAWS, default="sigmoid", help="of the measure by what was spent")
     parser.add_argument(
-        "--x", default="iteration", metavar="NAME",
+        "--x",
+        default="iteration",
+        metavar="NAME",
         help="iteration (default), episodes, env_steps, tokens, seconds, or a measure of the run",
-    )  # fmt: skip
+    )
     parser.add_argument("--y", default="success", metavar="NAME", help="a measure (default: success), or error")
     parser.add_argument("--by", default="", metavar="KEY", help="a setting; runs of each value have a fit of their own")
     parser.add_argument(

@@ -41,13 +41,17 @@ def run(args: argparse.Namespace) -> int:
     states = {name: _state(name, listed) for name, listed in found.items()}
     if args.json:
         fields = ("home", "summary", "acts", "claim")
-        print_json({
-            "recipes": [
-                {"name": name} | {f: getattr(listed, f) for f in fields} | {"state": states[name]}
-                | {"card": asdict(listed.card) if listed.card else None}
-                for name, listed in found.items()
-            ]
-        })  # fmt: skip
+        print_json(
+            {
+                "recipes": [
+                    {"name": name}
+                    | {f: getattr(listed, f) for f in fields}
+                    | {"state": states[name]}
+                    | {"card": asdict(listed.card) if listed.card else None}
+                    for name, listed in found.items()
+                ]
+            }
+        )
         return 0
     width, wide = (max(map(len, column), default=0) for column in (states, states.values()))
     for origin, members in groupby(found.items(), lambda item: _origin(item[1])):

@@ -38,9 +38,24 @@ from longstride.core.files import explain, trouble_of
 from longstride.core.modules import own_frames
 
 COMMANDS = (
-    listing, train, evaluate, advise, claim, sweep, fit, allocate, view, compare, replay, export, serve, bench, doctor,
-    make_base, completion,
-)  # fmt: skip
+    listing,
+    train,
+    evaluate,
+    advise,
+    claim,
+    sweep,
+    fit,
+    allocate,
+    view,
+    compare,
+    replay,
+    export,
+    serve,
+    bench,
+    doctor,
+    make_base,
+    completion,
+)
 """In the order in which `--help` shows them."""
 
 

@@ -39,9 +39,12 @@ def add(commands: Any) -> None:
         help="spread the run over a Ray cluster: `ray` for one on this machine, or a TOML file of ClusterConfig",
     )
     parser.add_argument(
-        "--track", action="append", default=[], metavar="TRACKER",
+        "--track",
+        action="append",
+        default=[],
+        metavar="TRACKER",
         help="pass the numbers on to tensorboard, wandb, trackio or mlflow too; may be given more than once",
-    )  # fmt: skip
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the resolved recipe as TOML and stop")
     parser.add_argument("--seed", type=int, metavar="N", help="short for seed=N")
     parser.set_defaults(run=run)

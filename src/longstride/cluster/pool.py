@@ -224,11 +224,19 @@ class ClusterPool(RolloutScheduler):
         evidence = {"failure": failure, "task": plan.task.id}
         self._keep(
             Trajectory(
-                plan.task, plan.ordinal, plan.seed, plan.budget, stop=StopReason.INFRA_FAILURE, evidence=evidence,
-                group=plan.group, iteration=plan.iteration, role=plan.role, history=len(plan.history),
+                plan.task,
+                plan.ordinal,
+                plan.seed,
+                plan.budget,
+                stop=StopReason.INFRA_FAILURE,
+                evidence=evidence,
+                group=plan.group,
+                iteration=plan.iteration,
+                role=plan.role,
+                history=len(plan.history),
                 after=plan.after,
             )
-        )  # fmt: skip
+        )
 
     def _keep(self, trajectory: Trajectory) -> None:
         with self._changed:

@@ -12,9 +12,18 @@ from pathlib import Path
 FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 """Numbers of the errors of a full disk."""
 TROUBLE = FULL | {
-    errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENAMETOOLONG,
-    errno.ENOTDIR, errno.ELOOP, errno.ESTALE,
-}  # fmt: skip
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.EFBIG,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENAMETOOLONG,
+    errno.ENOTDIR,
+    errno.ELOOP,
+    errno.ESTALE,
+}
 """Numbers of the errors of a machine that are nobody's bug: full, read-only, forbidden, broken, too many, too long."""
 _NUMBER = re.compile(r"\(os error (\d+)\)")
 

@@ -123,9 +123,11 @@ def find_again(recorded: Mapping[str, Mapping[str, str]], run: Path) -> None:
         try:
             found = file_of(import_module(name))
         except ConfigError as e:
-            trouble = f"which cannot be imported any more: {e}" if file.is_file() else (
-                "which is not there any more; put it back, or its new folder on PYTHONPATH"
-            )  # fmt: skip
+            trouble = (
+                f"which cannot be imported any more: {e}"
+                if file.is_file()
+                else ("which is not there any more; put it back, or its new folder on PYTHONPATH")
+            )
             raise RunError(f"{run} was made with {file}, {trouble}") from e
         if found is None or file.is_file() and found != file:
             raise RunError(f"{run} was made with {file}, and {name!r} is {found} here; start a new process for it")

@@ -164,9 +164,17 @@ class Trajectory:
         """What replay needs to know of it, without its turns."""
         t = self.task
         return EpisodeRecord(
-            TaskKey(t.id, t.source, t.difficulty, t.template_id), self.ordinal, self.reward, self.success, self.length,
-            self.stop, self.infeasible, self.group, self.iteration, self.role,
-        )  # fmt: skip
+            TaskKey(t.id, t.source, t.difficulty, t.template_id),
+            self.ordinal,
+            self.reward,
+            self.success,
+            self.length,
+            self.stop,
+            self.infeasible,
+            self.group,
+            self.iteration,
+            self.role,
+        )
 
     def to_json(self) -> str:
         """One line of JSON, without a newline."""
@@ -175,26 +183,49 @@ class Trajectory:
             keep = _common_prefix(before, t.prompt_ids)
             turns.append(
                 {
-                    "keep": keep, "new": t.prompt_ids[keep:], "ids": t.sampled_ids,
+                    "keep": keep,
+                    "new": t.prompt_ids[keep:],
+                    "ids": t.sampled_ids,
                     "logprobs": [round(x, LOGPROB_DIGITS) for x in t.behaviour_logprobs],
-                    "versions": _squeeze(t.versions), "obs": _named(t.observation, media), "text": t.text,
-                    "action": t.action, "error": t.error, "url": t.url, "changed": t.changed, "reward": t.reward,
-                    "seconds": round(t.seconds, 6), "finish": t.finish, "given": t.given, "speaker": t.speaker,
+                    "versions": _squeeze(t.versions),
+                    "obs": _named(t.observation, media),
+                    "text": t.text,
+                    "action": t.action,
+                    "error": t.error,
+                    "url": t.url,
+                    "changed": t.changed,
+                    "reward": t.reward,
+                    "seconds": round(t.seconds, 6),
+                    "finish": t.finish,
+                    "given": t.given,
+                    "speaker": t.speaker,
                 }
-            )  # fmt: skip
+            )
             before = t.prompt_ids + t.sampled_ids
         return json.dumps(
             {
-                "task": self.task.model_dump(exclude_defaults=True), "ordinal": self.ordinal, "seed": self.seed,
-                "budget": self.budget.model_dump(exclude_defaults=True), "stop": self.stop.value, "answer": self.answer,
-                "reward": self.reward, "success": self.success, "terms": self.terms, "evidence": self.evidence,
-                "group": self.group, "iteration": self.iteration, "seconds": round(self.seconds, 6), "role": self.role,
-                "history": self.history, **({"media": [[m.name, m.kind] for m in media]} if media else {}),
+                "task": self.task.model_dump(exclude_defaults=True),
+                "ordinal": self.ordinal,
+                "seed": self.seed,
+                "budget": self.budget.model_dump(exclude_defaults=True),
+                "stop": self.stop.value,
+                "answer": self.answer,
+                "reward": self.reward,
+                "success": self.success,
+                "terms": self.terms,
+                "evidence": self.evidence,
+                "group": self.group,
+                "iteration": self.iteration,
+                "seconds": round(self.seconds, 6),
+                "role": self.role,
+                "history": self.history,
+                **({"media": [[m.name, m.kind] for m in media]} if media else {}),
                 **({"after": self.after} if self.after else {}),
-                **({"final": _named(self.final, media)} if self.final else {}), "turns": turns,
+                **({"final": _named(self.final, media)} if self.final else {}),
+                "turns": turns,
             },
             separators=(",", ":"),
-        )  # fmt: skip
+        )
 
     @staticmethod
     def from_json(line: str, find: Callable[[str, str], Media] | None = None) -> "Trajectory":
@@ -218,12 +249,24 @@ class Trajectory:
                 prompt = before[: t["keep"]] + t["new"]
                 turns.append(
                     Turn(
-                        prompt, t["ids"], t["logprobs"], _spread(t["versions"], len(t["ids"])),
-                        _found(t["obs"], media), t["text"], t["action"], t["error"], t["url"], t["changed"],
-                        t["reward"], t["seconds"], t["finish"], t["given"], t["speaker"],
+                        prompt,
+                        t["ids"],
+                        t["logprobs"],
+                        _spread(t["versions"], len(t["ids"])),
+                        _found(t["obs"], media),
+                        t["text"],
+                        t["action"],
+                        t["error"],
+                        t["url"],
+                        t["changed"],
+                        t["reward"],
+                        t["seconds"],
+                        t["finish"],
+                        t["given"],
+                        t["speaker"],
                         placed(prompt, known) if media else (),
                     )
-                )  # fmt: skip
+                )
                 before = prompt + t["ids"]
             task, budget, stop = Task(**d.pop("task")), Budget(**d.pop("budget")), StopReason(d.pop("stop"))
             after, final = tuple(d.pop("after", ())), _found(d.pop("final", ""), media)

@@ -215,13 +215,17 @@ class LocalEngine(Engine):
         layout = Layout(store, pieces, self._device, shared)
         if self._native is not None:
             return self._native(ids, layout.position_N, layout.at_N, pieces, store, layout.last_R[wanted])
-        return self._model(
-            input_ids=torch.tensor([ids], device=self._device),
-            position_ids=layout.position_N.unsqueeze(0),
-            use_cache=False,
-            logits_to_keep=torch.tensor(layout.last_R[wanted], device=self._device),
-            layout=layout,
-        ).logits[0].float()  # fmt: skip
+        return (
+            self._model(
+                input_ids=torch.tensor([ids], device=self._device),
+                position_ids=layout.position_N.unsqueeze(0),
+                use_cache=False,
+                logits_to_keep=torch.tensor(layout.last_R[wanted], device=self._device),
+                layout=layout,
+            )
+            .logits[0]
+            .float()
+        )
 
     def _admit(self) -> None:
         """Gives slots to those who wait longest, as far as there is room; shorter prompts get lower slots, so that rows

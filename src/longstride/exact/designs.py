@@ -108,9 +108,13 @@ class Ascent(ExactMethod[Designs]):
         nets = self.nets(problem, torch.Generator().manual_seed(int(rng.integers(2**31))))
         best = data.x[np.argsort(-data.y)[: self.designs]]
         return {
-            "x": data.x, "y": data.y, "span": data.span, "iteration": np.zeros((), int), "designs": best,
+            "x": data.x,
+            "y": data.y,
+            "span": data.span,
+            "iteration": np.zeros((), int),
+            "designs": best,
             **flat.arrays(nets),
-        }  # fmt: skip
+        }
 
     def step(self, problem: Designs, state: State, rng: np.random.Generator) -> State:
         nets, state = self._nets(problem, state), dict(state)

@@ -40,9 +40,12 @@ class Duel(ExactProblem):
         reference = log_softmax(self.spread * rng.normal(size=self.answers))
         game = PreferenceGame(drawn, reference, self.strength)
         return {
-            "preferences": drawn, "reference": reference, "equilibrium": game.equilibrium(), "policy": reference,
+            "preferences": drawn,
+            "reference": reference,
+            "equilibrium": game.equilibrium(),
+            "policy": reference,
             "queries": np.array(0.0),
-        }  # fmt: skip
+        }
 
     def game(self, state: Mapping[str, np.ndarray]) -> PreferenceGame:
         """The game that a state is about."""

@@ -51,10 +51,15 @@ class LoggedWorld(ExactProblem):
         count = rng.multinomial(self.samples, behaviour.ravel() / self.states).reshape(behaviour.shape)
         shape = (self.states, self.actions, self.features)
         return {
-            "transitions": world.transitions, "rewards": world.rewards, "behaviour": behaviour, "count": count.astype(float),
-            "phi": rng.normal(size=shape) / np.sqrt(self.features) if self.features else np.eye(pairs).reshape(*shape[:2], -1),
+            "transitions": world.transitions,
+            "rewards": world.rewards,
+            "behaviour": behaviour,
+            "count": count.astype(float),
+            "phi": rng.normal(size=shape) / np.sqrt(self.features)
+            if self.features
+            else np.eye(pairs).reshape(*shape[:2], -1),
             "led": rng.multinomial(count, world.transitions).astype(float),
-        }  # fmt: skip
+        }
 
     def world(self, state: Mapping[str, np.ndarray]) -> World:
         return World(state["transitions"], state["rewards"], self.discount)

@@ -57,9 +57,18 @@ class Planned(Grouped):
     def collect(self, problem: Answers, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
         world, tasks, seed = World(problem), len(problem.tree.context), int(rng.integers(2**31))
         planner = Planner(
-            world, Uniform(), NoExperience(), self.replay, lambda _: Budget(), world, seed, int(state["iteration"]) + 1,
-            0, tasks * self.group, self.group,
-        )  # fmt: skip
+            world,
+            Uniform(),
+            NoExperience(),
+            self.replay,
+            lambda _: Budget(),
+            world,
+            seed,
+            int(state["iteration"]) + 1,
+            0,
+            tasks * self.group,
+            self.group,
+        )
         stages = self.sampler.plan(planner)
         try:
             plans = next(stages)

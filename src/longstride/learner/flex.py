@@ -44,9 +44,7 @@ def block_mask(depth_N: np.ndarray, end_N: np.ndarray, window: int | None, devic
         return within if window is None else within & (depth[i] - depth[j] < window)
 
     some, all_ = (_listed(chosen, device) for chosen in (seen & ~full, full))
-    return BlockMask.from_kv_blocks(
-        *some, *all_, BLOCK_SIZE=BLOCK, mask_mod=visible, seq_lengths=(n, n)
-    )  # fmt: skip
+    return BlockMask.from_kv_blocks(*some, *all_, BLOCK_SIZE=BLOCK, mask_mod=visible, seq_lengths=(n, n))
 
 
 def attend_flex(

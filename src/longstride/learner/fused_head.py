@@ -54,9 +54,11 @@ def _check(kernel: Callable[..., Tensor], device: torch.device) -> None:
     for by_kernel in (True, False):
         x, w = hidden.clone().requires_grad_(), weight.clone().requires_grad_()
         try:
-            loss_P = kernel(x, w, target, reduction="none") if by_kernel else F.cross_entropy(
-                F.linear(x, w), target, reduction="none"
-            )  # fmt: skip
+            loss_P = (
+                kernel(x, w, target, reduction="none")
+                if by_kernel
+                else F.cross_entropy(F.linear(x, w), target, reduction="none")
+            )
             (share * loss_P).sum().backward()
         except Exception as e:  # whatever a kernel's compiler has
             raise ModelError(f"learner.head: Liger's kernel does not run on {device}: {str(e)[:200]}") from e

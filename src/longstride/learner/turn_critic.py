@@ -33,8 +33,10 @@ class TurnCritic:
     def __init__(self, config: TurnValue, policy: HiddenStates, seed: int) -> None:
         self.config, self._policy = config, policy
         self._head: Head = {
-            "scalar": Scalar(), "bce": BCE(), "hl_gauss": HLGauss(low=config.low, high=config.high),
-        }[config.head]  # fmt: skip
+            "scalar": Scalar(),
+            "bce": BCE(),
+            "hl_gauss": HLGauss(low=config.low, high=config.high),
+        }[config.head]
         size = policy.features([demonstration([0], [0])]).shape[1]
         trunk, generator = Trunk(width=config.width, depth=config.depth), torch.Generator().manual_seed(seed)
         self._net = trunk.make(size, self._head.outputs, generator, last=1e-2)
@@ -71,9 +73,11 @@ class TurnCritic:
             values had explained before; below 0 where a constant would have done better.
         """
         known = [
-            (turn, y) for t, ys in zip(trajectories, targets, strict=True) if ys
+            (turn, y)
+            for t, ys in zip(trajectories, targets, strict=True)
+            if ys
             for turn, y in zip(t.turns, ys, strict=True)
-        ]  # fmt: skip
+        ]
         feature_ND = self._features([turn for turn, _ in known])
         target_N = torch.tensor([y for _, y in known]).clamp(self.config.low, self.config.high)
         error_N = target_N - torch.tensor([turn.estimates["value"] for turn, _ in known])
@@ -97,10 +101,12 @@ class TurnCritic:
     def _features(self, turns: Sequence[Turn]) -> Tensor:
         """Hidden state at the last token of each prompt."""
         after = [turn.sampled_ids or [0] for turn in turns]  # a place is one with a token after it
-        return self._policy.features([
-            Sample(turn.prompt_ids, ids, {ADVANTAGES: [1.0] + [0.0] * (len(ids) - 1)}, media=turn.media)
-            for turn, ids in zip(turns, after, strict=True)
-        ])  # fmt: skip
+        return self._policy.features(
+            [
+                Sample(turn.prompt_ids, ids, {ADVANTAGES: [1.0] + [0.0] * (len(ids) - 1)}, media=turn.media)
+                for turn, ids in zip(turns, after, strict=True)
+            ]
+        )
 
     def _raw(self, feature_ND: Tensor) -> Tensor:
         return self._net(feature_ND)[0]

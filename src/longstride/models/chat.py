@@ -109,8 +109,11 @@ class ChatFormat:
         self.end_ids = frozenset([*self.close, *([] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id])])
         self._head = [*self._markup(before), *system]
         self._next = closing[1:]
-        self._openings = {(one, past): self._markup(text if past else text + newest)
-                          for one, text in ((True, first), (False, later)) for past in (True, False)}  # fmt: skip
+        self._openings = {
+            (one, past): self._markup(text if past else text + newest)
+            for one, text in ((True, first), (False, later))
+            for past in (True, False)
+        }
         opened = (i for ids in self._openings.values() for i in ids)
         self._refuse_injection({*self._head, *opened, *closing, *self.end_ids} & special)
         begin, end = (tokenizer.get_vocab().get(tag) for tag in (THINK, THOUGHT_END))

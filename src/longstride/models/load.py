@@ -72,9 +72,13 @@ def load_policy(name: str, chat: ChatConfig | None = None, device: str = "cpu", 
     straight = device != "cpu" and importlib.util.find_spec("accelerate") is not None
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            place, dtype=getattr(torch, dtype), use_safetensors=True, trust_remote_code=False, output_loading_info=True,
+            place,
+            dtype=getattr(torch, dtype),
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
             device_map=torch.device(device) if straight else None,
-        )  # fmt: skip
+        )
     except torch.OutOfMemoryError:
         raise
     except Exception as e:  # whatever the library has for missing, damaged, foreign, absurd or unreachable files

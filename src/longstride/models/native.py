@@ -29,9 +29,16 @@ FLAGS = ("-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping
 SMALL = 20_000_000
 """Parameters up to which one core computes a pass faster so; of a larger model matrix products are nearly all."""
 NAMES = (
-    "input_layernorm", "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-    "post_attention_layernorm", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",
-)  # fmt: skip
+    "input_layernorm",
+    "self_attn.q_proj",
+    "self_attn.k_proj",
+    "self_attn.v_proj",
+    "self_attn.o_proj",
+    "post_attention_layernorm",
+    "mlp.gate_proj",
+    "mlp.up_proj",
+    "mlp.down_proj",
+)
 """Of a layer's tensors, in the order of `native.cpp`."""
 
 
@@ -153,10 +160,20 @@ class Sampler:
         logits = torch.empty(len(after), s.words)
         assert self._library is not None
         self._library.sample(
-            self._model, _at(ids_N), _at(position_N), _at(at_N), _long(len(ids_N)), _at(rows), _long(len(rows)),
+            self._model,
+            _at(ids_N),
+            _at(position_N),
+            _at(at_N),
+            _long(len(ids_N)),
+            _at(rows),
+            _long(len(rows)),
             _long(store.capacity),
-            _all([k for k, _ in buffers]), _all([v for _, v in buffers]), _at(after), _long(len(after)), _at(logits),
-        )  # fmt: skip
+            _all([k for k, _ in buffers]),
+            _all([v for _, v in buffers]),
+            _at(after),
+            _long(len(after)),
+            _at(logits),
+        )
         return logits
 
 
@@ -206,9 +223,17 @@ class _Hidden(torch.autograd.Function):
         ctx.given = [ids, position, ends, rows]
         ctx.shape, ctx.keep, ctx.spare = shape, keep, spare
         found.forward(
-            _at(shape.dims), shape.epsilon, _all(tensors), _at(shape.cosine), _at(shape.sine),
-            *(_at(x) for x in ctx.given), _long(len(rows)), _long(n), _at(keep), _at(hidden),
-        )  # fmt: skip
+            _at(shape.dims),
+            shape.epsilon,
+            _all(tensors),
+            _at(shape.cosine),
+            _at(shape.sine),
+            *(_at(x) for x in ctx.given),
+            _long(len(rows)),
+            _long(n),
+            _at(keep),
+            _at(hidden),
+        )
         if not any(ctx.needs_input_grad):
             spare.append(keep)
         return hidden
@@ -220,10 +245,18 @@ class _Hidden(torch.autograd.Function):
         tensors = shape.tensors[:-1]
         gradients = [torch.zeros_like(t) for t in tensors]
         found.backward(
-            _at(shape.dims), shape.epsilon, _all(tensors), _all(gradients), _at(shape.cosine), _at(shape.sine),
-            *(_at(x) for x in ctx.given), _long(len(ctx.given[-1])), _long(len(ctx.given[0])),
-            _at(ctx.keep), _at(slopes[0].contiguous()),
-        )  # fmt: skip
+            _at(shape.dims),
+            shape.epsilon,
+            _all(tensors),
+            _all(gradients),
+            _at(shape.cosine),
+            _at(shape.sine),
+            *(_at(x) for x in ctx.given),
+            _long(len(ctx.given[-1])),
+            _long(len(ctx.given[0])),
+            _at(ctx.keep),
+            _at(slopes[0].contiguous()),
+        )
         ctx.spare.append(ctx.keep)
         if shape.padding is not None:  # as in the model: the embedding of padding stays as it is
             gradients[0][shape.padding] = 0

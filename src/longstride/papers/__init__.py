@@ -160,9 +160,11 @@ def recipe_in(module: str, attribute: str = "RECIPE", place: str = "") -> "Exper
     found = getattr(holder := import_module(module), attribute, None)
     if not isinstance(found, Experiment):
         others = [name for name, value in vars(holder).items() if isinstance(value, Experiment)]
-        hint = f"it has {', '.join(others)}: name one by {place or module}:{others[0]}" if others else (
-            "expected a recipe, such as RECIPE = papers.load('tti').replace(tasks=MyTasks())"
-        )  # fmt: skip
+        hint = (
+            f"it has {', '.join(others)}: name one by {place or module}:{others[0]}"
+            if others
+            else ("expected a recipe, such as RECIPE = papers.load('tti').replace(tasks=MyTasks())")
+        )
         raise ConfigError(f"{place or module} has no recipe {attribute}; {hint}")
     return found
 

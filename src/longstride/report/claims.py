@@ -137,9 +137,11 @@ def page(result: dict[str, Any], drawn: bool) -> str:
             columns = zip(*(seed[name] for seed in result["check_again"]), strict=True)
             means = [sum(p["success"] for p in column) / len(column) for column in columns]
             lines.append(f"| {name} | " + " | ".join(f"{m:.3f}" for m in means) + " |")
-    lines += ["", f"![what was measured]({result['name'].rpartition('/')[2]}.svg)"] if drawn else [
-        "", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."
-    ]  # fmt: skip
+    lines += (
+        ["", f"![what was measured]({result['name'].rpartition('/')[2]}.svg)"]
+        if drawn
+        else ["", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."]
+    )
     if judged := result.get("judged"):
         lines += [
             "",

@@ -86,12 +86,18 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
     style, script = ((STATIC / name).read_text(encoding="utf-8") for name in ("report.css", "charts.js"))
     page = string.Template((STATIC / "compare.html").read_text(encoding="utf-8")).substitute(
         title=escape(" and ".join(names) if len(names) == 2 else f"{len(names)} runs"),
-        summary=escape(_summary(found)), runs=_html(_rows(found)),
-        differences=_html(_difference_rows(found)) + _html(_method_rows(found))
+        summary=escape(_summary(found)),
+        runs=_html(_rows(found)),
+        differences=_html(_difference_rows(found))
+        + _html(_method_rows(found))
         + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
-        recipes=_html(_recipe_rows(found)) or f"<p>{SAME}</p>", style=style, script=script,
-        style_hash=hash_of(style), script_hash=hash_of(script), data=embed({"figures": comparison(records)}),
-    )  # fmt: skip
+        recipes=_html(_recipe_rows(found)) or f"<p>{SAME}</p>",
+        style=style,
+        script=script,
+        style_hash=hash_of(style),
+        script_hash=hash_of(script),
+        data=embed({"figures": comparison(records)}),
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return target
@@ -113,17 +119,26 @@ def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
     largest = lambda key: max((number(r, key) or 0.0 for r in record.rows), default=0.0)  # noqa: E731
     curve = [
         {
-            "iteration": int(number(row, "iteration") or 0), "env_steps": int(number(row, "total_env_steps") or 0),
-            "success": measure(row, "success"), "interval": interval(row),
+            "iteration": int(number(row, "iteration") or 0),
+            "env_steps": int(number(row, "total_env_steps") or 0),
+            "success": measure(row, "success"),
+            "interval": interval(row),
         }
         for row in record.learning
-    ]  # fmt: skip
+    ]
     return {
-        "name": name, "recipe": record.recipe.get("name"), "folder": str(folder), "iterations": record.last_iteration,
-        "episodes": int(largest("total_episodes")), "env_steps": int(largest("total_env_steps")),
-        "seconds": largest("seconds"), "before": measure(first, "success"), "after": measure(last, "success"),
-        "interval": interval(final) if final else None, "curve": curve,
-    }  # fmt: skip
+        "name": name,
+        "recipe": record.recipe.get("name"),
+        "folder": str(folder),
+        "iterations": record.last_iteration,
+        "episodes": int(largest("total_episodes")),
+        "env_steps": int(largest("total_env_steps")),
+        "seconds": largest("seconds"),
+        "before": measure(first, "success"),
+        "after": measure(last, "success"),
+        "interval": interval(final) if final else None,
+        "curve": curve,
+    }
 
 
 def _difference(reference: Record, other: Record) -> dict[str, Any]:
@@ -141,9 +156,7 @@ def _difference(reference: Record, other: Record) -> dict[str, Any]:
             e = paired_difference(theirs, ours, seed=0)
             changed = [t - o for t, o in zip(theirs, ours, strict=True)]
             higher, lower = sum(d > 0 for d in changed), sum(d < 0 for d in changed)
-            out[name] = {
-                "mean": e.mean, "lo": e.lo, "hi": e.hi, "higher": higher, "lower": lower, "tasks": len(pairs)
-            }  # fmt: skip
+            out[name] = {"mean": e.mean, "lo": e.lo, "hi": e.hi, "higher": higher, "lower": lower, "tasks": len(pairs)}
     return out or {"note": "no measure in common"}
 
 
@@ -209,12 +222,19 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
     rows = [["run", "recipe", "iterations", "env steps", "minutes", "success before", "after", "95 %", "along the way"]]
     for run in found["runs"]:
         ends = run["interval"]
-        rows.append([
-            run["name"], run["recipe"] or "-", str(run["iterations"]), short(run["env_steps"]),
-            f"{run['seconds'] / 60:.1f}",
-            _share(run["before"]), _share(run["after"]), f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "-",
-            " ".join(_share(point["success"]) for point in _thinned(run["curve"])),
-        ])  # fmt: skip
+        rows.append(
+            [
+                run["name"],
+                run["recipe"] or "-",
+                str(run["iterations"]),
+                short(run["env_steps"]),
+                f"{run['seconds'] / 60:.1f}",
+                _share(run["before"]),
+                _share(run["after"]),
+                f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "-",
+                " ".join(_share(point["success"]) for point in _thinned(run["curve"])),
+            ]
+        )
     return rows
 
 
@@ -240,10 +260,15 @@ def _method_rows(found: dict[str, Any]) -> list[list[str]]:
     for m in found["methods"]:
         if "note" not in m:
             chance = m.get("improvement")
-            rows.append([
-                m["name"], str(m["runs"]), f"{m['iqm']:.3f}", f"{m['lo']:.3f} to {m['hi']:.3f}",
-                *([f"{chance['mean']:.2f}", f"{chance['lo']:.2f} to {chance['hi']:.2f}"] if chance else ["-", "-"]),
-            ])  # fmt: skip
+            rows.append(
+                [
+                    m["name"],
+                    str(m["runs"]),
+                    f"{m['iqm']:.3f}",
+                    f"{m['lo']:.3f} to {m['hi']:.3f}",
+                    *([f"{chance['mean']:.2f}", f"{chance['lo']:.2f} to {chance['hi']:.2f}"] if chance else ["-", "-"]),
+                ]
+            )
     return rows
 
 

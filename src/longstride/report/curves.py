@@ -16,8 +16,11 @@ from longstride.report.rows import Record, Row, number, read_record
 from longstride.run.experiment import RUN_FILE
 
 AMOUNTS = {
-    "iteration": "iteration", "episodes": "total_episodes", "env_steps": "total_env_steps", "seconds": "seconds",
-}  # fmt: skip
+    "iteration": "iteration",
+    "episodes": "total_episodes",
+    "env_steps": "total_env_steps",
+    "seconds": "seconds",
+}
 """What a run has spent, by the key of its rows; `tokens` are added up, and all else is a measure."""
 
 ERROR = "error"

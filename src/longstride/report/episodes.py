@@ -88,14 +88,23 @@ def _view(t: Trajectory) -> tuple[View, View]:
     """What is shown of an episode, and of its task."""
     expected, given, more = _evidence(t)
     episode = {
-        "success": t.success, "failed": t.stop.failed, "stop": t.stop.value.replace("_", " "),
-        "reward": float(t.reward), "horizon": t.budget.turns, "expected": expected, "given": given, "evidence": more,
+        "success": t.success,
+        "failed": t.stop.failed,
+        "stop": t.stop.value.replace("_", " "),
+        "reward": float(t.reward),
+        "horizon": t.budget.turns,
+        "expected": expected,
+        "given": given,
+        "evidence": more,
         "turns": [_turn(turn) for turn in t.turns],
-    }  # fmt: skip
+    }
     task = {
-        "id": t.task.id[:200], "goal": t.task.goal[:2000], "source": t.task.source[:100],
-        "difficulty": t.task.difficulty, "optimal": t.task.optimal,
-    }  # fmt: skip
+        "id": t.task.id[:200],
+        "goal": t.task.goal[:2000],
+        "source": t.task.source[:100],
+        "difficulty": t.task.difficulty,
+        "optimal": t.task.optimal,
+    }
     return episode, task
 
 
@@ -105,10 +114,15 @@ def _turn(turn: Turn) -> View:
     seen = described(turn.observation)
     page = "\n".join(seen.splitlines()[:PAGE_LINES])[:PAGE_CHARACTERS]
     return {
-        "page": page, "cut": len(page) < len(seen.rstrip("\n")), "thought": thought_of(turn.text)[:2000],
-        "said": " ".join(action.split())[:500], "parsed": turn.action is not None, "error": (turn.error or "")[:500],
-        "element": int(found[2]) if found and found[1] in NEEDS_ELEMENT else None, "url": turn.url[:300],
-    }  # fmt: skip
+        "page": page,
+        "cut": len(page) < len(seen.rstrip("\n")),
+        "thought": thought_of(turn.text)[:2000],
+        "said": " ".join(action.split())[:500],
+        "parsed": turn.action is not None,
+        "error": (turn.error or "")[:500],
+        "element": int(found[2]) if found and found[1] in NEEDS_ELEMENT else None,
+        "url": turn.url[:300],
+    }
 
 
 def _evidence(t: Trajectory) -> tuple[str | None, str | None, list[tuple[str, str]]]:

@@ -95,10 +95,15 @@ def model_card(recipe: Recipe, record: Record, name: str, adapter: bool) -> str:
         stands=f"{stands}.\n\n" if adapter else "",
         kind="AutoPeftModelForCausalLM" if adapter else "AutoModelForCausalLM",
         base=f"base_model: {recipe.model}\n" if on_the_hub else "",
-        name=name, recipe=recipe.name, version=__version__, verdict=said[:1].upper() + said[1:],
-        tasks=recipe.tasks.type_name(), horizon=recipe.test_budget.limits("turns", 1)["hard"], measured=measured,
+        name=name,
+        recipe=recipe.name,
+        version=__version__,
+        verdict=said[:1].upper() + said[1:],
+        tasks=recipe.tasks.type_name(),
+        horizon=recipe.test_budget.limits("turns", 1)["hard"],
+        measured=measured,
         toml=record.recipe_text.replace("```", "` ` `"),
-    )  # fmt: skip
+    )
 
 
 PEFT_IMPORTS = "from peft import AutoPeftModelForCausalLM\nfrom transformers import AutoTokenizer"

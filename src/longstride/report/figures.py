@@ -26,9 +26,15 @@ from longstride.report.rows import (
 MOST_POINTS = 400
 """A series is thinned evenly to this many points: more cannot be distinguished at the width of a page."""
 HUES = (
-    ("green", "circle"), ("blue", "square"), ("vermilion", "triangle"), ("purple", "circle"), ("orange", "square"),
-    ("sky", "triangle"), ("ink", "circle"), ("grey", "square"),
-)  # fmt: skip
+    ("green", "circle"),
+    ("blue", "square"),
+    ("vermilion", "triangle"),
+    ("purple", "circle"),
+    ("orange", "square"),
+    ("sky", "triangle"),
+    ("ink", "circle"),
+    ("grey", "square"),
+)
 """Hue and mark of each series of a figure whose series are not known in advance."""
 _MARKS = {"easy": ("sky", "circle"), "medium": ("blue", "square"), "hard": ("vermilion", "triangle")}
 _CHECKS = re.compile(r"check_again_(\d+)(.*)", re.DOTALL)
@@ -39,12 +45,22 @@ Read = Callable[[Row], float | None]
 def figures(record: Record) -> list[Figure]:
     """All figures of a run, in the order in which they tell its story."""
     made = (
-        _learning(record), _test_horizons(record), _lengths(record), _tokens(record), _difficulty(record),
-        _tasks(record), _strategies(record), _roles(record), _trouble(record),
+        _learning(record),
+        _test_horizons(record),
+        _lengths(record),
+        _tokens(record),
+        _difficulty(record),
+        _tasks(record),
+        _strategies(record),
+        _roles(record),
+        _trouble(record),
         _shares(record, "actions", "Actions", "Share of all turns by verb, on the held-out tasks.", "share of turns"),
         _shares(record, "stops", "Why episodes stopped", "Share of the held-out episodes.", "share of episodes"),
-        _checks(record), _loss(record), _values(record), *_measured(record),
-    )  # fmt: skip
+        _checks(record),
+        _loss(record),
+        _values(record),
+        *_measured(record),
+    )
     return [figure for figure in made if figure]
 
 
@@ -65,8 +81,11 @@ def _learning(record: Record) -> Figure | None:
     axes = _axes((*held_out, *train))
     rules = [{"name": "warm start", "y": y} for r in record.curve("warm_start")[-1:] if (y := _success(r)) is not None]
     for policy in BASELINES:
-        rules += [{"name": policy.replace("_", " "), "y": y} for r in record.curve(policy)[-1:]
-                  if (y := _success(r)) is not None]  # fmt: skip
+        rules += [
+            {"name": policy.replace("_", " "), "y": y}
+            for r in record.curve(policy)[-1:]
+            if (y := _success(r)) is not None
+        ]
     along = [read for _, read in axes]
     series = [
         _series("training", train, along, _success, "orange", dash="5 4"),
@@ -74,9 +93,16 @@ def _learning(record: Record) -> Figure | None:
         _series("supported", held_out, along, _measure("supported"), "green", mark="square"),
     ]
     return _lines(
-        "Success", "Held-out tasks with their 95% interval, training episodes as they came, and what policies without "
-        "training reach.", "success", series, axes=[name for name, _ in axes], rules=rules, share=True, wide=True,
-    )  # fmt: skip
+        "Success",
+        "Held-out tasks with their 95% interval, training episodes as they came, and what policies without training "
+        "reach.",
+        "success",
+        series,
+        axes=[name for name, _ in axes],
+        rules=rules,
+        share=True,
+        wide=True,
+    )
 
 
 def _test_horizons(record: Record) -> Figure | None:
@@ -92,9 +118,13 @@ def _test_horizons(record: Record) -> Figure | None:
         points = [{"h": h, "share": sum(n <= h for n in solved) / tasks} for h in range(1, int(longest) + 1)]
         series.append(_series(name, points, [_get("h")], _get("share"), hue, mark=mark))
     return _lines(
-        "Success by test horizon", "Share of the held-out tasks that are done within so many turns.", "success", series,
-        axes=["turns"], share=True,
-    )  # fmt: skip
+        "Success by test horizon",
+        "Share of the held-out tasks that are done within so many turns.",
+        "success",
+        series,
+        axes=["turns"],
+        share=True,
+    )
 
 
 def _solved_lengths(row: Row) -> tuple[list[float], int] | None:
@@ -114,9 +144,11 @@ def _solved_lengths(row: Row) -> tuple[list[float], int] | None:
 def _axes(rows: Sequence[Row]) -> list[tuple[str, Read]]:
     """What success may be seen against: of what was spent, whatever these rows have."""
     reads: list[tuple[str, Read]] = [
-        ("environment steps", _get("total_env_steps")), ("episodes", _get("total_episodes")),
-        ("minutes", lambda r: None if (s := number(r, "seconds")) is None else s / 60), ("iteration", _iteration),
-    ]  # fmt: skip
+        ("environment steps", _get("total_env_steps")),
+        ("episodes", _get("total_episodes")),
+        ("minutes", lambda r: None if (s := number(r, "seconds")) is None else s / 60),
+        ("iteration", _iteration),
+    ]
     axes = [(name, read) for name, read in reads if any(read(r) for r in rows)]  # an axis of zeros shows nothing
     return axes or [(name, read) for name, read in reads if any(read(r) is not None for r in rows)]
 
@@ -144,13 +176,15 @@ def _lengths(record: Record) -> Figure | None:
     if turns == {1.0} or all(number(r, "summary", "episodes") == 0 for r in record.train):
         return None  # or from given data: no horizon was at work
     return _lines(
-        "Horizon and length", "What the schedule allowed and what training episodes took.", "environment steps",
+        "Horizon and length",
+        "What the schedule allowed and what training episodes took.",
+        "environment steps",
         [
             *_allowed(record, "horizon"),
             _series("mean, all", record.train, [_iteration], _measure("length"), "orange", mark="circle"),
             _series("mean, successes", record.train, [_iteration], _measure("length_success"), "blue", mark="square"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _tokens(record: Record) -> Figure | None:
@@ -226,10 +260,16 @@ def _roles(record: Record) -> Figure | None:
     """Success of training episodes by what the sampler made them for, where it made several kinds."""
     names = dict.fromkeys(name for r in record.train for name in successes(r, "by_role"))
     series = [
-        _series(name.replace("_", " ") or "plain", record.train, [_iteration],
-                lambda r, n=name: successes(r, "by_role").get(n), hue, mark=mark)
+        _series(
+            name.replace("_", " ") or "plain",
+            record.train,
+            [_iteration],
+            lambda r, n=name: successes(r, "by_role").get(n),
+            hue,
+            mark=mark,
+        )
         for name, (hue, mark) in zip(names, HUES, strict=False)
-    ]  # fmt: skip
+    ]
     caption = "Training episodes by what the sampler made them for."
     return _lines("Success by role", caption, "success", series, share=True)
 
@@ -251,8 +291,13 @@ def _loss(record: Record) -> Figure | None:
 
 
 def _values(record: Record) -> Figure | None:
-    return _metrics(record, "Values", "What critics say of the states and actions that they are trained on: mean of "
-                    "each iteration.", "value", ("q", "v", "target"))  # fmt: skip
+    return _metrics(
+        record,
+        "Values",
+        "What critics say of the states and actions that they are trained on: mean of each iteration.",
+        "value",
+        ("q", "v", "target"),
+    )
 
 
 def _metrics(record: Record, title: str, caption: str, y: str, kinds: Sequence[str]) -> Figure | None:
@@ -283,9 +328,15 @@ def _checks(record: Record) -> Figure | None:
         look = ("blue", "circle") if policy == "agent" else ("orange", "square")
         label = (policy + suffix).replace("_", " ")
         series.append(_series(label, ordered, [_get("checks")], _success, *look, band=interval))
-    return _lines("Checking again before answering", "Held-out success when an answer counts only after it was given "
-                  "several times, and the page came back in between (1: direct).", "success", series,
-                  axes=["answers until one counts"], share=True)  # fmt: skip
+    return _lines(
+        "Checking again before answering",
+        "Held-out success when an answer counts only after it was given several times, and the page came back in "
+        "between (1: direct).",
+        "success",
+        series,
+        axes=["answers until one counts"],
+        share=True,
+    )
 
 
 def _shares(record: Record, key: str, title: str, caption: str, x: str) -> Figure | None:
@@ -301,33 +352,63 @@ def _shares(record: Record, key: str, title: str, caption: str, x: str) -> Figur
     newest = sides[-1][1]
     names = sorted({n for _, counts, _ in sides for n in counts}, key=lambda n: (-newest.get(n, 0), n))[:12]
     return {
-        "kind": "bars", "title": title, "caption": caption, "x": x, "categories": [n.replace("_", " ") for n in names],
+        "kind": "bars",
+        "title": title,
+        "caption": caption,
+        "x": x,
+        "categories": [n.replace("_", " ") for n in names],
         "series": [
-            {"name": side, "hue": hue, "counts": [counts.get(n, 0) for n in names],
-             "values": [counts.get(n, 0) / sum(counts.values()) for n in names]}
+            {
+                "name": side,
+                "hue": hue,
+                "counts": [counts.get(n, 0) for n in names],
+                "values": [counts.get(n, 0) / sum(counts.values()) for n in names],
+            }
             for side, counts, hue in sides
         ],
-    }  # fmt: skip
+    }
 
 
 def _lines(
-    title: str, caption: str, y: str, series: Iterable[Figure], axes: Sequence[str] = ("iteration",),
-    rules: Sequence[Figure] = (), share: bool = False, free: bool = False, wide: bool = False,
-) -> Figure | None:  # fmt: skip
+    title: str,
+    caption: str,
+    y: str,
+    series: Iterable[Figure],
+    axes: Sequence[str] = ("iteration",),
+    rules: Sequence[Figure] = (),
+    share: bool = False,
+    free: bool = False,
+    wide: bool = False,
+) -> Figure | None:
     """A figure of lines; None where no series has a point. `share`: at most 1; `free`: the y axis need not show 0."""
     kept = [s for s in series if s["points"]]
     if not kept:
         return None
     return {
-        "kind": "lines", "title": title, "caption": caption, "y": y, "axes": list(axes), "series": kept,
-        "rules": list(rules), "share": share, "free": free, "wide": wide,
-    }  # fmt: skip
+        "kind": "lines",
+        "title": title,
+        "caption": caption,
+        "y": y,
+        "axes": list(axes),
+        "series": kept,
+        "rules": list(rules),
+        "share": share,
+        "free": free,
+        "wide": wide,
+    }
 
 
 def _series(
-    name: str, rows: Sequence[Row], along: Sequence[Read], read: Read, hue: str, mark: str = "", dash: str = "",
-    step: bool = False, band: Callable[[Row], tuple[float, float] | None] | None = None,
-) -> Figure:  # fmt: skip
+    name: str,
+    rows: Sequence[Row],
+    along: Sequence[Read],
+    read: Read,
+    hue: str,
+    mark: str = "",
+    dash: str = "",
+    step: bool = False,
+    band: Callable[[Row], tuple[float, float] | None] | None = None,
+) -> Figure:
     found = []
     for row in rows:
         x, y = [read_x(row) for read_x in along], read(row)

@@ -53,9 +53,9 @@ def fit_runs(paths: Sequence[Path], law: Law, x: str, y: str, by: str = "", unti
 
 def _group(law: Law, setting: Any, curves: Sequence[Curve], until: float) -> dict[str, Any]:
     sizes = [[size_of(curve.folder)] if law.inputs > 1 else [] for curve in curves]
-    points = np.array([
-        (k, *sizes[k], a, b) for k, curve in enumerate(curves) for a, b in zip(curve.x, curve.y, strict=True) if a > 0
-    ]).reshape(-1, law.inputs + 2)  # fmt: skip
+    points = np.array(
+        [(k, *sizes[k], a, b) for k, curve in enumerate(curves) for a, b in zip(curve.x, curve.y, strict=True) if a > 0]
+    ).reshape(-1, law.inputs + 2)
     early = points[:, -2] <= until
     run_of, seen = points[early, 0], points[early, 1:]
     try:
@@ -63,10 +63,13 @@ def _group(law: Law, setting: Any, curves: Sequence[Curve], until: float) -> dic
     except FitError as e:
         raise FitError(f"{setting}: {e}") from e
     out = {
-        "setting": setting, "runs": [str(curve.folder) for curve in curves], "points": seen.tolist(),
-        "run_of": run_of.astype(int).tolist(), "fit": found.as_data(),
+        "setting": setting,
+        "runs": [str(curve.folder) for curve in curves],
+        "points": seen.tolist(),
+        "run_of": run_of.astype(int).tolist(),
+        "fit": found.as_data(),
         "spent": float(np.mean([curve.x[-1] / max(len(curve.x) - 1, 1) for curve in curves])),
-    }  # fmt: skip
+    }
     if len(later := points[~early, 1:]):
         at, which = np.unique(later[:, :-1], axis=0, return_inverse=True)
         real = np.bincount(which.ravel(), later[:, -1]) / np.bincount(which.ravel())
@@ -190,10 +193,16 @@ def fits_as_text(found: dict[str, Any]) -> str:
     held = [["held out", found["x"], "measured", "predicted", "95 %", "inside"]]
     for group in found["groups"]:
         held += [
-            [" ".join([str(group["setting"]), *(f"{s:,.0f}" for s in size)]), f"{x:.4g}", f"{real:.3f}", f"{mean:.3f}",
-             f"{lo:.3f} to {hi:.3f}", "yes" if lo <= real <= hi else "no"]
+            [
+                " ".join([str(group["setting"]), *(f"{s:,.0f}" for s in size)]),
+                f"{x:.4g}",
+                f"{real:.3f}",
+                f"{mean:.3f}",
+                f"{lo:.3f} to {hi:.3f}",
+                "yes" if lo <= real <= hi else "no",
+            ]
             for *size, x, real, mean, lo, hi in group.get("held_out", ())
-        ]  # fmt: skip
+        ]
     return "\n\n".join(filter(None, [table(rows), table(held)]))
 
 

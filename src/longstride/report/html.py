@@ -100,14 +100,20 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
             0, f"The run stands at iteration {record.last_iteration} of {planned:.0f}: it is going on or was stopped."
         )
     return string.Template(_static("report.html")).substitute(
-        title=escape(record.name), verdict=escape(verdict(record)).replace("-&gt;", "&rarr;"),
-        certainty=_certainty(record), tiles=_tiles(record), notes="".join(f"<li>{escape(n)}</li>" for n in notes),
+        title=escape(record.name),
+        verdict=escape(verdict(record)).replace("-&gt;", "&rarr;"),
+        certainty=_certainty(record),
+        tiles=_tiles(record),
+        notes="".join(f"<li>{escape(n)}</li>" for n in notes),
         table=_table([*record.evals, *record.beside]),
         recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
         hidden="" if record.has_trajectories else " hidden",
-        style=style, script=script, style_hash=hash_of(style), script_hash=hash_of(script),
+        style=style,
+        script=script,
+        style_hash=hash_of(style),
+        script_hash=hash_of(script),
         data=embed({"figures": figures(record), "episodes": episodes}),
-    )  # fmt: skip
+    )
 
 
 def hash_of(text: str) -> str:
@@ -147,10 +153,14 @@ def _tiles(record: Record) -> str:
     first, last = record.ends
     cells = []
     for label, key, digits in (
-        ("success", "success", 2), ("supported", "supported", 2), ("mean length", "length", 1),
-        ("length of successes", "length_success", 1), ("time-outs", "timeouts", 2), ("idle turns", "idle", 2),
+        ("success", "success", 2),
+        ("supported", "supported", 2),
+        ("mean length", "length", 1),
+        ("length of successes", "length_success", 1),
+        ("time-outs", "timeouts", 2),
+        ("idle turns", "idle", 2),
         ("invalid actions", "invalid", 2),
-    ):  # fmt: skip
+    ):
         a, b = measure(first, key), measure(last, key)
         if b is not None:
             was = "" if a is None else f"<small>{a:.{digits}f} &rarr;</small> "

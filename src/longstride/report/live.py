@@ -88,8 +88,11 @@ class Live:
 
     def _left(self) -> float | None:
         """Seconds to go at the pace of the last three iterations (a growing horizon makes the first ones too cheap)."""
-        marks = [(i, s) for r in [{"iteration": 0, "seconds": 0}, *self._train[-4:]]
-                 if (i := number(r, "iteration")) is not None and (s := number(r, "seconds")) is not None]  # fmt: skip
+        marks = [
+            (i, s)
+            for r in [{"iteration": 0, "seconds": 0}, *self._train[-4:]]
+            if (i := number(r, "iteration")) is not None and (s := number(r, "seconds")) is not None
+        ]
         first, last = marks[1 if len(marks) > 4 else 0], marks[-1]
         if last[0] <= first[0]:
             return None
@@ -112,9 +115,12 @@ class Live:
         if "horizon" in row:
             parts.append(f"horizon {horizon_text(row)}")
         for label, key, digits in (
-            ("success", "success", 2), ("supported", "supported", 2), ("length", "length", 1),
-            ("timeouts", "timeouts", 2), ("invalid", "invalid", 2),
-        ):  # fmt: skip
+            ("success", "success", 2),
+            ("supported", "supported", 2),
+            ("length", "length", 1),
+            ("timeouts", "timeouts", 2),
+            ("invalid", "invalid", 2),
+        ):
             if (value := measure(row, key)) is not None:
                 parts.append(f"{label} {value:.{digits}f}")
                 if key == "success" and (ends := interval(row)):

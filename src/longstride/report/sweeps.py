@@ -37,11 +37,13 @@ def summary(folders: Sequence[Path], keys: Sequence[str], measure: str) -> dict[
         groups.setdefault(tuple(str(settings.get(key, "-")) for key in keys), []).append(value)
     rows = [
         {
-            "settings": dict(zip(keys, settings, strict=True)), "values": values, "mean": sum(values) / len(values),
+            "settings": dict(zip(keys, settings, strict=True)),
+            "values": values,
+            "mean": sum(values) / len(values),
             "interval": mean_interval(values, seed=0) if len(values) > 1 else None,
         }
         for settings, values in groups.items()
-    ]  # fmt: skip
+    ]
     return {"measure": measure, "keys": list(keys), "rows": rows}
 
 
@@ -50,8 +52,12 @@ def as_text(found: dict[str, Any]) -> str:
     rows = [[*found["keys"], "seeds", found["measure"], "95 %"]]
     for row in found["rows"]:
         ends = row["interval"]
-        rows.append([
-            *row["settings"].values(), str(len(row["values"])), f"{row['mean']:.4g}",
-            f"{ends[0]:.4g} to {ends[1]:.4g}" if ends else "-",
-        ])  # fmt: skip
+        rows.append(
+            [
+                *row["settings"].values(),
+                str(len(row["values"])),
+                f"{row['mean']:.4g}",
+                f"{ends[0]:.4g} to {ends[1]:.4g}" if ends else "-",
+            ]
+        )
     return table(rows)

@@ -125,8 +125,11 @@ class MLflow(Tracker):
 
 
 TRACKERS: dict[str, Callable[[Experiment, Path], Tracker]] = {
-    "tensorboard": TensorBoard, "wandb": WandB, "trackio": TrackIO, "mlflow": MLflow,
-}  # fmt: skip
+    "tensorboard": TensorBoard,
+    "wandb": WandB,
+    "trackio": TrackIO,
+    "mlflow": MLflow,
+}
 """By name, which is that of the package and of the extra, too."""
 
 

@@ -134,9 +134,16 @@ class Episode:
         """What is acted with, where tools are called."""
         self.ended = False
         self.trajectory = Trajectory(
-            plan.task, plan.ordinal, plan.seed, left or plan.budget, group=plan.group, iteration=plan.iteration,
-            role=plan.role, history=len(plan.history), after=plan.after,
-        )  # fmt: skip
+            plan.task,
+            plan.ordinal,
+            plan.seed,
+            left or plan.budget,
+            group=plan.group,
+            iteration=plan.iteration,
+            role=plan.role,
+            history=len(plan.history),
+            after=plan.after,
+        )
         self._url = ""
         self._tokens = len(plan.prefix)
         self._tool_calls = 0
@@ -270,14 +277,23 @@ class Episode:
     def _record(self, generation: Generation, step: Step, seconds: float) -> None:
         seen, before = self.observations[-1], self.trajectory.turns[-1].error if self.turns else None
         turn = Turn(
-            generation.prompt_ids, generation.sampled_ids,
-            [round(x, LOGPROB_DIGITS) for x in generation.behaviour_logprobs], generation.versions, observation=seen,
-            text=generation.text, action=step.action, error=step.error, url=self._url,
+            generation.prompt_ids,
+            generation.sampled_ids,
+            [round(x, LOGPROB_DIGITS) for x in generation.behaviour_logprobs],
+            generation.versions,
+            observation=seen,
+            text=generation.text,
+            action=step.action,
+            error=step.error,
+            url=self._url,
             changed=without_error(step.observation.content, step.error) != without_error(seen, before),
             reward=step.reward,
-            seconds=seconds, finish=generation.finish, given=generation.given, speaker=self.speaker,
+            seconds=seconds,
+            finish=generation.finish,
+            given=generation.given,
+            speaker=self.speaker,
             media=generation.media,
-        )  # fmt: skip
+        )
         self.trajectory.turns.append(turn)
         played_again = self.turns <= len(self.plan.history)
         self._tokens += len(generation.sampled_ids) + (generation.given if played_again else generation.thought)

@@ -111,11 +111,15 @@ class Index:
 
     def _encode(self, start: int, end: int) -> bytes:
         rows = [
-            (end, checksum, (e.task.id, e.task.source, e.task.difficulty, e.task.template_id),
-             (e.ordinal, e.reward, e.success, e.length, e.stop.value, e.infeasible, e.group, e.iteration, e.role))
+            (
+                end,
+                checksum,
+                (e.task.id, e.task.source, e.task.difficulty, e.task.template_id),
+                (e.ordinal, e.reward, e.success, e.length, e.stop.value, e.infeasible, e.group, e.iteration, e.role),
+            )
             for end, checksum, e in zip(
                 self.ends[start:end], self.checksums[start:end], self.records[start:end], strict=True
             )
-        ]  # fmt: skip
+        ]
         block = json.dumps(rows, separators=(",", ":")).encode("ascii") + b"\n"
         return b"%08x %s" % (crc32(block), block)

@@ -124,9 +124,12 @@ class LanguagePlayer:
         cut = self.chat.thought_close if self.chat.is_thinking(episode.opening + ids) else []
         rest = episode.max_new - len(ids) - len(cut)
         further = replace(
-            request, prompt=request.prompt + ids + cut, max_new=rest, seed=derive(request.seed, "speech"),
+            request,
+            prompt=request.prompt + ids + cut,
+            max_new=rest,
+            seed=derive(request.seed, "speech"),
             stop=episode.plan.marks,
-        )  # fmt: skip
+        )
         return _Asked(episode, further, came, len(cut)) if rest > 0 else None
 
     def _generation(self, asked: "_Asked", came: Completion) -> Generation:

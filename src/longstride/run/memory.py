@@ -149,8 +149,10 @@ def suggestion(recipe: Recipe) -> str:
     """The settings that would fit, with the least change first."""
     learner: dict[str, Any] = {}
     steps: list[tuple[str, dict[str, Any]]] = [
-        ("", {}), ("learner.checkpointing=true", {"checkpointing": True}), ("learner.lora={}", {"lora": {}}),
-    ]  # fmt: skip
+        ("", {}),
+        ("learner.checkpointing=true", {"checkpointing": True}),
+        ("learner.lora={}", {"lora": {}}),
+    ]
     said: list[str] = []
     for name, change in steps:
         learner, said = learner | change, [*said, name] if name else said

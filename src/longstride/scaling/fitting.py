@@ -103,9 +103,11 @@ class Fit:
             "law": self.law.as_data(),
             "values": self.values,
             "intervals": {name: list(self.interval(name)) for name in self.law.names},
-            "points": len(self.y), "r_squared": self.r_squared, "correlation": self.correlation,
+            "points": len(self.y),
+            "r_squared": self.r_squared,
+            "correlation": self.correlation,
             "doubts": list(self.doubts),
-        }  # fmt: skip
+        }
 
 
 def fit(

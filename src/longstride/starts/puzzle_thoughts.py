@@ -67,10 +67,12 @@ class PuzzleThoughts(Demonstrators):
 
     tasks: Solvable = Puzzles(
         sources=(
-            ModularChain(), ModularChain(lengths=(3, 4, 7), mix=HARDER),
-            Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=HARDER),
+            ModularChain(),
+            ModularChain(lengths=(3, 4, 7), mix=HARDER),
+            Countdown(largest=10, most=30),
+            Countdown(largest=10, most=30, mix=HARDER),
         )
-    )  # fmt: skip
+    )
     """What is solved: chains of many lengths, so that steps are counted, and Countdown."""
     patience: Share = 0.7
     """Probability that an impatient one goes on after a step of a chain, a failed attempt, or another look."""

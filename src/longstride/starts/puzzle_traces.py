@@ -103,10 +103,13 @@ class PuzzleTraces(Demonstrators):
 
     tasks: Solvable = Puzzles(
         sources=(
-            ModularChain(), ModularChain(lengths=(3, 4, 7)), ModularChain(lengths=(1, 1, 1)),
-            Countdown(largest=10, most=30), Countdown(largest=10, most=30, mix=Mix(easy=1, medium=2, hard=3)),
+            ModularChain(),
+            ModularChain(lengths=(3, 4, 7)),
+            ModularChain(lengths=(1, 1, 1)),
+            Countdown(largest=10, most=30),
+            Countdown(largest=10, most=30, mix=Mix(easy=1, medium=2, hard=3)),
         )
-    )  # fmt: skip
+    )
     """What is solved: chains of many lengths, so that steps are counted, and of one step, where a fact is most of the
     text; and Countdown."""
     patience: Share = 0.7

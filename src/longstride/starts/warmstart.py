@@ -119,10 +119,15 @@ def make_base(
     def report(share: float) -> None:
         if progress is not None and (len(losses) % 50 == 0 or share == 1):
             recent, seconds = losses[-50:], time.monotonic() - start
-            progress({
-                "tokens": seen, "share": share, "loss": sum(recent) / len(recent), "seconds": seconds,
-                "tokens_per_second": seen / seconds,
-            })  # fmt: skip
+            progress(
+                {
+                    "tokens": seen,
+                    "share": share,
+                    "loss": sum(recent) / len(recent),
+                    "seconds": seconds,
+                    "tokens_per_second": seen / seconds,
+                }
+            )
 
     def train(batch: list[list[Sample]]) -> None:
         nonlocal seen

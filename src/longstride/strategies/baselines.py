@@ -15,8 +15,13 @@ from longstride.rollout.episode import Episode
 NAVIGATION = frozenset({"home", "cart", "login", "next", "previous", "back"})
 """Links that lead about a site and not to what is looked for."""
 ROLES = {
-    "textbox": "type", "select": "select", "button": "click", "checkbox": "click", "radio": "click", "file": "click",
-}  # fmt: skip
+    "textbox": "type",
+    "select": "select",
+    "button": "click",
+    "checkbox": "click",
+    "radio": "click",
+    "file": "click",
+}
 """Words that stand before an element's name, and the verb for it; without one it is a link, to be clicked."""
 SCROLLS = {"scroll up for more": "scroll up", "scroll down for more": "scroll down"}
 """Lines that say that a page goes on, and what to do about it."""

@@ -123,9 +123,11 @@ class Delegate(Strategy):
         budget = counts.budget.model_copy(update={"turns": task.plan.turns})
         episode = replace(counts, ordinal=task.plan.ordinal, role=task.plan.role, budget=budget)
         measures = {
-            "steps": task.steps, "handed_over": task.handed, "handed_over_tokens": task.others,
+            "steps": task.steps,
+            "handed_over": task.handed,
+            "handed_over_tokens": task.others,
             "cost": task.own + self.price * task.others,
-        }  # fmt: skip
+        }
         return EvalEpisode(episode, measures, task.own + task.others - counts.sampled_tokens)
 
 

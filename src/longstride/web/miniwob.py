@@ -105,9 +105,17 @@ class Miniwob(TaskSource):
     """Tasks of MiniWoB++, drawn without end."""
 
     names: tuple[str, ...] = (
-        "click-test", "click-test-2", "click-button", "click-link", "click-option", "click-checkboxes", "click-dialog",
-        "click-tab", "enter-text", "focus-text",
-    )  # fmt: skip
+        "click-test",
+        "click-test-2",
+        "click-button",
+        "click-link",
+        "click-option",
+        "click-checkboxes",
+        "click-dialog",
+        "click-tab",
+        "enter-text",
+        "focus-text",
+    )
     """Names of tasks: those of the package's pages."""
 
     @field_validator("names")
@@ -137,9 +145,14 @@ class Miniwob(TaskSource):
 
 def _task(name: str, seed: int, split: Any) -> Task:
     return Task(
-        id=f"miniwob/{name}/{seed}", source=f"miniwob/{name}", split=split, goal=name, template_id=name,
-        start=f"/miniwob/{name}.html", meta={"seed": seed},
-    )  # fmt: skip
+        id=f"miniwob/{name}/{seed}",
+        source=f"miniwob/{name}",
+        split=split,
+        goal=name,
+        template_id=name,
+        start=f"/miniwob/{name}.html",
+        meta={"seed": seed},
+    )
 
 
 _idle: list[ChromiumBrowser] = []

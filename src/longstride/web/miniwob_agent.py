@@ -121,16 +121,29 @@ class MiniwobAgent:
 SeenElement = tuple[str, str, int, str]
 _Move = Callable[[MiniwobAgent, str, str, list[SeenElement]], str]
 _MOVES: dict[str, _Move] = {
-    "click-test": MiniwobAgent._test, "click-test-2": MiniwobAgent._named, "click-button": MiniwobAgent._named,
-    "click-link": MiniwobAgent._named, "click-button-sequence": MiniwobAgent._named,
-    "click-dialog": MiniwobAgent._dialog, "click-dialog-2": MiniwobAgent._dialog, "click-tab": MiniwobAgent._tab,
-    "click-option": MiniwobAgent._boxes, "click-checkboxes": MiniwobAgent._boxes,
-    "click-checkboxes-transfer": MiniwobAgent._boxes, "click-tab-2": MiniwobAgent._explore,
-    "click-tab-2-easy": MiniwobAgent._explore, "click-tab-2-medium": MiniwobAgent._explore,
-    "click-collapsible-2": MiniwobAgent._explore, "enter-text": MiniwobAgent._fields,
-    "enter-text-dynamic": MiniwobAgent._fields, "enter-password": MiniwobAgent._fields,
-    "login-user": MiniwobAgent._fields, "focus-text": MiniwobAgent._focus, "choose-list": MiniwobAgent._list,
-    "read-table": MiniwobAgent._table, "simple-arithmetic": MiniwobAgent._sum,
-}  # fmt: skip
+    "click-test": MiniwobAgent._test,
+    "click-test-2": MiniwobAgent._named,
+    "click-button": MiniwobAgent._named,
+    "click-link": MiniwobAgent._named,
+    "click-button-sequence": MiniwobAgent._named,
+    "click-dialog": MiniwobAgent._dialog,
+    "click-dialog-2": MiniwobAgent._dialog,
+    "click-tab": MiniwobAgent._tab,
+    "click-option": MiniwobAgent._boxes,
+    "click-checkboxes": MiniwobAgent._boxes,
+    "click-checkboxes-transfer": MiniwobAgent._boxes,
+    "click-tab-2": MiniwobAgent._explore,
+    "click-tab-2-easy": MiniwobAgent._explore,
+    "click-tab-2-medium": MiniwobAgent._explore,
+    "click-collapsible-2": MiniwobAgent._explore,
+    "enter-text": MiniwobAgent._fields,
+    "enter-text-dynamic": MiniwobAgent._fields,
+    "enter-password": MiniwobAgent._fields,
+    "login-user": MiniwobAgent._fields,
+    "focus-text": MiniwobAgent._focus,
+    "choose-list": MiniwobAgent._list,
+    "read-table": MiniwobAgent._table,
+    "simple-arithmetic": MiniwobAgent._sum,
+}
 SOLVED = tuple(sorted(_MOVES))
 """Tasks that it solves."""

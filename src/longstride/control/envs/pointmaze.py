@@ -170,9 +170,7 @@ class PointMaze(ControlTasks):
 
     def tests(self, count: int, horizon: int) -> tuple[PointMazeEnv, Sequence[str]]:
         layout, tasks = maze(self.maze), TASKS[self.maze]
-        start, goal = (
-            np.repeat([layout.number[pair[side]] for pair in tasks], count) for side in (0, 1)
-        )  # fmt: skip
+        start, goal = (np.repeat([layout.number[pair[side]] for pair in tasks], count) for side in (0, 1))
         env = PointMazeEnv(layout, lambda rng, n: (start, goal), len(start), horizon)
         return env, [f"{self.maze}-{k}" for k in range(1, len(tasks) + 1) for _ in range(count)]
 

@@ -18,6 +18,18 @@ from longstride.envs.puzzles.sudoku import Sudoku
 from longstride.envs.puzzles.twenty_questions import TwentyQuestions
 
 __all__ = [
-    "Attempts", "Countdown", "Game", "Iterated", "LayeredPath", "Mastermind", "ModularChain", "Puzzle", "PuzzleEnv",
-    "PuzzleSource", "Puzzles", "ReasoningGym", "Sudoku", "TwentyQuestions",
-]  # fmt: skip
+    "Attempts",
+    "Countdown",
+    "Game",
+    "Iterated",
+    "LayeredPath",
+    "Mastermind",
+    "ModularChain",
+    "Puzzle",
+    "PuzzleEnv",
+    "PuzzleSource",
+    "Puzzles",
+    "ReasoningGym",
+    "Sudoku",
+    "TwentyQuestions",
+]

@@ -284,11 +284,18 @@ class PuzzleSource(TaskSource):
 
     def _task(self, puzzle: Puzzle, difficulty: Difficulty) -> Task:
         return Task(
-            id=f"{self.source}/{derive(0, puzzle.model_dump_json()):016x}", source=self.source, split=puzzle.split,
-            goal=puzzle.goal, start="start", difficulty=difficulty, facts=max(1, len(puzzle.steps())),
-            template_id=puzzle.key, evaluator={"type": "state", "expected": {"verdict": SOLVED}},
-            optimal=len(puzzle.demonstration()), meta=puzzle.model_dump(mode="json"),
-        )  # fmt: skip
+            id=f"{self.source}/{derive(0, puzzle.model_dump_json()):016x}",
+            source=self.source,
+            split=puzzle.split,
+            goal=puzzle.goal,
+            start="start",
+            difficulty=difficulty,
+            facts=max(1, len(puzzle.steps())),
+            template_id=puzzle.key,
+            evaluator={"type": "state", "expected": {"verdict": SOLVED}},
+            optimal=len(puzzle.demonstration()),
+            meta=puzzle.model_dump(mode="json"),
+        )
 
 
 def at(levels: tuple[T, T, T], difficulty: Difficulty) -> T:

@@ -24,8 +24,11 @@ from longstride.envs.puzzles.base import SOLVED, Game, OneAnswer, Puzzle, Puzzle
 LARGEST = 99
 """Numbers up to here are tokens of their own in every vocabulary."""
 OPERATORS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
 _TOKEN = re.compile(r"[0-9]+|\S")
 _INNER = re.compile(r"\( ([0-9]+) ([-+*/]) ([0-9]+) \)")
 

@@ -174,6 +174,9 @@ class LayeredPath(PuzzleSource):
         ]
         edges |= set(rng.sample(free, min(self.distractors, len(free))))
         return Graph(
-            edges=tuple(rng.sample(sorted(edges), len(edges))), origin=names[0], target=names[-1],
-            shortest=self.shortest, multi_turn=self.multi_turn,
-        )  # fmt: skip
+            edges=tuple(rng.sample(sorted(edges), len(edges))),
+            origin=names[0],
+            target=names[-1],
+            shortest=self.shortest,
+            multi_turn=self.multi_turn,
+        )

@@ -119,9 +119,15 @@ async def category(v: Visit) -> Response:
         return f"{here}?" + urlencode({"page": p} | ({flag: "on"} if flagged else {}))
 
     return v.page(
-        "list", name, items=items[PAGE * (page - 1) : PAGE * page], flag=flag, flagged=flagged, here=here,
-        previous=at(page - 1) if page > 1 else "", next=at(page + 1) if len(items) > PAGE * page else "",
-    )  # fmt: skip
+        "list",
+        name,
+        items=items[PAGE * (page - 1) : PAGE * page],
+        flag=flag,
+        flagged=flagged,
+        here=here,
+        previous=at(page - 1) if page > 1 else "",
+        next=at(page + 1) if len(items) > PAGE * page else "",
+    )
 
 
 async def search(v: Visit) -> Response:
@@ -136,9 +142,15 @@ async def item(v: Visit) -> Response:
     replies = [r for r in v.session.replies if r["item"] == i.name]
     spec = v.world.spec
     return v.page(
-        "item", i.name, item=i, relation=spec.reference.relation, verb=spec.verb, user=v.session.user, replies=replies,
+        "item",
+        i.name,
+        item=i,
+        relation=spec.reference.relation,
+        verb=spec.verb,
+        user=v.session.user,
+        replies=replies,
         here=quote(f"i/{i.id}"),
-    )  # fmt: skip
+    )
 
 
 async def reference(v: Visit) -> Response:
@@ -226,9 +238,18 @@ def _count(text: str) -> int:
 
 
 PAGES = {
-    "": home, "c/{name}": category, "search": search, "i/{id:number}": item, "r/{name}": reference, "l/{name}": place,
-    "login": login_page, "cart": cart, "orders": orders, "bookings": bookings, "__state__": state,
-}  # fmt: skip
+    "": home,
+    "c/{name}": category,
+    "search": search,
+    "i/{id:number}": item,
+    "r/{name}": reference,
+    "l/{name}": place,
+    "login": login_page,
+    "cart": cart,
+    "orders": orders,
+    "bookings": bookings,
+    "__state__": state,
+}
 POSTS = {"login": login, "put/{id:number}": put, "order": order, "book/{id:number}": book, "reply/{id:number}": reply}
 
 

@@ -65,10 +65,14 @@ class TextBrowser:
         parts = urlsplit(self.origin)
         self._host = parts.netloc.lower()
         self._scope = {
-            "type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "http_version": "1.1",
-            "scheme": parts.scheme, "server": (parts.hostname, parts.port or 80), "client": ("127.0.0.1", 1),
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "scheme": parts.scheme,
+            "server": (parts.hostname, parts.port or 80),
+            "client": ("127.0.0.1", 1),
             "root_path": "",
-        }  # fmt: skip
+        }
         self._headers = [(b"host", self._host.encode()), (b"accept", b"text/html,*/*")]
         self._cookies = {(path, name): (value, math.inf) for path, name, value in cookies}  # value and time of expiry
         self._history: list[tuple[WebPage, int]] = []
@@ -289,9 +293,12 @@ class TextBrowser:
         if method == "POST":
             headers = [*headers, _FORM, (b"content-length", b"%d" % len(body))]
         scope = self._scope | {
-            "method": method, "path": unquote(path) if "%" in path else path, "raw_path": path.encode(),
-            "query_string": query.encode(), "headers": headers,
-        }  # fmt: skip
+            "method": method,
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": headers,
+        }
         response, read, done = SiteResponse(0, "", "", b""), False, asyncio.Event()
         chunks, size = [], 0
 

@@ -90,9 +90,13 @@ class Demonstrator:
         self._way_back: list[Callable[[SeenPage], str]] = []
         """The actions that end a detour or a loop."""
         self._moves: dict[str, Callable[[SeenPage], tuple[str, str]]] = {
-            "find": self._find, "search": self._search, "compare": self._compare, "survey": self._survey, "hop":
-            self._hop, "act": self._act,
-        }  # fmt: skip
+            "find": self._find,
+            "search": self._search,
+            "compare": self._compare,
+            "survey": self._survey,
+            "hop": self._hop,
+            "act": self._act,
+        }
 
     def say(self, text: str) -> str:
         """The response to a page: `Thought: ... Action: ...` (the thought is left out where there is none)."""

@@ -175,5 +175,10 @@ def _ordered(pairs: Sequence[tuple[str, int]]) -> dict[str, Any]:
 
 
 FAMILIES: dict[str, Family] = {
-    "find": find, "search": search, "compare": compare, "survey": survey, "hop": hop, "act": act,
-}  # fmt: skip
+    "find": find,
+    "search": search,
+    "compare": compare,
+    "survey": survey,
+    "hop": hop,
+    "act": act,
+}

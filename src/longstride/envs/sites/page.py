@@ -317,11 +317,24 @@ class _Walk:
 
 
 _HANDLERS: dict[str, Callable[[_Walk, LexborNode, int], None] | None] = {
-    "a": _Walk.link_or_button, "area": _Walk.link_or_button, "button": _Walk.link_or_button, "input": _Walk.input,
-    "textarea": _Walk.input, "select": _Walk.select, "form": _Walk.form_, "label": _Walk.label, "img": _Walk.image,
-    "table": _Walk.table, "td": _Walk.cell, "th": _Walk.cell, "dd": _Walk.cell,
-    "dt": _Walk.new_line, "br": _Walk.new_line, "hr": _Walk.new_line,
-}  # fmt: skip  # by tag; None is not shown, what is not here is text in its line
+    "a": _Walk.link_or_button,
+    "area": _Walk.link_or_button,
+    "button": _Walk.link_or_button,
+    "input": _Walk.input,
+    "textarea": _Walk.input,
+    "select": _Walk.select,
+    "form": _Walk.form_,
+    "label": _Walk.label,
+    "img": _Walk.image,
+    "table": _Walk.table,
+    "td": _Walk.cell,
+    "th": _Walk.cell,
+    "dd": _Walk.cell,
+    "dt": _Walk.new_line,
+    "br": _Walk.new_line,
+    "hr": _Walk.new_line,
+}
+"""By tag; None is not shown, what is not here is text in its line."""
 _BLOCKS = """address article aside blockquote body caption center details dialog div dl fieldset figcaption figure
     footer header legend li main menu nav ol p pre search section summary tbody tfoot thead tr ul"""
 _NOT_SHOWN = "-comment script style template noscript head title iframe noembed noframes datalist svg math object"

@@ -54,11 +54,19 @@ class Template:
             return None
         start = f"/{self.kind}/{site}/"
         return Task(
-            id=f"{self.id}/{site}/{seed}", source=f"web/{self.kind}", split="test" if site >= HELD_OUT else "train",
-            goal=draft.goal, start=start, difficulty=difficulty, facts=draft.facts,
-            template_id=self.id, evaluator=draft.evaluator, optimal=draft.optimal, meta=draft.plan,
+            id=f"{self.id}/{site}/{seed}",
+            source=f"web/{self.kind}",
+            split="test" if site >= HELD_OUT else "train",
+            goal=draft.goal,
+            start=start,
+            difficulty=difficulty,
+            facts=draft.facts,
+            template_id=self.id,
+            evaluator=draft.evaluator,
+            optimal=draft.optimal,
+            meta=draft.plan,
             pages=tuple(start + page for page in draft.pages),
-        )  # fmt: skip
+        )
 
 
 @functools.cache
@@ -100,9 +108,11 @@ def _difficulties(family: str, p: dict[str, Any], sheet: bool) -> tuple[Difficul
     if family == "search":
         return DIFFICULTIES
     facts = {
-        "survey": [4, 5], "hop": [3 if p.get("attribute") == "country" else 2], "compare": [p.get("items", 0)],
+        "survey": [4, 5],
+        "hop": [3 if p.get("attribute") == "country" else 2],
+        "compare": [p.get("items", 0)],
         "act": [2 * p.get("items", 0) + (p.get("verb") in ("reply", "order"))],
-    }[family]  # fmt: skip
+    }[family]
     return tuple(dict.fromkeys(difficulty_of(f) for f in facts))
 
 

@@ -48,27 +48,46 @@ class Kind:
 
 KINDS = {
     "shop": Kind(
-        "shop", lex.words("lamps chairs mugs shoes coats toys"), {"color": lex.COLORS, "material": lex.MATERIALS},
-        ["price", "weight"], Reference("maker", tuple(lex.FIRMS), {"size": ["small", "large", "medium", "huge"]}),
-        flag="sale", verb="put",
+        "shop",
+        lex.words("lamps chairs mugs shoes coats toys"),
+        {"color": lex.COLORS, "material": lex.MATERIALS},
+        ["price", "weight"],
+        Reference("maker", tuple(lex.FIRMS), {"size": ["small", "large", "medium", "huge"]}),
+        flag="sale",
+        verb="put",
     ),
     "stays": Kind(
-        "stays", lex.words("oslo paris cairo lima delhi tokyo"), {"view": lex.VIEWS, "meal": lex.MEALS},
-        ["cost", "rating"], Reference("host", tuple(lex.PEOPLE), {"language": lex.LANGUAGES}), flag="pets", verb="book",
+        "stays",
+        lex.words("oslo paris cairo lima delhi tokyo"),
+        {"view": lex.VIEWS, "meal": lex.MEALS},
+        ["cost", "rating"],
+        Reference("host", tuple(lex.PEOPLE), {"language": lex.LANGUAGES}),
+        flag="pets",
+        verb="book",
     ),
     "forum": Kind(
-        "forum", lex.words("cooking travel sports gardening movies health"), {"topic": lex.TOPICS, "mood": lex.MOODS},
-        ["votes", "views"], Reference("author", tuple(lex.PEOPLE), {"job": lex.ROLES}), verb="reply",
+        "forum",
+        lex.words("cooking travel sports gardening movies health"),
+        {"topic": lex.TOPICS, "mood": lex.MOODS},
+        ["votes", "views"],
+        Reference("author", tuple(lex.PEOPLE), {"job": lex.ROLES}),
+        verb="reply",
     ),
     "encyclopedia": Kind(
-        "encyclopedia", lex.words("rivers birds cities planets kings tools"), {"symbol": lex.SYMBOLS, "era": lex.ERAS},
-        ["age", "height"], Reference("finder", tuple(lex.PEOPLE), {"science": lex.FIELDS}),
+        "encyclopedia",
+        lex.words("rivers birds cities planets kings tools"),
+        {"symbol": lex.SYMBOLS, "era": lex.ERAS},
+        ["age", "height"],
+        Reference("finder", tuple(lex.PEOPLE), {"science": lex.FIELDS}),
     ),
     "sheet": Kind(
-        "sheet", ["table"], {"color": lex.COLORS, "material": lex.MATERIALS}, ["price", "weight"],
+        "sheet",
+        ["table"],
+        {"color": lex.COLORS, "material": lex.MATERIALS},
+        ["price", "weight"],
         Reference("maker", tuple(lex.FIRMS), {"size": ["small", "large", "medium", "huge"]}),
     ),
-}  # fmt: skip
+}
 """`sheet` is the negative control: everything is on its first page."""
 
 

@@ -163,8 +163,10 @@ def tunnels(right: np.ndarray, rooms: int, depth: int, actions: int, bait: float
     return EnumerableMDP(
         (1 - slip) * transitions + slip * transitions.mean(1, keepdims=True),
         (1 - slip) * rewards + slip * rewards.mean(1, keepdims=True),
-        start, terminal, rooms * (depth + 1),
-    )  # fmt: skip
+        start,
+        terminal,
+        rooms * (depth + 1),
+    )
 
 
 def lanes(critical: np.ndarray, right: np.ndarray, slip: float) -> EnumerableMDP:

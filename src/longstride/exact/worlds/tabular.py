@@ -115,9 +115,11 @@ class EnumerableMDP:
             for s in np.flatnonzero((states > 0) & ~self.terminal):
                 for a in np.flatnonzero(policy[s] > 0):
                     grown = Path(
-                        (*path.states, int(s)), (*path.actions, int(a)), (*path.rewards, float(self.rewards[s, a])),
+                        (*path.states, int(s)),
+                        (*path.actions, int(a)),
+                        (*path.rewards, float(self.rewards[s, a])),
                         path.probability * float(states[s] * policy[s, a]),
-                    )  # fmt: skip
+                    )
                     yield from extend(grown, self.transitions[s, a])
 
         return extend(Path((), (), (), 1.0), self.start)

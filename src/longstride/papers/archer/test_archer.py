@@ -70,8 +70,11 @@ def test_the_game_ends_with_its_last_question_and_only_questions_count():
     assert t.evidence["got"] == {"verdict": "the number was not found"}
     explained = "error: check takes a number from 1 to 99, after from or mod or alone"
     assert [turn.observation for turn in t.turns[1:5]] == [
-        explained, "error: unknown action 'hm'; use one of check", explained, "no",
-    ]  # fmt: skip
+        explained,
+        "error: unknown action 'hm'; use one of check",
+        explained,
+        "no",
+    ]
     assert play(NINE, "Action: check 3", turns=4).stop == StopReason.TURNS
 
 
@@ -340,9 +343,13 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(model, tmp_path):
 @pytest.mark.parametrize("tasks", [TwentyQuestions(questions=3), Mastermind()])
 def test_the_recipe_runs_on_both_games(tasks, tmp_path):
     recipe = RECIPE.replace(
-        tasks=tasks, iterations=1, episodes_per_iteration=8, critic={"warmup": 0, "steps": 1},
-        cloning={"episodes": 8}, evaluation={"tasks": 2, "every": 1},
-    )  # fmt: skip
+        tasks=tasks,
+        iterations=1,
+        episodes_per_iteration=8,
+        critic={"warmup": 0, "steps": 1},
+        cloning={"episodes": 8},
+        evaluation={"tasks": 2, "every": 1},
+    )
     recipe.train(tmp_path / "run")
     (row,) = rows_of(tmp_path / "run", "train")
     assert row["trained_turns"] == 4 * sum(t.length for t in trajectories_of(tmp_path / "run")) > 4 * 8

@@ -47,8 +47,12 @@ class LoggedWorlds(ExactProblem):
         mean = np.where(n > 0, r + noise * rng.normal(size=r.shape), 0.0)
         seen = rng.multinomial(n, p) / np.maximum(n, 1)[..., None]
         return {
-            "transitions": p, "rewards": r, "n": n, "mean": mean, "next": np.where(n[..., None] > 0, seen, 1 / s),
-        }  # fmt: skip
+            "transitions": p,
+            "rewards": r,
+            "n": n,
+            "mean": mean,
+            "next": np.where(n[..., None] > 0, seen, 1 / s),
+        }
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """The value of what is played, under the belief, in both worlds and on average: 0 is the uniform policy's, 1 the

@@ -65,9 +65,14 @@ class Regions(ExactProblem):
             choices[heading] = rng.multinomial(self.walks, chances.ravel()).reshape(chances.shape)
         taken = choices.sum(0)
         return {
-            "earns": earns, "moves": choices.sum(2), "taken": taken, "earned": rng.binomial(taken, earns),
-            "active": np.ones(len(CHOICES), bool), "epoch": np.array(0), "episodes": np.array(0),
-        }  # fmt: skip
+            "earns": earns,
+            "moves": choices.sum(2),
+            "taken": taken,
+            "earned": rng.binomial(taken, earns),
+            "active": np.ones(len(CHOICES), bool),
+            "epoch": np.array(0),
+            "episodes": np.array(0),
+        }
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         true = visits(self.ways)[:, REGIONS:] @ solution["earns"].ravel()

@@ -35,10 +35,14 @@ class NoisyRewards(ExactProblem):
         s, a = rng.integers(self.states, size=self.samples), rng.integers(self.actions, size=self.samples)
         after = np.array([rng.choice(self.states, p=p) for p in world.transitions[s, a]])
         return {
-            "transitions": world.transitions, "rewards": world.rewards, "state": s, "action": a, "after": after,
+            "transitions": world.transitions,
+            "rewards": world.rewards,
+            "state": s,
+            "action": a,
+            "after": after,
             "features": rng.normal(size=(self.states, self.features)).astype(np.float32),
             "reward": world.rewards[s, a] + self.noise * rng.normal(size=self.samples),
-        }  # fmt: skip
+        }
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """`accuracy`: minus the root mean squared error of the values; `value` of the greedy policy (see

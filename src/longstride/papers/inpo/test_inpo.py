@@ -39,9 +39,7 @@ def test_the_gradient_is_that_of_the_papers_loss() -> None:
 
 def test_an_iteration_over_all_pairs_is_the_step_of_mirror_descent() -> None:
     game, policy = played(5)
-    state = {
-        "preferences": game.preferences, "reference": game.reference, "policy": policy, "queries": np.array(0.0)
-    }  # fmt: skip
+    state = {"preferences": game.preferences, "reference": game.reference, "policy": policy, "queries": np.array(0.0)}
     problem = Duel(strength=TAU)
     found = INPO.step(problem, state, np.random.default_rng(0))["policy"]
     share = TAU / ETA

@@ -23,10 +23,12 @@ class IOM(Ascent):
 
     def nets(self, problem: Designs, generator: torch.Generator) -> nn.ModuleDict:
         trunk = self.trunk.replace(depth=1)
-        return nn.ModuleDict({
-            "features": trunk.make(problem.dims, self.features, generator),
-            "value": trunk.make(self.features, 1, generator),
-        })  # fmt: skip
+        return nn.ModuleDict(
+            {
+                "features": trunk.make(problem.dims, self.features, generator),
+                "value": trunk.make(self.features, 1, generator),
+            }
+        )
 
     def predict(self, nets: nn.ModuleDict, point: Tensor) -> Tensor:
         return super().predict(nets, nets["features"](point)[0])

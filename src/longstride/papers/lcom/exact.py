@@ -24,11 +24,13 @@ class LatentAscent(Ascent):
 
     def nets(self, problem: Designs, generator: torch.Generator) -> nn.ModuleDict:
         make = self.trunk.make
-        return nn.ModuleDict({
-            "value": make(self.latent, 1, generator),
-            "encoder": make(problem.dims, self.latent, generator),
-            "decoder": make(self.latent, problem.dims, generator),
-        })  # fmt: skip
+        return nn.ModuleDict(
+            {
+                "value": make(self.latent, 1, generator),
+                "encoder": make(problem.dims, self.latent, generator),
+                "decoder": make(self.latent, problem.dims, generator),
+            }
+        )
 
     def encode(self, nets: nn.ModuleDict, x: Tensor) -> Tensor:
         return nets["encoder"](x)[0]

@@ -10,11 +10,13 @@ from longstride.papers.lcom.exact import LCOM, LatentAscent
 
 
 def test_the_loss_is_comss_on_latent_vectors_and_the_reconstruction_under_noise() -> None:
-    nets = nn.ModuleDict({
-        "value": Linear(w := weight(2, 1)),
-        "encoder": Linear(e := weight(3, 2)),
-        "decoder": Linear(d := weight(2, 3)),
-    })  # fmt: skip
+    nets = nn.ModuleDict(
+        {
+            "value": Linear(w := weight(2, 1)),
+            "encoder": Linear(e := weight(3, 2)),
+            "decoder": Linear(d := weight(2, 3)),
+        }
+    )
     x, y = weight(5, 3), weight(5)
     method = LCOM(rate=0.1, steps=4, spread=0.3, prior=0.2)
     z = x @ e

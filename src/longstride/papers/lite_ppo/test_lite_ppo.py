@@ -53,6 +53,11 @@ def test_where_all_tasks_are_hard_the_batch_s_deviation_is_smaller_than_a_mixed_
     batch, group = (GroupRelative.model_validate({"normalize": n})(episodes) for n in ("batch_std", "std"))
     ratios = [b.advantages[0] / g.advantages[0] for b, g in zip(batch, group, strict=True) if g.advantages[0]]
     assert min(ratios) > 1.25  # 1.6 in the mean over batches: what `longer_group` makes up for
-    assert min(np.std([t.reward for t in episodes if t.group == q]) for q in range(16) if any(
-        t.reward for t in episodes if t.group == q
-    )) > 0.33  # fmt: skip
+    assert (
+        min(
+            np.std([t.reward for t in episodes if t.group == q])
+            for q in range(16)
+            if any(t.reward for t in episodes if t.group == q)
+        )
+        > 0.33
+    )

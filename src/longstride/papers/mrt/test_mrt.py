@@ -91,8 +91,13 @@ FAILED = StopReason.INFRA_FAILURE
 def test_advantages_by_hand():
     """At once 1/4 succeed, going on 1/2: a success that went on gets 1/2 and 0.5 (1 - 1/4)."""
     assert advantages(ProgressCredit(bonus=0.5), STATE) == [
-        [0.75], [-0.25], [-0.25], [-0.25], *[[0.5 + 0.375] * 2] * 2, *[[-0.5 - 0.125] * 2] * 2,
-    ]  # fmt: skip
+        [0.75],
+        [-0.25],
+        [-0.25],
+        [-0.25],
+        *[[0.5 + 0.375] * 2] * 2,
+        *[[-0.5 - 0.125] * 2] * 2,
+    ]
 
 
 def test_going_on_without_gain_is_punished_where_answering_at_once_succeeds():

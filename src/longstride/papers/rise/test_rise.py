@@ -55,9 +55,12 @@ def attempt(
 
 def test_the_best_attempt_of_each_group_weighs_as_its_reward_says_over_its_tokens() -> None:
     groups = [
-        attempt(0, 0, (1, 2), ordinal=0), attempt(1, 0, (3, 4), ordinal=1), attempt(1, 0, (5,), ordinal=2),
-        attempt(0, 1, (6, 7, 8, 9), ordinal=3, before=1), attempt(0, 1, (1,), ordinal=4, before=1),
-    ]  # fmt: skip
+        attempt(0, 0, (1, 2), ordinal=0),
+        attempt(1, 0, (3, 4), ordinal=1),
+        attempt(1, 0, (5,), ordinal=2),
+        attempt(0, 1, (6, 7, 8, 9), ordinal=3, before=1),
+        attempt(0, 1, (1,), ordinal=4, before=1),
+    ]
     samples = BestOfN(temperature=0.4)(groups)
     assert [(s.episode, s.sampled_ids, s.turn) for s in samples] == [(1, [3, 4], 0), (3, [6, 7, 8, 9], 1)]
     assert samples[0].advantages == pytest.approx([exp(2.5) / 2] * 2)

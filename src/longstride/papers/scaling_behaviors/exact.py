@@ -62,9 +62,12 @@ class Reused(ExactMethod[Linear]):
         teacher = rng.normal(size=(problem.features, problem.answers))
         tests = rng.normal(size=(problem.tests, problem.features))
         return {
-            "teacher": teacher, "tests": tests, "problems": rng.normal(size=(self.unique, problem.features)),
-            "weights": np.zeros_like(teacher), "visited": np.zeros(()),
-        }  # fmt: skip
+            "teacher": teacher,
+            "tests": tests,
+            "problems": rng.normal(size=(self.unique, problem.features)),
+            "weights": np.zeros_like(teacher),
+            "visited": np.zeros(()),
+        }
 
     def step(self, problem: Linear, state: State, rng: np.random.Generator) -> State:
         weights, visited = state["weights"], int(state["visited"])

@@ -45,9 +45,12 @@ class MixedEpisodes(ExactProblem):
                 state[e, t + 1] = rng.choice(self.states, p=world.transitions[state[e, t], action[e, t]])
         reward = world.rewards[state[:, :-1], action] + self.noise * rng.normal(size=action.shape)
         return {
-            "transitions": world.transitions, "rewards": world.rewards,
-            "state": state, "action": action, "reward": reward,
-        }  # fmt: skip
+            "transitions": world.transitions,
+            "rewards": world.rewards,
+            "state": state,
+            "action": action,
+            "reward": reward,
+        }
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """The `value` of the policy (see `World.normalised`)."""

@@ -35,9 +35,13 @@ class Proposals(ExactProblem):
         mean = np.where(n > 0, world.rewards + self.noise / np.sqrt(seen) * rng.normal(size=n.shape), 0.0)
         after = np.where(n[..., None] > 0, rng.multinomial(n, world.transitions) / seen[..., None], 1 / self.states)
         return {
-            "transitions": world.transitions, "rewards": world.rewards, "proposals": proposals, "mean": mean,
-            "next": after, "luck": rng.normal(size=n.shape),
-        }  # fmt: skip
+            "transitions": world.transitions,
+            "rewards": world.rewards,
+            "proposals": proposals,
+            "mean": mean,
+            "next": after,
+            "luck": rng.normal(size=n.shape),
+        }
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """The `value` of what acts (see `World.normalised`)."""

@@ -34,9 +34,7 @@ def test_values_are_those_of_the_proposals_policy() -> None:
         (state["proposals"] * state["mean"]).sum(1),
     )
     assert np.allclose(state["q"], state["mean"] + 0.9 * state["next"] @ v, atol=1e-6)
-    values = [
-        problem.measures(BestProposal(proposals=k).solution(problem, state))["value"] for k in (1, 10)
-    ]  # fmt: skip
+    values = [problem.measures(BestProposal(proposals=k).solution(problem, state))["value"] for k in (1, 10)]
     assert values[1] > values[0]
 
 

@@ -199,10 +199,13 @@ def test_the_loss_has_the_gradient_of_equation_6_by_2_beta(beta):
 
 
 SMALL = RECIPE.replace(
-    iterations=3, episodes_per_iteration=12, critic={"warmup": 0}, budget={"turns": 6},
+    iterations=3,
+    episodes_per_iteration=12,
+    critic={"warmup": 0},
+    budget={"turns": 6},
     learner={"lr": 1e-3, "batch_samples": 16, "warmup_steps": 0},
     evaluation={"tasks": 4, "every": 9, "baselines": False},
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")

@@ -125,8 +125,10 @@ class HabitCloning(ExactMethod[Errands]):
             "begins": self._towards(state["begins"], self.favour * began, moved),
             "goes_on": self._towards(state["goes_on"], self.favour * went_on, moved_on),
             "quits": self._towards(state["quits"], near @ left, near @ stayed),
-            "n": n, "sum": total, "ranked": ranked,
-        }  # fmt: skip
+            "n": n,
+            "sum": total,
+            "ranked": ranked,
+        }
 
     def _towards(self, habit: np.ndarray, yes: np.ndarray, no: np.ndarray) -> np.ndarray:
         """Habits after an update in which they were followed with weight `yes`, and not with `no`."""

@@ -20,5 +20,12 @@ from longstride.web.benchmarks.webgym import read_webgym, subtasks
 from longstride.web.benchmarks.webvoyager import read_webvoyager
 
 __all__ = [
-    "Probe", "Program", "programs_of", "read_tti", "read_webarena", "read_webgym", "read_webvoyager", "subtasks",
-]  # fmt: skip
+    "Probe",
+    "Program",
+    "programs_of",
+    "read_tti",
+    "read_webarena",
+    "read_webgym",
+    "read_webvoyager",
+    "subtasks",
+]

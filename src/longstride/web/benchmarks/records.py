@@ -23,9 +23,14 @@ Hosts = Mapping[str, str]
 """Where sites are: the name of a WebArena site, or the beginning of an address, to the address that stands for it."""
 
 PORTS = {
-    "7770": "shopping", "7780": "shopping_admin", "9999": "reddit", "8023": "gitlab", "3000": "map",
-    "8888": "wikipedia", "4399": "homepage",
-}  # fmt: skip
+    "7770": "shopping",
+    "7780": "shopping_admin",
+    "9999": "reddit",
+    "8023": "gitlab",
+    "3000": "map",
+    "8888": "wikipedia",
+    "4399": "homepage",
+}
 """WebArena's sites by the port that its own images listen on: copies of its files have hosts written into them."""
 
 

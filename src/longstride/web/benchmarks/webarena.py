@@ -56,10 +56,15 @@ def webarena_task(record: BenchmarkRecord) -> Task:
     if "old_task_id" in record.data:
         benchmark, meta["old_task_id"] = "webarena_lite", record.name("old_task_id")
     return Task(
-        id=f"{benchmark}/{record.name('task_id')}", source=f"{benchmark}/{sites[0]}", split="test",
-        goal=record.text("intent"), start=tabs[0], template_id=f"webarena/{record.name('intent_template_id')}",
-        evaluator=_evaluator(record.table("eval")), meta=meta,
-    )  # fmt: skip
+        id=f"{benchmark}/{record.name('task_id')}",
+        source=f"{benchmark}/{sites[0]}",
+        split="test",
+        goal=record.text("intent"),
+        start=tabs[0],
+        template_id=f"webarena/{record.name('intent_template_id')}",
+        evaluator=_evaluator(record.table("eval")),
+        meta=meta,
+    )
 
 
 def _evaluator(spec: BenchmarkRecord) -> dict[str, Any]:

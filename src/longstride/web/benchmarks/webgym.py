@@ -92,12 +92,14 @@ def _part(task: Task, groups: list[FactGroup], subset: tuple[int, ...]) -> Task:
         update={
             "id": f"{task.id}/part-{'-'.join(str(i + 1) for i in subset)}",
             "goal": "; ".join(groups[i].description for i in subset),
-            "difficulty": difficulty_of(facts), "facts": facts, "optimal": None,
+            "difficulty": difficulty_of(facts),
+            "facts": facts,
+            "optimal": None,
             "template_id": task.template_id or task.id,
             "evaluator": {"type": "rubric", "groups": [task.evaluator["groups"][i] for i in subset]},
             "meta": task.meta | {"parent": task.id},
         }
-    )  # fmt: skip
+    )
 
 
 def _task(record: BenchmarkRecord, blocked: frozenset[str]) -> Task | None:
@@ -115,9 +117,15 @@ def _task(record: BenchmarkRecord, blocked: frozenset[str]) -> Task | None:
         evaluator["reference"] = answer
     name = record.name("task_id") if record.data.get("task_id") is not None else f"line-{record.number}"
     return Task(
-        id=f"webgym/{name}", source=f"webgym/{record.text('domain')}", goal=record.text("task_name"), start=start,
-        difficulty=difficulty_of(facts), facts=facts, template_id=f"webgym/{host}", evaluator=evaluator,
-    )  # fmt: skip
+        id=f"webgym/{name}",
+        source=f"webgym/{record.text('domain')}",
+        goal=record.text("task_name"),
+        start=start,
+        difficulty=difficulty_of(facts),
+        facts=facts,
+        template_id=f"webgym/{host}",
+        evaluator=evaluator,
+    )
 
 
 def _groups(record: BenchmarkRecord) -> list[dict[str, Any]]:

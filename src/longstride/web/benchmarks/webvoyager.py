@@ -39,9 +39,13 @@ def webvoyager_task(record: BenchmarkRecord, references: Mapping[str, ReferenceA
     name, site = record.name("id"), record.text("web_name")
     evaluator: dict[str, Any] = {"type": "judged", **references.get(name, {})}
     return Task(
-        id=f"webvoyager/{name}", source=f"webvoyager/{site}", split="test", goal=record.text("ques"),
-        start=record.address("web"), evaluator=evaluator,
-    )  # fmt: skip
+        id=f"webvoyager/{name}",
+        source=f"webvoyager/{site}",
+        split="test",
+        goal=record.text("ques"),
+        start=record.address("web"),
+        evaluator=evaluator,
+    )
 
 
 def _references(path: Path) -> dict[str, ReferenceAnswer]:

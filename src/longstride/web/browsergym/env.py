@@ -142,9 +142,15 @@ class BrowserGymEnv:
         elif action.verb in ("answer", "infeasible") and not error:
             answer, terminated = (action.text if action.verb == "answer" else INFEASIBLE), True
         return Step(
-            self._observe(error), float(reward), bool(terminated), bool(truncated), str(action), error or None, answer,
+            self._observe(error),
+            float(reward),
+            bool(terminated),
+            bool(truncated),
+            str(action),
+            error or None,
+            answer,
             {"task_info": well_formed(info.get("task_info"))},
-        )  # fmt: skip
+        )
 
     async def final_state(self) -> dict[str, Any]:
         """`{}`: a BrowserGym task judges itself."""
@@ -262,6 +268,11 @@ class BrowserGym(TaskSource):
 def _task(id: str, seed: int, split: Literal["train", "test"]) -> Task:
     name = entry(id).removeprefix(PREFIX)
     return Task(
-        id=f"{id}/{seed}", source=f"{PREFIX}{name.partition('.')[0]}", split=split, goal=name, start=id,
-        template_id=name, meta={"seed": seed},
-    )  # fmt: skip
+        id=f"{id}/{seed}",
+        source=f"{PREFIX}{name.partition('.')[0]}",
+        split=split,
+        goal=name,
+        start=id,
+        template_id=name,
+        meta={"seed": seed},
+    )

@@ -9,11 +9,22 @@ from itertools import groupby
 from typing import Any
 
 _ROWS = {
-    "Backquote": "`~", "Minus": "-_", "Equal": "=+", "BracketLeft": "[{", "BracketRight": "]}", "Backslash": "\\|",
-    "Semicolon": ";:", "Quote": "'\"", "Comma": ",<", "Period": ".>", "Slash": "/?", "Space": " ", "Enter": "\r\n",
+    "Backquote": "`~",
+    "Minus": "-_",
+    "Equal": "=+",
+    "BracketLeft": "[{",
+    "BracketRight": "]}",
+    "Backslash": "\\|",
+    "Semicolon": ";:",
+    "Quote": "'\"",
+    "Comma": ",<",
+    "Period": ".>",
+    "Slash": "/?",
+    "Space": " ",
+    "Enter": "\r\n",
     **{f"Digit{n}": f"{n}{sign}" for n, sign in enumerate(")!@#$%^&*(")},
     **{f"Key{letter}": letter.lower() + letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"},
-}  # fmt: skip
+}
 _CODES = {sign: code for code, signs in _ROWS.items() for sign in signs}
 _NUMBERS = dict(zip("`-=[]\\;',./", (192, 189, 187, 219, 221, 220, 186, 222, 188, 190, 191), strict=True))
 """What Windows calls the keys of punctuation; each other key is called by its first sign or its capital."""

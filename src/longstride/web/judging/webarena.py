@@ -132,9 +132,11 @@ def program_html(
         raise not_kept(task, "program_html", f"what {len(programs)} programs read (`programs`)")
     bad = next((i for i, p in enumerate(programs) if not _holds(task, p, read[i], i, ask)), None)
     evidence = {
-        "evaluator": "program_html", "expected": [{p.rule: list(p.contents)} for p in programs],
-        "got": [content[:200] if isinstance(content, str) else None for content in read], "matched": bad is None,
-    }  # fmt: skip
+        "evaluator": "program_html",
+        "expected": [{p.rule: list(p.contents)} for p in programs],
+        "got": [content[:200] if isinstance(content, str) else None for content in read],
+        "matched": bad is None,
+    }
     return evidence if bad is None else evidence | {"note": f"program {bad + 1} does not hold"}
 
 
@@ -171,13 +173,17 @@ def _means(task: Task, answer: str, fuzzy: Any, reason: str | None, ask: Ask | N
     if fuzzy == INFEASIBLE:
         if clean(answer) == clean(INFEASIBLE):
             return True
-        return ask is not None and bool(reason) and ask(
-            "infeasible",
-            "A task that cannot be done was given to someone, who says why it was not done. Is that the actual reason, "
-            "be it in other words or by implication?",
-            {"task": task.goal, "actual_reason": str(reason), "reported_reason": answer},
-            ("yes", "no"),
-        )  # fmt: skip
+        return (
+            ask is not None
+            and bool(reason)
+            and ask(
+                "infeasible",
+                "A task that cannot be done was given to someone, who says why it was not done. Is that the actual "
+                "reason, be it in other words or by implication?",
+                {"task": task.goal, "actual_reason": str(reason), "reported_reason": answer},
+                ("yes", "no"),
+            )
+        )
     return ask is not None and _graded(ask, "fuzzy_match", task, fuzzy, answer)
 
 

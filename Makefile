@@ -25,7 +25,7 @@ claim: setup
 	$(BIN)/longstride claim tti
 
 gpu: setup
-	$(BIN)/pytest -q -rs tests/test_gpu.py tests/test_engine_graphs.py tests/test_learner_gpu.py
+	$(BIN)/pytest -q -rs tests/run/test_gpu.py tests/engines/test_graphs.py tests/learner/test_gpu.py
 	$(BIN)/longstride bench gpu
 
 docs: setup
@@ -40,7 +40,7 @@ test: setup
 D3RLPY_IMPORTS := dataclasses-json gym h5py scikit-learn structlog
 
 parity: .parity/.ready
-	.parity/bin/python -m pytest -rs $(sort $(wildcard tests/test_*_parity.py))
+	.parity/bin/python -m pytest -rs tests/parity
 
 # An environment on top of .venv, of older pandas: arch, which rliable imports, does not work with pandas 3. Some come without
 # what they ask for, as they compare without: d3rlpy asks for an older gymnasium, Design-Bench for TensorFlow and DeepChem.

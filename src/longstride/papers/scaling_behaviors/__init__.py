@@ -15,7 +15,7 @@ amount, is `scaling.SizedPower`:
 | measure | held-out success | 500 problems | 2,000 problems, exact |
 
 Deviations: the policy is linear, so what it memorises it memorises in few parameters; sizes of models are not run: the
-law in size is tested on planted parameters alone (`tests/test_scaling.py`).
+law in size is tested on planted parameters alone (`tests/scaling/test_scaling.py`).
 """
 
 from longstride.papers.card import Paper

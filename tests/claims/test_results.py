@@ -19,7 +19,7 @@ from longstride.report.claims import counts, page, shown
 from longstride.run.experiment import Experiment
 from longstride.stats import Effect, Finding
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RESULTS = {name: read_kept(path) for name, path in papers.results().items()}
 COUNTED = [name for name, result in RESULTS.items() if "earlier" not in result]
 EARLIER = [name for name in RESULTS if name not in COUNTED]

@@ -21,7 +21,7 @@ from longstride.rewards import judge
 
 pytest.importorskip("jsonschema", reason="needs pip install 'longstride[mcp]'")
 
-SERVER = str(Path(__file__).parent / "mcp_server.py")
+SERVER = str(Path(__file__).parents[1] / "support" / "mcp_server.py")
 
 
 def source(folder: Path, how: str = "", **fields: Any) -> MCP:

@@ -26,7 +26,7 @@ from longstride.web.benchmarks.records import PORTS, BenchmarkRecord, tasks_from
 from longstride.web.benchmarks.tti_files import _task as tti_task
 from longstride.web.benchmarks.webgym import _task as webgym_task
 
-DATA = Path(__file__).parent / "data" / "benchmarks"
+DATA = Path(__file__).parents[1] / "data" / "benchmarks"
 HOSTS = {name: f"https://{name.replace('_', '-')}.test" for name in PORTS.values()} | {
     "shopping_admin": "https://shopping-admin.test/backend"
 }

@@ -141,7 +141,7 @@ class TestCheckpoint:
 
 
 class TestLines:
-    """Of a file of lines: of the metrics rows here, of trajectories in test_store.py."""
+    """Of a file of lines: of the metrics rows here, of trajectories in rollout/test_store.py."""
 
     ROW = 5
 

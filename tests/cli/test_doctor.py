@@ -13,7 +13,7 @@ from longstride.cli import doctor
 from longstride.cli.main import main
 from longstride.core.errors import RunError
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_everything_that_the_package_needs_is_pinned() -> None:

@@ -24,7 +24,7 @@ from longstride.core.budget import Budget
 from longstride.core.config import load_toml
 from longstride.core.errors import ConfigError, RunError
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from longstride.models.mlp import Trunk
 from longstride.papers.sharsa.method import Sarsa
 
 SMALL = Trunk(width=8, depth=2)
-FIXTURE = Path(__file__).parent / "data" / "conservative" / "losses.npz"
+FIXTURE = Path(__file__).parents[1] / "data" / "conservative" / "losses.npz"
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -14,7 +14,7 @@ from longstride.models.size import check_size
 from longstride.report.rows import read_record
 from longstride.run.checkpoint import open_checkpoint
 
-CORPUS = Path(__file__).parent.parent / "fuzz" / "corpus"
+CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 
 
 def near(data: bytes, rng: random.Random) -> bytes:

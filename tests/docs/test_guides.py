@@ -23,7 +23,7 @@ NEEDS = {
     "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema", "own_environment.md": "jsonschema",
     "talking.md": "jsonschema", "textarena.md": "textarena", "verifiers.md": "verifiers.v1",
 }  # fmt: skip
-"""The package that a guide needs. That of OpenEnv needs a server beside it: `test_adapters_openenv.py` has one."""
+"""The package that a guide needs. That of OpenEnv needs a server beside it: `adapters/test_openenv.py` has one."""
 BUDGETS = [f"{b}.{limit}" for b in ("budget", "test_budget") for limit in ("turns=2", "turn_tokens=6")]
 FEW = ["iterations=1", "episodes_per_iteration=4", "group_size=2", "evaluation.baselines=false", *BUDGETS]
 

@@ -230,6 +230,7 @@ class TestTrouble:
             async def step(self, text):
                 at_work.release()
                 await asyncio.Event().wait()
+                return await super().step(text)
 
         model, at_work = Model(), threading.Semaphore(0)
         with pytest.raises(KeyboardInterrupt), Pool(model, Endless, TaskReward(), 8, FREE) as pool:

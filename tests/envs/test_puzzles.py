@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
+from longstride.core.content import text_in
 from longstride.core.errors import ConfigError, EnvFailure, TaskError
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.core.trajectory import Trajectory
@@ -314,7 +315,7 @@ def test_a_digit_against_the_rules_is_refused_and_explained_and_costs_a_step() -
         "3 is at row 1 column 3", "row 1 column 3 is given", "rows , columns and digits go from 1 to 4",
         "row 1 column 1 is 0 already", "2 is at row 3 column 1", "row 1 column 1 is 0 already", None, None, None,
     ]  # fmt: skip
-    assert t.turns[1].observation.endswith("error: 3 is at row 1 column 3")
+    assert text_in(t.turns[1].observation).endswith("error: 3 is at row 1 column 3")
     assert (t.stop, t.reward, t.length) == (StopReason.ENV_ENDED, 1.0, 9)
 
 
@@ -352,7 +353,7 @@ def test_paths_by_hand(answer: str, verdict: str) -> None:
 def test_a_walk_goes_back_from_a_dead_end_and_is_judged_without_it() -> None:
     graph = GRAPH.model_copy(update={"multi_turn": True, "shortest": True})
     t = replay(graph, *(f"Action: {x}" for x in ("back", "go 2", "go 5", "go 4", "back", "go 6")))
-    assert [turn.observation.split("\n")[0] for turn in t.turns] == [
+    assert [text_in(turn.observation).split("\n")[0] for turn in t.turns] == [
         "at 1 next 2 3", "at 1 next 2 3", "at 2 next 3 4 6", "at 2 next 3 4 6", "at 4 next none", "at 2 next 3 4 6",
     ]  # fmt: skip
     assert [turn.error for turn in t.turns[:3]] == ["1 is where the walk began", None, "there is no edge 2 5"]

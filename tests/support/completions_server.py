@@ -13,7 +13,7 @@ from starlette.requests import Request as Message
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from longstride.engines import http
+from longstride.engines import preflight
 from longstride.engines.base import Request, Sampling
 from longstride.engines.local import LocalEngine
 from longstride.models.load import Policy, load_policy, make_policy
@@ -97,8 +97,8 @@ class Server:
         (done,) = self.engine.generate([request])
         logprobs, given = done.logprobs, self.reading(asked)
         if given != asked:
-            logits = http._logits(self.policy, request, done)
-            logprobs = http.logprobs_under(logits, torch.tensor(done.ids), given).tolist()
+            logits = preflight._logits(self.policy, request, done)
+            logprobs = preflight.logprobs_under(logits, torch.tensor(done.ids), given).tolist()
         if self.noise:
             logprobs = [min(p + self.random.gauss(0, self.noise), 0.0) for p in logprobs]
         choice = {

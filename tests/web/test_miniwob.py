@@ -13,6 +13,7 @@ if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
 
 from longstride.core.budget import Budget
 from longstride.core.component import build
+from longstride.core.content import text_in
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.envs.base import TaskSource
@@ -34,7 +35,7 @@ def play(names: tuple[str, ...], n: int, patience: float = 1.0) -> dict[str, lis
         plan = episode.plan
         if not episode.turns:
             agents[plan.ordinal] = MiniwobAgent(plan.task.template_id, episode.goal, random.Random(0), patience)
-        return agents[plan.ordinal].say(episode.observations[-1])
+        return agents[plan.ordinal].say(text_in(episode.observations[-1]))
 
     tasks, at_once = source.held_out(n * len(names)), source.at_once
     tasks.sort(key=lambda task: names.index(task.template_id) // at_once)  # each page serves all its problems in a row

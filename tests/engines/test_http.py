@@ -20,7 +20,6 @@ from judge_server import Counted, cut_off, endless, hang, response
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure
-from longstride.engines import http
 from longstride.engines.base import Completion, Request, Sampling
 from longstride.engines.config import HTTP
 from longstride.engines.http import HTTPEngine
@@ -47,7 +46,7 @@ def _server(policy):
 @pytest.fixture
 def server(_server, monkeypatch):
     monkeypatch.setattr("longstride.core.http.FIRST_WAIT", 0.001)
-    monkeypatch.setattr(http, "PROBE_TOKENS", 16)
+    monkeypatch.setattr("longstride.engines.preflight.PROBE_TOKENS", 16)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     _server.reset()
     return _server

@@ -13,7 +13,6 @@ from vllm_server import SHARED, VERSION, install
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, MissingExtra
-from longstride.engines import http
 from longstride.engines.base import Completion, Request, Sampling
 from longstride.engines.config import VLLM, EngineConfig
 from longstride.engines.in_process import VLLMEngine
@@ -128,7 +127,7 @@ def library(policy, monkeypatch):
     vllm.LLM, vllm.SamplingParams, LLM.policy = LLM, SimpleNamespace, policy
     monkeypatch.setattr(LLM, "made", [])
     monkeypatch.setattr("longstride.engines.in_process.folder_of", lambda name: None)
-    monkeypatch.setattr(http, "PROBE_TOKENS", 8)
+    monkeypatch.setattr("longstride.engines.preflight.PROBE_TOKENS", 8)
     monkeypatch.setattr(Policy, "device", "cuda:0")
     monkeypatch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "0")
     monkeypatch.delenv("WORLD_SIZE", raising=False)

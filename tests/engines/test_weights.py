@@ -69,7 +69,7 @@ def servers(policy):
 def server(servers, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    monkeypatch.setattr(http, "PROBE_TOKENS", 16)
+    monkeypatch.setattr("longstride.engines.preflight.PROBE_TOKENS", 16)
     install(monkeypatch)
     server = servers["VLLMServer"]
     server.reset()

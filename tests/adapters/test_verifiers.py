@@ -151,8 +151,8 @@ rubrics = pytest.mark.skipif(
 @pytest.fixture
 def modules(monkeypatch) -> Path:
     """Makes the environments that stand beside this file, and the examples, importable."""
-    here = Path(__file__).parent
-    monkeypatch.syspath_prepend(str(here / "verifiers_modules"))
+    here = Path(__file__).parents[1]
+    monkeypatch.syspath_prepend(str(here / "support" / "verifiers_modules"))
     monkeypatch.syspath_prepend(str(here.parent / "examples"))
     return here
 

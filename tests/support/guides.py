@@ -10,7 +10,7 @@ from pathlib import Path
 
 from longstride.cli.main import main
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 _NAMED = re.compile(r"# ([\w/]+\.\w+)\n")
 

@@ -47,5 +47,5 @@ class ClusterConfig(Component):
     """Seconds that actors have to be placed and to start."""
 
     def place(self, recipe: "Recipe") -> AbstractContextManager["Placed"]:
-        """As `run.placement.Placement`: see `cluster.Cluster`."""
+        """As `run.placement.Placement`: see `cluster.cluster.Cluster`."""
         return implementation(ClusterConfig)(self, recipe)

@@ -75,7 +75,6 @@ from longstride.methods import OnPolicy as OnPolicy
 from longstride.methods import Reinforce as Reinforce
 from longstride.methods import Replay as Replay
 from longstride.methods import Sample as Sample
-from longstride.methods import StepRelative as StepRelative
 from longstride.methods import gae as gae
 from longstride.methods import group_advantages as group_advantages
 from longstride.methods import turn_rewards as turn_rewards

@@ -15,7 +15,7 @@ from longstride.core.component import build
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.exact.worlds.tabular import EnumerableMDP, Path, bandit, random_mdp
 from longstride.methods import Credit, GroupRelative, MixedGroups, Replay, group_advantages
-from longstride.methods.advantages import GAE, StepRelative, gae
+from longstride.methods.advantages import GAE, gae
 from longstride.methods.trials import TrialReturn
 
 PLAIN: dict[str, Any] = {"baseline": "none", "normalize": "none"}
@@ -89,7 +89,7 @@ def test_the_absolute_advantages_of_a_group_are_largest_at_half_success(successe
     assert np.abs(group_advantages(r, [0] * 8)).mean() == pytest.approx(2 * (a * (1 - a)) ** 0.5)
 
 
-@pytest.mark.parametrize("credit", [GroupRelative(), StepRelative(), GAE(), GAE(values="group", whiten=True)])
+@pytest.mark.parametrize("credit", [GroupRelative(), GAE(), GAE(values="group", whiten=True)])
 def test_a_failed_episode_is_in_no_mean_and_a_turn_without_tokens_is_no_sample(credit):
     played = [make_trajectory([state(0, (4, 5)), state(1, ())], 1), make_trajectory([state(0, (6,))], 0)]
     failed = make_trajectory(3, stop=StopReason.INFRA_FAILURE)
@@ -97,33 +97,6 @@ def test_a_failed_episode_is_in_no_mean_and_a_turn_without_tokens_is_no_sample(c
     assert [s.sampled_ids for s in credit(played)] == [[4, 5], [6]]
     assert credit([failed]) == [] == credit([])
     assert credit([make_trajectory([], group=1, stop=StopReason.CONTEXT)]) == []
-
-
-def test_turns_are_compared_with_turns_in_the_same_state_of_the_same_group():
-    """Both were in state 0, each took another way from there; state 0 of another group is another state."""
-    group = [
-        make_trajectory([state(0), state(1)], 1),
-        make_trajectory([state(0), state(2)], 0),
-        make_trajectory([state(0)], 1, group=1),
-        make_trajectory([state(0)], 1, group=1),
-    ]
-    credit = StepRelative(baseline="mean", normalize="none", step_weight=2.0, discount=0.5)
-    by_hand = [0.5 + 2 * 0.25, 0.5, -0.5 - 2 * 0.25, -0.5, 0, 0]  # returns to go from state 0: 0.5 and 0
-    assert [a for (a,) in advantages(credit, group)] == pytest.approx(by_hand)
-    assert [a for (a,) in advantages(credit.replace(length_divisor="turns"), group)] == pytest.approx(
-        [x / 2 for x in by_hand[:4]] + [0, 0]
-    )
-
-
-def test_an_error_line_does_not_tell_a_state_from_itself():
-    slip = make_turn([1], [0], observation="page", action=None, error="no such link", changed=False)
-    again = make_turn([2], [0], observation="page\nerror: no such link")
-    group = [make_trajectory([slip, again], 1), make_trajectory([make_turn([3], [0], observation="page")], 0)]
-    credit = StepRelative(baseline="mean", normalize="none", discount=1.0)
-    of_page = [1 - 2 / 3, 1 - 2 / 3, -2 / 3]  # all three turns were taken on one page: returns to go 1, 1 and 0
-    assert [a for (a,) in advantages(credit, group)] == pytest.approx(
-        [0.5 + of_page[0], 0.5 + of_page[1], -0.5 + of_page[2]]
-    )
 
 
 def test_generalised_advantages_by_hand():
@@ -186,7 +159,7 @@ def test_whitened_advantages_have_mean_0_and_deviation_1_over_all_tokens():
     np.testing.assert_allclose(flat * np.sqrt(3), [1, 1, 1, -3], atol=1e-12)
 
 
-@pytest.mark.parametrize("credit", [GroupRelative(normalize=2.0, length_divisor="turns"), StepRelative(), GAE(lam=0.9)])
+@pytest.mark.parametrize("credit", [GroupRelative(normalize=2.0, length_divisor="turns"), GAE(lam=0.9)])
 def test_credit_is_built_again_from_its_data(credit):
     assert build(Credit, credit.as_data()) == credit
 
@@ -325,19 +298,6 @@ def test_a_discount_leaves_out_the_factor_in_front_of_each_turn():
     np.testing.assert_allclose(found, to_go, atol=1e-12)
     np.testing.assert_allclose(in_front, problem.gradient(logits), atol=1e-12)
     assert not np.allclose(found, in_front, atol=1e-3)
-
-
-def test_in_step_relative_credit_a_state_weighs_as_often_as_other_episodes_come_there():
-    """A tree of two steps: state 0, then 1 or 2 by the action; nobody comes to a state twice."""
-    moves = np.zeros((4, 2, 4))
-    moves[0, 0, 1] = moves[0, 1, 2] = moves[1:, :, 3] = 1
-    rewards, logits = np.random.default_rng(4).normal(size=(4, 2)), np.random.default_rng(5).normal(size=(4, 2))
-    problem = EnumerableMDP(moves, rewards, np.eye(4)[0], np.arange(4) == 3, horizon=2)
-    visits_S = np.append([1.0], problem.policy(logits)[0])
-    found = expected_gradient(problem, logits, StepRelative(**LEAVE_ONE_OUT, discount=1.0), (2,))
-    steps = by_formula(problem, logits, lambda path, t: visits_S[path.states[t]] * sum(path.rewards[t:]))
-    np.testing.assert_allclose(found, problem.gradient(logits) + steps, atol=1e-12)
-    assert cosine(found, problem.gradient(logits)) < 0.999
 
 
 # Trials

@@ -3,7 +3,7 @@
 A member stands here when two papers use it; what one paper alone uses stands in that paper's recipe.
 """
 
-from longstride.methods.advantages import GAE, GroupRelative, StepRelative, gae, group_advantages
+from longstride.methods.advantages import GAE, GroupRelative, gae, group_advantages
 from longstride.methods.aggregation import Aggregation, Constant, Mean
 from longstride.methods.base import Advantage, Credit, Sample, demonstration, turn_rewards, turn_states
 from longstride.methods.cloning import FilteredBC
@@ -41,7 +41,6 @@ __all__ = [
     "Sample",
     "Start",
     "TrialReturn",
-    "StepRelative",
     "demonstration",
     "gae",
     "group_advantages",

@@ -3,7 +3,7 @@
 
 What always holds: a failed episode is in no group and in no mean; an advantage belongs to sampled tokens alone; a
 reward that is its baseline (within `EQUAL`) gives exactly 0, so that nothing is trained on rounding. Episodes are
-compared within `Trajectory.group`, turns within (group, state). No torch.
+compared within `Trajectory.group`. No torch.
 
 Bias, as the tests measure it. Unbiased: no baseline, `leave_one_out`, a constant scale, a constant length. The gradient
 times (n - 1) / n: `mean` over groups of n, `batch` over n episodes of one prompt. Another direction: dividing by a
@@ -20,10 +20,9 @@ from typing import Literal
 
 import numpy as np
 
-from longstride.core.content import Content
 from longstride.core.numbers import Positive, Share
 from longstride.core.trajectory import Trajectory
-from longstride.methods.base import Advantage, Credit, turn_rewards, turn_states
+from longstride.methods.base import Advantage, Credit, turn_rewards
 
 EQUAL = 1e-6
 """Rewards, or a reward and its baseline, that are closer than this are equal."""
@@ -119,30 +118,6 @@ class GroupRelative(Credit):
     def divisor(self, trajectory: Trajectory) -> float:
         """What the advantages of an episode are divided by."""
         return max(trajectory.length, 1) if self.length_divisor == "turns" else self.length_divisor
-
-
-class StepRelative(GroupRelative):
-    """GiGPO (arXiv 2505.10978, section 4): the advantage of the episode plus that of the turn among all turns of the
-    group that were taken in the same state (`turn_states`), by their discounted return to go.
-
-    A turn that no other turn of the group can be compared with adds 0. So a state weighs as often as others came
-    there, and the turn's part has not the gradient of the return, even with `leave_one_out`.
-    """
-
-    step_weight: Positive = 1.0
-    """Weight of the turn's part."""
-    discount: Share = 0.95
-    """Weight of a reward one turn later."""
-
-    def advantages(self, played: Sequence[Trajectory]) -> list[list[float]]:
-        numbers: dict[tuple[int, tuple[str, Content]], int] = {}
-        states = [numbers.setdefault((t.group, state), len(numbers)) for t in played for state in turn_states(t)]
-        returns = [g for t in played for g in gae(turn_rewards(t), [0.0] * t.length, discount=self.discount)]
-        of_turn = iter((self.step_weight * group_advantages(returns, states, self.baseline, self.normalize)).tolist())
-        of_episode = super().advantages(played)
-        return [
-            [a + next(of_turn) / self.divisor(t) for a in turns] for t, turns in zip(played, of_episode, strict=True)
-        ]
 
 
 class GAE(Credit):

@@ -154,7 +154,7 @@ class TestMistakes:
             find_experiment(str(write(tmp_path, "empty_file.py", "x = 1\n")))
 
 
-def test_a_run_of_an_own_file_is_trained_resumed_evaluated_and_replayed_from_anywhere(
+def test_a_run_of_an_own_file_is_trained_resumed_evaluated_and_played_back_from_anywhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, folder = write(tmp_path / "own", "mine.py"), tmp_path / "run"
@@ -162,8 +162,8 @@ def test_a_run_of_an_own_file_is_trained_resumed_evaluated_and_replayed_from_any
     said = json.loads((folder / "format.json").read_text())
     assert said["modules"]["mine"]["file"] == str(path)
 
-    replayed = run("replay", folder, 1)  # also where Python truly begins anew
-    assert replayed.returncode == 0 and "nothing differs" in replayed.stdout and "reward 0.5" in replayed.stdout
+    played = run("playback", folder, 1)  # also where Python truly begins anew
+    assert played.returncode == 0 and "nothing differs" in played.stdout and "reward 0.5" in played.stdout
     capsys.readouterr()
     assert command(tmp_path, "train", "--resume", folder, "iterations=2") == 0
     assert capsys.readouterr().err == ""

@@ -423,10 +423,10 @@ def test_view_of_a_missing_run_is_one_message(desk: Path, capsys: pytest.Capture
     assert "none" in refused(capsys, "view", "none")
 
 
-# replay
+# playback
 
 
-def test_an_episode_of_a_run_is_replayed_and_one_that_was_changed_differs(
+def test_an_episode_of_a_run_is_played_back_and_one_that_was_changed_differs(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from longstride.envs.sites.demonstrator import Demonstrator
@@ -442,12 +442,12 @@ def test_an_episode_of_a_run_is_replayed_and_one_that_was_changed_differs(
     begin_run(Path("run"), recipe)
     store = TrajectoryStore(Path("run/trajectories.jsonl"))
     store.append(done)
-    assert main(["replay", "run", "0"]) == 0
+    assert main(["playback", "run", "0"]) == 0
     assert "nothing differs" in capsys.readouterr().out
     done[0].turns[1].observation = "another page"
     store.append(done)
-    assert main(["replay", "run", "1", "--json"]) == 1
+    assert main(["playback", "run", "1", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["differences"]
     assert [(d["turn"], d["what"], d["was"]) for d in found] == [(2, "observation", "another page")]
-    assert "episodes 0 to 1, not 2" in refused(capsys, "replay", "run", "2")
-    assert "no run folder" in refused(capsys, "replay", "elsewhere", "0")
+    assert "episodes 0 to 1, not 2" in refused(capsys, "playback", "run", "2")
+    assert "no run folder" in refused(capsys, "playback", "elsewhere", "0")

@@ -69,7 +69,7 @@ def test_every_command_takes_a_recipe_with_types_of_a_users_module(
     assert main(["train", "--resume", "run", "iterations=2"]) == 0
     assert [r["iteration"] for r in rows_of(desk / "run", "train")] == [1, 2]
     assert main(["view", "run"]) == 0
-    assert main(["replay", "run", "3"]) == 0
+    assert main(["playback", "run", "3"]) == 0
     capsys.readouterr()
     environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "longstride", "eval", "run", "--json"]
@@ -112,7 +112,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "argv", [["train", "--resume", "RUN"], ["eval", "RUN"], ["view", "RUN"], ["replay", "RUN", "0"]]
+    "argv", [["train", "--resume", "RUN"], ["eval", "RUN"], ["view", "RUN"], ["playback", "RUN", "0"]]
 )
 def test_a_folder_of_an_older_version_is_refused_by_one_line(
     old: Path, capsys: pytest.CaptureFixture[str], argv: list[str]
@@ -127,6 +127,6 @@ def test_a_folder_of_an_older_version_is_refused_by_one_line(
 
 
 def test_episodes_of_an_older_version_are_not_trained_on(old: Path, tmp_path: Path) -> None:
-    recipe = make_recipe(old.parent / "model", iterations=1, replay_run=str(old))
+    recipe = make_recipe(old.parent / "model", iterations=1, stored_run=str(old))
     with pytest.raises(LongstrideError, match="has run format 1"):
         recipe.train(tmp_path / "run")

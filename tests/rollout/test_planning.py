@@ -35,7 +35,7 @@ from longstride.papers.grpo import recipe as grpo
 from longstride.rewards import TaskReward
 from longstride.rollout import DynamicSampling, FullHistory, Groups, LanguagePlayer, PastTurn, Plan, Pool, Trial
 from longstride.rollout.planning import at_once
-from longstride.rollout.replay import replay
+from longstride.rollout.playback import play_back
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
 
@@ -152,7 +152,7 @@ def test_a_run_in_stages_stores_all_of_them_and_can_be_trained_again_from_what_i
     train(recipe, tmp_path / "run")
     episodes = trajectories_of(tmp_path / "run")
     assert len(episodes) > 20 and [t.ordinal for t in episodes] == list(range(len(episodes)))
-    train(recipe.replace(replay_run=str(tmp_path / "run")), tmp_path / "again")
+    train(recipe.replace(stored_run=str(tmp_path / "run")), tmp_path / "again")
     ids = [[turn.sampled_ids for t in trajectories_of(tmp_path / n) for turn in t.turns] for n in ("run", "again")]
     assert ids[0] == ids[1] and weights_hash(tmp_path / "run") == weights_hash(tmp_path / "again")
 
@@ -231,7 +231,7 @@ class TestPrefix:
         assert turn.text.startswith("Thought: 3 + 4") and len(turn.sampled_ids) == len(turn.behaviour_logprobs)
         assert len(begun) + len(turn.sampled_ids) <= 32
         assert Trajectory.from_json(t.to_json()).prefix == t.prefix
-        assert replay(t, CHAINS.env, TaskReward())[1] == []
+        assert play_back(t, CHAINS.env, TaskReward())[1] == []
 
     def test_a_prefix_as_long_as_the_budget_leaves_one_token(self):
         (plan,) = self.planner().group(CHAINS.held_out(1)[0], 1, prefix=range(5, 37))

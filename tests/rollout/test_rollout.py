@@ -1,4 +1,4 @@
-"""Context policies, the pool on one player, failures, deadlines, replaying and the summary."""
+"""Context policies, the pool on one player, failures, deadlines, playing back and the summary."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ from longstride.rollout import (
     summarise,
 )
 from longstride.rollout.deadline import within
-from longstride.rollout.replay import replay
+from longstride.rollout.playback import play_back
 
 
 @pytest.fixture(autouse=True)
@@ -343,13 +343,13 @@ class TestDeadline:
         assert ended
 
 
-class TestReplay:
+class TestPlayback:
     def stored(self):
         played = play(script("go north", "nonsense", "answer red"), plan(7))[0]
         return Trajectory.from_json(played.to_json())
 
     def test_an_episode_of_a_world_that_depends_on_its_seed_alone_comes_out_the_same(self):
-        again, differences = replay(self.stored(), Line, TaskReward())
+        again, differences = play_back(self.stored(), Line, TaskReward())
         assert not differences and again.reward == 1 and again.seed == self.stored().seed
 
     def test_what_comes_out_otherwise_is_named_by_turn_and_field(self):
@@ -359,11 +359,11 @@ class TestReplay:
                 return Step(Observation("fog", "/1"), action=done.action) if self.turn == 1 else done
 
         stored = self.stored()
-        _, differences = replay(stored, Other, TaskReward())
+        _, differences = play_back(stored, Other, TaskReward())
         assert {(d.turn, d.what) for d in differences} >= {(2, "observation"), (2, "url")}
         assert all(d.was != d.now for d in differences)
         stored.reward = 0.5
-        assert [(d.turn, d.what, d.was, d.now) for d in replay(stored, Line, TaskReward())[1]] == [
+        assert [(d.turn, d.what, d.was, d.now) for d in play_back(stored, Line, TaskReward())[1]] == [
             (0, "reward", 0.5, 1.0)
         ]
 
@@ -379,20 +379,20 @@ class TestReplay:
     def test_an_episode_that_paused_or_was_cut_or_begun_comes_out_the_same(self, fields, stop):
         stored = play(language(), plan(3, **fields))[0]
         assert stored.stop is stop
-        again, differences = replay(stored, Line, TaskReward())
+        again, differences = play_back(stored, Line, TaskReward())
         assert not differences and (again.stop, again.length) == (stored.stop, stored.length)
 
     def test_a_world_that_fails_now_differs_at_the_end(self):
         async def dead(task, turn):
             raise EnvFailure("gone")
 
-        assert replay(self.stored(), lambda: Line(dead), TaskReward())[1][-1].what == "stop"
+        assert play_back(self.stored(), lambda: Line(dead), TaskReward())[1][-1].what == "stop"
 
     def test_an_episode_without_a_turn_is_refused(self):
         empty = self.stored()
         empty.turns = []
-        with pytest.raises(RunError, match="nothing can be replayed"):
-            replay(empty, Line, TaskReward())
+        with pytest.raises(RunError, match="nothing can be played back"):
+            play_back(empty, Line, TaskReward())
 
 
 class TestSummary:

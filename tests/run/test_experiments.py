@@ -124,7 +124,7 @@ def test_train_resume_view_and_eval_take_a_recipe_of_control(desk: Path, capsys:
     capsys.readouterr()
     assert main(["eval", "run"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["5", "policy", "agent", "warm_start"]
-    assert "control_recipe" in refused(capsys, "replay", "run", "0")
+    assert "control_recipe" in refused(capsys, "playback", "run", "0")
 
 
 def test_a_key_of_another_type_is_refused(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -375,7 +375,7 @@ class TestStored:
         recipe = small(model)
         train(recipe, tmp_path / "live")
         watcher = Watcher()
-        train(recipe.replace(replay_run=str(tmp_path / "live")), tmp_path / "again", watcher)
+        train(recipe.replace(stored_run=str(tmp_path / "live")), tmp_path / "again", watcher)
         assert same_but_for_rollout(tmp_path / "again", tmp_path / "live") and "rollout" not in watcher.phases
 
     def test_a_run_that_stored_too_little_or_other_iterations_is_refused(self, model, tmp_path):
@@ -383,9 +383,9 @@ class TestStored:
         train(recipe, tmp_path / "live")
         for changes in ({"iterations": 3}, {"episodes_per_iteration": 9}):
             with pytest.raises(RunError, match="holds no iteration"):
-                train(recipe.replace(replay_run=str(tmp_path / "live"), **changes), tmp_path / json.dumps(changes))
+                train(recipe.replace(stored_run=str(tmp_path / "live"), **changes), tmp_path / json.dumps(changes))
         with pytest.raises(RunError, match="no run folder"):
-            train(recipe.replace(replay_run=str(tmp_path / "none")), tmp_path / "other")
+            train(recipe.replace(stored_run=str(tmp_path / "none")), tmp_path / "other")
 
     def test_without_an_epoch_a_run_only_rolls_out(self, model, tmp_path):
         train(small(model, learner={"epochs": 0}), tmp_path / "run")

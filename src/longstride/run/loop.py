@@ -46,7 +46,7 @@ def _loop(recipe: Recipe, session: Session) -> None:
         session.save()
     for i, trajectories in session.rollouts():  # plan, roll out
         now = recipe.at(i)
-        if not recipe.replay_run:  # stored episodes were scored beside their siblings before they were stored
+        if not recipe.stored_run:  # stored episodes were scored beside their siblings before they were stored
             score(recipe.reward, trajectories)
         chosen = session.replay(i, trajectories)
         samples, metrics = session.assign_credit(now, chosen)

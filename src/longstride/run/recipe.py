@@ -136,7 +136,7 @@ class Recipe(Experiment):
     """Where they come from."""
     pool: PoolConfig = PoolConfig()
     """How episodes are played side by side, and how far ahead of the update."""
-    replay_run: str = ""
+    stored_run: str = ""
     """Folder of a run whose trajectories are trained on, iteration by iteration, instead of new ones; nothing is rolled
     out but for evaluation. Empty rolls out."""
     reward: Reward

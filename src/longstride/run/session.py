@@ -166,7 +166,7 @@ class Session:
     def rollouts(self) -> Iterator[tuple[int, list[Trajectory]]]:
         """Plans and plays the iterations that are left; each is yielded when it is complete."""
         recipe, run = self.recipe, self.run
-        if recipe.replay_run:
+        if recipe.stored_run:
             iterations = stored_iterations(recipe, run.iteration)
         else:
             self.pool.restore(run.pending())

@@ -1,4 +1,4 @@
-"""What another run stored, in place of new episodes (`Recipe.replay_run`)."""
+"""What another run stored, in place of new episodes (`Recipe.stored_run`)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +11,13 @@ from longstride.run.recipe import Recipe
 
 
 def stored_iterations(recipe: Recipe, done: int) -> Iterator[tuple[int, list[Trajectory]]]:
-    """The iterations after the first `done`, as the run in the folder `recipe.replay_run` collected them.
+    """The iterations after the first `done`, as the run in the folder `recipe.stored_run` collected them.
 
     Raises:
         RunError: it is no run folder, or one of another format; that run has not so many, or, where it is known how
             many episodes they have, of another size.
     """
-    folder = Path(recipe.replay_run)
+    folder = Path(recipe.stored_run)
     check_run_folder(folder)
     store = TrajectoryStore(folder / TRAJECTORIES)
     places: dict[int, list[int]] = {}

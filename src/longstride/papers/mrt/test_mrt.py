@@ -215,7 +215,7 @@ def test_a_run_on_stored_episodes_does_not_penalise_them_again(tmp_path):
     changes = {"reward": LengthPenalty(weight=1.0), "replay": OnPolicy(), "group_size": 5, "iterations": 2}
     recipe = make_recipe(save_model(tmp_path / "model"), **changes)
     train(recipe, tmp_path / "first")
-    train(recipe.replace(replay_run=str(tmp_path / "first")), tmp_path / "again")
+    train(recipe.replace(stored_run=str(tmp_path / "first")), tmp_path / "again")
     rewards = [[t.reward for t in trajectories_of(tmp_path / run)] for run in ("first", "again")]
     assert rewards[0] == rewards[1] and 0.5 in rewards[0]
 

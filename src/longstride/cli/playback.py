@@ -1,4 +1,4 @@
-"""`longstride replay`: one episode of a run again, in a new environment; lists what comes out otherwise."""
+"""`longstride playback`: one episode of a run again, in a new environment; lists what comes out otherwise."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +10,7 @@ from longstride.core.errors import RunError
 
 def add(commands: Any) -> None:
     """Adds the command."""
-    parser = commands.add_parser("replay", help="play an episode again", description=__doc__, allow_abbrev=False)
+    parser = commands.add_parser("playback", help="play an episode again", description=__doc__, allow_abbrev=False)
     parser.add_argument("folder", type=Path, metavar="RUN", help="a run folder, finished or not")
     parser.add_argument("episode", type=int, metavar="N", help="the episode's ordinal, from 0")
     parser.add_argument("--json", action="store_true", help="one JSON object")
@@ -18,21 +18,21 @@ def add(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replays; 1 where anything came out otherwise.
+    """Plays it back; 1 where anything came out otherwise.
 
     Raises:
         RunError: no run, or no such episode in it.
     """
     recipe = run_recipe(args.folder)
 
-    from longstride.rollout.replay import describe, replay
+    from longstride.rollout.playback import describe, play_back
     from longstride.rollout.store import TrajectoryStore
 
     store = TrajectoryStore(args.folder / "trajectories.jsonl")
     if not 0 <= args.episode < len(store):
         raise RunError(f"{args.folder} has the episodes 0 to {len(store) - 1}, not {args.episode}")
     stored = store[args.episode]
-    again, differences = replay(stored, recipe.env, recipe.reward)
+    again, differences = play_back(stored, recipe.env, recipe.reward)
     if args.json:
         found = [d._asdict() for d in differences]
         print_json({"ordinal": stored.ordinal, "task": stored.task.id, "reward": again.reward, "differences": found})

@@ -1,4 +1,4 @@
-"""Replaying an episode: its actions are taken again in a new environment, and what differs is listed.
+"""Playing an episode back: its actions are taken again in a new environment, and what differs is listed.
 
 What always holds: the environment is set up as it was (task, seed and budget are the trajectory's), so a world that
 depends on nothing else answers the same; no model is asked.
@@ -28,7 +28,9 @@ class Difference(NamedTuple):
     now: Any
 
 
-def replay(trajectory: Trajectory, make_env: Callable[[], Env], reward: Reward) -> tuple[Trajectory, list[Difference]]:
+def play_back(
+    trajectory: Trajectory, make_env: Callable[[], Env], reward: Reward
+) -> tuple[Trajectory, list[Difference]]:
     """Takes the actions of a trajectory again.
 
     Args:
@@ -44,7 +46,7 @@ def replay(trajectory: Trajectory, make_env: Callable[[], Env], reward: Reward) 
     """
     turns = trajectory.turns
     if not turns:
-        raise RunError(f"episode {trajectory.ordinal} took no turn ({trajectory.stop}): nothing can be replayed")
+        raise RunError(f"episode {trajectory.ordinal} took no turn ({trajectory.stop}): nothing can be played back")
 
     def act(episode: Episode) -> Generation:
         turn = turns[min(episode.turns, len(turns) - 1)]

@@ -106,7 +106,7 @@ def test_new_tasks_of_training_templates_are_on_sites_and_of_names_that_training
 
 def test_tasks_act_on_no_more_items_than_they_may() -> None:
     tasks = EmbeddedWeb(most_acted=3).sample(random.Random(4), 600)
-    assert {len(t.meta["items"]) for t in tasks if t.meta["family"] == "act"} == {1, 2, 3}
+    assert {len(t.meta["items"]) for t in tasks if t.meta["errand"] == "act"} == {1, 2, 3}
 
 
 def test_training_and_evaluation_share_no_template_site_or_name() -> None:
@@ -161,7 +161,7 @@ def test_the_control_site_shows_the_answer_on_its_first_page() -> None:
 
 
 def test_on_the_other_sites_no_value_is_shown_on_the_first_page() -> None:
-    for task in EmbeddedWeb(families=("find", "hop")).sample(random.Random(0), 60):
+    for task in EmbeddedWeb(errands=("find", "hop")).sample(random.Random(0), 60):
         page = run_now(EVERYWHERE.env().reset(task, 0)).text
         assert task.evaluator["reference"] not in page.split() or task.source == "web/stays"
 
@@ -181,7 +181,7 @@ def test_a_task_file_round_trips_and_serves_as_a_source(tmp_path) -> None:
     ("data", "said"),
     [
         ({"sites": ["shopp"]}, "did you mean 'shop'"),
-        ({"families": ["hops"]}, "did you mean 'hop'"),
+        ({"errands": ["hops"]}, "did you mean 'hop'"),
         ({"sites": []}, "at least one site"),
         ({"mix": {"eazy": 1}}, "did you mean 'easy'"),
     ],

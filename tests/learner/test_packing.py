@@ -22,7 +22,7 @@ from longstride.learner import packing
 from longstride.learner.batching import StreamTable, chains, micro_batch, packs, row_of, rows_of, steps_of, units
 from longstride.learner.learner import Learner
 from longstride.learner.likelihood import takes_trees
-from longstride.learner.packing import Row, families, merged
+from longstride.learner.packing import Row, merged, trees
 from longstride.learner.tree_attention import Forest
 from longstride.methods import PPO, Mean, Reinforce, Sample, demonstration
 from longstride.methods.ratios import GSPO
@@ -107,11 +107,11 @@ words = st.lists(st.integers(0, 2), min_size=1, max_size=12)
 def test_every_token_of_every_sequence_sees_exactly_what_stands_before_it(sequences, branch_tokens):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing, "SHARED", 1)
-        found = families(sequences, branch_tokens)
-        assert sorted(k for family in found for k in family) == list(range(len(sequences)))
+        found = trees(sequences, branch_tokens)
+        assert sorted(k for tree in found for k in tree) == list(range(len(sequences)))
         assert [min(f) for f in found] == sorted(min(f) for f in found)
-        for family in found:
-            texts = [sequences[k] for k in family]
+        for tree in found:
+            texts = [sequences[k] for k in tree]
             row = merged([rows_for([demonstration([7], ids)])[0] for ids in texts])
             size = len(row.ids)
             ends = row.ends or [size] * size

@@ -140,7 +140,7 @@ def test_the_shipped_start_that_wanders_does_so_and_finds_a_fact_reliably():
     )
     assert wanders["idle"] > 0.03 and wanders["length"] > 1.3 * impatient["length"]
     assert wanders["supported"] < wanders["success"] < 0.6
-    facts = source.replace(families=("find",)).held_out(60)
+    facts = source.replace(errands=("find",)).held_out(60)
     assert evaluate_policy(load_policy("base-wander"), RECIPE, facts).summary["supported"] >= 0.9
 
 
@@ -149,7 +149,7 @@ def searches(trajectories: list[Trajectory]) -> list[tuple[bool, str]]:
     found = []
     for t in trajectories:
         meta = t.task.meta
-        if meta["family"] == "search" and not meta["action"]:
+        if meta["errand"] == "search" and not meta["action"]:
             pages = [u for u in t.turns if f"\n{meta['attribute']} " in u.observation]
             found += [(f"{meta['attribute']} {meta['value']}" in u.observation, u.verb) for u in pages]
     return found

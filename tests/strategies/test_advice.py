@@ -21,7 +21,7 @@ def tasks(easy: int = 200, hard: int = 200) -> list[Task]:
 
 def world(easy: dict[str, float], hard: dict[str, float]) -> tuple[Evaluate, list[tuple[str, set[str]]]]:
     """Tasks are done with the log-odds of one answer (easy 0, hard -3), and with the given more for each doubling by
-    families whose strategies have this word in their names; an answer has 10 tokens. Also what was played."""
+    kinds whose strategies have this word in their names; an answer has 10 tokens. Also what was played."""
     seen: list[tuple[str, set[str]]] = []
 
     def evaluate(strategy: Strategy, of: Sequence[Task]) -> list[tuple[bool, int] | None]:

@@ -290,7 +290,7 @@ class TestOurSites:
         from longstride.envs.sites.tasks import templates
         from longstride.web.browsergym.tasks import task_of
 
-        template = next(t for t in templates("shop") if t.family == "act")
+        template = next(t for t in templates("shop") if t.errand == "act")
         task = task_of(template, 2)
         assert "expected" in str(task.evaluator)
         register_tasks()

@@ -1,7 +1,7 @@
 """The ceiling of the tasks of `tti`: what its model reaches when it imitates a solver that makes no mistake.
 
 What always holds: the solver demonstrates training templates on training sites alone; it is imitated by the network and
-with the words that reinforcement learning starts from; a family whose row misses its goal cannot be learned by this
+with the words that reinforcement learning starts from; an errand whose row misses its goal cannot be learned by this
 model, whatever the method.
 """
 
@@ -33,11 +33,11 @@ TASKS = 150
 """Of one round, in each set."""
 GOAL = 0.9
 FEWEST = 4
-"""Tasks of a family that a round must have for the family to get a row."""
+"""Tasks of an errand that a round must have for the errand to get a row."""
 
 
 def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
-    """A row for each family of each set of tasks, and one for the set.
+    """A row for each errand of each set of tasks, and one for the set.
 
     Raises:
         ConfigError: an environment was named for a peer.
@@ -64,13 +64,13 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
 
 
 def family_of(task: Task) -> str:
-    """The task's family, and how many items it acts on."""
+    """The task's errand, and how many items it acts on."""
     meta = task.meta
-    return f"{meta['family']} {len(meta['items'])}" if meta["family"] == "act" else meta["family"]
+    return f"{meta['errand']} {len(meta['items'])}" if meta["errand"] == "act" else meta["errand"]
 
 
 def successes(rounds: Sequence[Sequence[Trajectory]]) -> dict[str, list[float]]:
-    """By family, and for `all`, the share of successes of each round; of families that every round has enough of."""
+    """By errand, and for `all`, the share of successes of each round; of errands that every round has enough of."""
     found: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in rounds])
     for k, played in enumerate(rounds):
         for t in played:
@@ -82,7 +82,7 @@ def successes(rounds: Sequence[Sequence[Trajectory]]) -> dict[str, list[float]]:
 
 BENCHMARK = Benchmark(
     name="ceiling",
-    question="What does the model of `tti` reach when it imitates a solver that makes no mistake, by family of tasks?",
+    question="What does the model of `tti` reach when it imitates a solver that makes no mistake, by errand?",
     equal=("the network, its words and its start", "tasks that neither the solver nor training shows"),
     limits="copying over held-out words, and keeping the place in a goal that names many items.",
     measure=measure,

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from longstride.core.content import Media, by_placeholder, placed
-from longstride.learner.packing import Row, TrainedToken, families, merged
+from longstride.learner.packing import Row, TrainedToken, merged, trees
 from longstride.learner.tree_attention import Forest
 from longstride.methods.base import ADVANTAGES, Sample
 
@@ -132,7 +132,7 @@ def rows_of(samples: Sequence[Sample], table: StreamTable, branch_tokens: int = 
     """
     rows = [row_of(samples, chain, table) for chain in chains(samples)]
     trained = [row for row in rows if row.tokens]
-    return [merged([trained[k] for k in family]) for family in families([row.ids for row in trained], branch_tokens)]
+    return [merged([trained[k] for k in tree]) for tree in trees([row.ids for row in trained], branch_tokens)]
 
 
 def units(samples: Sequence[Sample], table: StreamTable, branch_tokens: int, most: int) -> list[list[Sample]]:
@@ -145,8 +145,8 @@ def units(samples: Sequence[Sample], table: StreamTable, branch_tokens: int, mos
     chained = chains(samples)
     ids = [row_of(samples, chain, table).ids for chain in chained]
     found = [
-        [n for k in sorted(family) for n in chained[k]]
-        for family in families(ids, branch_tokens, [len(c) for c in chained], most)
+        [n for k in sorted(tree) for n in chained[k]]
+        for tree in trees(ids, branch_tokens, [len(c) for c in chained], most)
     ]
     return [[samples[n] for n in unit] for unit in _with_partners(found, samples)]
 

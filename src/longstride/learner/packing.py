@@ -48,7 +48,7 @@ class Row:
     """Of each token: the place after its last descendant, so that place i sees j where j <= i < ends[j]."""
 
 
-def families(
+def trees(
     sequences: Sequence[Sequence[int]], branch_tokens: int, sizes: Sequence[int] = (), most: int | None = None
 ) -> list[list[int]]:
     """Which sequences share a row.
@@ -61,11 +61,11 @@ def families(
         sequences: ids.
         branch_tokens: tokens that a branched row may have; 0 where rows must not branch.
         sizes: of the sequences, for `most`.
-        most: sum of the sizes of a family; a larger sequence stands alone.
+        most: sum of the sizes of a tree; a larger sequence stands alone.
 
     Returns:
-        numbers of sequences, each in one family, in lexicographic order of the ids (placeholders after all others);
-        families in the order of their first sequence.
+        numbers of sequences, each in one tree, in lexicographic order of the ids (placeholders after all others);
+        trees in the order of their first sequence.
     """
     keys = [np.array(ids, ">i8").tobytes() for ids in sequences]  # bytes compare a hundred times as fast as lists
     out: list[list[int]] = []

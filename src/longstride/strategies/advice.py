@@ -4,10 +4,10 @@ What always holds: half of the tasks of each difficulty are for choosing and the
 of the second enters a choice; what a strategy spends is `spent_tokens`, all tokens that it samples; an advised setting
 is never expected to spend more than the budget. The idea is that of arXiv 2408.03314: difficulty decides the strategy.
 
-On the first half every family is played at a few small settings. For each difficulty a logistic curve in the logarithm
+On the first half every kind is played at a few small settings. For each difficulty a logistic curve in the logarithm
 of tokens is fitted to whether tasks were done, and read off at the settings that the budget allows; the setting with
 the highest prediction is advised, the cheapest of equals. On the second half the advised settings are played, and what
-a fixed strategy is: one answer, and each family at its largest setting.
+a fixed strategy is: one answer, and each kind at its largest setting.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ Evaluate = Callable[[Strategy, Sequence[Task]], Sequence[tuple[bool, int] | None
 """Plays tasks under a strategy: whether each was done, and the tokens spent; None where it failed."""
 
 
-def families(mark: str, answer: float, single: bool = False) -> dict[str, Callable[[int], Strategy]]:
+def kinds(mark: str, answer: float, single: bool = False) -> dict[str, Callable[[int], Strategy]]:
     """What is tried, by name: a strategy that costs about n answers, for n of 2 or more; one answer is `Direct`.
 
     Args:
@@ -72,7 +72,7 @@ class Played(NamedTuple):
 class Setting:
     """A strategy with its size."""
 
-    family: str
+    kind: str
     n: int
     tokens: float
     """That it is expected to spend on a task."""
@@ -127,11 +127,11 @@ def advise(
     Args:
         tasks: at least four of each difficulty that there is.
         budget: tokens that may be spent on a task, in the mean.
-        mark: see `families`.
+        mark: see `kinds`.
         turn: tokens of a turn, in which the longest thought leaves room for an answer.
         seed: which tasks are in which half.
         evaluate: plays them.
-        single: see `families`.
+        single: see `kinds`.
 
     Raises:
         ConfigError: too few tasks, or a budget that is too small for one answer.
@@ -155,18 +155,18 @@ def advise(
         raise ConfigError(
             f"a budget of {budget} tokens is too small for one answer; the least that works is {ceil(least)}"
         )
-    tried, sizes = families(mark, least, single), dict[str, list[Setting]]()
-    for family in tried:
-        room = max(least, min(budget, turn - LONGEST)) if family == "think_on" else budget
-        played[family, 1], settings = one, [Setting(family, 1, least)]
+    tried, sizes = kinds(mark, least, single), dict[str, list[Setting]]()
+    for kind in tried:
+        room = max(least, min(budget, turn - LONGEST)) if kind == "think_on" else budget
+        played[kind, 1], settings = one, [Setting(kind, 1, least)]
         for n in SMALL[1:]:
             if settings[-1].tokens * n / settings[-1].n <= room:
-                played[family, n] = play(tried[family](n), first)
-                settings.append(Setting(family, n, _tokens(played[family, n])))
-        sizes[family] = _affordable(settings, room)
+                played[kind, n] = play(tried[kind](n), first)
+                settings.append(Setting(kind, n, _tokens(played[kind, n])))
+        sizes[kind] = _affordable(settings, room)
     chosen = {d: _best(d, sizes, played) for d in DIFFICULTIES if any(t.difficulty == d for t in tasks)}
     fixed = [Setting("vote", 1, least), *(of[-1] for of in sizes.values())]
-    key = lambda s: (s.family if s.n > 1 else "vote", s.n)  # noqa: E731
+    key = lambda s: (s.kind if s.n > 1 else "vote", s.n)  # noqa: E731
     results = {
         (of, n): play(tried[of](n) if n > 1 else Direct(), second)
         for of, n in dict.fromkeys(map(key, [*(s for s, _ in chosen.values()), *fixed]))
@@ -233,7 +233,7 @@ def _affordable(measured: Sequence[Setting], budget: float) -> list[Setting]:
     found = [s for s in measured if s.tokens <= budget]
     if found[-1] is measured[-1]:
         while 2 * (last := found[-1]).tokens <= budget:
-            found.append(Setting(last.family, 2 * last.n, 2 * last.tokens))
+            found.append(Setting(last.kind, 2 * last.n, 2 * last.tokens))
     return found
 
 
@@ -242,11 +242,11 @@ def _best(
 ) -> tuple[Setting, float]:
     """The setting with the highest prediction for a difficulty, the cheapest of equals, and the prediction."""
     found: list[tuple[float, float, Setting]] = []
-    for family, settings in sizes.items():
+    for kind, settings in sizes.items():
         points = [
             (log2(_tokens(of)), one.done)
             for (name, _), of in played.items()
-            if name == family
+            if name == kind
             for one in of
             if one.difficulty == difficulty
         ]
@@ -265,7 +265,7 @@ def _tested(difficulty: str, s: Setting, predicted: float, name: str, came: Sequ
 
 
 def _name(tried: dict[str, Callable[[int], Strategy]], s: Setting) -> str:
-    return tried[s.family](s.n).name if s.n > 1 else Direct().name
+    return tried[s.kind](s.n).name if s.n > 1 else Direct().name
 
 
 def _tokens(came: Sequence[Played]) -> float:

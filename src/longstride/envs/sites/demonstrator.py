@@ -104,7 +104,7 @@ class Demonstrator:
         page = SeenPage(text.removesuffix(CHECK).rstrip())
         if self._way_back:
             return f"Action: {self._way_back.pop()(page)}"
-        move = self._sheet if self.sheet else self._moves[self.plan["family"]]
+        move = self._sheet if self.sheet else self._moves[self.plan["errand"]]
         before = (self.done, self.ordered)
         thought, action = move(page)
         if not action.startswith("answer") and (instead := self._wander(page)):
@@ -293,11 +293,11 @@ class Demonstrator:
         """The fully observed control: everything is read off the one page."""
         words = page.text.partition("# ")[2].split("\n")[1:]
         rows = {" ".join(r.split()[:2]): dict(zip(r.split()[2::2], r.split()[3::2], strict=False)) for r in words}
-        a, family = self.plan["attribute"], self.plan["family"]
-        if family == "find":
+        a, errand = self.plan["attribute"], self.plan["errand"]
+        if errand == "find":
             name = self.plan["items"][0]
             return f"see {name} {a} {rows[name][a]}", f"answer {rows[name][a]}"
-        if family == "search":
+        if errand == "search":
             name = next(n for n, r in rows.items() if r.get(a) == self.plan["value"])
             return f"see {a} {self.plan['value']} {name}", f"answer {name}"
         values = {n: int(rows[n][a]) for n in self.plan["items"]}

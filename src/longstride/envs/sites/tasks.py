@@ -22,7 +22,7 @@ from longstride.core.task import DIFFICULTIES, Difficulty, Task, difficulty_of, 
 from longstride.envs.base import Mix, TaskSource
 from longstride.envs.sites import HELD_OUT, KINDS, application, make_world
 from longstride.envs.sites.env import WebEnv, Window
-from longstride.envs.sites.families import FAMILIES
+from longstride.envs.sites.errands import ERRANDS
 
 BROWSERS: dict[str, Callable[[int], WebEnv]] = {"text": lambda window: WebEnv(application(), window)}
 """By name: makes the environment of an episode from the number of lines that are seen at once. Others are found as
@@ -33,23 +33,23 @@ ACTED = (1, 2, 3, 4, 6)
 
 @dataclass(frozen=True)
 class Template:
-    """A family with its parameters on one kind of site."""
+    """An errand with its parameters on one kind of site."""
 
     kind: str
-    family: str
+    errand: str
     params: tuple[tuple[str, Any], ...]
     difficulties: tuple[Difficulty, ...]
     held_out: bool
 
     @property
     def id(self) -> str:
-        return "/".join([self.kind, self.family, *(str(v) for _, v in self.params)])
+        return "/".join([self.kind, self.errand, *(str(v) for _, v in self.params)])
 
     def make(self, site: int, seed: int, difficulty: Difficulty) -> Task | None:
         """The task of this template on a site's seed; None where that site has none of this difficulty."""
         world = make_world(self.kind, site)
         rng = stream(seed, "task", self.id, site)
-        draft = FAMILIES[self.family](world, dict(self.params), rng, difficulty)
+        draft = ERRANDS[self.errand](world, dict(self.params), rng, difficulty)
         if draft is None or difficulty_of(draft.facts) != difficulty:
             return None
         start = f"/{self.kind}/{site}/"
@@ -71,7 +71,7 @@ class Template:
 
 @functools.cache
 def templates(kind: str) -> tuple[Template, ...]:
-    """All templates of a kind of site; in every family about one in four is held out, others on other kinds.
+    """All templates of a kind of site; in every errand about one in four is held out, others on other kinds.
 
     Raises:
         TaskError: there is no such kind.
@@ -93,26 +93,26 @@ def templates(kind: str) -> tuple[Template, ...]:
         verbs = ["put", "order"] if spec.verb == "put" else [spec.verb] if spec.verb else []
         plans["act"] = [{"verb": v, "items": n} for n in ACTED for v in verbs]
     shift = list(KINDS).index(kind)
-    for family, params in plans.items():
+    for errand, params in plans.items():
         for k, p in enumerate(params):
             # a kind's own word (hop's last attribute) is in training always: held-out tasks have no new words
-            held_out = k == shift % 2 if family == "hop" else (k + shift) % 4 == 3
-            out.append(Template(kind, family, tuple(p.items()), _difficulties(family, p, sheet), held_out))
+            held_out = k == shift % 2 if errand == "hop" else (k + shift) % 4 == 3
+            out.append(Template(kind, errand, tuple(p.items()), _difficulties(errand, p, sheet), held_out))
     return tuple(out)
 
 
-def _difficulties(family: str, p: dict[str, Any], sheet: bool) -> tuple[Difficulty, ...]:
+def _difficulties(errand: str, p: dict[str, Any], sheet: bool) -> tuple[Difficulty, ...]:
     """Which difficulties a template can be made in."""
-    if sheet or family == "find":
+    if sheet or errand == "find":
         return ("easy",)
-    if family == "search":
+    if errand == "search":
         return DIFFICULTIES
     facts = {
         "survey": [4, 5],
         "hop": [3 if p.get("attribute") == "country" else 2],
         "compare": [p.get("items", 0)],
         "act": [2 * p.get("items", 0) + (p.get("verb") in ("reply", "order"))],
-    }[family]
+    }[errand]
     return tuple(dict.fromkeys(difficulty_of(f) for f in facts))
 
 
@@ -121,8 +121,8 @@ class EmbeddedWeb(TaskSource):
 
     sites: tuple[str, ...] = ("shop", "stays", "forum", "encyclopedia")
     """Kinds of sites; `sheet` is the fully observed control."""
-    families: tuple[str, ...] = tuple(FAMILIES)
-    """Families of tasks."""
+    errands: tuple[str, ...] = tuple(ERRANDS)
+    """Kinds of tasks."""
     mix: Mix = Mix()
     """Shares of difficulties in training. Evaluation has the same number of each."""
     per_kind: Annotated[int, Field(ge=1, le=HELD_OUT)] = 500
@@ -130,7 +130,7 @@ class EmbeddedWeb(TaskSource):
     window: Window = 60
     """Lines of a page that are seen at once."""
     most_acted: Count = max(ACTED)
-    """Most items that a task of the family `act` names."""
+    """Most items that a task of the errand `act` names."""
     new_templates: bool = True
     """Whether held-out tasks are of templates that training has none of; if not, they are new tasks of the training
     templates, with the others evaluated beside them. Their sites and names are new either way."""
@@ -142,10 +142,10 @@ class EmbeddedWeb(TaskSource):
     def _known_sites(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return _all_known("site", value, KINDS)
 
-    @field_validator("families")
+    @field_validator("errands")
     @classmethod
-    def _known_families(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _all_known("family", value, FAMILIES)
+    def _known_errands(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return _all_known("errand", value, ERRANDS)
 
     @property
     def beside(self) -> dict[str, TaskSource]:
@@ -160,7 +160,7 @@ class EmbeddedWeb(TaskSource):
 
     def held_out(self, n: int) -> list[Task]:
         name = "held-out" if self.new_templates else "held-out-sites"
-        rng = stream(0, name, *self.sites, *self.families)
+        rng = stream(0, name, *self.sites, *self.errands)
         return [self._draw(rng, DIFFICULTIES[i % 3], held_out=True) for i in range(n)]
 
     @property
@@ -181,8 +181,8 @@ class EmbeddedWeb(TaskSource):
             if not choice:
                 difficulty = self._nearest(difficulty, new)
                 continue
-            family = rng.choice(sorted({t.family for t in choice}))  # families alike, however many templates they have
-            template = rng.choice([t for t in choice if t.family == family])
+            errand = rng.choice(sorted({t.errand for t in choice}))  # errands alike, however many templates they have
+            template = rng.choice([t for t in choice if t.errand == errand])
             site = rng.randrange(self.per_kind) + (HELD_OUT if held_out else 0)
             task = template.make(site, rng.getrandbits(40), difficulty)
             if task is not None:
@@ -193,9 +193,9 @@ class EmbeddedWeb(TaskSource):
             t
             for t in templates(kind)
             if t.held_out == new
-            and t.family in self.families
+            and t.errand in self.errands
             and difficulty in t.difficulties
-            and (t.family != "act" or dict(t.params)["items"] <= self.most_acted)
+            and (t.errand != "act" or dict(t.params)["items"] <= self.most_acted)
         ]
 
     def _nearest(self, difficulty: Difficulty, new: bool) -> Difficulty:
@@ -203,7 +203,7 @@ class EmbeddedWeb(TaskSource):
             return difficulty
         there: list[Difficulty] = [d for d in DIFFICULTIES if any(self._fitting(k, d, new) for k in self.sites)]
         if not there:
-            raise TaskError(f"no tasks of the families {', '.join(self.families)} on the sites {', '.join(self.sites)}")
+            raise TaskError(f"no tasks of the errands {', '.join(self.errands)} on the sites {', '.join(self.sites)}")
         below: list[Difficulty] = [d for d in there if DIFFICULTIES.index(d) < DIFFICULTIES.index(difficulty)]
         return below[-1] if below else there[0]
 

@@ -1,4 +1,4 @@
-"""TTI in a real browser: a family of MiniWoB++ tasks that takes several clicks, by a policy that was shown two other tasks.
+"""TTI in a real browser: a kind of MiniWoB++ tasks that takes several clicks, by a policy that was shown two other tasks.
 
 Shen et al., 2025, arXiv 2506.07976, on tasks of Liu et al., 2018, arXiv 1802.08802 (MiniWoB++). Everything is as in `tti`; tasks and the
 policy that it starts from are others. The start was shown how to look for a link behind tabs and in sections that fold; in more tabs and

@@ -23,13 +23,13 @@ def variation(task: TaskKey, source: EmbeddedWeb, rng: random.Random) -> Task | 
     on a random site of the kind. None where that site has no such task."""
     found = templates(task.source.removeprefix("web/"))
     own = next(t for t in found if t.id == task.template_id)
-    near = [t for t in found if t.family == own.family and not t.held_out and len(set(t.params) ^ set(own.params)) <= 2]
+    near = [t for t in found if t.errand == own.errand and not t.held_out and len(set(t.params) ^ set(own.params)) <= 2]
     chosen = rng.choice(near)
     return chosen.make(rng.randrange(source.per_kind), rng.getrandbits(40), rng.choice(chosen.difficulties))
 
 
 class FailedTasks(TaskCurriculum):
-    """New tasks made from those that failed in the iteration before, every family on every kind of site alike, in the
+    """New tasks made from those that failed in the iteration before, every errand on every kind of site alike, in the
     band of the critic's values. Where nothing failed, and in the first iteration, candidates are the source's tasks."""
 
     band: tuple[Share, Share] = (0.05, 0.75)
@@ -66,9 +66,9 @@ class FailedTasks(TaskCurriculum):
         """`n` candidates."""
         failed: dict[tuple[str, ...], list[TaskKey]] = {}
         for r in records:
-            kind, family, *_ = r.task.template_id.split("/")
+            kind, errand, *_ = r.task.template_id.split("/")
             if r.iteration == records[-1].iteration and kind in source.sites and not (r.success or r.stop.failed):
-                failed.setdefault((kind, family), []).append(r.task)
+                failed.setdefault((kind, errand), []).append(r.task)
         if not failed:
             return source.sample(rng, n)
         made = (variation(rng.choice(failed[rng.choice(sorted(failed))]), source, rng) for _ in count())

@@ -81,7 +81,7 @@ def test_a_variation_differs_from_the_failed_task_in_one_parameter_at_most_and_i
     assert len({t.id for t in made}) == len(made) and {t.split for t in made} == {"train"}
 
 
-def test_new_tasks_come_from_the_failures_of_the_last_iteration_alone_and_from_all_families_and_kinds_alike():
+def test_new_tasks_come_from_the_failures_of_the_last_iteration_alone_and_from_all_errands_and_kinds_alike():
     past = [
         played(0, 1, "stays/find/view"),  # an older failure
         *(played(n, 2, "shop/act/put/1") for n in range(1, 30)),
@@ -92,9 +92,9 @@ def test_new_tasks_come_from_the_failures_of_the_last_iteration_alone_and_from_a
     ]
     records = [t.record() for t in past]
     made = FailedTasks().evolve(WEB, 600, random.Random(0), records)
-    families = Counter(t.template_id.rsplit("/", t.template_id.count("/") - 1)[0] for t in made)
-    assert set(families) == {"shop/act", "shop/find", "forum/find"}
-    assert families["shop/act"] == pytest.approx(200, abs=60)
+    errands = Counter(t.template_id.rsplit("/", t.template_id.count("/") - 1)[0] for t in made)
+    assert set(errands) == {"shop/act", "shop/find", "forum/find"}
+    assert errands["shop/act"] == pytest.approx(200, abs=60)
     only_forum = FailedTasks().evolve(WEB.replace(sites=("forum",)), 9, random.Random(0), records)
     assert {t.source for t in only_forum} == {"web/forum"}
 
@@ -230,7 +230,7 @@ def test_every_task_of_a_run_is_a_variation_of_a_failure_of_the_iteration_before
     for t in episodes:
         own = by_id[t.task.template_id]
         seeds = [by_id[f.task.template_id] for f in episodes if f.iteration == t.iteration - 1 and not f.success]
-        near = [s for s in seeds if (s.kind, s.family) == (own.kind, own.family)]
+        near = [s for s in seeds if (s.kind, s.errand) == (own.kind, own.errand)]
         assert t.iteration == 1 or any(len(set(s.params) ^ set(own.params)) <= 2 for s in near)
 
 

@@ -1,6 +1,6 @@
-"""Families of tasks on the embedded sites: how a goal is worded, what it needs, how it is judged.
+"""Errands on the embedded sites, the kinds of tasks: how a goal is worded, what it needs, how it is judged.
 
-Each family is a function of a world, its parameters, a random stream and the difficulty wanted; it returns a `Draft`,
+Each errand is a function of a world, its parameters, a random stream and the difficulty wanted; it returns a `Draft`,
 or None where this world has no such task. What always holds: the goal names everything that is needed to do the task
 and to judge it; `facts` counts the pages whose facts are needed (an item's place and a change of state count as one
 each); `optimal` is the length of the scripted demonstrator of `longstride.envs.sites.demonstrator` without slips, the
@@ -31,7 +31,7 @@ class Draft:
     """What of the site's pages the answer rests on, by their paths below the site's root."""
 
 
-Family = Callable[[World, dict[str, Any], random.Random, Difficulty], Draft | None]
+Errand = Callable[[World, dict[str, Any], random.Random, Difficulty], Draft | None]
 
 
 def _pages(world: World, items: Sequence[Item]) -> list[str]:
@@ -46,7 +46,7 @@ def _answer(reference: str) -> dict[str, Any]:
 def find(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficulty) -> Draft:
     """A fact of one item: `what is the color of amber lantern`."""
     item, a = rng.choice(world.items), p["attribute"]
-    plan = {"family": "find", "items": [item.name], "attribute": a}
+    plan = {"errand": "find", "items": [item.name], "attribute": a}
     optimal = 1 if world.kind == "sheet" else 3
     return Draft(f"what is the {a} of {item.name}", 1, optimal, _answer(item.values[a]), plan, _pages(world, [item]))
 
@@ -64,7 +64,7 @@ def search(world: World, p: dict[str, Any], rng: random.Random, difficulty: Diff
     if not places:
         return None
     facts, item = rng.choice(places)
-    plan = {"family": "search", "categories": categories, "attribute": a, "value": item.values[a], "action": action}
+    plan = {"errand": "search", "categories": categories, "attribute": a, "value": item.values[a], "action": action}
     steps = _walk(world, categories, item)
     goal = f"which of the {' or '.join(categories)} has {a} {item.values[a]}"
     evaluator = _answer(item.name)
@@ -99,7 +99,7 @@ def compare(world: World, p: dict[str, Any], rng: random.Random, difficulty: Dif
         items = rng.sample(world.items, p["items"])
     best = _best(items, a, way)
     names = [i.name for i in items]
-    plan = {"family": "compare", "items": names, "attribute": a, "way": way}
+    plan = {"errand": "compare", "items": names, "attribute": a, "way": way}
     sheet = world.kind == "sheet"
     facts, optimal = (1, 1) if sheet else (len(names), 2 * len(names) + 1)
     goal = f"which has the {way} {a} : {' or '.join(names)}"
@@ -118,7 +118,7 @@ def survey(world: World, p: dict[str, Any], rng: random.Random, difficulty: Diff
     category, a, way = rng.choice(fitting), p["attribute"], p["way"]
     items = world.in_category(category)
     best = (min if way == "lowest" else max)(items, key=lambda i: int(i.values[a]))
-    plan = {"family": "survey", "categories": [category], "attribute": a, "way": way}
+    plan = {"errand": "survey", "categories": [category], "attribute": a, "way": way}
     goal = f"which of the {category} has the {way} {a}"
     return Draft(goal, len(items), 2 * len(items) + 2, _answer(best.name), plan, _pages(world, items))
 
@@ -130,7 +130,7 @@ def hop(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficu
     relation = world.spec.reference.relation
     hops = [relation, "city"] if a == "country" else [relation]
     value = world.places[about["city"]] if a == "country" else about[a]
-    plan = {"family": "hop", "items": [item.name], "attribute": a, "hops": hops}
+    plan = {"errand": "hop", "items": [item.name], "attribute": a, "hops": hops}
     goal = f"what is the {a} of the {relation} of {item.name}"
     pages = [*_pages(world, [item]), f"r/{item.reference}", *([f"l/{about['city']}"] if a == "country" else [])]
     return Draft(goal, 1 + len(hops), 3 + len(hops), _answer(value), plan, pages)
@@ -144,7 +144,7 @@ def act(world: World, p: dict[str, Any], rng: random.Random, difficulty: Difficu
     counts = [rng.randint(2, 9) for _ in items]
     words = [rng.choice(lex.REPLIES) for _ in items]
     pairs = list(zip([i.name for i in items], counts, strict=True))
-    plan: dict[str, Any] = {"family": "act", "verb": verb, "items": [i.name for i in items]}
+    plan: dict[str, Any] = {"errand": "act", "verb": verb, "items": [i.name for i in items]}
     facts, optimal = 2 * n, 3 * n + 1
     if verb == "reply":
         goal = " and ".join(f"reply {w} to {i.name}" for w, i in zip(words, items, strict=True)) + f" as {user}"
@@ -174,7 +174,7 @@ def _ordered(pairs: Sequence[tuple[str, int]]) -> dict[str, Any]:
     return {"type": "state", "expected": {"cart": [], "orders": [lines]}}
 
 
-FAMILIES: dict[str, Family] = {
+ERRANDS: dict[str, Errand] = {
     "find": find,
     "search": search,
     "compare": compare,

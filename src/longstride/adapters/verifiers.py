@@ -6,7 +6,7 @@ environment is called. So the library's own loop runs as a coroutine, and whenev
 policy's next turn.
 
 What always holds: the reward is the library's own (the sum of its weighted rewards), given for the whole episode, with
-its parts as terms; an episode that a limit cut is scored as it stands; what the library raises is an `EnvFailure`.
+its parts as terms; an episode that a limit cut is rewarded as it stands; what the library raises is an `EnvFailure`.
 Nothing is executed: an environment that needs a container, a runtime or tool servers of its own, or several agents, is
 refused with the recipe.
 """

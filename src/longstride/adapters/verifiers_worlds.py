@@ -1,7 +1,7 @@
 """What the verifiers library runs, behind one interface: tasksets and environments with a rubric.
 
 What always holds: the library's own loop runs, and asks for each of the policy's replies; where it is answered by None
-it ends, and the episode is scored as it stands. What has to be executed, or several agents, is refused when it is
+it ends, and the episode is rewarded as it stands. What has to be executed, or several agents, is refused when it is
 opened.
 """
 

@@ -1,6 +1,6 @@
 """What an episode earns: the family of rewards, and the task's own evaluator.
 
-What always holds: every episode that infrastructure did not end is scored, also one that a limit cut; what a reward
+What always holds: every episode that infrastructure did not end is judged, also one that a limit cut; what a reward
 says depends on the trajectory, the final state and the seed alone; it says whether the task was done (`success`) apart
 from how much that earns.
 """

@@ -3,7 +3,7 @@
 What always holds: the randomness of a turn comes from the plan and the number of the turn alone, so an episode is the
 same whoever its neighbours are and however often it was tried; the environment is seeded with `plan.seed` (shared by
 a group), sampling also with `plan.ordinal` (not shared). A turn is recorded when the environment has taken it, and
-never after the episode ended. Every episode that does not fail is scored.
+never after the episode ended. Every episode that does not fail gets a verdict.
 
 The rules of ending are asked in this order after every turn; the first that holds is the stop reason:
 
@@ -18,8 +18,8 @@ The rules of ending are asked in this order after every turn; the first that hol
 
 A cut turn that does not end the task is a turn like any other: the environment explains what was wrong, and goes on.
 Apart from these, an episode ends without a step: at a mark (`mark`), where the model's context has no room (`context`),
-and, never scored, by an `EnvFailure`, `EngineFailure`, `JudgeFailure` or a turn past its deadline (`infra_failure`), or
-where its trial was over before it began (`unplayed`).
+and, with no verdict, by an `EnvFailure`, `EngineFailure`, `JudgeFailure` or a turn past its deadline (`infra_failure`),
+or where its trial was over before it began (`unplayed`).
 """
 
 import itertools

@@ -82,7 +82,7 @@ class Planner:
         return self._curriculum.draw(self.source, n, self._tasks, self.experience)
 
     def teaches(self, group: Sequence[Trajectory]) -> bool:
-        """Whether a group that was played is worth training on, none of whose members failed, as each was scored for
+        """Whether a group that was played is worth training on, none of whose members failed, as each was rewarded for
         itself (`Replay.teaches`)."""
         return self._replay.teaches([t.record() for t in group])
 

@@ -36,7 +36,7 @@ def play_back(
     Args:
         trajectory: as it was stored.
         make_env: makes an environment as the run had it.
-        reward: scores as the run did.
+        reward: rewards as the run did.
 
     Returns:
         what came out, and where it differs from what was stored (timings aside).

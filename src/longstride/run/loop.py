@@ -1,4 +1,4 @@
-"""The one loop: plan -> roll out -> score -> assign credit -> update, an evaluation, a checkpoint.
+"""The one loop: plan -> roll out -> reward -> assign credit -> update, an evaluation, a checkpoint.
 
 What always holds: a resumed run gives the numbers of one that was not stopped; a failed episode is counted and never
 trained on; the run folder holds the last complete iteration whenever the process ends, however it ends.
@@ -46,8 +46,8 @@ def _loop(recipe: Recipe, session: Session) -> None:
         session.save()
     for i, trajectories in session.rollouts():  # plan, roll out
         now = recipe.at(i)
-        if not recipe.stored_run:  # stored episodes were scored beside their siblings before they were stored
-            score(recipe.reward, trajectories)
+        if not recipe.stored_run:  # stored episodes were compared before they were stored
+            compare(recipe.reward, trajectories)
         chosen = session.replay(i, trajectories)
         samples, metrics = session.assign_credit(now, chosen)
         metrics |= session.update(now, samples, chosen)
@@ -59,8 +59,8 @@ def _loop(recipe: Recipe, session: Session) -> None:
         patience.check()
 
 
-def score(reward: Reward, trajectories: list[Trajectory]) -> None:
-    """Scores episodes beside their siblings, where the reward compares them; each was scored for itself when it
+def compare(reward: Reward, trajectories: list[Trajectory]) -> None:
+    """Rewards episodes beside their siblings, where the reward compares them; each was rewarded for itself when it
     ended."""
     for group in by_group(trajectories):
         for trajectory, verdict in zip(group, reward.compare(group) or (), strict=False):

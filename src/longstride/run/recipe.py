@@ -140,7 +140,7 @@ class Recipe(Experiment):
     """Folder of a run whose trajectories are trained on, iteration by iteration, instead of new ones; nothing is rolled
     out but for evaluation. Empty rolls out."""
     reward: Reward
-    """How an episode is scored in training."""
+    """What a training episode earns."""
     replay: Replay
     """Which of all collected episodes are trained on."""
     credit: Credit
@@ -213,7 +213,7 @@ class Recipe(Experiment):
 
     @property
     def test_reward(self) -> Reward:
-        """How an evaluation episode is scored."""
+        """What an evaluation episode earns."""
         return self.evaluation.reward or EvaluatorFirst(otherwise=self.reward)
 
     def env(self) -> Env:

@@ -19,7 +19,7 @@ from longstride.papers.mrt.method import FORCED, GO_ON, TRACE, ForcedTermination
 from longstride.papers.mrt.recipe import ARM, CLAIM
 from longstride.rewards import Reward
 from longstride.rollout.planning import Planner
-from longstride.run.loop import score, train
+from longstride.run.loop import compare, train
 
 # Forced termination
 
@@ -199,7 +199,7 @@ def test_a_single_success_of_a_group_loses_half_the_weight_and_without_weight_no
 def test_group_relative_credit_reads_the_rewards_after_the_penalty():
     """Of one length: 1 - 0.2 / 2 against 0, without a deviation to divide by; what failed keeps its reward."""
     group = [episode("", 1, length=2), episode("", 0), episode("", 0, stop=FAILED)]
-    score(LengthPenalty(weight=0.2), group)
+    compare(LengthPenalty(weight=0.2), group)
     assert advantages(GroupRelative(normalize="none"), group) == [pytest.approx([0.45] * 2), pytest.approx([-0.45])]
     assert [t.reward for t in group] == pytest.approx([0.9, 0, 0])
 
@@ -207,7 +207,7 @@ def test_group_relative_credit_reads_the_rewards_after_the_penalty():
 def test_the_penalty_keeps_evidence_and_terms_and_what_the_environment_gave():
     turns = [make_turn(reward=0.5), make_turn(reward=0.25)]
     t = make_trajectory(turns, reward=1.0, evidence={"true_reward": 1.0}, terms={"format": 0.5})
-    score(LengthPenalty(weight=0.4), [t])
+    compare(LengthPenalty(weight=0.4), [t])
     assert (t.reward, t.evidence, t.terms) == (pytest.approx(0.8), {"true_reward": 1.0}, {"format": 0.5})
 
 

@@ -177,7 +177,9 @@ def test_of_many_seeds_a_page_has_the_lowest_and_the_highest() -> None:
 
 
 def test_a_claim_along_tokens_shows_each_kind_of_strategy_by_what_it_spends(recipe, tmp_path):
-    several = recipe.replace(evaluation={"strategies": (Direct(), Direct(turns=1), Direct(turns=2), BestOf(samples=2))})
+    several = recipe.replace(
+        evaluation={"strategies": (Direct(), Direct(turns=1), Direct(turns=2), BestOf(attempts=2))}
+    )
     claim = make_claim(several, along="spent_tokens", expected=Ordering(relations=("long > short",)), control=None)
     result = run_claim(claim, tmp_path, seeds=(0, 1))
     first = result["arms"]["long"]["measures"]

@@ -283,7 +283,7 @@ def test_a_bug_keeps_its_traceback(trainer: FakeTrainer, monkeypatch: pytest.Mon
         ([], "direct"),
         (["direct", "turns=5"], "direct_5_turns"),
         (["best_of"], "best_of_4_by_majority"),
-        (["best_of", "samples=2", "by.type=verifier"], "best_of_2_by_verifier"),
+        (["best_of", "attempts=2", "by.type=verifier"], "best_of_2_by_verifier"),
         (["best_of", "by.type=scored", "by.scorer.type=generative"], "best_of_4_by_generative_1"),
         (["check_again", "checks=3"], "check_again_3"),
         (["think_on"], "think_on_1"),
@@ -305,7 +305,7 @@ def test_a_strategy_is_made_of_its_name_and_its_settings(words: list[str], name:
     [
         (["check-again"], "unknown type 'check-again'; did you mean 'check_again'?"),
         (["check_again", "check=3"], "--strategy check_again: check: unknown key 'check'; did you mean 'checks'?"),
-        (["best_of", "samples=1"], "--strategy best_of: samples: Input should be greater than or equal to 2 (got 1)"),
+        (["best_of", "attempts=1"], "--strategy best_of: attempts: Input should be greater than or equal to 2 (got 1)"),
         (["best_of", "by=verifier"], "did you mean by.type=verifier?"),
         (["best_of", "RUN"], "--strategy best_of: 'RUN' is not an override; expected key=value"),
         (["best_of", "engine.processes=1"], "engine.processes=1 is a setting of the recipe; it stands before"),
@@ -327,7 +327,7 @@ def test_a_strategy_may_stand_in_a_file_of_data_or_be_of_ones_own(desk: Path) ->
     (desk / "patient.py").write_text(
         "from longstride.strategies import Direct\n\nclass Patient(Direct):\n    patience: int = 1\n"
     )
-    found = evaluate.strategies([["judge.toml", "samples=2"], ["patient:Patient", "patience=9"]])
+    found = evaluate.strategies([["judge.toml", "attempts=2"], ["patient:Patient", "patience=9"]])
     assert found[0].name == "best_of_2_by_pairwise_round_robin_3_http_judge"
     assert found[1].as_data() == {"type": "patient:Patient", "patience": 9}
     (desk / "judge.toml").write_text(
@@ -347,7 +347,7 @@ def test_the_help_of_a_strategy_has_its_settings_and_those_of_parts_that_were_na
         return " ".join(capsys.readouterr().out.split())
 
     assert "several are compared. direct, anytime, best_of, check_again" in shown()
-    assert "samples=4 Episodes of a task. by.type=majority Which of them counts. One of likelihood, majority" in shown(
+    assert "attempts=4 Episodes of a task. by.type=majority Which of them counts. One of likelihood, majority" in shown(
         "--strategy", "best_of"
     )
     scored = shown("--strategy", "direct", "--strategy", "best_of", "by.type=scored", "by.scorer.type=generative")
@@ -358,7 +358,7 @@ def test_the_help_of_a_strategy_has_its_settings_and_those_of_parts_that_were_na
 
 
 def test_several_strategies_stand_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--strategy", "direct", "--strategy", "best_of", "samples=2", "--strategy", "think_on", "most=8"]
+    asked = ["--strategy", "direct", "--strategy", "best_of", "attempts=2", "--strategy", "think_on", "most=8"]
     assert (
         main(["eval", "base-puzzles", "engine.processes=1", "evaluation.baselines=false", "--tasks", "2", *asked]) == 0
     )

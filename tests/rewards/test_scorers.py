@@ -330,7 +330,7 @@ def test_a_scorer_that_says_nothing_is_told_by_the_command_as_failures_and_no_su
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     by = ["by.type=scored", "by.scorer.type=generative"]
-    command = ["eval", "base-puzzles", "--tasks", "2", "--strategy", "best_of", "samples=2", *by]
+    command = ["eval", "base-puzzles", "--tasks", "2", "--strategy", "best_of", "attempts=2", *by]
     assert main(command) == 0  # the start knows neither yes nor no
     *_, row, failed = capsys.readouterr().out.splitlines()
     assert row.split()[:3] == ["agent", "best_of_2_by_generative_1", "-"] and failed.startswith("2 episodes failed")
@@ -354,7 +354,7 @@ def test_samples_that_say_the_same_are_scored_once_and_reasons_are_shown_where_t
 
 
 def test_it_is_named_and_built_from_data() -> None:
-    data = {"type": "best_of", "samples": 2, "by": {"type": "scored", "scorer": {"type": "generative", "votes": 4}}}
+    data = {"type": "best_of", "attempts": 2, "by": {"type": "scored", "scorer": {"type": "generative", "votes": 4}}}
     strategy = build(Strategy, data)
     assert isinstance(strategy, BestOf) and strategy.name == "best_of_2_by_generative_4"
     assert Scored(scorer=Pairwise(reasons=0), judge=Sure()).name == "pairwise_round_robin_1_direct_sure"

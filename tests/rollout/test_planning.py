@@ -278,5 +278,5 @@ class TestTrials:
         with pytest.raises(ConfigError, match=r"multiple of group_size \(4\) times trial.episodes \(3\)"):
             grpo.RECIPE.replace(trial=trial, group_size=4, episodes_per_iteration=32)
         with pytest.raises(ConfigError, match="strategy best_of_2.* plays episodes of its own"):
-            evaluation = {"strategies": [{"type": "best_of", "samples": 2}]}
+            evaluation = {"strategies": [{"type": "best_of", "attempts": 2}]}
             grpo.RECIPE.replace(trial=trial, group_size=4, episodes_per_iteration=24, evaluation=evaluation)

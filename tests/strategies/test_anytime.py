@@ -161,7 +161,7 @@ def test_regret_refuses_what_is_no_curve(tokens, solved, budget):
 
 def test_an_evaluation_under_anytime_is_that_of_direct_with_measures_more():
     policy, tasks = load_policy("base-puzzles"), Puzzles().held_out(4)
-    one, two = (mrt.RECIPE.replace(evaluation={"samples": n}) for n in (1, 2))
+    one, two = (mrt.RECIPE.replace(evaluation={"attempts": n}) for n in (1, 2))
     direct, anytime = (evaluate_policy(policy, two, tasks, s) for s in (Direct(), Anytime(within=(20,))))
     assert anytime.summary == direct.summary and anytime.outcomes == direct.outcomes
     assert [[u.sampled_ids for u in t.turns] for t in anytime.trajectories] == [

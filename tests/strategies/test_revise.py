@@ -69,7 +69,7 @@ def test_a_task_of_one_turn_has_as_many_as_there_are_answers() -> None:
 
 
 def test_names_differ_wherever_results_may() -> None:
-    found = [Revise(), Revise(answers=3), Revise(counts="votes"), Revise(samples=2), Revise(paragraph="sure?")]
+    found = [Revise(), Revise(answers=3), Revise(counts="votes"), Revise(attempts=2), Revise(paragraph="sure?")]
     assert len({s.name for s in found}) == len(found)
 
 

@@ -46,16 +46,16 @@ def sample(answer: str | None = None, success: bool = False, logprobs: Sequence[
 
 
 def test_each_task_is_played_n_times_and_the_first_time_as_direct_does() -> None:
-    stages = BestOf(samples=3).run([plan(0), plan(1)], PLAYER)
+    stages = BestOf(attempts=3).run([plan(0), plan(1)], PLAYER)
     plans = next(stages)
     assert [p.group for p in plans] == [0, 0, 0, 1, 1, 1]
     assert plans[0] == plan(0) and plans[3] == plan(1)
     assert len({p.ordinal for p in plans}) == 6 and {p.seed for p in plans[:3]} == {10}
-    assert next(BestOf(samples=5).run([plan(1)], PLAYER))[:3] == plans[3:]
+    assert next(BestOf(attempts=5).run([plan(1)], PLAYER))[:3] == plans[3:]
 
 
 def test_the_tokens_of_all_samples_are_counted_whichever_counts() -> None:
-    stages = BestOf(samples=3).run([plan()], PLAYER)
+    stages = BestOf(attempts=3).run([plan()], PLAYER)
     came = [played(p, range(n + 1), answer="a" if n else "b") for n, p in enumerate(next(stages))]
     (found,) = ended(stages, came)
     assert found.trajectory is came[1] and found.spent_tokens == 1 + 2 + 3
@@ -63,7 +63,7 @@ def test_the_tokens_of_all_samples_are_counted_whichever_counts() -> None:
 
 
 def test_a_failed_sample_does_not_count_unless_all_failed() -> None:
-    strategy = BestOf(samples=2, by=Verifier())
+    strategy = BestOf(attempts=2, by=Verifier())
     for stops, chosen in (([FAILED, StopReason.ANSWERED], 1), ([FAILED, FAILED], 0)):
         stages = strategy.run([plan()], PLAYER)
         came = [played(p, stop=stop) for p, stop in zip(next(stages), stops, strict=True)]
@@ -234,7 +234,7 @@ def test_who_is_no_language_model_cannot_think_on() -> None:
 
 def test_strategies_are_named_and_built_from_data() -> None:
     assert (
-        build(Strategy, {"type": "best_of", "samples": 2, "by": {"type": "verifier"}}).name == "best_of_2_by_verifier"
+        build(Strategy, {"type": "best_of", "attempts": 2, "by": {"type": "verifier"}}).name == "best_of_2_by_verifier"
     )
     assert build(Strategy, {"type": "think_on", "times": 2}) == ThinkOn(times=2)
     named = (
@@ -252,7 +252,7 @@ def test_with_a_model_all_that_is_sampled_is_counted() -> None:
     recipe = tti.RECIPE.replace(test_budget={"turns": 3}, engine={"processes": 1})
     policy, tasks = load_policy("base"), recipe.tasks.held_out(2)
     direct, best, longer = (
-        evaluate_policy(policy, recipe, tasks, s) for s in (Direct(), BestOf(samples=2, by=Verifier()), ThinkOn())
+        evaluate_policy(policy, recipe, tasks, s) for s in (Direct(), BestOf(attempts=2, by=Verifier()), ThinkOn())
     )
     one, two = (r.measures["spent_tokens"] for r in (direct, best))
     assert all(a and b and a < b for a, b in zip(one, two, strict=True))

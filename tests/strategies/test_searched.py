@@ -182,7 +182,7 @@ def test_what_a_search_kept_is_given_back_when_it_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "strategy", [Searched(search=Beam(n=4, width=2)), Samples(samples=4)], ids=lambda strategy: strategy.type_name()
+    "strategy", [Searched(search=Beam(n=4, width=2)), Samples(attempts=4)], ids=lambda strategy: strategy.type_name()
 )
 def test_a_server_leads_to_the_same_choices_and_is_sent_ids_that_begin_like_those_before(
     strategy: Strategy, monkeypatch: pytest.MonkeyPatch

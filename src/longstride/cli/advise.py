@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     with bars() as watch:
 
         def evaluate(strategy: "Strategy", of: "Sequence[Task]") -> list[tuple[bool, int] | None]:
-            once = recipe.replace(evaluation={"samples": 1})
+            once = recipe.replace(evaluation={"attempts": 1})
             found = evaluate_policy(policy, once, of, strategy, watch(strategy.name)).episodes
             return [None if e.trajectory.stop.failed else (e.trajectory.success, e.spent_tokens) for e in found]
 

@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
         "eval",
         help="evaluate a run or a model",
         description=__doc__,
-        epilog="example: longstride eval RUN --strategy direct --strategy best_of samples=8 by.type=likelihood",
+        epilog="example: longstride eval RUN --strategy direct --strategy best_of attempts=8 by.type=likelihood",
         allow_abbrev=False,
         add_help=False,
     )

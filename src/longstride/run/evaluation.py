@@ -39,13 +39,13 @@ class Result(NamedTuple):
     interval: tuple[float, float]
     """95 % Wilson interval of the success rate over the episodes that did not fail."""
     episodes: list[EvalEpisode]
-    """Of all tasks, in their order; then of all of them again, for each further sample."""
+    """Of all tasks, in their order; then of all of them again, for each further attempt."""
     tasks: int
     """How many tasks there are."""
     further: tuple[Measure, ...] = ()
     """What the recipe measures besides `rollout.summary.MEASURES`."""
     trial: int = 1
-    """How many samples of a task that follow one another are a trial."""
+    """How many attempts of a task that follow one another are a trial."""
 
     @property
     def trajectories(self) -> list[Trajectory]:
@@ -54,15 +54,15 @@ class Result(NamedTuple):
 
     @property
     def outcomes(self) -> list[float | None]:
-        """Reward of each task, in order, the mean of its samples; None where all of them failed."""
+        """Reward of each task, in order, the mean of its attempts; None where all of them failed."""
         return self._means(lambda e: e.trajectory.reward)
 
     @property
     def measures(self) -> dict[str, list[float | None]]:
-        """What claims compare, by name and task: means over the samples of `rollout.summary.MEASURES`, of what the
+        """What claims compare, by name and task: means over the attempts of `rollout.summary.MEASURES`, of what the
         recipe measures besides, and of what the strategy measured; `spent_tokens`, all that were sampled for the task,
         whatever counts; `success_easy` and so on, None where a task is of
-        another difficulty; and where there are several samples, the chance that one of k solves it (`pass@k`, for k of
+        another difficulty; and where there are several attempts, the chance that one of k solves it (`pass@k`, for k of
         2, 4, 8 and so on). In trials instead, for each place k in them: `success@k`, of the k-th episodes, and
         `within@k`, whether one of the first k was a success."""
         measured = MEASURES | {m.name: m for m in self.further}
@@ -81,27 +81,27 @@ class Result(NamedTuple):
         k = 2
         while self.trial == 1 and k * self.tasks <= len(self.episodes):
             found[f"pass@{k}"] = [
-                pass_at_k(len(samples), sum(e.trajectory.success for e in samples), k) if len(samples) >= k else None
-                for samples in self._by_task
+                pass_at_k(len(attempts), sum(e.trajectory.success for e in attempts), k) if len(attempts) >= k else None
+                for attempts in self._by_task
             ]
             k *= 2
         return found
 
     @property
     def _by_task(self) -> list[list[EvalEpisode]]:
-        """The samples of each task that did not fail."""
+        """The attempts of each task that did not fail."""
         return [[e for e in self.episodes[k :: self.tasks] if not e.trajectory.stop.failed] for k in range(self.tasks)]
 
     def _within(self, k: int) -> list[float | None]:
         """Of each task, the share of its trials with a success among their first k episodes."""
         solved = (
-            [any(t.success for t in trial if t.place < k) for trial in by_trial([e.trajectory for e in samples])]
-            for samples in self._by_task
+            [any(t.success for t in trial if t.place < k) for trial in by_trial([e.trajectory for e in attempts])]
+            for attempts in self._by_task
         )
         return [round(fmean(values), 6) if values else None for values in solved]
 
     def _means(self, measure: Callable[[EvalEpisode], float | None]) -> list[float | None]:
-        measured = ([v for e in samples if (v := measure(e)) is not None] for samples in self._by_task)
+        measured = ([v for e in attempts if (v := measure(e)) is not None] for attempts in self._by_task)
         return [round(fmean(values), 6) if values else None for values in measured]
 
 
@@ -116,8 +116,8 @@ def evaluate_player(
     strategy: Strategy | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Plays each task `evaluation.samples` times under the recipe's test budget, or so many trials of it; `strategy`
-    wraps the environments, and says what is played besides. The first sample of a task does not depend on how many
+    """Plays each task `evaluation.attempts` times under the recipe's test budget, or so many trials of it; `strategy`
+    wraps the environments, and says what is played besides. The first attempt of a task does not depend on how many
     there are.
 
     What counts is `Recipe.test_reward`.
@@ -135,7 +135,7 @@ def evaluate_player(
         seed, budget = derive(recipe.seed, "eval", k, *own), budgets[task.difficulty]
         return Plan(task, n * len(tasks) + k, seed, budget, group=k, trial=trial, after=after)
 
-    plans = [plan(n, k) for n in range(recipe.evaluation.samples * length) for k in range(len(tasks))]
+    plans = [plan(n, k) for n in range(recipe.evaluation.attempts * length) for k in range(len(tasks))]
     actions = "text" if isinstance(player, ScriptedPlayer) else recipe.actions
     make_env = lambda: acting(strategy.wrap(recipe.tasks.env()), actions)  # noqa: E731
     pool = Pool(player, make_env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)

@@ -40,7 +40,7 @@ class Evaluation(Component):
 
     tasks: Count = 200
     """Held-out tasks."""
-    samples: Count = 1
+    attempts: Count = 1
     """Episodes of each of them: several tell how often one of k solves it."""
     every: Count = 1
     """Iterations between evaluations; the start and the last iteration are always evaluated."""

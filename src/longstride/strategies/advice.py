@@ -49,8 +49,8 @@ def kinds(mark: str, answer: float, single: bool = False) -> dict[str, Callable[
     """
     forced = {"think_on": lambda n: ThinkOn(most=round(n * answer))} if mark else {}
     return {
-        "vote": lambda n: BestOf(samples=n, by=Majority()),
-        "likeliest": lambda n: BestOf(samples=n, by=Likelihood()),
+        "vote": lambda n: BestOf(attempts=n, by=Majority()),
+        "likeliest": lambda n: BestOf(attempts=n, by=Likelihood()),
         "beam": lambda n: Searched(search=Beam(n=n, width=2), mark=mark),
         "particles": lambda n: Searched(search=Particles(n=n), mark=mark),
         **forced,

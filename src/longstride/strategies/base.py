@@ -34,7 +34,7 @@ class EvalEpisode(NamedTuple):
     measures: Mapping[str, float | None] = MappingProxyType({})
     """What the strategy measured beside `rollout.summary.MEASURES`, by name; None where something failed."""
     further_tokens: int = 0
-    """Tokens sampled for it that are not in `trajectory`: other samples, probes, earlier stages."""
+    """Tokens sampled for it that are not in `trajectory`: other attempts, probes, earlier stages."""
 
     @property
     def spent_tokens(self) -> int:

@@ -1,8 +1,8 @@
 """Best of n: several episodes of a task, of which one counts.
 
-What always holds: the first sample is the episode of `Direct`, id for id, and the seed of the k-th depends on the task
-and on k alone, so more samples are the same ones and others besides; failed samples are never chosen where there is
-another; the tokens of all samples are counted (`spent_tokens`).
+What always holds: the first attempt is the episode of `Direct`, id for id, and the seed of the k-th depends on the task
+and on k alone, so more attempts are the same ones and others besides; failed attempts are never chosen where there is
+another; the tokens of all attempts are counted (`spent_tokens`).
 """
 
 from abc import abstractmethod
@@ -32,27 +32,27 @@ class Choice(Component):
         return self.type_name()
 
     @abstractmethod
-    def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
+    def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
         """The one that counts, of one or more that did not fail; the first of equals."""
 
     def choose(self, groups: Sequence[Sequence[Trajectory]], player: Player) -> list[EvalEpisode]:
-        """Which sample of each group counts, and what was sampled besides.
+        """Which attempt of each group counts, and what was sampled besides.
 
         Args:
-            groups: the samples of a task each, failed ones among them.
+            groups: the attempts of a task each, failed ones among them.
             player: who played them; nothing is open with it any more.
         """
-        return [self._chosen(samples) for samples in groups]
+        return [self._chosen(attempts) for attempts in groups]
 
-    def _chosen(self, samples: Sequence[Trajectory]) -> EvalEpisode:
-        whole = [t for t in samples if not t.stop.failed]
-        chosen = self(whole) if whole else samples[0]
-        return EvalEpisode(chosen, further_tokens=sum(t.sampled_tokens for t in samples if t is not chosen))
+    def _chosen(self, attempts: Sequence[Trajectory]) -> EvalEpisode:
+        whole = [t for t in attempts if not t.stop.failed]
+        chosen = self(whole) if whole else attempts[0]
+        return EvalEpisode(chosen, further_tokens=sum(t.sampled_tokens for t in attempts if t is not chosen))
 
 
 class Verifier(Choice):
     """The first that a verifier accepts, else the first. One that never errs knows the truth, so its success is the
-    share of tasks that one of n samples solves (pass@n): the best that any choice can do."""
+    share of tasks that one of n attempts solves (pass@n): the best that any choice can do."""
 
     false_positive: Share = 0.0
     """Share of failures that it accepts."""
@@ -64,48 +64,48 @@ class Verifier(Choice):
         errs = f"_{self.false_positive:g}_{self.false_negative:g}" if self.false_positive or self.false_negative else ""
         return f"verifier{errs}"
 
-    def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
-        return next(filter(self._accepts, samples), samples[0])
+    def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
+        return next(filter(self._accepts, attempts), attempts[0])
 
-    def _accepts(self, sample: Trajectory) -> bool:
-        errs = stream(sample.seed, "verifier", sample.ordinal).random()
-        return errs >= self.false_negative if sample.success else errs < self.false_positive
+    def _accepts(self, attempt: Trajectory) -> bool:
+        errs = stream(attempt.seed, "verifier", attempt.ordinal).random()
+        return errs >= self.false_negative if attempt.success else errs < self.false_positive
 
 
 class Majority(Choice):
-    """The first with the answer that most samples give, case aside (self-consistency, Wang et al., arXiv 2203.11171);
-    samples without an answer have no vote."""
+    """The first with the answer that most attempts give, case aside (self-consistency, Wang et al., arXiv 2203.11171);
+    attempts without an answer have no vote."""
 
-    def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
-        answers = [(t.answer or "").strip().lower() for t in samples]
+    def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
+        answers = [(t.answer or "").strip().lower() for t in attempts]
         if not (votes := Counter(answer for answer in answers if answer)):
-            return samples[0]
-        return samples[answers.index(votes.most_common(1)[0][0])]
+            return attempts[0]
+        return attempts[answers.index(votes.most_common(1)[0][0])]
 
 
 class Likelihood(Choice):
     """The one whose sampled tokens the policy finds most likely in the mean."""
 
-    def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
-        return max(samples, key=lambda t: fmean([x for turn in t.turns for x in turn.behaviour_logprobs] or [0.0]))
+    def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
+        return max(attempts, key=lambda t: fmean([x for turn in t.turns for x in turn.behaviour_logprobs] or [0.0]))
 
 
 class BestOf(Strategy):
     """Plays a task several times; a choice says which episode counts."""
 
-    samples: Annotated[int, Field(ge=2)] = 4
+    attempts: Annotated[int, Field(ge=2)] = 4
     """Episodes of a task."""
     by: Choice = Majority()
     """Which of them counts."""
 
     @property
     def name(self) -> str:
-        return f"best_of_{self.samples}_by_{self.by.name}"
+        return f"best_of_{self.attempts}_by_{self.by.name}"
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
-        n = self.samples
+        n = self.attempts
         found = yield [plan for first in plans for plan in (first, *self._further(first))]
         return self.by.choose([found[k : k + n] for k in range(0, len(found), n)], player)
 
     def _further(self, first: Plan) -> list[Plan]:
-        return [replace(first, ordinal=(first.ordinal + 1) * APART + k) for k in range(1, self.samples)]
+        return [replace(first, ordinal=(first.ordinal + 1) * APART + k) for k in range(1, self.attempts)]

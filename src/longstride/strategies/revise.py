@@ -27,12 +27,12 @@ from longstride.strategies.best_of import BestOf
 
 class Revise(BestOf):
     """Chains of answers; one answer of each chain counts, and a choice takes one of the chains. Sequential and parallel
-    samples are in the ratio of `answers` to `samples`. What a policy sees of its answers is up to its context: under
+    answers are in the ratio of `answers` to `attempts`. What a policy sees of its answers is up to its context: under
     `latest_observation` it sees that it is asked again, and no more."""
 
     answers: Count = 2
     """Of a chain, one after the other."""
-    samples: Count = 1
+    attempts: Count = 1
     """Chains of a task."""
     counts: Literal["last", "votes"] = "last"
     """Which answer of a chain: the last, or the most frequent, of equals the first."""
@@ -42,7 +42,7 @@ class Revise(BestOf):
     @property
     def name(self) -> str:
         words = ("" if self.counts == "last" else "_votes") + ("" if self.paragraph == AGAIN else f"_{self.paragraph}")
-        chains = f"_best_of_{self.samples}_by_{self.by.name}" if self.samples > 1 else ""
+        chains = f"_best_of_{self.attempts}_by_{self.by.name}" if self.attempts > 1 else ""
         return f"revise_{self.answers}{words}{chains}"
 
     def budget(self, budget: Budget) -> Budget:

@@ -1,9 +1,9 @@
 """Best of n by a scorer: the policy itself is asked, or a judge.
 
-What always holds: what a scorer samples is in `spent_tokens`, and with what it reads in `scored_tokens`; a sample that
-could not be scored is a failed one (`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the task
-counts as failed, not as unsolved; the score of a sample is in its evidence as `score`; samples of a task that say the
-same are scored once.
+What always holds: what a scorer samples is in `spent_tokens`, and with what it reads in `scored_tokens`; an attempt
+that could not be scored is a failed one (`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the
+task counts as failed, not as unsolved; the score of an attempt is in its evidence as `score`; attempts of a task that say
+the same are scored once.
 """
 
 import logging
@@ -28,10 +28,10 @@ VERDICT = "Verdict:"
 
 
 class Scored(Choice):
-    """The sample with the highest score, the first of equals."""
+    """The attempt with the highest score, the first of equals."""
 
     scorer: Scorer
-    """Says how good an answer is; a sample without one is worth 0 and asks nobody."""
+    """Says how good an answer is; an attempt without one is worth 0 and asks nobody."""
     judge: Judge | None = None
     """Who is asked; the policy itself where left out."""
     shown: Literal["answer", "turn"] = "answer"
@@ -42,8 +42,8 @@ class Scored(Choice):
         asked = f"_{self.judge.type_name()}" if self.judge else ""
         return self.scorer.name + asked + ("_turn" if self.shown == "turn" else "")
 
-    def __call__(self, samples: Sequence[Trajectory]) -> Trajectory:
-        return max(samples, key=lambda t: t.evidence.get("score", 0.0))
+    def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
+        return max(attempts, key=lambda t: t.evidence.get("score", 0.0))
 
     def choose(self, groups: Sequence[Sequence[Trajectory]], player: Player) -> list[EvalEpisode]:
         """Raises: ConfigError where somebody has to be asked, no language model plays, and there is no judge."""
@@ -71,19 +71,19 @@ class Scored(Choice):
             for episode, of in zip(super().choose(marked, player), scores, strict=True)
         ]
 
-    def _shown(self, sample: Trajectory) -> str:
-        return sample.turns[-1].text if self.shown == "turn" else sample.answer or ""
+    def _shown(self, attempt: Trajectory) -> str:
+        return attempt.turns[-1].text if self.shown == "turn" else attempt.answer or ""
 
 
-def _is_scored(sample: Trajectory) -> bool:
-    return sample.answer is not None and not sample.stop.failed
+def _is_scored(attempt: Trajectory) -> bool:
+    return attempt.answer is not None and not attempt.stop.failed
 
 
-def _marked(sample: Trajectory, of: Score) -> Trajectory:
-    """The sample with its score as evidence, or as failed."""
+def _marked(attempt: Trajectory, of: Score) -> Trajectory:
+    """The attempt with its score as evidence, or as failed."""
     if of.value is None:
-        return replace(sample, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
-    return replace(sample, evidence=sample.evidence | {"score": round(of.value, 6)})
+        return replace(attempt, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
+    return replace(attempt, evidence=attempt.evidence | {"score": round(of.value, 6)})
 
 
 class Policy:

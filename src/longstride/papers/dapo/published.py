@@ -31,5 +31,5 @@ RECIPE = recipe.RECIPE.replace(
     test_budget=ANSWER,
     reward={"cache": PUNISHED},
     learner={"lr": 1e-6, "warmup_steps": 20 * STEPS, "epochs": 1, "batch_samples": 512 * 16 // STEPS},
-    evaluation={"samples": 32, "sampling": Sampling(top_p=0.7)},
+    evaluation={"attempts": 32, "sampling": Sampling(top_p=0.7)},
 )

@@ -37,5 +37,5 @@ RECIPE = recipe.RECIPE.replace(
         "batch_samples": QUESTIONS * MOST,
         "checkpointing": True,
     },
-    evaluation={"every": 14, "samples": 128},
+    evaluation={"every": 14, "attempts": 128},
 )

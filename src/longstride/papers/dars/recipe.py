@@ -25,7 +25,7 @@ ARM = RECIPE.replace(
     iterations=16,
     episodes_per_iteration=128,
     learner={"batch_samples": 64, "lr": 3e-4},
-    evaluation={"every": 16, "tasks": 100, "samples": 32},
+    evaluation={"every": 16, "tasks": 100, "attempts": 32},
 )
 
 CLAIM = Claim(

@@ -28,7 +28,7 @@ def _mix(easy: int, hard: int) -> dict[str, Mix]:
     return {"mix": Mix(easy=easy, medium=0, hard=hard)}
 
 
-ARM = RECIPE.replace(iterations=10, evaluation={"every": 10, "samples": 4})
+ARM = RECIPE.replace(iterations=10, evaluation={"every": 10, "attempts": 4})
 PLAIN = ARM.replace(sampler=Groups())
 """No guidance."""
 

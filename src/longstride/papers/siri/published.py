@@ -31,7 +31,7 @@ RECIPE = recipe.RECIPE.replace(
     learner={"lr": 1e-6},
     evaluation={
         "every": CYCLE // 2,
-        "samples": 32,
+        "attempts": 32,
         "sampling": Sampling(temperature=0.6),
         "strategies": (Direct(),),
     },

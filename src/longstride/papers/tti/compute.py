@@ -8,7 +8,7 @@ tasks, and what is sampled for a task is counted whatever becomes of it.
 |---|---|---|
 | interaction | longer horizon; "check again" before an answer counts | 8, 16, 24, 32 turns; `check_again` twice and three times |
 | thinking in a turn | budget forcing (`Wait`) | `think_on` once and twice: what ends a thought is replaced by `Thought:` |
-| samples | best of n, majority | `best_of` 2 and 4, by majority and by a verifier that knows the truth (pass@n, a bound) |
+| attempts | best of n, majority | `best_of` 2 and 4, by majority and by a verifier that knows the truth (pass@n, a bound) |
 
 Deviations: a model of a million parameters whose thoughts are a few words; training is a sixth of that of `tti`.
 """
@@ -26,7 +26,7 @@ STRATEGIES = (
     *(Direct(turns=n) for n in (8, 16, 32)),
     *(CheckAgain(checks=n) for n in (2, 3)),
     *(ThinkOn(times=n) for n in (1, 2)),
-    *(BestOf(samples=n, by=by) for by in (Majority(), Verifier()) for n in (2, 4)),
+    *(BestOf(attempts=n, by=by) for by in (Majority(), Verifier()) for n in (2, 4)),
 )
 RECIPE = tti.RECIPE.replace(
     name="tti/compute",
@@ -41,7 +41,7 @@ RECIPE = tti.RECIPE.replace(
 CLAIM = Claim(
     name="tti/compute",
     paper="arXiv 2506.07976, sections 1 and 3: interaction as a dimension of test-time scaling",
-    statement="After training, a longer horizon pays more than longer thoughts and than a majority of four samples.",
+    statement="After training, a longer horizon pays more than longer thoughts and than a majority of four attempts.",
     recipe=RECIPE,
     arms={"trained": RECIPE},
     expected=Ordering(

@@ -22,6 +22,7 @@ from longstride.cli.main import main
 from longstride.core import modules
 from longstride.core.budget import Budget
 from longstride.core.config import load_toml
+from longstride.core.content import text_in
 from longstride.core.errors import ConfigError, RunError
 
 ROOT = Path(__file__).parents[2]
@@ -437,7 +438,7 @@ def test_an_episode_of_a_run_is_played_back_and_one_that_was_changed_differs(
     assert isinstance(recipe, Recipe)
     task = recipe.tasks.held_out(1)[0]
     solver = Demonstrator(task, random.Random(0))
-    player = ScriptedPlayer(lambda episode: solver.say(episode.observations[-1]))
+    player = ScriptedPlayer(lambda episode: solver.say(text_in(episode.observations[-1])))
     done = Pool(player, recipe.tasks.env, recipe.reward).run([Plan(task, 0, 5, Budget(turns=30))])
     begin_run(Path("run"), recipe)
     store = TrajectoryStore(Path("run/trajectories.jsonl"))

@@ -2,8 +2,8 @@
 
 What always holds: what a scorer samples is in `spent_tokens`, and with what it reads in `scored_tokens`; an attempt
 that could not be scored is a failed one (`StopReason.INFRA_FAILURE`), so it is chosen only where all are, and then the
-task counts as failed, not as unsolved; the score of an attempt is in its evidence as `score`; attempts of a task that say
-the same are scored once.
+task counts as failed, not as unsolved; the score of an attempt is in its evidence as `score`; attempts of a task that
+say the same are scored once.
 """
 
 import logging

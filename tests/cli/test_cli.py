@@ -24,6 +24,8 @@ from longstride.core.budget import Budget
 from longstride.core.config import load_toml
 from longstride.core.content import text_in
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.implementation import IMPLEMENTATIONS
+from longstride.run.recipe import Recipe
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,7 +55,7 @@ class FakeTrainer:
 def trainer(desk: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTrainer:
     fake = FakeTrainer()
     report = SimpleNamespace(write_report=lambda run: run / "report.html")
-    monkeypatch.setitem(sys.modules, "longstride.run.loop", fake)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setitem(IMPLEMENTATIONS, Recipe.reference(), fake.train)
     monkeypatch.setitem(sys.modules, "longstride.report.html", report)  # pyright: ignore[reportArgumentType]
     return fake
 
@@ -432,7 +434,6 @@ def test_an_episode_of_a_run_is_played_back_and_one_that_was_changed_differs(
 ) -> None:
     from longstride.envs.sites.demonstrator import Demonstrator
     from longstride.rollout import Plan, Pool, ScriptedPlayer, TrajectoryStore
-    from longstride.run.recipe import Recipe
 
     recipe = papers.load("tti")
     assert isinstance(recipe, Recipe)

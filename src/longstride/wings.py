@@ -55,7 +55,7 @@ LOCATIONS |= {
         "duel": "longstride.exact.games",
         "goal_theorems": "longstride.exact.proofs",
         "logged_world": "longstride.exact.logged",
-        "search": "longstride.exact.walks",
+        "search_walk": "longstride.exact.walks",
         "sharing": "longstride.exact.sharing",
         "step_tasks": "longstride.exact.steps",
     },

@@ -13,7 +13,7 @@ from adapter_runs import few_words, play, run, small
 from longstride.adapters import verifiers
 from longstride.adapters.seeded import EnvironmentReward
 from longstride.adapters.verifiers import Verifiers, VerifiersEnv
-from longstride.adapters.verifiers_worlds import Ask, Scores, World
+from longstride.adapters.verifiers_worlds import Ask, Scores, VerifiersWorld
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EnvFailure, MissingExtra
@@ -22,7 +22,7 @@ from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.base import TaskSource
 
 
-class Letters(World):
+class Letters(VerifiersWorld):
     """Asks for words until one has the wanted letter; each letter of the last word earns a tenth."""
 
     prompts = [f"a word with {letter}" for letter in "abcdefghij"]
@@ -41,7 +41,7 @@ class Letters(World):
         return Scores(0.25, {"length": 0.0, "words": words})
 
 
-class Mute(World):
+class Mute(VerifiersWorld):
     """Ends without a word."""
 
     prompts = ["nothing"]
@@ -50,7 +50,7 @@ class Mute(World):
         return Scores(0.0, {})
 
 
-def source(world: type[World], monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Verifiers:
+def source(world: type[VerifiersWorld], monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Verifiers:
     monkeypatch.setattr(verifiers, "require", lambda *_: None)
     monkeypatch.setattr(verifiers, "open_world", lambda *_: world())
     found = build(TaskSource, {"type": "verifiers", "id": "letters", "test_share": 0.3, **fields})

@@ -8,12 +8,12 @@ import torch
 from torch.nn.functional import linear, scaled_dot_product_attention
 
 from longstride.bench import generation, hf_peer
-from longstride.bench.generation import Products, Work, measure, ours, play, theirs, wanted
+from longstride.bench.generation import GenerationWork, Products, measure, ours, play, theirs, wanted
 from longstride.core.errors import ConfigError, RunError
 from longstride.models.native import library
 from longstride.models.tiny import TinyConfig, build_model
 
-WORK = Work("3 groups of 2, 2 turns", 3, group=2, turns=2, goal=2.0)
+WORK = GenerationWork("3 groups of 2, 2 turns", 3, group=2, turns=2, goal=2.0)
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from longstride.control import (
     DQN,
     SAC,
     Batch,
+    BehaviourCloning,
     CategoricalPolicy,
     Conservative,
     ControlAgent,
@@ -22,7 +23,6 @@ from longstride.control import (
     GaussianPolicy,
     Given,
     Greedy,
-    Imitation,
     Level,
     NStep,
     QNets,
@@ -239,7 +239,7 @@ def test_each_of_two_levels_has_a_critic_of_its_own_kind() -> None:
 
 
 def test_discrete_actions_are_cloned_too() -> None:
-    level = Level(policy=CategoricalPolicy(trunk=SMALL), extraction=Imitation())
+    level = Level(policy=CategoricalPolicy(trunk=SMALL), extraction=BehaviourCloning())
     learner = ControlLearner(ControlAgent(levels=(level,), batch=32, policy_lr=1e-2), CHAIN_SPEC, 0)
     losses = [learner.train(40, [(chain(30), 32)])["imitation"] for _ in range(2)]
     assert losses[1] == pytest.approx(math.log(2), abs=0.03)  # walks are random

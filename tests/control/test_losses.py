@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from longstride.control import SAC, Batch, BestOfN, Conservative, Imitation, QCritic, QNets, TDCritic
+from longstride.control import SAC, Batch, BehaviourCloning, BestOfN, Conservative, QCritic, QNets, TDCritic
 from longstride.control.conservative import calibrate, gap
 from longstride.control.critics import QEnsemble
 from longstride.control.policies import FlowPolicy, GaussianNets, GaussianPolicy
@@ -192,7 +192,7 @@ def test_a_loss_gives_gradients_to_its_own_networks_alone() -> None:
     critic.loss(nets, data, policy, seeded(), True)[0].backward()
     assert all(p.grad is None for p in [*policy.parameters(), *nets.target.parameters()])
     assert all(p.grad is not None for p in nets.q.parameters())
-    for extraction in (SAC(), Imitation()):
+    for extraction in (SAC(), BehaviourCloning()):
         nets.zero_grad()
         actor = extraction.make(policy)
         extraction.loss(actor, nets, data, seeded())[0].backward()

@@ -6,10 +6,10 @@ import pytest
 from longstride.core.budget import StopReason
 from longstride.curriculum import Fixed
 from longstride.exact.learner import gradient
-from longstride.exact.walks import Search, Walked
+from longstride.exact.walks import SearchWalk, Walked
 from longstride.methods import Constant, GroupRelative, Reinforce
 
-PROBLEM = Search(depths=(1, 3), wastes=0.3, quits=0.2, horizon=6)
+PROBLEM = SearchWalk(depths=(1, 3), wastes=0.3, quits=0.2, horizon=6)
 LOGITS = PROBLEM.begin(np.random.default_rng(0))
 STARTS = np.flatnonzero(PROBLEM.world[0].start)
 METHOD = Walked(credit=GroupRelative(), loss=Reinforce(), turns=Fixed(limit=6))

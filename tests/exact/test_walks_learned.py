@@ -5,7 +5,7 @@ import pytest
 from estimators import all_of, by_formula, episode_of, weighted_scores
 
 from longstride.curriculum import Fixed
-from longstride.exact.walks import Search, Walk, Walked
+from longstride.exact.walks import SearchWalk, Walk, Walked
 from longstride.methods import GroupRelative
 from longstride.methods.advantages import GAE
 from longstride.papers.asyncwebrl import exact as asyncwebrl_stale
@@ -73,7 +73,7 @@ def test_each_difficulty_has_its_horizon_and_a_short_one_lets_fewer_detours_be_i
     problem, detours = webgym_walk.RECIPE.problem, {}
     for name, turns in (("short", {}), ("long", {"turns": Fixed(limit=40)})):
         method = webgym_walk.RECIPE.method.replace(group=200, **turns)
-        assert isinstance(problem, Search) and isinstance(method, webgym_walk.Imitated)
+        assert isinstance(problem, SearchWalk) and isinstance(method, webgym_walk.Imitated)
         state = method.start(problem, np.random.default_rng(0))
         played = method.collect(problem, state["logits"], state, np.random.default_rng(0))
         starts = sorted({t.group for t in played})

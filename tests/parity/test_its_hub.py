@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longstride.strategies.search import Beam, BestOf, Partial, Particles, Search, play
+from longstride.strategies.search import Beam, Independent, Partial, Particles, Search, play
 
 pytest.importorskip("its_hub", reason="compares with its_hub: make parity")
 
@@ -87,7 +87,7 @@ def theirs(algorithm: Any, world: World, n: int) -> Any:
 def test_best_of_n_chooses_the_same(seed: int) -> None:
     world = World(seed)
     found = theirs(BestOfN(world), world, 8)
-    mine = ours(BestOf(n=8), world, np.random.default_rng(0))
+    mine = ours(Independent(n=8), world, np.random.default_rng(0))
     assert found.the_one["content"] == mine[0]
     assert {response["content"] for response in found.responses} == set(mine)
 

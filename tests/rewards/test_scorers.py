@@ -20,13 +20,13 @@ from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Outcome, Request, Sampling
 from longstride.engines.local import LocalEngine
 from longstride.report.reliability import draw_reliability
-from longstride.rewards.probe import Head, Probe, hidden_states
+from longstride.rewards.probe import LinearHead, Probe, hidden_states
 from longstride.rewards.scorers import Answered, Generative, Judge, Pairwise, Question, Reply, Score, Scorer, score
 from longstride.rollout import FullHistory, LanguagePlayer, ScriptedPlayer
 from longstride.stats.agreement import calibration_error, kappa, pair_accuracy, reliability
 from longstride.strategies import Strategy
 from longstride.strategies.best_of import BestOf
-from longstride.strategies.scored import Policy, Scored
+from longstride.strategies.scored import AskedPolicy, Scored
 
 FAILED = JudgeFailure("nobody there")
 STRENGTH = {"bad": 0.0, "fair": 1.0, "good": 2.0, "best": 3.0}
@@ -128,21 +128,21 @@ def test_a_head_recovers_planted_weights_and_has_the_exact_optimum() -> None:
     rng = np.random.default_rng(0)
     x, w = rng.normal(3, 2, (4000, 3)), np.array([1.0, -0.5, 0.0])
     y = (rng.random(4000) < 1 / (1 + np.exp(-(x @ w - 1)))).astype(float)
-    head = Head.fit(x, y, decay=0.0)
+    head = LinearHead.fit(x, y, decay=0.0)
     assert head.weight_D == pytest.approx(w, abs=0.1) and head.bias == pytest.approx(-1, abs=0.35)
     assert (head(x) - y) @ np.column_stack([x, np.ones(4000)]) == pytest.approx([0] * 4, abs=1e-5)
     with pytest.raises(ValueError, match="right and wrong"):
-        Head.fit(x, np.ones(4000))
+        LinearHead.fit(x, np.ones(4000))
 
 
 def test_a_head_on_separable_states_is_finite_and_is_kept(tmp_path: Path) -> None:
     x, y = np.array([[-1.0], [1.0]]), np.array([0.0, 1.0])
-    head = Head.fit(x, y)
+    head = LinearHead.fit(x, y)
     assert head(x) == pytest.approx([1 - head(x)[1], head(x)[1]]) and 0.8 < head(x)[1] < 1
     head.save(tmp_path / "head")
-    assert Head.load(tmp_path / "head")(x) == pytest.approx(head(x))
+    assert LinearHead.load(tmp_path / "head")(x) == pytest.approx(head(x))
     with pytest.raises(ModelError, match="no head of a probe"):
-        Head.load(tmp_path / "none")
+        LinearHead.load(tmp_path / "none")
     with pytest.raises(ModelError, match="size 1"):
         head(np.zeros((1, 2)))
 
@@ -150,13 +150,13 @@ def test_a_head_on_separable_states_is_finite_and_is_kept(tmp_path: Path) -> Non
 def test_a_probe_scores_by_the_hidden_states_of_a_model(tmp_path: Path) -> None:
     answers = ["answer red", "click lamp"]
     states, read = hidden_states("base", [("go", a) for a in answers])
-    Head.fit(states, np.array([1.0, 0.0])).save(tmp_path / "head")
+    LinearHead.fit(states, np.array([1.0, 0.0])).save(tmp_path / "head")
     (found,) = score(Probe(model="base", head=str(tmp_path / "head")), [("go", answers)], asked(lambda q: FAILED))
     first, second = values(found)
     assert first is not None and second is not None and first > 0.5 > second
     assert [s.read for s in found] == read and found[0].tokens == 0
     with pytest.raises(ValueError, match="the model's context cannot hold"):
-        Head.fit(np.array([[np.nan], [1.0]]), np.array([1, 0]))
+        LinearHead.fit(np.array([[np.nan], [1.0]]), np.array([1, 0]))
     (found,) = score(
         Probe(model="base", head=str(tmp_path / "head")), [("go", ["red " * 2000])], asked(lambda q: FAILED)
     )
@@ -206,19 +206,19 @@ def test_the_policy_reasons_first_and_its_verdict_has_the_probability_it_was_sam
         return "because red Verdict:" if "blue" in prompt else "because red"
 
     who = player(say)
-    direct, reasoned = Policy(who, 7)([question("red"), question("red", 5)])
+    direct, reasoned = AskedPolicy(who, 7)([question("red"), question("red", 5)])
     p = float(np.exp(-0.5))
     assert isinstance(direct, Reply) and direct.shares == pytest.approx((1 - p, p)) and direct.tokens == 1
     assert isinstance(reasoned, Reply) and reasoned.shares == pytest.approx((p, 1 - p)) and reasoned.tokens == 3
     requests = cast(Any, who.engine).requests
     assert [r.max_new for r in requests] == [5, 1, 1] and requests[0].stop == (tuple(CHAT.encode("Verdict:")),)
-    (itself,) = Policy(who, 7)([question("blue", 5)])  # the model begins its verdict by itself
+    (itself,) = AskedPolicy(who, 7)([question("blue", 5)])  # the model begins its verdict by itself
     assert isinstance(itself, Reply) and itself.tokens == 5 and itself.read == reasoned.read
 
 
 def test_no_verdict_and_a_dead_engine_are_failures() -> None:
     said: dict[str, str | EngineFailure] = {"red": "maybe", "blue": EngineFailure("gone")}
-    replies = Policy(player(lambda prompt: said["red" if "red" in prompt else "blue"]), 0)(
+    replies = AskedPolicy(player(lambda prompt: said["red" if "red" in prompt else "blue"]), 0)(
         [question("red"), question("blue")]
     )
     assert isinstance(replies[0], JudgeFailure) and "said 'maybe'" in str(replies[0])
@@ -241,8 +241,8 @@ def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons() -
     engine = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context)
     who = LanguagePlayer(engine, policy.chat, FullHistory(), Sampling())
     questions = [replace(question("red", reasons), vote=v) for reasons in (0, 2) for v in range(12)]
-    replies = Policy(who, 0)(questions)
-    again = Policy(who, 0)(questions[::-1])[::-1]  # a reply does not hang on what else is asked
+    replies = AskedPolicy(who, 0)(questions)
+    again = AskedPolicy(who, 0)(questions[::-1])[::-1]  # a reply does not hang on what else is asked
     for one, other in zip(replies, again, strict=True):
         assert type(one) is type(other)
         assert not isinstance(one, Reply) or one.shares == pytest.approx(getattr(other, "shares", ()), abs=1e-5)
@@ -261,7 +261,7 @@ def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons() -
 
 def test_a_script_is_no_language_model() -> None:
     with pytest.raises(ConfigError, match="ScriptedPlayer is none"):
-        Policy(ScriptedPlayer(lambda _: "back"), 0)
+        AskedPolicy(ScriptedPlayer(lambda _: "back"), 0)
 
 
 # a judge over HTTP

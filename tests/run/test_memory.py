@@ -14,7 +14,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 import longstride as ls
 from longstride.cli.main import main
 from longstride.core.config import load_toml
-from longstride.learner.likelihood import Likelihood
+from longstride.learner.likelihood import TokenLikelihood
 from longstride.methods import PPO
 from longstride.models.adapters import LoRA
 from longstride.models.room import doing, what_was_done
@@ -148,12 +148,12 @@ def test_memory_that_runs_out_in_training_ends_with_one_message_and_the_run_goes
     tmp_path: Path, model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe, folder = make_recipe(model_folder, iterations=2), tmp_path / "run"
-    plain = Likelihood.forward
+    plain = TokenLikelihood.forward
     with monkeypatch.context() as patch:
-        patch.setattr(Likelihood, "forward", failing)
+        patch.setattr(TokenLikelihood, "forward", failing)
         with pytest.raises(ls.RunError) as e:
             train(recipe, folder)
-    assert Likelihood.forward is plain
+    assert TokenLikelihood.forward is plain
     for said in (
         r"out of memory (for 2.25 GiB more) while training on a pass of ", " tokens (", "set learner.micro_tokens=",
         "learner.checkpointing=true", "keeps the run up to iteration 0",

@@ -8,15 +8,15 @@ import pytest
 
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
-from longstride.exact.steps import ROOT, Solver
+from longstride.exact.steps import ROOT, StepSolver
 from longstride.exact.worlds.steps import RIGHT, Model, Solution, StepWorld
 from longstride.rewards.simulated import StepScorer
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.search import (
     Beam,
     BestFirst,
-    BestOf,
     Extend,
+    Independent,
     Partial,
     Particles,
     Search,
@@ -30,7 +30,7 @@ from longstride.strategies.search import (
 
 RNG = np.random.default_rng
 SEARCHES = [
-    BestOf(n=8),
+    Independent(n=8),
     Beam(n=8, width=2),
     Beam(n=8, width=2, diverse=True),
     Beam(n=8, width=4, ahead=1),
@@ -60,8 +60,8 @@ def scripted(scores: dict[str, float], length: int = 2) -> tuple[Extend, list[li
     return extend, asked
 
 
-def solver(scorer: StepScorer = StepScorer(), success: float = 0.3, seed: int = 0) -> Solver:  # noqa: B008
-    return Solver(StepWorld(), success, Model(), scorer, RNG(seed))
+def solver(scorer: StepScorer = StepScorer(), success: float = 0.3, seed: int = 0) -> StepSolver:  # noqa: B008
+    return StepSolver(StepWorld(), success, Model(), scorer, RNG(seed))
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: s.name)
@@ -78,7 +78,7 @@ def test_an_exact_scorer_leads_to_the_answer_far_more_often_than_one_sample(sear
     assert won / 60 > 0.7  # one sample: 0.3
 
 
-@pytest.mark.parametrize("search", [BestOf(n=8), Beam(n=8, width=2), Particles(n=8)], ids=lambda s: s.name)
+@pytest.mark.parametrize("search", [Independent(n=8), Beam(n=8, width=2), Particles(n=8)], ids=lambda s: s.name)
 def test_best_of_beam_and_particles_spend_the_tokens_of_n_solutions_and_lookahead_more(search: Search) -> None:
     of = solver(StepScorer(tokens=3))
     play(search.run(ROOT, RNG(0)), of)
@@ -201,8 +201,8 @@ def test_a_width_that_does_not_divide_and_a_sweep_of_one_particle_are_refused() 
 
 def test_a_task_is_solved_in_one_go_as_often_as_it_says_and_more_often_by_a_stronger_model() -> None:
     def share(model: Model) -> float:
-        of = Solver(StepWorld(length=4), 0.3, model, StepScorer(), RNG(0))
-        return sum(play(BestOf(n=1).run(ROOT, RNG(0)), of)[0].answer == RIGHT for _ in range(3000)) / 3000
+        of = StepSolver(StepWorld(length=4), 0.3, model, StepScorer(), RNG(0))
+        return sum(play(Independent(n=1).run(ROOT, RNG(0)), of)[0].answer == RIGHT for _ in range(3000)) / 3000
 
     assert share(Model()) == pytest.approx(0.3, abs=0.025)
     p = Model(skill=1.0).chance(0.3, 4)

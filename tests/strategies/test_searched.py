@@ -8,7 +8,7 @@ import pytest
 from completions_server import Server
 from helpers import make_task, make_trajectory, make_turn, played, word_chat
 
-from longstride.bench.search import Watched
+from longstride.bench.search import CountedEngine
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
@@ -26,8 +26,8 @@ from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
 from longstride.run.evaluation import Result, evaluate_player, language_player
 from longstride.strategies import EvalEpisode, EvalPlan, Strategy
-from longstride.strategies.best_of import BestOf as Samples
-from longstride.strategies.search import Beam, BestFirst, BestOf, Particles, Search, TreeSearch
+from longstride.strategies.best_of import BestOf
+from longstride.strategies.search import Beam, BestFirst, Independent, Particles, Search, TreeSearch
 from longstride.strategies.searched import Confidence, Guide, Oracle, Searched
 
 CHAT = word_chat("Thought: 3 + 4 ≡ 0 ; Action: answer 1 2 click back")
@@ -80,7 +80,7 @@ def test_a_step_of_a_thought_goes_on_from_what_was_said_and_all_tokens_are_count
 
 
 def test_a_step_may_be_a_turn_of_an_episode_up_to_the_horizon() -> None:
-    stages = Searched(search=BestOf(n=1), guide=Told(), mark="").run([plan(turns=2)], PLAYER)
+    stages = Searched(search=Independent(n=1), guide=Told(), mark="").run([plan(turns=2)], PLAYER)
     (first,) = next(stages)
     assert first.budget.turns == 1 and first.marks == ()
     (second,) = stages.send([said(first, "click 1", StopReason.TURNS)])
@@ -88,17 +88,17 @@ def test_a_step_may_be_a_turn_of_an_episode_up_to_the_horizon() -> None:
     found = ended(stages, [said(second, "click 2", StopReason.TURNS)])
     assert found.trajectory.budget.turns == 2 and found.trajectory.length == 2
     short = replace(plan(turns=9), task=make_task(horizon=1))
-    stages = Searched(search=BestOf(n=1), guide=Told(), mark="").run([short], PLAYER)
+    stages = Searched(search=Independent(n=1), guide=Told(), mark="").run([short], PLAYER)
     assert ended(stages, [said(next(stages)[0], "click 1", StopReason.TURNS)]).trajectory.budget.turns == 1
 
 
 def test_what_failed_or_could_not_be_scored_counts_only_where_nothing_else_was_finished() -> None:
     for texts, chosen in ((("answer back", "answer 1"), "1"), (("answer back", "answer back"), "back")):
-        stages = Searched(search=BestOf(n=2), guide=Told()).run([plan()], PLAYER)
+        stages = Searched(search=Independent(n=2), guide=Told()).run([plan()], PLAYER)
         came = [said(p, t, StopReason.ANSWERED, t.split()[1]) for p, t in zip(next(stages), texts, strict=True)]
         found = ended(stages, came)
         assert found.trajectory.answer == chosen and found.trajectory.stop.failed == (chosen == "back")
-    stages = Searched(search=BestOf(n=2), guide=Told()).run([plan()], PLAYER)
+    stages = Searched(search=Independent(n=2), guide=Told()).run([plan()], PLAYER)
     broken, whole = next(stages)
     found = ended(stages, [played(broken, stop=FAILED), said(whole, "answer 1", StopReason.ANSWERED, "1")])
     assert found.trajectory.answer == "1"
@@ -146,7 +146,10 @@ def local(policy: Policy) -> LocalEngine:
 def test_with_a_model_a_tree_that_is_led_by_the_truth_solves_more_and_all_that_is_sampled_is_counted() -> None:
     policy, tasks = load_policy("base-puzzles"), ModularChain().held_out(6)
     solved = []
-    for strategy in (Searched(search=BestOf(n=1)), Searched(search=TreeSearch(expansions=16, width=2), guide=Oracle())):
+    for strategy in (
+        Searched(search=Independent(n=1)),
+        Searched(search=TreeSearch(expansions=16, width=2), guide=Oracle()),
+    ):
         engine = local(policy)
         result = evaluated(policy, engine, strategy, tasks)
         solved.append(result.summary["success"])
@@ -167,7 +170,7 @@ def test_with_a_model_a_tree_that_is_led_by_the_truth_solves_more_and_all_that_i
 )
 def test_a_search_reads_no_token_twice(search: Search, mark: str) -> None:
     policy, task = load_policy("base-puzzles"), ModularChain(lengths=(9, 9, 9)).held_out(1)[0]
-    engine = Watched(policy.model, policy.chat.end_ids, policy.max_context)
+    engine = CountedEngine(policy.model, policy.chat.end_ids, policy.max_context)
     result = evaluated(policy, engine, Searched(search=search, guide=Oracle(noise=1.0), mark=mark), [task])
     assert engine.read_twice == 0 and engine.tokens_in > 0
     steps = result.measures["steps"][0]
@@ -182,7 +185,7 @@ def test_what_a_search_kept_is_given_back_when_it_is_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "strategy", [Searched(search=Beam(n=4, width=2)), Samples(attempts=4)], ids=lambda strategy: strategy.type_name()
+    "strategy", [Searched(search=Beam(n=4, width=2)), BestOf(attempts=4)], ids=lambda strategy: strategy.type_name()
 )
 def test_a_server_leads_to_the_same_choices_and_is_sent_ids_that_begin_like_those_before(
     strategy: Strategy, monkeypatch: pytest.MonkeyPatch

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from longstride.core.errors import TaskError
 from longstride.core.task import Task, read_tasks, save_tasks, split_of
 from longstride.web.benchmarks import (
-    Probe,
+    Helper,
     programs_of,
     read_tti,
     read_webarena,
@@ -74,16 +74,16 @@ def test_several_tabs_are_kept_and_the_first_is_the_start(arena):
 def test_programs_are_listed_in_order_with_helpers_as_named_probes(arena):
     post, page, role = programs_of(arena["webarena/6"])
     assert (post.url, post.rule, post.contents) == (
-        Probe("reddit_get_post_url", "last"), "must_include", ("v2.0 |OR| 2.0", "release"),
+        Helper("reddit_get_post_url", "last"), "must_include", ("v2.0 |OR| 2.0", "release"),
     )  # fmt: skip
     assert (page.url, page.locator) == ("last", "")
     assert role.url == "https://gitlab.test/a/b/-/project_members"
-    assert role.locator == Probe("gitlab_get_project_memeber_role", "ada")
+    assert role.locator == Helper("gitlab_get_project_memeber_role", "ada")
     note, author, rating = programs_of(arena["webarena/7"])
-    assert (note.url, note.contents) == (Probe("shopping_get_latest_order_url"), ("",))
+    assert (note.url, note.contents) == (Helper("shopping_get_latest_order_url"), ("",))
     assert note.prep_actions == ("document.querySelector('#more').click()",)
-    assert author.locator == Probe("shopping_get_sku_latest_review_author", "B00X")
-    assert rating.locator == Probe("shopping_get_sku_latest_review_rating", "B00X")
+    assert author.locator == Helper("shopping_get_sku_latest_review_author", "B00X")
+    assert rating.locator == Helper("shopping_get_sku_latest_review_rating", "B00X")
     assert programs_of(arena["webarena/1"]) == []
 
 

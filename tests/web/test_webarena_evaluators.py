@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from longstride.core.errors import TaskError
 from longstride.core.task import Task
 from longstride.rewards import judge
-from longstride.web.judging.rubric import MAX_PAGES, Question, decide, questions
+from longstride.web.judging.rubric import MAX_PAGES, RubricQuestion, decide, questions
 
 LAST = {"url": "last", "locator": "document.title"}
 RUBRIC = {
@@ -40,7 +40,7 @@ def page(content: str | None, **required: Any) -> float:
     return judge(task(programs(required)), None, {"programs": [content]}).reward
 
 
-def keys(asked: list[Question]) -> list[str]:
+def keys(asked: list[RubricQuestion]) -> list[str]:
     return [q.key for q in asked]
 
 
@@ -335,7 +335,7 @@ def test_what_is_judged_cannot_close_its_tag():
     assert question.text.count("</answer>") == 1
 
 
-GRADED = Question("?", "k", ("correct", "partially correct", "incorrect"))
+GRADED = RubricQuestion("?", "k", ("correct", "partially correct", "incorrect"))
 
 
 @pytest.mark.parametrize(

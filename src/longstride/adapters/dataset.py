@@ -81,8 +81,8 @@ class Dataset(TaskSource):
             raise TaskError(f"task {task.id!r} has no reply to imitate: its reference is {short(task.meta['answer'])}")
         return [f"{self.mark} {task.meta['answer']}".strip()]
 
-    def env(self) -> "Reply":
-        return Reply(self.mark)
+    def env(self) -> "AnswerEnv":
+        return AnswerEnv(self.mark)
 
     @functools.cached_property
     def _tasks(self) -> dict[str, list[Task]]:
@@ -141,7 +141,7 @@ class Dataset(TaskSource):
         }[self.match]
 
 
-class Reply:
+class AnswerEnv:
     """One episode: the prompt is the goal, and whatever is said first ends it."""
 
     def __init__(self, mark: str) -> None:

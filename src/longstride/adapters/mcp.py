@@ -80,7 +80,7 @@ class MCPEnv:
 
     def __init__(self, source: MCP) -> None:
         self._source = source
-        self._server = Server(source.command, source.deadline)
+        self._server = ServerProcess(source.command, source.deadline)
         self._tools: dict[str, Tool] = {}
         self._seen: list[str] = []
 
@@ -125,7 +125,7 @@ class MCPEnv:
         return Step(Observation(content), action=action, error=error)
 
 
-class Server:
+class ServerProcess:
     """A server process and the conversation with it.
 
     Args:

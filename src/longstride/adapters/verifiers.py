@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from longstride.adapters.foreign import bounded, guarded, number
 from longstride.adapters.seeded import REWARD, TERMS
-from longstride.adapters.verifiers_worlds import Scores, World, open_world
+from longstride.adapters.verifiers_worlds import Scores, VerifiersWorld, open_world
 from longstride.core.errors import ConfigError, EnvFailure, require, short
 from longstride.core.numbers import Count, Share
 from longstride.core.seeds import derive
@@ -55,7 +55,7 @@ class Verifiers(TaskSource):
         return VerifiersEnv(self)
 
     @functools.cached_property
-    def worlds(self) -> dict[bool, World]:
+    def worlds(self) -> dict[bool, VerifiersWorld]:
         """The environment of evaluation tasks (True) and that of the others; the same one where a share is held out.
 
         Raises:

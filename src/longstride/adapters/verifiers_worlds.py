@@ -33,14 +33,14 @@ class Scores(NamedTuple):
     terms: dict[str, float]
 
 
-class World(ABC):
+class VerifiersWorld(ABC):
     """An environment of the library, and its rows."""
 
     prompts: list[str]
     """What each row begins with, as text."""
 
     @property
-    def evaluation(self) -> "World | None":
+    def evaluation(self) -> "VerifiersWorld | None":
         """Its own evaluation data, where it has some."""
         return None
 
@@ -49,7 +49,7 @@ class World(ABC):
         """Plays a row to its end. Raises whatever the library raises."""
 
 
-def open_world(id: str, args: dict[str, Any], rows: int) -> World:
+def open_world(id: str, args: dict[str, Any], rows: int) -> VerifiersWorld:
     """The environment, by whichever interface its module has."""
     name = id.rsplit("/", 1)[-1].split("@", 1)[0].replace("-", "_").lower()
     with suppress(ModuleNotFoundError):  # some come with the library
@@ -65,7 +65,7 @@ def open_world(id: str, args: dict[str, Any], rows: int) -> World:
 # tasksets: verifiers.v1
 
 
-class TasksetWorld(World):
+class TasksetWorld(VerifiersWorld):
     """A taskset, and the one agent that plays it."""
 
     def __init__(self, id: str, args: dict[str, Any], rows: int) -> None:
@@ -191,7 +191,7 @@ def _needs(task: Any) -> str:
 # environments with a rubric: verifiers up to 0.3
 
 
-class RubricWorld(World):
+class RubricWorld(VerifiersWorld):
     """An environment with data and a rubric."""
 
     def __init__(self, env: Any, rows: Iterable[Any]) -> None:
@@ -231,7 +231,7 @@ def _policy(ask: Ask) -> Any:
     vf = require("verifiers", "verifiers")
     types = require("verifiers.types", "verifiers")
 
-    class Policy(vf.OpenAIChatCompletionsClient):
+    class PolicyClient(vf.OpenAIChatCompletionsClient):
         seen = 0
 
         async def get_response(self, prompt: Any, model: str, sampling_args: Any, tools: Any = None, **_: Any) -> Any:
@@ -255,7 +255,7 @@ def _policy(ask: Ask) -> Any:
             )
             return types.Response(id=MODEL, created=0, model=model, message=message)
 
-    return Policy(None)
+    return PolicyClient(None)
 
 
 def _text(messages: Any) -> str:

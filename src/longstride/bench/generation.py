@@ -34,7 +34,7 @@ PROMPT, NEW, SEEN = (200, 400), (16, 48), (30, 50)
 
 
 @dataclass(frozen=True)
-class Work:
+class GenerationWork:
     """Episodes that are played together."""
 
     name: str
@@ -46,11 +46,11 @@ class Work:
 
 
 WORKS = (
-    Work("64 prompts", 64, goal=3.0),
-    Work("256 prompts", 256, goal=3.0),
-    Work("8 groups of 8", 8, group=8, goal=8.0),
-    Work("32 groups of 8", 32, group=8, goal=8.0),
-    Work("32 episodes of 6 turns", 32, turns=6, goal=6.0),
+    GenerationWork("64 prompts", 64, goal=3.0),
+    GenerationWork("256 prompts", 256, goal=3.0),
+    GenerationWork("8 groups of 8", 8, group=8, goal=8.0),
+    GenerationWork("32 groups of 8", 32, group=8, goal=8.0),
+    GenerationWork("32 episodes of 6 turns", 32, turns=6, goal=6.0),
 )
 WITHIN = 1 / 1.2
 """Share of our time that the matrix products alone should take: within 20 % of what they allow."""
@@ -101,13 +101,13 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     return rows, versions | {"threads of torch": str(threads)}
 
 
-def wanted(work: Work) -> list[list[int]]:
+def wanted(work: GenerationWork) -> list[list[int]]:
     """New tokens by turn and episode."""
     draw = random.Random(1)
     return [[draw.randint(*NEW) for _ in range(work.prompts * work.group)] for _ in range(work.turns)]
 
 
-def play(work: Work, sample: Sampler) -> float:
+def play(work: GenerationWork, sample: Sampler) -> float:
     """Seconds that the work takes."""
     draw = random.Random(0)
 

@@ -45,7 +45,7 @@ NOISE = 1.0
 """Of the guide: one that never errs ends a search before there is a tree."""
 
 
-class Watched(LocalEngine):
+class CountedEngine(LocalEngine):
     """A local engine that counts what it reads twice."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -157,7 +157,7 @@ def _searches(rounds: int, progress: Progress) -> list[Row]:
 
 def read_twice(policy: Policy, search: Search, task: Task) -> int:
     """Tokens that the search for a solution of one task reads twice."""
-    engine = Watched(policy.model, policy.chat.end_ids, policy.max_context)
+    engine = CountedEngine(policy.model, policy.chat.end_ids, policy.max_context)
     searching(engine, policy, search, [task])
     return engine.read_twice
 

@@ -29,7 +29,7 @@ from longstride.methods.base import ADVANTAGES, BEHAVIOUR, Sample
 
 
 @dataclass(frozen=True)
-class Work:
+class StepWork:
     """What is done in a round."""
 
     shape: dict[str, Any]
@@ -70,7 +70,7 @@ SHAPE: dict[str, Any] = {
     "tie_word_embeddings": True,
 }
 """2.0M parameters."""
-WORK = Work(SHAPE)
+WORK = StepWork(SHAPE)
 PEER_SECONDS = 600.0
 """Seconds that a round of the peer may take."""
 
@@ -96,7 +96,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     return [*rows, *(Row(f"step: {part}", "s", mine[part]) for part in parts)], versions
 
 
-def ours(work: Work, seed: int) -> dict[str, float]:
+def ours(work: StepWork, seed: int) -> dict[str, float]:
     """Seconds of a step of ours (`step`, and of it `generation` and `learner`): the median of a round's."""
     torch.manual_seed(0)
     with torch.device(work.device):
@@ -132,7 +132,7 @@ def ours(work: Work, seed: int) -> dict[str, float]:
 
 
 def ask_trl(
-    peer: str, work: Work, seed: int, versions: dict[str, str], timeout: float = PEER_SECONDS
+    peer: str, work: StepWork, seed: int, versions: dict[str, str], timeout: float = PEER_SECONDS
 ) -> dict[str, float]:
     """Seconds of a step of TRL's (`step`), in a process of its own; its versions are added to `versions`.
 

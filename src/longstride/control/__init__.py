@@ -10,7 +10,7 @@ from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
 from longstride.control.data import TransitionStore
 from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks, PointMaze
-from longstride.control.extraction import SAC, BestOfN, Extraction, Greedy, Imitation
+from longstride.control.extraction import SAC, BehaviourCloning, BestOfN, Extraction, Greedy
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
 from longstride.control.policies import (
     CategoricalPolicy,
@@ -45,7 +45,7 @@ __all__ = [
     "Goals",
     "Greedy",
     "GymnasiumTasks",
-    "Imitation",
+    "BehaviourCloning",
     "Level",
     "Memory",
     "MemoryNets",

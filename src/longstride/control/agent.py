@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from longstride.control.batches import Given, Goals, NStep
 from longstride.control.critics import ControlCritic, TDCritic
-from longstride.control.extraction import Extraction, Imitation
+from longstride.control.extraction import BehaviourCloning, Extraction
 from longstride.control.memory import Memory
 from longstride.control.policies import ControlPolicy, FlowPolicy, GaussianPolicy
 from longstride.core.component import Component
@@ -43,7 +43,7 @@ class Level(Component):
     """What policy and critics know of the past of an episode; None: nothing but the state."""
     policy: ControlPolicy = FlowPolicy()
     """What acts."""
-    extraction: Extraction = Imitation()
+    extraction: Extraction = BehaviourCloning()
     """How values become actions."""
 
     @model_validator(mode="after")

@@ -56,7 +56,7 @@ class Extraction(Component):
         return actor.policy.greedy(state_BS, generator)
 
 
-class Imitation(Extraction):
+class BehaviourCloning(Extraction):
     """Behaviour cloning: does what the data does."""
 
     needs_critic = False

@@ -106,7 +106,7 @@ class Piece(NamedTuple):
     count: int
 
 
-class Shared(NamedTuple):
+class SharedStart(NamedTuple):
     """Neighbouring pieces of one token whose slots begin with the same keys and values."""
 
     pieces: int
@@ -126,7 +126,7 @@ class Layout:
     """
 
     def __init__(
-        self, store: KeyValueStore, pieces: Sequence[Piece], device: torch.device, shared: Sequence[Shared] = ()
+        self, store: KeyValueStore, pieces: Sequence[Piece], device: torch.device, shared: Sequence[SharedStart] = ()
     ) -> None:
         slots, starts, counts = np.array(pieces).T
         offset_R = np.cumsum(counts) - counts
@@ -176,7 +176,9 @@ class _Trunks:
     product, as in Hydragen (Juravsky et al. 2024, arXiv 2402.05099), and what follows it row by row. One
     softmax goes over both."""
 
-    def __init__(self, pieces: Sequence[Piece], groups: Sequence[Shared], capacity: int, device: torch.device) -> None:
+    def __init__(
+        self, pieces: Sequence[Piece], groups: Sequence[SharedStart], capacity: int, device: torch.device
+    ) -> None:
         slots, starts, _ = np.array(pieces).T
         ends = np.cumsum([group.pieces for group in groups])
         begins = np.repeat([group.length for group in groups], [group.pieces for group in groups])

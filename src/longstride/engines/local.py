@@ -28,12 +28,12 @@ import torch
 from torch import Tensor, nn
 
 from longstride.core.errors import EngineFailure, ModelError
-from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, Shared
+from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, SharedStart
 from longstride.engines.base import Completion, Engine, Outcome, Request
 from longstride.engines.cache import Cache, Slot, shared_beginnings
 from longstride.engines.prepare import prepared
 from longstride.engines.sampling import draw
-from longstride.models.native import Sampler, supported
+from longstride.models.native import NativeSampler, supported
 from longstride.models.room import doing
 
 PASS_TOKENS = {"cpu": 1024, "cuda": 16384}
@@ -168,7 +168,7 @@ class LocalEngine(Engine):
         self._device = next(self._model.parameters()).device
         self._native: Callable[..., Tensor] | None = None
         if self._kernels == "native":
-            self._native = Sampler(self._model) if supported(self._model) else None
+            self._native = NativeSampler(self._model) if supported(self._model) else None
         self._decode: Any = None
         if self._native is None:
             self._decode = prepared(self._model, model, self._graphs, self._float32_head)
@@ -205,7 +205,7 @@ class LocalEngine(Engine):
         ids: list[int],
         pieces: list[Piece],
         wanted: list[int],
-        shared: Sequence[Shared] = (),
+        shared: Sequence[SharedStart] = (),
     ) -> Tensor:
         """Encodes packed tokens; logits after the last one of each wanted piece, shape (wanted, vocabulary)."""
         n = self._decode.leading(pieces, wanted) if self._decode else 0
@@ -251,7 +251,7 @@ class LocalEngine(Engine):
                 self._done[row.ticket] = e
             del self._waiting[row.ticket]
 
-    def _plan(self) -> tuple[list[tuple[_Row, Slot, Piece]], list[Shared]]:
+    def _plan(self) -> tuple[list[tuple[_Row, Slot, Piece]], list[SharedStart]]:
         """What the next pass encodes: a token of each row that is decoded, and pieces of prompts, the oldest first.
         Rows whose beginning is read for all of them stand in front, as `Layout` wants them."""
         decoded: list[tuple[_Row, Slot, Piece]] = []
@@ -269,7 +269,7 @@ class LocalEngine(Engine):
         place = {slot: i for i, slot in enumerate(slot for group, _ in together for slot in group)}
         decoded.sort(key=lambda part: (place.get(part[1], len(place)), part[1].row))
         begun.sort(key=lambda part: part[1].row)
-        return decoded + begun, [Shared(len(group), length) for group, length in together]
+        return decoded + begun, [SharedStart(len(group), length) for group, length in together]
 
     def _advance(self) -> None:
         """One forward pass, and a token for each row of which all is encoded; before it, one for each row whose prompt

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 DEV_MODE = "expected is vLLM 0.33 or newer, started with VLLM_SERVER_DEV_MODE=1"
 
 
-class Server(Protocol):
+class Connection(Protocol):
     """What a push asks of the connection to a server."""
 
     model: str
@@ -67,14 +67,14 @@ class Weights(Component):
     """Whether adapters are pushed, apart from the weights that they adapt."""
 
     @abstractmethod
-    def push(self, server: Server, policy: "Policy") -> "Push":
+    def push(self, server: Connection, policy: "Policy") -> "Push":
         """What pushes the weights of this policy to this server."""
 
 
 class Push(ABC):
     """One server's connection to the weights of one learner."""
 
-    def __init__(self, settings: Weights, server: Server, policy: "Policy") -> None:
+    def __init__(self, settings: Weights, server: Connection, policy: "Policy") -> None:
         self.settings, self.server, self.policy = settings, server, policy
         self.served = server.model
         """The name under which the newest weights are sampled from."""
@@ -162,12 +162,12 @@ class Folder(Weights):
     path: Annotated[str, Field(min_length=1)]
     """That this machine and the server both see under this name."""
 
-    def push(self, server: Server, policy: "Policy") -> Push:
+    def push(self, server: Connection, policy: "Policy") -> Push:
         return _FolderPush(self, server, policy)
 
 
 class _FolderPush(_VLLM):
-    def __init__(self, settings: Folder, server: Server, policy: "Policy") -> None:
+    def __init__(self, settings: Folder, server: Connection, policy: "Policy") -> None:
         super().__init__(settings, server, policy)
         self._folders = _Folders(settings.path)
 
@@ -189,12 +189,12 @@ class Disk(Weights):
     path: Annotated[str, Field(min_length=1)]
     """That this machine and the server both see under this name."""
 
-    def push(self, server: Server, policy: "Policy") -> Push:
+    def push(self, server: Connection, policy: "Policy") -> Push:
         return _DiskPush(self, server, policy)
 
 
 class _DiskPush(Push):
-    def __init__(self, settings: Disk, server: Server, policy: "Policy") -> None:
+    def __init__(self, settings: Disk, server: Connection, policy: "Policy") -> None:
         super().__init__(settings, server, policy)
         self._folders = _Folders(settings.path)
 
@@ -231,14 +231,14 @@ class Adapters(Weights):
 
     adapters: ClassVar[bool] = True
 
-    def push(self, server: Server, policy: "Policy") -> Push:
+    def push(self, server: Connection, policy: "Policy") -> Push:
         return _AdapterPush(self, server, policy)
 
 
 class _AdapterPush(_VLLM):
     level = 1
 
-    def __init__(self, settings: Adapters, server: Server, policy: "Policy") -> None:
+    def __init__(self, settings: Adapters, server: Connection, policy: "Policy") -> None:
         super().__init__(settings, server, policy)
         self._folders, self._run, self._begun = _Folders(settings.path), token_hex(4), False
 
@@ -275,7 +275,7 @@ class NCCL(Weights):
     port: Annotated[int | None, Field(ge=1, le=65535)] = None
     """Where they meet; a free one if left out."""
 
-    def push(self, server: Server, policy: "Policy") -> Push:
+    def push(self, server: Connection, policy: "Policy") -> Push:
         return _TransferPush(self, server, policy)
 
 
@@ -284,7 +284,7 @@ class IPC(Weights):
     `--weight-transfer-config '{"backend": "ipc"}'` and VLLM_ALLOW_INSECURE_SERIALIZATION=1, since handles are pickled:
     whoever reaches its port can run code there. `longstride[vllm]` is needed on this side too."""
 
-    def push(self, server: Server, policy: "Policy") -> Push:
+    def push(self, server: Connection, policy: "Policy") -> Push:
         if not policy.device.startswith("cuda"):
             raise ConfigError(
                 f"engine.weights: ipc shares the memory of a CUDA device, and the policy is on {policy.device}; set "
@@ -308,7 +308,7 @@ class _TransferPush(_VLLM):
     """The trainer's side of vLLM's weight transfer. This object is the client by which vLLM's trainer engine reaches
     the server (`VLLMWeightSyncClient`: its four methods)."""
 
-    def __init__(self, settings: NCCL | IPC, server: Server, policy: "Policy") -> None:
+    def __init__(self, settings: NCCL | IPC, server: Connection, policy: "Policy") -> None:
         super().__init__(settings, server, policy)
         try:
             import vllm  # pyright: ignore[reportMissingImports]

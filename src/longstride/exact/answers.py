@@ -17,7 +17,7 @@ from longstride.core.numbers import Count, Weight
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.exact.experiment import State
-from longstride.exact.learner import Learner, Tabulated
+from longstride.exact.learner import TableLearner, Tabulated
 from longstride.exact.worlds.answers import AnswerTree
 
 DECOY = 0.5
@@ -118,7 +118,7 @@ def _tree(sizes: tuple[int, ...], vocabulary: int, length: int, right: int, deco
     return AnswerTree(rewards, np.repeat(np.arange(len(sizes)), sizes), vocabulary, length)
 
 
-class Grouped(Learner[Answers]):
+class Grouped(TableLearner[Answers]):
     """Groups of answers to every task."""
 
     def collect(self, problem: Answers, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:

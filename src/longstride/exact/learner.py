@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Batch:
+class TableBatch:
     """The tokens of all samples of a step, as losses take them (`methods.losses.Tokens`)."""
 
     streams: "dict[str, Tensor]"
@@ -59,7 +59,7 @@ def gradient(tree: AnswerTree, logits: np.ndarray, samples: Sequence[Sample], lo
         streams[name] = torch.tensor([x for s in samples for x in s.streams[name]], dtype=torch.float64)
     streams["advantages"] = streams["advantages"] * torch.tensor(np.repeat(shares, sizes))
     entropy_P = -(log_policy.exp() * log_policy).sum(-1)[at[0], at[1]]
-    batch = Batch(streams, torch.arange(len(samples)).repeat_interleave(torch.tensor(sizes)), entropy_P)
+    batch = TableBatch(streams, torch.arange(len(samples)).repeat_interleave(torch.tensor(sizes)), entropy_P)
     value = loss(log_policy[at], batch).loss_P.sum() / denominator
     return torch.autograd.grad(value, table)[0].numpy()
 
@@ -80,7 +80,7 @@ class Tabulated(ExactProblem):
 P = TypeVar("P", bound=Tabulated)
 
 
-class Learner(ExactMethod[P], Generic[P]):
+class TableLearner(ExactMethod[P], Generic[P]):
     """Collects episodes, asks credit, and takes gradient steps on the loss of all of them."""
 
     replay: OnPolicy = OnPolicy()

@@ -16,7 +16,7 @@ from longstride.control.conservative import calibrate, gap
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
-from longstride.exact.worlds.discounted import World, random_world
+from longstride.exact.worlds.discounted import DiscountedWorld, random_world
 
 REFRESH = 25
 """Updates between new targets."""
@@ -61,11 +61,11 @@ class LoggedWorld(ExactProblem):
             "led": rng.multinomial(count, world.transitions).astype(float),
         }
 
-    def world(self, state: Mapping[str, np.ndarray]) -> World:
-        return World(state["transitions"], state["rewards"], self.discount)
+    def world(self, state: Mapping[str, np.ndarray]) -> DiscountedWorld:
+        return DiscountedWorld(state["transitions"], state["rewards"], self.discount)
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """`value` of the greedy policy (see `World.normalised`); `overestimate`: by how much the learned values are
+        """`value` of the greedy policy (see `DiscountedWorld.normalised`); `overestimate`: by how much the learned values are
         above its true ones, in the mean over states; `below`: share of the states whose learned value is below that of
         the data's policy; `dip`: how far `value` fell below the one it had when it went online."""
         world, q = self.world(solution), solution["phi"] @ solution["w"]

@@ -22,7 +22,7 @@ from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Planner, Sampler
 
 
-class World:
+class PlannedTasks:
     """The tasks of a problem as a source with solutions, and its tokens as a chat format, for a planner.
 
     The id of a token that stands at place t of an answer is t V + token.
@@ -55,7 +55,7 @@ class Planned(Grouped):
     """Which episodes an iteration plays."""
 
     def collect(self, problem: Answers, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
-        world, tasks, seed = World(problem), len(problem.tree.context), int(rng.integers(2**31))
+        world, tasks, seed = PlannedTasks(problem), len(problem.tree.context), int(rng.integers(2**31))
         planner = Planner(
             world,
             Uniform(),

@@ -22,7 +22,7 @@ from longstride.strategies.search import Partial, Search, play
 ROOT = Partial(Solution())
 
 
-class Solver:
+class StepSolver:
     """Extends the partials of one task, and counts what that takes in `ledger`.
 
     Args:
@@ -68,9 +68,9 @@ class StepTasks(ExactProblem):
         """How many levels there are."""
         return len(self.levels)
 
-    def solver(self, level: int, rng: np.random.Generator) -> Solver:
+    def solver(self, level: int, rng: np.random.Generator) -> StepSolver:
         """Who extends partials of a task of a level, counted from 0."""
-        return Solver(self.world, self.levels[level], self.model, self.scorer, rng)
+        return StepSolver(self.world, self.levels[level], self.model, self.scorer, rng)
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         played = np.maximum(solution["played"], 1)

@@ -20,7 +20,7 @@ from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.curriculum import Schedule
 from longstride.exact.experiment import State
-from longstride.exact.learner import Learner, Tabulated
+from longstride.exact.learner import TableLearner, Tabulated
 from longstride.exact.worlds.answers import AnswerTree
 from longstride.exact.worlds.tabular import EnumerableMDP
 from longstride.methods.base import REFERENCE
@@ -103,7 +103,7 @@ def _tree(rows: int, actions: int) -> AnswerTree:
 W = TypeVar("W", bound=Walk)
 
 
-class Walked(Learner[W], Generic[W]):
+class Walked(TableLearner[W], Generic[W]):
     """Groups of episodes from the start of every task, credit, and gradient steps, under a horizon of the iteration."""
 
     turns: Schedule
@@ -128,7 +128,7 @@ class Walked(Learner[W], Generic[W]):
         return played
 
 
-class Search(Walk):
+class SearchWalk(Walk):
     """Tasks that need a number of useful turns and then an answer, and a policy that sees how many it took and whether
     that was enough. A turn is useful, wasted or an answer; an answer ends the episode, and is right where it was
     enough."""

@@ -24,7 +24,7 @@ from longstride.learner import parallel
 from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
 from longstride.learner.config import LearnerConfig
 from longstride.learner.eight_bit import adamw_8bit, plain, quantised
-from longstride.learner.likelihood import Likelihood
+from longstride.learner.likelihood import TokenLikelihood
 from longstride.learner.moments import MOMENTS, SCALES, taken_moments
 from longstride.learner.packing import Row, TrainedToken
 from longstride.learner.sharding import filled, shard, skeleton
@@ -72,7 +72,7 @@ class Learner:
             reference = copy.deepcopy(model)
         if config.lora is not None:
             adapt(model, config.lora)
-        self._likelihood = Likelihood(model, config)
+        self._likelihood = TokenLikelihood(model, config)
         self._crew = [self._likelihood]
         """What computes the micro-batches of a step, a thread each."""
         if self._likelihood.native:
@@ -99,10 +99,10 @@ class Learner:
         self._skipped_in_a_row = 0
         self._reference_moved = self._unmoved = False
 
-    def _frozen(self, reference: nn.Module) -> Likelihood:
+    def _frozen(self, reference: nn.Module) -> TokenLikelihood:
         reference.requires_grad_(False).to(next(self.model.parameters()).device)
         parallel.broadcast_tensors(list(reference.parameters()))
-        likelihood = Likelihood(reference, self.config)
+        likelihood = TokenLikelihood(reference, self.config)
         if self._skeleton is not None:
             shard(likelihood, likelihood.layers)
         return likelihood
@@ -135,7 +135,9 @@ class Learner:
         table = StreamTable(samples, self.loss.coefficients(samples), shares)
         passes = self._passes(rows_of(samples, table, self._branch_tokens), table)
 
-        def work(likelihood: Likelihood, share: Iterable[tuple[MicroBatch, bool]]) -> list[tuple[float, LossTerms]]:
+        def work(
+            likelihood: TokenLikelihood, share: Iterable[tuple[MicroBatch, bool]]
+        ) -> list[tuple[float, LossTerms]]:
             done: list[tuple[float, LossTerms]] = []
             for batch, idle in share:
                 with _passing(batch):
@@ -191,7 +193,7 @@ class Learner:
         index_P, found_P = (torch.cat(parts) for parts in zip(*known, strict=True))
         return found_P[index_P.argsort()]
 
-    def logprobs(self, samples: Sequence[Sample], likelihood: Likelihood | None = None) -> list[list[float]]:
+    def logprobs(self, samples: Sequence[Sample], likelihood: TokenLikelihood | None = None) -> list[list[float]]:
         """Log-probability of every sampled token of every sample under the policy as it is now (or under another
         model). All ranks must ask for it."""
         found_P = self._read(samples, StreamTable(samples, everything=True), likelihood or self._likelihood)

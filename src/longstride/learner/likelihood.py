@@ -151,7 +151,7 @@ def _trees(batch: MicroBatch) -> dict[str, Any]:
     return {"forest": batch.forest, "position_ids": batch.forest.position_N.unsqueeze(0)}
 
 
-class Likelihood(nn.Module):
+class TokenLikelihood(nn.Module):
     """log pi of the trained tokens of micro-batches under a model.
 
     Args:

@@ -14,7 +14,7 @@ from longstride.core.errors import RunError
 from longstride.core.trajectory import Turn
 from longstride.learner.batching import StreamTable, micro_batch, packs, rows_of
 from longstride.learner.config import LearnerConfig
-from longstride.learner.likelihood import Likelihood
+from longstride.learner.likelihood import TokenLikelihood
 from longstride.learner.moments import MOMENTS, checked_moments
 from longstride.methods.base import ADVANTAGES, Sample
 from longstride.models.load import load_policy
@@ -37,7 +37,7 @@ class ActionValues(nn.Module):
     def __init__(self, encoder: str, seed: int, device: str = "cpu") -> None:
         super().__init__()
         self._config = LearnerConfig(dtype="float32")
-        self._read = Likelihood(load_policy(encoder, device=device).model, self._config)
+        self._read = TokenLikelihood(load_policy(encoder, device=device).model, self._config)
         size = self._read.model.get_input_embeddings().weight.shape[1]
         trunk, generator = Trunk(width=size, depth=2), torch.Generator().manual_seed(seed)
         self.q = trunk.make(2 * size, 1, generator, members=2, last=1e-2).to(device)

@@ -14,20 +14,22 @@ from torch import nn
 
 from longstride.learner.batching import MicroBatch
 from longstride.learner.config import LearnerConfig
-from longstride.learner.likelihood import Likelihood
+from longstride.learner.likelihood import TokenLikelihood
 from longstride.learner.parallel import balance
 
 T = TypeVar("T")
 Pass = tuple[MicroBatch, bool]
 
 
-def crew(first: Likelihood, config: LearnerConfig) -> list[Likelihood]:
+def crew(first: TokenLikelihood, config: LearnerConfig) -> list[TokenLikelihood]:
     """What computes in each thread: the first, and others on the same weights with gradients of their own."""
     threads = config.settled().threads
-    return [first, *(Likelihood(_twin(first.model), config) for _ in range(1, int(threads)))]
+    return [first, *(TokenLikelihood(_twin(first.model), config) for _ in range(1, int(threads)))]
 
 
-def shared_out(work: Callable[[Likelihood, Any], list[T]], crew: Sequence[Likelihood], passes: list[Pass]) -> list[T]:
+def shared_out(
+    work: Callable[[TokenLikelihood, Any], list[T]], crew: Sequence[TokenLikelihood], passes: list[Pass]
+) -> list[T]:
     """Shares the passes out by their size, does the work of each thread, and sums the gradients up in the first's
     model; returns what was done, thread by thread."""
     shares = balance([batch.ids_B_L.numel() for batch, _ in passes], len(crew))

@@ -126,7 +126,7 @@ class _Shape:
         self.cosine, self.sine = (x[0].float().contiguous() for x in angles)
 
 
-class Sampler:
+class NativeSampler:
     """A model that samples over the keys and values of `engines.attention.KeyValueStore`.
 
     Args:

@@ -27,7 +27,7 @@ class Probe(Scorer):
     model: str
     """Whose hidden states are read: a folder, `base`, or a name on the Hugging Face hub."""
     head: str
-    """File of the head, which `Head.save` wrote."""
+    """File of the head, which `LinearHead.save` wrote."""
 
     @property
     def name(self) -> str:
@@ -36,12 +36,12 @@ class Probe(Scorer):
     def run(self, task: str, answers: Sequence[str]) -> Scoring:
         """Raises: ModelError where the head cannot be read, or is of another model."""
         states_ND, read = hidden_states(self.model, [(task, answer) for answer in answers])
-        head = Head.load(Path(self.head))
+        head = LinearHead.load(Path(self.head))
         yield from ()
         return [Score(None if np.isnan(p) else float(p), 0, n) for p, n in zip(head(states_ND), read, strict=True)]
 
 
-class Head:
+class LinearHead:
     """P(right) = sigmoid(w h + b).
 
     Args:
@@ -66,7 +66,7 @@ class Head:
         return _sigmoid(states_ND @ self.weight_D + self.bias)
 
     @classmethod
-    def fit(cls, states_ND: np.ndarray, right_N: np.ndarray, decay: float = 1e-2) -> "Head":
+    def fit(cls, states_ND: np.ndarray, right_N: np.ndarray, decay: float = 1e-2) -> "LinearHead":
         """The head with the least mean cross-entropy plus decay / 2 times the square of its weights, where states are
         scaled to a deviation of 1.
 
@@ -106,7 +106,7 @@ class Head:
         save_file({"weight": self.weight_D, "bias": np.array([self.bias])}, path)
 
     @classmethod
-    def load(cls, path: Path) -> "Head":
+    def load(cls, path: Path) -> "LinearHead":
         """Raises: ModelError where it cannot be read."""
         from safetensors import SafetensorError
         from safetensors.numpy import load_file

@@ -50,7 +50,7 @@ class Scored(Choice):
         seed = groups[0][0].seed if groups else 0
 
         def ask(questions: Sequence[Question]) -> Sequence[Answered]:
-            replies = self.judge.ask(questions, seed) if self.judge else Policy(player, seed)(questions)
+            replies = self.judge.ask(questions, seed) if self.judge else AskedPolicy(player, seed)(questions)
             if failed := [r for r in replies if not isinstance(r, Reply)]:
                 _log.warning("%d of %d questions of a scorer have no reply: %s", len(failed), len(replies), failed[0])
             return replies
@@ -86,7 +86,7 @@ def _marked(attempt: Trajectory, of: Score) -> Trajectory:
     return replace(attempt, evidence=attempt.evidence | {"score": round(of.value, 6)})
 
 
-class Policy:
+class AskedPolicy:
     """Asks a player's own model: reasons first where there are to be any, then the verdict.
 
     A share is read off the verdict that was sampled: its probability p, and 1 - p for the other of two options, as the

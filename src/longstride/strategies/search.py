@@ -8,7 +8,7 @@ it that every solution is finished after a bounded number of steps.
 
 | search | spends | source |
 |---|---|---|
-| `BestOf` | n solutions | votes: arXiv 2203.11171; weighted by score: arXiv 2408.03314 |
+| `Independent` | n solutions | votes: arXiv 2203.11171; weighted by score: arXiv 2408.03314 |
 | `Beam` | n continuations a step, `ahead` more for each | arXiv 2408.03314; diverse: arXiv 2502.06703 |
 | `Particles` | n continuations a step | arXiv 2502.01618 |
 | `BestFirst` | `width` continuations an expansion | arXiv 2509.06493, inference |
@@ -139,7 +139,7 @@ def _onward(live: Sequence[Partial]) -> Searching:
     return [p if p.done else next(came) for p in live]
 
 
-class BestOf(Search):
+class Independent(Search):
     """Independent solutions."""
 
     n: Count = 16

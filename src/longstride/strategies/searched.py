@@ -33,7 +33,7 @@ from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.ledger import Ledger
-from longstride.strategies.scored import Policy
+from longstride.strategies.scored import AskedPolicy
 from longstride.strategies.search import Beam, Partial, Search, Searching, chosen
 
 
@@ -112,7 +112,7 @@ class Asked(Guide):
 
     def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
         judge, seed = self.judge, solutions[0].seed if solutions else 0
-        ask = (lambda questions: judge.ask(questions, seed)) if judge else Policy(player, seed)
+        ask = (lambda questions: judge.ask(questions, seed)) if judge else AskedPolicy(player, seed)
         said = [(t.task.goal, ["\n".join(turn.text for turn in t.turns)]) for t in solutions]
         return [of_one for (of_one,) in score(self.scorer, said, ask)]
 

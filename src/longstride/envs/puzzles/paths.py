@@ -85,7 +85,7 @@ class Graph(Puzzle):
         return path[::-1]
 
     def start(self) -> Game:
-        return Walk(self) if self.multi_turn else OneAnswer(self.check)
+        return PathWalk(self) if self.multi_turn else OneAnswer(self.check)
 
     def check(self, answer: str) -> str:
         """The verdict of an answer: nodes with spaces between."""
@@ -113,7 +113,7 @@ class Graph(Puzzle):
         return [answered(self.steps(), " ".join(map(str, self.route)))]
 
 
-class Walk(Game):
+class PathWalk(Game):
     """A walk that may go back the way it came; what is judged is the path without what was taken back."""
 
     verbs: ClassVar[Mapping[str, int | None]] = {"go": 1, "back": 0}

@@ -38,7 +38,7 @@ Questions = Annotated[int, Field(ge=1, le=20)]
 _QUESTION = re.compile(r"(from |mod |)([1-9][0-9]?)")
 
 
-class Question(NamedTuple):
+class NumberQuestion(NamedTuple):
     """What may be asked of a number."""
 
     kind: str
@@ -59,12 +59,14 @@ class Question(NamedTuple):
                 return hidden == self.number
 
 
-def best_question(left: Sequence[int]) -> Question:
+def best_question(left: Sequence[int]) -> NumberQuestion:
     """The question that leaves the fewest of these numbers in its worst case; a right guess leaves none. Of equal ones
     it is a guess, and the smallest number."""
-    questions = [Question(kind, n) for kind in ("", "from") for n in left] + [Question("mod", n) for n in range(2, 10)]
+    questions = [NumberQuestion(kind, n) for kind in ("", "from") for n in left] + [
+        NumberQuestion("mod", n) for n in range(2, 10)
+    ]
 
-    def worst(question: Question) -> int:
+    def worst(question: NumberQuestion) -> int:
         yes = sum(map(question.holds, left))
         return max(yes if question.kind else 0, len(left) - yes)
 
@@ -98,9 +100,9 @@ class Hidden(Puzzle):
 
     def steps(self) -> list[str]:
         """The solver's questions; they may be more than the game allows."""
-        asked: list[Question] = []
+        asked: list[NumberQuestion] = []
         left = list(range(self.low, self.high + 1))
-        while Question("", self.secret) not in asked:
+        while NumberQuestion("", self.secret) not in asked:
             question = best_question(left)
             asked.append(question)
             left = [n for n in left if question.holds(n) == question.holds(self.secret)]
@@ -117,7 +119,7 @@ class Asking(Game):
 
     def __init__(self, puzzle: Hidden) -> None:
         self._puzzle = puzzle
-        self._asked: list[Question] = []
+        self._asked: list[NumberQuestion] = []
 
     def look(self) -> str:
         if not self._asked:
@@ -128,7 +130,7 @@ class Asking(Game):
         found = _QUESTION.fullmatch(" ".join(action.text.split()))
         if found is None:
             return "check takes a number from 1 to 99, after from or mod or alone"
-        self._asked.append(Question(found[1].strip(), int(found[2])))
+        self._asked.append(NumberQuestion(found[1].strip(), int(found[2])))
         self.over = self._found or len(self._asked) == self._puzzle.questions
 
     def verdict(self) -> str:
@@ -136,7 +138,7 @@ class Asking(Game):
 
     @property
     def _found(self) -> bool:
-        return Question("", self._puzzle.secret) in self._asked
+        return NumberQuestion("", self._puzzle.secret) in self._asked
 
 
 class TwentyQuestions(PuzzleSource):

@@ -11,7 +11,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class DiscountedWorld:
     """Args:
     transitions: [S, A, S] probability of the next state.
     rewards: [S, A] mean reward of an action.
@@ -45,10 +45,12 @@ class World:
         return float((self.values(policy).mean() - uniform) / (self.optimal.max(1).mean() - uniform))
 
 
-def random_world(rng: np.random.Generator, states: int, actions: int, discount: float, successors: int = 3) -> World:
+def random_world(
+    rng: np.random.Generator, states: int, actions: int, discount: float, successors: int = 3
+) -> DiscountedWorld:
     """Every action leads to `successors` random states with Dirichlet(1) probabilities; mean rewards are uniform in
     [0, 1], so values lie between 0 and 1 / (1 - discount)."""
     p = np.zeros((states, actions, states))
     for s, a in np.ndindex(states, actions):
         p[s, a, rng.choice(states, successors, replace=False)] = rng.dirichlet(np.ones(successors))
-    return World(p, rng.random((states, actions)), discount)
+    return DiscountedWorld(p, rng.random((states, actions)), discount)

@@ -10,7 +10,7 @@ from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
-from longstride.exact.worlds.discounted import World
+from longstride.exact.worlds.discounted import DiscountedWorld
 from longstride.stats import Ordering
 
 Confidences = Annotated[tuple[Annotated[float, Field(gt=0, le=1)], ...], Field(min_length=1)]
@@ -40,7 +40,10 @@ class LoggedWorlds(ExactProblem):
         for w, i, j in np.ndindex(2, s, a):
             p[w, i, j, rng.choice(s, 3, replace=False)] = rng.dirichlet(np.ones(3))
         r = rng.random((2, s, a))
-        expert = self.expert * np.eye(a)[World(p[0], r[0], self.discount).optimal.argmax(-1)] + (1 - self.expert) / a
+        expert = (
+            self.expert * np.eye(a)[DiscountedWorld(p[0], r[0], self.discount).optimal.argmax(-1)]
+            + (1 - self.expert) / a
+        )
         behaviour = np.stack([expert, 0.95 * rng.dirichlet(np.full(a, 0.3), size=s) + 0.05 / a])
         n = np.stack([rng.multinomial(self.samples, b.ravel() / s).reshape(s, a) for b in behaviour])
         noise = np.array(self.noise)[:, None, None] / np.sqrt(np.maximum(n, 1))
@@ -59,7 +62,7 @@ class LoggedWorlds(ExactProblem):
         best one's."""
         found = []
         for w, (p, r) in enumerate(zip(solution["transitions"], solution["rewards"], strict=True)):
-            world = World(p, r, self.discount)
+            world = DiscountedWorld(p, r, self.discount)
             found.append(
                 float(
                     solution["belief"][w] @ [world.normalised(np.eye(self.actions)[a]) for a in solution["actions"][w]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import ConfigError
-from longstride.exact.worlds.discounted import World
+from longstride.exact.worlds.discounted import DiscountedWorld
 from longstride.papers.ccvl.exact import CCVL, RECIPE, LoggedWorlds
 
 PROBLEM = LoggedWorlds(states=6, actions=3, samples=90)
@@ -23,7 +23,7 @@ def test_the_fixed_point_is_that_of_rewards_less_the_bound_for_each_delta_alone(
     for d, delta in enumerate(method.deltas):
         low = state["mean"] - np.sqrt(np.log(1 / delta) / np.maximum(state["n"], 1))
         for w in (0, 1):
-            assert np.allclose(state["q"][w, d], World(state["next"][w], low[w], 0.9).optimal, atol=1e-6)
+            assert np.allclose(state["q"][w, d], DiscountedWorld(state["next"][w], low[w], 0.9).optimal, atol=1e-6)
     assert (np.diff(state["q"], axis=1) >= 0).all()
     alone = learned(CCVL(deltas=(0.05,), backups=400))
     assert np.allclose(alone["q"][:, 0], state["q"][:, method.deltas.index(0.05)], atol=1e-6)
@@ -60,7 +60,7 @@ def test_an_episode_lowers_the_belief_by_the_squared_errors_of_its_transitions()
 def test_the_best_policy_is_worth_1_and_the_uniform_one_0() -> None:
     world = PROBLEM.draw(np.random.default_rng(3))
     both = zip(world["transitions"], world["rewards"], strict=True)
-    best = np.stack([World(p, r, 0.9).optimal.argmax(1)[None] for p, r in both])
+    best = np.stack([DiscountedWorld(p, r, 0.9).optimal.argmax(1)[None] for p, r in both])
     found = PROBLEM.measures(world | {"actions": best, "belief": np.ones((2, 1))})
     assert found == pytest.approx({"value": 1.0, "noisy": 1.0, "calm": 1.0})
     spread = np.broadcast_to(np.arange(3)[None, :, None], (2, 3, 6))

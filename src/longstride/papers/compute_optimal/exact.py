@@ -12,7 +12,7 @@ from longstride.exact.steps import ChosenByLevel, StepTasks, crossed, solved
 from longstride.rewards.simulated import StepScorer
 from longstride.stats import Ordering
 from longstride.strategies.ledger import Ledger
-from longstride.strategies.search import Beam, BestOf, Search
+from longstride.strategies.search import Beam, Independent, Search
 
 UNLABELLED = 200
 """Tasks whose predictions say where one bin ends and the next begins."""
@@ -67,8 +67,8 @@ def predicted(problem: StepTasks, level: int, probes: int, rng: np.random.Genera
 
 
 STRATEGIES: dict[str, Search] = {
-    "best_of_weighted": BestOf(n=16, by="weighted"),
-    "best_of": BestOf(n=16),
+    "best_of_weighted": Independent(n=16, by="weighted"),
+    "best_of": Independent(n=16),
     "beam_2_weighted": Beam(n=16, width=2, by="weighted"),
     "beam_4": Beam(n=16, width=4),
 }
@@ -78,8 +78,8 @@ RECIPE = steps.recipe(
     ChosenByLevel(strategies=tuple(STRATEGIES.values())),
 )
 HALF: tuple[Search, ...] = (
-    BestOf(n=8, by="weighted"),
-    BestOf(n=8),
+    Independent(n=8, by="weighted"),
+    Independent(n=8),
     Beam(n=8, width=2, by="weighted"),
     Beam(n=8, width=4),
 )

@@ -5,7 +5,7 @@ import pytest
 
 from longstride.exact.steps import ChosenByLevel, StepTasks, crossed
 from longstride.papers.compute_optimal.exact import RECIPE, STRATEGIES, ChosenByPrediction, predicted
-from longstride.strategies.search import Beam, BestOf
+from longstride.strategies.search import Beam, Independent
 
 
 def test_a_fold_is_tested_with_what_was_best_on_the_other_by_level_or_over_all() -> None:
@@ -16,7 +16,7 @@ def test_a_fold_is_tested_with_what_was_best_on_the_other_by_level_or_over_all()
 
 
 def test_success_and_tokens_are_those_of_the_chosen_strategies_on_the_folds_they_are_tested_on() -> None:
-    method = ChosenByLevel(strategies=(BestOf(n=2), Beam(n=4, width=2)))
+    method = ChosenByLevel(strategies=(Independent(n=2), Beam(n=4, width=2)))
     won = np.array([[[3, 1], [1, 2]], [[2, 4], [4, 1]]], float)
     spent = np.zeros((2, 2, 2, 3))
     spent[..., 0] = np.arange(8).reshape(2, 2, 2)
@@ -44,7 +44,7 @@ def test_the_prediction_is_the_mean_score_of_solutions_and_costs_their_steps() -
 
 
 def test_a_bin_is_tested_with_what_did_best_in_it_on_the_other_fold_as_a_share_of_its_tasks() -> None:
-    method = ChosenByPrediction(strategies=(BestOf(n=2), Beam(n=4, width=2)))
+    method = ChosenByPrediction(strategies=(Independent(n=2), Beam(n=4, width=2)))
     won, played = np.zeros((2, 2, 2, 1)), np.ones((2, 2, 2, 1))
     played[1, 0, 0], won[1, 0, 0], won[1, 1, 0] = 10, 3, 1  # by the share 1 is the best, by the count 0
     won[1, 0, 1], won[0, 1, 0], won[0, 0, 1] = 1, 1, 1

@@ -9,8 +9,8 @@ score.
 | data | `Rationales` | written by a model that sees a reference; kept where the verdict fits the label | true marks, each wrong in `slip` cases; kept likewise |
 | update | next-token loss | on rationale and verdict, beside lambda times that of right solutions | on marks and verdict; no generation |
 | score | p(yes), mean over K rationales | K = 32 | the same |
-| compared | `Head` | a discriminative reward model: cross-entropy of a head at the end | the same network on one state |
-| compared | direct GenRM | p(yes) without rationale | is `Head`: two verdict tokens are a logistic head of the same state |
+| compared | `HeadVerifier` | a discriminative reward model: cross-entropy of a head at the end | the same network on one state |
+| compared | direct GenRM | p(yes) without rationale | is `HeadVerifier`: two verdict tokens are a logistic head of the same state |
 | measure | best of N by the score | 16 and more | best of 16 |
 
 A solution is lines, each of a kind that is right or wrong; a wrong solution has one wrong line. A line is seen as a

@@ -39,7 +39,7 @@ class Lines(Choosing):
         return kinds + self.kinds * wrong, right
 
 
-class Verifier(ExactMethod[Lines]):
+class LabelledVerifier(ExactMethod[Lines]):
     """Family: learns from labelled solutions. The state has the embedding of lines, a network, and held-out solutions."""
 
     hidden: Count = 64
@@ -73,7 +73,7 @@ class Verifier(ExactMethod[Lines]):
         return {"scores": self.scores(state), "right": state["right"]}
 
 
-class Head(Verifier):
+class HeadVerifier(LabelledVerifier):
     """One pass: the network reads the sum over lines, and its output is the logit of the verdict."""
 
     def learn(
@@ -86,7 +86,7 @@ class Head(Verifier):
         return sigmoid(output(state, state["seen"][state["kinds"]].sum(-2)))
 
 
-class Rationales(Verifier):
+class Rationales(LabelledVerifier):
     """Reads line after line: each is marked right or wrong, as the network's output says; then comes the verdict, by how
     many marks say wrong (none, one, more)."""
 
@@ -116,7 +116,7 @@ class Rationales(Verifier):
 
 
 RECIPE = judging.recipe("genrm/exact", Lines(), Rationales(), iterations=1500)
-_head = RECIPE.replace(method={"type": f"{__name__}:Head"})
+_head = RECIPE.replace(method={"type": f"{__name__}:HeadVerifier"})
 _taught = {"problem": {"lines": 3}}
 
 CLAIM = Claim(

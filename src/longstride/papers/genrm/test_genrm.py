@@ -5,12 +5,12 @@ import pytest
 
 from longstride.exact.experiment import State
 from longstride.exact.judging import Choosing, ascend, choice, network, output
-from longstride.papers.genrm.exact import CLAIM, Head, Lines, Rationales
+from longstride.papers.genrm.exact import CLAIM, HeadVerifier, Lines, Rationales
 
 SMALL = Lines(kinds=3, width=4, lines=2, tasks=2, candidates=3)
 
 
-def certain(method: Rationales | Head) -> State:
+def certain(method: Rationales | HeadVerifier) -> State:
     """A state whose lines are seen as which kind they are, and whose network marks wrong kinds for sure."""
     problem = SMALL.replace(width=6)
     state = method.start(problem, np.random.default_rng(0))
@@ -55,7 +55,7 @@ def test_rationales_whose_verdict_does_not_fit_the_label_are_not_learned_from() 
 
 def test_learning_improves_both_verifiers_at_the_length_that_is_taught() -> None:
     problem = Lines(kinds=4, width=8, taught=2, lines=2, tasks=100)
-    for method in (Head(), Rationales()):
+    for method in (HeadVerifier(), Rationales()):
         state = method.start(problem, np.random.default_rng(0))
         before = problem.measures(method.solution(problem, state))
         for i in range(150):

@@ -9,7 +9,7 @@ from torch import Tensor
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
-from longstride.exact.worlds.discounted import World, random_world
+from longstride.exact.worlds.discounted import DiscountedWorld, random_world
 from longstride.models import flat
 from longstride.models.heads import Head, HLGauss, Scalar
 from longstride.models.mlp import MLP, Trunk
@@ -46,8 +46,8 @@ class NoisyRewards(ExactProblem):
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """`accuracy`: minus the root mean squared error of the values; `value` of the greedy policy (see
-        `World.normalised`)."""
-        world = World(solution["transitions"], solution["rewards"], self.discount)
+        `DiscountedWorld.normalised`)."""
+        world = DiscountedWorld(solution["transitions"], solution["rewards"], self.discount)
         greedy = np.eye(self.actions)[solution["q"].argmax(1)]
         error = np.sqrt(((solution["q"] - world.optimal) ** 2).mean())
         return {"accuracy": -float(error), "value": world.normalised(greedy)}

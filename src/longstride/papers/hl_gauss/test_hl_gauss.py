@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from longstride.exact.worlds.discounted import World
+from longstride.exact.worlds.discounted import DiscountedWorld
 from longstride.models.heads import HLGauss, Scalar
 from longstride.papers.hl_gauss.exact import RECIPE, FittedQ, NoisyRewards
 
@@ -53,7 +53,7 @@ def test_an_iteration_is_adam_on_targets_of_the_network_before_it(head: HLGauss 
 
 def test_accuracy_is_minus_the_error_and_true_values_have_none() -> None:
     drawn = PROBLEM.draw(np.random.default_rng(0))
-    world = World(drawn["transitions"], drawn["rewards"], 0.9)
+    world = DiscountedWorld(drawn["transitions"], drawn["rewards"], 0.9)
     assert PROBLEM.measures(drawn | {"q": world.optimal}) == pytest.approx({"accuracy": 0.0, "value": 1.0})
     assert PROBLEM.measures(drawn | {"q": world.optimal - 0.5})["accuracy"] == pytest.approx(-0.5)
 

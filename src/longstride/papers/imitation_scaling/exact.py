@@ -75,7 +75,7 @@ def view(open_: np.ndarray, cell: tuple[int, ...], goal: tuple[int, ...]) -> int
     return walls * 9 + int(3 * (np.sign(goal[0] - r) + 1) + np.sign(goal[1] - c) + 1)
 
 
-class Cloned(ExactMethod[Layouts]):
+class ClonedMoves(ExactMethod[Layouts]):
     """Votes of demonstrated moves by view; a walk is as many of them as a row has cells, and an iteration doubles the
     number of walks."""
 
@@ -113,7 +113,7 @@ class Cloned(ExactMethod[Layouts]):
         return float(np.mean(total))
 
 
-RECIPE = ExactRecipe(name="imitation_scaling/exact", problem=Layouts(), method=Cloned(), iterations=9)
+RECIPE = ExactRecipe(name="imitation_scaling/exact", problem=Layouts(), method=ClonedMoves(), iterations=9)
 _few = {"layouts": 16}
 _open = {"walls": 0.0}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import ConfigError
-from longstride.papers.imitation_scaling.exact import AROUND, RECIPE, VIEWS, Cloned, Layouts, distances, view
+from longstride.papers.imitation_scaling.exact import AROUND, RECIPE, VIEWS, ClonedMoves, Layouts, distances, view
 
 OPEN = np.pad(np.array([[1, 1, 1], [0, 0, 1], [1, 1, 1]], bool), 1)
 
@@ -28,7 +28,7 @@ def test_right_moves_come_nearer() -> None:
 
 
 def test_many_layouts_clone_better_than_many_walks_in_few() -> None:
-    def end(method: Cloned) -> dict[str, float]:
+    def end(method: ClonedMoves) -> dict[str, float]:
         state = method.start(Layouts(), np.random.default_rng(0))
         assert state["curve"][0] == pytest.approx(0.32, abs=0.05)  # at random: one or two moves of four are right
         for i in range(7):
@@ -36,7 +36,7 @@ def test_many_layouts_clone_better_than_many_walks_in_few() -> None:
         assert state["walks"][7] == 128 and state["votes"].sum() <= 6 * 128
         return RECIPE.problem.measures(state)
 
-    assert end(Cloned())["success"] > end(Cloned(layouts=8))["success"] + 0.1
+    assert end(ClonedMoves())["success"] > end(ClonedMoves(layouts=8))["success"] + 0.1
 
 
 def test_walks_are_not_doubled_for_ever() -> None:

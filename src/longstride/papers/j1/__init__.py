@@ -9,7 +9,7 @@ learned to look again, and looks at what it has seen. A right verdict needs what
 | cold start | `teacher` | reflective thoughts, kept where the verdict is right | looks at lines, most of them again; kept likewise |
 | score | verdict | right, and in form | right |
 | update | `Reinforced` | REINFORCE++: advantages normalised over the batch, KL in the reward | the same; beta 0.01 |
-| compared | `Tuned` | fine-tuning alone | on as many more thoughts as RL samples |
+| compared | `ThoughtTuned` | fine-tuning alone | on as many more thoughts as RL samples |
 | test time | `waits` | the end of a thought is suppressed, up to k times | the same; then it may end, or go on up to the limit |
 | measure | `gain` | slope of accuracy in k | accuracy with 4 waits less accuracy with none |
 

@@ -68,7 +68,7 @@ class Flaws(ExactProblem):
         return actions, rng.random(n) < self.accuracy((actions == NEW).sum(1))
 
 
-class Tuned(ExactMethod[Flaws]):
+class ThoughtTuned(ExactMethod[Flaws]):
     """Fine-tuning on the teacher's thoughts whose verdict is right. The state has their actions counted."""
 
     cold: Count = 2000
@@ -89,7 +89,7 @@ class Tuned(ExactMethod[Flaws]):
         return {"counts": counts, "logits": np.log(counts / counts.sum(1, keepdims=True))}
 
 
-class Reinforced(Tuned):
+class Reinforced(ThoughtTuned):
     """REINFORCE++ from there: the verdict's reward less beta times log pi / reference of what is still to come,
     normalised over all tokens of the batch."""
 
@@ -123,7 +123,7 @@ def by_looks(actions: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 RECIPE = judging.recipe("j1/exact", Flaws(), Reinforced(), iterations=200)
-_tuned, _short = RECIPE.replace(method={"type": f"{__name__}:Tuned"}), {"problem": {"lines": 2}}
+_tuned, _short = RECIPE.replace(method={"type": f"{__name__}:ThoughtTuned"}), {"problem": {"lines": 2}}
 
 CLAIM = Claim(
     name="j1/exact",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.exact.judging import softmax
-from longstride.papers.j1.exact import AGAIN, END, HABITS, NEW, RECIPE, Flaws, Reinforced, Tuned, by_looks
+from longstride.papers.j1.exact import AGAIN, END, HABITS, NEW, RECIPE, Flaws, Reinforced, ThoughtTuned, by_looks
 
 
 def logits(rows: list[list[float]]) -> dict[str, np.ndarray]:
@@ -43,7 +43,7 @@ def test_the_exact_accuracy_is_that_of_sampled_thoughts() -> None:
 
 def test_fine_tuning_copies_the_teacher_with_what_was_right_a_little_likelier() -> None:
     problem = Flaws(lines=3, sight=1.0)
-    p = softmax(Tuned(cold=30_000).start(problem, np.random.default_rng(0))["logits"])
+    p = softmax(ThoughtTuned(cold=30_000).start(problem, np.random.default_rng(0))["logits"])
     assert p == pytest.approx(HABITS, abs=0.12) and p[1, NEW] > HABITS[1, NEW] + 0.02
     assert p.sum(1) == pytest.approx([1, 1, 1])
 

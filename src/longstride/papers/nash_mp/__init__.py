@@ -17,7 +17,7 @@ equilibrium shrinks by 1 + 2 beta or more in an iteration, which is the paper's 
 | update | `NashMP` | both steps in closed form (analysis); inner policy gradient with a moving target (models) | closed form |
 | update | eta | 2 beta in the analysis | 2 beta |
 | cost | query | the chance to win against a policy, for all answers | the same: two an iteration |
-| beside | `MirrorDescent`, `NashMD` | Nash-MD and others | one query an iteration; best rate of ten |
+| beside | `MirrorDescentPlay`, `NashMD` | Nash-MD and others | one query an iteration; best rate of ten |
 
 Deviations: win rates are exact, so neither the paper's approximate version with sampled gradients nor its experiment
 with a language model is here. The equations were put together from the paper's abstract and a summary, and their rate

@@ -35,7 +35,7 @@ class NashMP(_Play):
         return state | {"policy": proximal(game, policy, half, eta), "queries": state["queries"] + 2}
 
 
-class MirrorDescent(_Play):
+class MirrorDescentPlay(_Play):
     """Steps against the policy as it is: p proportional to policy^(1 - rate beta) reference^(rate beta)
     exp(rate P(y > policy))."""
 
@@ -56,7 +56,7 @@ class NashMD(_Play):
     moves its fixed point off the equilibrium by an amount that goes to 0 with the rate."""
 
     rate: Positive = 0.4
-    """As in `MirrorDescent`."""
+    """As in `MirrorDescentPlay`."""
 
     def step(self, problem: Duel, state: State, rng: np.random.Generator) -> State:
         game = problem.game(state)
@@ -73,7 +73,7 @@ def _held(game: PreferenceGame, policy: np.ndarray, rate: float) -> np.ndarray:
 RECIPE = ExactRecipe(name="nash_mp/exact", problem=Duel(strength=0.02), method=NashMP(), iterations=300, every=10)
 
 _prox = RECIPE.replace(every=300)
-_descent = _prox.replace(method=MirrorDescent(), iterations=600, every=600)
+_descent = _prox.replace(method=MirrorDescentPlay(), iterations=600, every=600)
 # held strongly, the game is nearly one policy's own problem: no step overshoots, and both are right to the last digit
 _strong = Duel(strength=1.0)
 

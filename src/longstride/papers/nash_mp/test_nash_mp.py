@@ -6,7 +6,7 @@ import pytest
 from longstride.exact.experiment import ExactMethod, State
 from longstride.exact.games import Duel
 from longstride.exact.worlds.games import PreferenceGame, divergence, log_softmax
-from longstride.papers.nash_mp.exact import MirrorDescent, NashMD, NashMP, proximal
+from longstride.papers.nash_mp.exact import MirrorDescentPlay, NashMD, NashMP, proximal
 
 
 def played(method: ExactMethod, problem: Duel, iterations: int, seed: int = 0) -> list[State]:
@@ -46,7 +46,7 @@ def test_the_divergence_shrinks_at_the_rate_of_the_paper_or_faster(strength: flo
 
 def test_mirror_prox_reaches_the_equilibrium_where_mirror_descent_turns_around_it() -> None:
     problem = Duel(strength=0.02)
-    prox, descent = played(NashMP(), problem, 400)[-1], played(MirrorDescent(rate=2.0), problem, 800)[-1]
+    prox, descent = played(NashMP(), problem, 400)[-1], played(MirrorDescentPlay(rate=2.0), problem, 800)[-1]
     assert prox["queries"] == descent["queries"]
     assert divergence(prox["equilibrium"], prox["policy"]) < 1e-13
     assert divergence(descent["equilibrium"], descent["policy"]) > 0.1
@@ -65,7 +65,7 @@ def test_nash_md_ends_beside_the_equilibrium_by_less_for_a_smaller_rate() -> Non
 
 def test_the_first_step_of_mirror_descent_is_the_closed_form() -> None:
     problem = Duel(strength=0.5)
-    before, after = played(MirrorDescent(rate=0.4), problem, 1)
+    before, after = played(MirrorDescentPlay(rate=0.4), problem, 1)
     game = PreferenceGame(before["preferences"], before["reference"], 0.5)
     expected = before["policy"] + 0.4 * game.wins(before["policy"])  # policy and reference are one at the start
     assert after["policy"] == pytest.approx(log_softmax(expected))

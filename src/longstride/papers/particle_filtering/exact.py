@@ -7,7 +7,7 @@ from longstride.exact.steps import Solve, StepTasks
 from longstride.exact.worlds.steps import StepWorld
 from longstride.rewards.simulated import StepScorer
 from longstride.stats import Ordering
-from longstride.strategies.search import Beam, BestOf, Particles
+from longstride.strategies.search import Beam, Independent, Particles
 
 RECIPE = steps.recipe(
     "particle_filtering/exact",
@@ -28,7 +28,7 @@ CLAIM = Claim(
         **{name: RECIPE.replace(method={"search": s}) for name, s in _searches.items()},
         "beam_of_4": RECIPE.replace(method={"search": Beam(n=16, width=4)}),
         "gibbs": RECIPE.replace(method={"search": Particles(n=16, sweeps=2)}),
-        "best_of_16": RECIPE.replace(method={"search": BestOf(n=16)}),
+        "best_of_16": RECIPE.replace(method={"search": Independent(n=16)}),
         **{f"exact_{name}": RECIPE.replace(problem=_exact, method={"search": s}) for name, s in _searches.items()},
         **{f"hard_{name}": RECIPE.replace(problem=_hard, method={"search": s}) for name, s in _searches.items()},
         **{f"even_{name}": RECIPE.replace(problem=_even, method={"search": s}) for name, s in _searches.items()},

@@ -72,7 +72,7 @@ class DeadEnds(ExactProblem):
         return {"success": float(at[self.length]), "expansions": float(solution["expansions"])}
 
 
-class Cloning(ExactMethod[DeadEnds]):
+class SearchCloning(ExactMethod[DeadEnds]):
     """Each iteration searches the way and clones what the search did."""
 
     data: Literal["traversals", "best_paths"] = "traversals"
@@ -149,7 +149,7 @@ def surprises(expanded: Sequence[Place], scores: Values) -> Values:
     return {p: float(np.mean(values)) for p, values in below.items() if values}
 
 
-RECIPE = ExactRecipe(name="r_mcts/exact", problem=DeadEnds(), method=Cloning(), iterations=100, every=100)
+RECIPE = ExactRecipe(name="r_mcts/exact", problem=DeadEnds(), method=SearchCloning(), iterations=100, every=100)
 _best, _open = {"data": "best_paths"}, {"depth": 0}
 
 CLAIM = Claim(

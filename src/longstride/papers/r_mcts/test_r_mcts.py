@@ -5,7 +5,7 @@ import pytest
 
 from longstride.core.errors import ConfigError
 from longstride.exact.experiment import State
-from longstride.papers.r_mcts.exact import RECIPE, Cloning, DeadEnds, surprises, walked
+from longstride.papers.r_mcts.exact import RECIPE, DeadEnds, SearchCloning, surprises, walked
 
 WORLD = DeadEnds(length=3, branches=2, depth=2)
 
@@ -43,8 +43,8 @@ def test_what_came_of_a_place_is_the_mean_of_what_was_seen_below_it() -> None:
     assert surprises([(), (1,)], scores) == {(1,): pytest.approx(0.1)}
 
 
-def run(iterations: int, **changes: object) -> tuple[Cloning, State, list[float]]:
-    method, rng = Cloning().replace(**changes), np.random.default_rng(3)
+def run(iterations: int, **changes: object) -> tuple[SearchCloning, State, list[float]]:
+    method, rng = SearchCloning().replace(**changes), np.random.default_rng(3)
     state, expansions = method.start(DeadEnds(), rng), []
     for _ in range(iterations):
         state = method.step(DeadEnds(), state, rng)

@@ -11,7 +11,7 @@ the mistakes that it makes: it imitates the best of N attempts that it makes aft
 | roll out | `RecentTurns` | a window: one earlier attempt | the same |
 | roll out | what follows an attempt | "incorrect, try again" | `check again` |
 | score | `TaskReward` | right or wrong, each attempt | the same |
-| credit | `BestOfN` | exp(r / tau), tau = 0.4 in the release; in the paper r less the mean of the prompt | as the release |
+| credit | `BestOfGroup` | exp(r / tau), tau = 0.4 in the release; in the paper r less the mean of the prompt | as the release |
 | update | `Reinforce`, mean over samples | weighted likelihood of the attempt, mean over its tokens | the same |
 | update | rate | 1e-5, cosine | 5e-4, as in `setups.puzzles` otherwise |
 | test | `After`, `ParallelAttempts` | 5 attempts; majority vote, or with an oracle that stops at a right one | the same |

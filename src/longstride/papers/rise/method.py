@@ -1,4 +1,4 @@
-"""What RISE adds: `Introspection`, `BestOfN`, `After`, `ParallelAttempts`."""
+"""What RISE adds: `Introspection`, `BestOfGroup`, `After`, `ParallelAttempts`."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Introspection(Sampler):
     """A group of attempts at each task; where its first member failed, another one that has this attempt as history.
 
     The first member is chosen without a look at the others, so a history is what the policy does by itself; the best of
-    a group is for credit to find (`BestOfN`). The attempt is the last turn of its episode. For `envs.puzzles.Attempts`.
+    a group is for credit to find (`BestOfGroup`). The attempt is the last turn of its episode. For `envs.puzzles.Attempts`.
     """
 
     attempts: Count = 3
@@ -51,7 +51,7 @@ def _limited(task: Task, attempts: int) -> Task:
     return task.model_copy(update={"horizon": attempts})
 
 
-class BestOfN(Credit):
+class BestOfGroup(Credit):
     """Reward-weighted regression on the best attempt of each group (of several the first): each of its tokens weighs
 
         exp((r - m) / temperature) / |a|,  m = 0, or the mean reward of all attempts at the prompt (`centred`)

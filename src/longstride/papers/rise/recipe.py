@@ -3,7 +3,7 @@
 from longstride.claims.claim import Claim
 from longstride.envs.puzzles import Attempts
 from longstride.methods import Constant, Reinforce
-from longstride.papers.rise.method import ATTEMPTS, OUTCOMES, After, BestOfN, Introspection, ParallelAttempts
+from longstride.papers.rise.method import ATTEMPTS, OUTCOMES, After, BestOfGroup, Introspection, ParallelAttempts
 from longstride.rollout.context import RecentTurns
 from longstride.setups import puzzles
 from longstride.stats import Ordering
@@ -19,7 +19,7 @@ RECIPE = puzzles.recipe(
     test_budget={"turns": ATTEMPTS},
     sampler=Introspection(),
     context=RecentTurns(),
-    credit=BestOfN(),
+    credit=BestOfGroup(),
     loss=Reinforce(aggregation=Constant()),
     learner={"lr": 5e-4, "batch_samples": 32},
     evaluation={

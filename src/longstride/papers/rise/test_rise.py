@@ -23,7 +23,7 @@ from longstride.envs.puzzles import Attempts, ModularChain, Puzzles
 from longstride.envs.puzzles.attempts import AGAIN, scores
 from longstride.exact.worlds.tabular import EnumerableMDP, bandit
 from longstride.methods import OnPolicy
-from longstride.papers.rise.method import After, BestOfN, Introspection, ParallelAttempts
+from longstride.papers.rise.method import After, BestOfGroup, Introspection, ParallelAttempts
 from longstride.papers.rise.recipe import CLAIM, RECIPE
 from longstride.rewards import TaskReward
 from longstride.rollout.context import Past, RecentTurns
@@ -61,7 +61,7 @@ def test_the_best_attempt_of_each_group_weighs_as_its_reward_says_over_its_token
         attempt(0, 1, (6, 7, 8, 9), ordinal=3, before=1),
         attempt(0, 1, (1,), ordinal=4, before=1),
     ]
-    samples = BestOfN(temperature=0.4)(groups)
+    samples = BestOfGroup(temperature=0.4)(groups)
     assert [(s.episode, s.sampled_ids, s.turn) for s in samples] == [(1, [3, 4], 0), (3, [6, 7, 8, 9], 1)]
     assert samples[0].advantages == pytest.approx([exp(2.5) / 2] * 2)
     assert samples[1].advantages == pytest.approx([1 / 4] * 4)
@@ -73,19 +73,19 @@ def test_centred_a_prompt_is_held_against_the_mean_of_all_attempts_at_it() -> No
         *(attempt(r, 1, task="hard", ordinal=4 + n) for n, r in enumerate((0, 0))),
         *(attempt(r, 2, task="hard", ordinal=6 + n, before=1) for n, r in enumerate((0, 1))),
     ]
-    weights = [s.advantages[0] for s in BestOfN(temperature=0.5, centred=True)(groups)]
+    weights = [s.advantages[0] for s in BestOfGroup(temperature=0.5, centred=True)(groups)]
     assert weights == pytest.approx([exp(0.25 / 0.5), exp(-0.25 / 0.5), exp(0.75 / 0.5)])
 
 
 def test_an_attempt_that_infrastructure_ended_or_without_tokens_is_not_imitated() -> None:
     lost, silent = attempt(1, 0, ordinal=0), attempt(1, 1, ids=(), ordinal=2)
     lost.stop = StopReason.INFRA_FAILURE
-    samples = BestOfN(centred=True)([lost, attempt(0, 0, ordinal=1), silent])
+    samples = BestOfGroup(centred=True)([lost, attempt(0, 0, ordinal=1), silent])
     assert [s.episode for s in samples] == [1]
     assert samples[0].advantages == pytest.approx([exp(-0.5 / 0.4)])  # of the mean of 0 and 1: the lost one is in none
 
 
-def expected_gradient(credit: BestOfN, problem: EnumerableMDP, logits: np.ndarray, n: int) -> np.ndarray:
+def expected_gradient(credit: BestOfGroup, problem: EnumerableMDP, logits: np.ndarray, n: int) -> np.ndarray:
     """Over all groups of n attempts at a bandit: the mean of weight times gradient of the log-probability."""
     paths, total = list(problem.trajectories(logits)), np.zeros_like(logits)
     for group in itertools.product(paths, repeat=n):
@@ -102,7 +102,7 @@ def test_the_expected_gradient_is_that_of_success_times_the_factor_that_is_docum
     problem, logits, tau = bandit([1.0, 0.0, 1.0, 0.0]), np.array([[0.3, -0.2, -1.0, 0.8]]), 0.7
     p = problem.expected_return(logits)
     q = 1 - p
-    found = expected_gradient(BestOfN(temperature=tau, centred=centred), problem, logits, n)
+    found = expected_gradient(BestOfGroup(temperature=tau, centred=centred), problem, logits, n)
     if centred:  # k of n attempts are right, and their mean is taken off
         right = sum(comb(n, k) * p**k * q ** (n - k) * exp((1 - k / n) / tau) for k in range(1, n + 1))
     else:

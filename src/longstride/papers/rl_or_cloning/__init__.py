@@ -16,7 +16,7 @@ as in the paper's analysis), at least 0, and 0 for what was never tried:
 | problem | `Lanes` | gridworlds, robots, Atari, sparse rewards | 50 columns of 5 lanes, 1 in 10 cells critical |
 | data | walks of an expert | with and without noise, as many of both | 20; noise: one action in five is random |
 | value | `Pessimistic` | VI-LCB (analysis), CQL (experiments) | VI-LCB, penalty 0.01 |
-| beside | `Cloning` | BC | shares of actions; unseen states: random |
+| beside | `ExpertCloning` | BC | shares of actions; unseen states: random |
 
 Deviations: tables, and a penalty that is smaller than a proof needs. The expert is optimal everywhere; where any action
 will do he goes to the middle lane.

@@ -88,7 +88,7 @@ def counted(walks: Walks, width: int) -> tuple[np.ndarray, np.ndarray]:
     return counts, earned
 
 
-class Cloning(_FromData):
+class ExpertCloning(_FromData):
     """Does what the data's expert did, as often."""
 
     def policy(self, counts: np.ndarray, earned: np.ndarray) -> np.ndarray:
@@ -121,7 +121,7 @@ class Pessimistic(_FromData):
 RECIPE = ExactRecipe(name="rl_or_cloning/exact", problem=Lanes(), method=Pessimistic(noise=0.2), iterations=4)
 
 _rl = RECIPE.replace(every=4)
-_cloning = _rl.replace(method=Cloning())
+_cloning = _rl.replace(method=ExpertCloning())
 _every_cell = {"critical": 1.0}
 _short = {"columns": 5}
 

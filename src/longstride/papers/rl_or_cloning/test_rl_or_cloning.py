@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.exact.worlds.chains import value_of
-from longstride.papers.rl_or_cloning.exact import Cloning, Lanes, Pessimistic, by_state
+from longstride.papers.rl_or_cloning.exact import ExpertCloning, Lanes, Pessimistic, by_state
 
 ONE = np.zeros((2, 1, 3, 2))
 """Data of two columns with one lane: counts of [column, lane, action, lane or end]."""
@@ -25,9 +25,9 @@ def test_pessimistic_values_are_the_bounds_by_hand() -> None:
 
 
 def test_cloning_does_what_was_done_as_often_and_anything_where_nothing_was() -> None:
-    policy = Cloning().policy(ONE, EARNED)
+    policy = ExpertCloning().policy(ONE, EARNED)
     assert policy[0, 0] == pytest.approx(np.array([4, 1, 9]) / 14)
-    assert Cloning().policy(np.zeros((1, 1, 3, 2)), EARNED)[0, 0] == pytest.approx(np.ones(3) / 3)
+    assert ExpertCloning().policy(np.zeros((1, 1, 3, 2)), EARNED)[0, 0] == pytest.approx(np.ones(3) / 3)
 
 
 def test_an_expert_gets_to_the_end_and_noise_fails_in_critical_cells_alone() -> None:
@@ -41,8 +41,10 @@ def test_an_expert_gets_to_the_end_and_noise_fails_in_critical_cells_alone() -> 
     assert value_of(problem.world(every), by_state(problem.expert(every, 0.3))) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("method", [Cloning(walks=500), Pessimistic(walks=500), Pessimistic(walks=500, noise=0.2)])
-def test_with_much_data_all_ways_are_optimal(method: Cloning | Pessimistic) -> None:
+@pytest.mark.parametrize(
+    "method", [ExpertCloning(walks=500), Pessimistic(walks=500), Pessimistic(walks=500, noise=0.2)]
+)
+def test_with_much_data_all_ways_are_optimal(method: ExpertCloning | Pessimistic) -> None:
     problem = Lanes(columns=8)
     state = method.start(problem, np.random.default_rng(0))
     assert problem.measures(state)["known"] == 0
@@ -53,7 +55,7 @@ def test_with_much_data_all_ways_are_optimal(method: Cloning | Pessimistic) -> N
 
 def test_data_counts_every_step_until_the_end_of_its_walk() -> None:
     problem = Lanes(columns=8, critical=0.5)
-    method = Cloning(walks=50, noise=0.3)
+    method = ExpertCloning(walks=50, noise=0.3)
     state = method.step(problem, method.start(problem, np.random.default_rng(0)), np.random.default_rng(0))
     by_column = state["counts"].sum((1, 2, 3))
     assert by_column[0] == 50 and (np.diff(by_column) <= 0).all() and by_column[-1] > 0

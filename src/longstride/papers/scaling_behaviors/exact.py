@@ -13,7 +13,7 @@ from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, 
 from longstride.stats import Ordering
 
 
-class Linear(ExactProblem):
+class LinearProblems(ExactProblem):
     """Problems of normal numbers whose right answer is the largest of some linear functions of them. Measures:
     `success` on problems that are not trained on, and `trained`, on those that are."""
 
@@ -44,7 +44,7 @@ def success(weights: np.ndarray, problems: np.ndarray, right: np.ndarray) -> flo
     return float(policy(weights, problems)[np.arange(len(problems)), right].mean())
 
 
-class Reused(ExactMethod[Linear]):
+class Reused(ExactMethod[LinearProblems]):
     """Policy gradient on a set of problems, visited in turn, again and again."""
 
     unique: Count = 512
@@ -58,7 +58,7 @@ class Reused(ExactMethod[Linear]):
     rate: Positive = 4.0
     """Of a step."""
 
-    def start(self, problem: Linear, rng: np.random.Generator) -> State:
+    def start(self, problem: LinearProblems, rng: np.random.Generator) -> State:
         teacher = rng.normal(size=(problem.features, problem.answers))
         tests = rng.normal(size=(problem.tests, problem.features))
         return {
@@ -69,7 +69,7 @@ class Reused(ExactMethod[Linear]):
             "visited": np.zeros(()),
         }
 
-    def step(self, problem: Linear, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: LinearProblems, state: State, rng: np.random.Generator) -> State:
         weights, visited = state["weights"], int(state["visited"])
         right = (state["problems"] @ state["teacher"]).argmax(1)
         for first in range(visited, visited + self.visits, self.batch):
@@ -92,7 +92,7 @@ def gradient(
     return problems.T @ (pushed - p * pushed.sum(1, keepdims=True)) / (group - 1)
 
 
-RECIPE = ExactRecipe(name="scaling_behaviors/exact", problem=Linear(), method=Reused(), iterations=10, every=5)
+RECIPE = ExactRecipe(name="scaling_behaviors/exact", problem=LinearProblems(), method=Reused(), iterations=10, every=5)
 
 CLAIM = Claim(
     name="scaling_behaviors/exact",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longstride.papers.scaling_behaviors.exact import RECIPE, Linear, Reused, gradient, success
+from longstride.papers.scaling_behaviors.exact import RECIPE, LinearProblems, Reused, gradient, success
 
 
 def test_the_expected_update_is_the_gradient_of_success() -> None:
@@ -20,9 +20,9 @@ def test_the_expected_update_is_the_gradient_of_success() -> None:
 def test_passes_over_few_problems_are_memorised() -> None:
     def run(unique: int) -> dict[str, float]:
         method = Reused(unique=unique)
-        state = method.start(Linear(), np.random.default_rng(0))
+        state = method.start(LinearProblems(), np.random.default_rng(0))
         for i in range(5):
-            state = method.step(Linear(), state, np.random.default_rng(i))
+            state = method.step(LinearProblems(), state, np.random.default_rng(i))
         assert state["visited"] == 6400
         return RECIPE.problem.measures(state)
 

@@ -10,7 +10,7 @@ decision that matters is one among many. Stages learn first what is near, from s
 | credit | `GroupRelative` | (r - mean) / deviation | the same |
 | update | `PPO` | clip 0.2, mean over tokens, KL 1e-3 to the start, two passes | the same, one step |
 
-Deviations: an episode is a walk (`exact.walks.Search`); every arm stops learning when it has sampled 16,000 turns. That
+Deviations: an episode is a walk (`exact.walks.SearchWalk`); every arm stops learning when it has sampled 16,000 turns. That
 a long horizon collapses, as the paper reports of large models, does not happen here: it is slower.
 """
 
@@ -18,7 +18,7 @@ from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed
 from longstride.exact.answers import SEEDS
 from longstride.exact.learner import recipe
-from longstride.exact.walks import Search, Walked
+from longstride.exact.walks import SearchWalk, Walked
 from longstride.methods import KL, PPO, GroupRelative, Mean
 from longstride.papers.scaling_inter.method import StepSchedule
 from longstride.stats import Ordering
@@ -27,7 +27,7 @@ SHORT, MEDIUM, LONG = 10, 20, 40
 
 RECIPE = recipe(
     "scaling_inter/exact",
-    Search(depths=(2, 4, 8, 14), wastes=0.6, horizon=LONG),
+    SearchWalk(depths=(2, 4, 8, 14), wastes=0.6, horizon=LONG),
     Walked(
         turns=StepSchedule(steps=(SHORT, MEDIUM, LONG), every=8),
         credit=GroupRelative(),

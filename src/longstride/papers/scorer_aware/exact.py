@@ -8,11 +8,11 @@ from pydantic import Field
 from longstride.claims.claim import Claim
 from longstride.exact import steps
 from longstride.exact.answers import SEEDS
-from longstride.exact.steps import ChosenByLevel, Solver, StepTasks
+from longstride.exact.steps import ChosenByLevel, StepSolver, StepTasks
 from longstride.exact.worlds.steps import Model
 from longstride.rewards.simulated import StepScorer
 from longstride.stats import Ordering
-from longstride.strategies.search import Beam, BestOf
+from longstride.strategies.search import Beam, Independent
 
 
 class Pairings(StepTasks):
@@ -29,10 +29,10 @@ class Pairings(StepTasks):
     def kinds(self) -> int:
         return len(self.models) * len(self.scorers) * len(self.levels)
 
-    def solver(self, level: int, rng: np.random.Generator) -> Solver:
+    def solver(self, level: int, rng: np.random.Generator) -> StepSolver:
         shape = len(self.models), len(self.scorers), len(self.levels)
         m, s, k = np.unravel_index(level, shape)
-        return Solver(self.world, self.levels[k], self.models[m], self.scorers[s], rng)
+        return StepSolver(self.world, self.levels[k], self.models[m], self.scorers[s], rng)
 
 
 RECIPE = steps.recipe(
@@ -40,8 +40,8 @@ RECIPE = steps.recipe(
     Pairings(levels=(0.1,)),
     ChosenByLevel(
         strategies=(
-            BestOf(n=16, by="weighted"),
-            BestOf(n=16),
+            Independent(n=16, by="weighted"),
+            Independent(n=16),
             Beam(n=16, width=2, by="weighted"),
             Beam(n=16, width=4),
             Beam(n=16, width=4, diverse=True, by="weighted"),

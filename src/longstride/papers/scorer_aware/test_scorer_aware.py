@@ -6,7 +6,7 @@ from longstride.exact.steps import solved
 from longstride.exact.worlds.steps import Model
 from longstride.papers.scorer_aware.exact import RECIPE, Pairings
 from longstride.rewards.simulated import StepScorer
-from longstride.strategies.search import Beam, BestOf, Search
+from longstride.strategies.search import Beam, Independent, Search
 
 
 def test_every_pair_of_a_policy_and_a_scorer_is_a_kind_of_its_own() -> None:
@@ -26,5 +26,5 @@ def test_a_beam_serves_a_weak_policy_whose_scorer_is_noisy_and_fails_where_the_s
     def share(kind: int, search: Search) -> float:
         return sum(solved(problem, kind, search, rng)[0] for _ in range(60)) / 60
 
-    beam, best = Beam(n=16, width=4), BestOf(n=16, by="weighted")
+    beam, best = Beam(n=16, width=4), Independent(n=16, by="weighted")
     assert share(0, beam) > share(0, best) + 0.1 and share(3, best) > share(3, beam) + 0.2

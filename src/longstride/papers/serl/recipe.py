@@ -3,12 +3,12 @@
 from longstride.claims.claim import Claim
 from longstride.control import (
     SAC,
+    BehaviourCloning,
     ControlAgent,
     ControlEvaluation,
     ControlRecipe,
     GaussianPolicy,
     Given,
-    Imitation,
     Level,
     NStep,
     TrainingPhase,
@@ -31,7 +31,7 @@ _rlpd = ControlAgent(
     slices=4,
     critic_lr=1e-3,
 )
-_cloning = ControlAgent(levels=(Level(data=_data, policy=_policy, extraction=Imitation()),), batch=128)
+_cloning = ControlAgent(levels=(Level(data=_data, policy=_policy, extraction=BehaviourCloning()),), batch=128)
 
 
 def online(retained: float) -> tuple[TrainingPhase, ...]:

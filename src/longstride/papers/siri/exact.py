@@ -11,7 +11,7 @@ is reached, and the tasks that need more are never solved. Taken in turns, both 
 | update | `PPO` | mean over tokens, two passes | the same, one step |
 | measure | `success`, `length` | | exact, within 40 turns |
 
-Deviations: an episode is a walk (`exact.walks.Search`) of useful turns, wasted ones and an answer, by a policy that
+Deviations: an episode is a walk (`exact.walks.SearchWalk`) of useful turns, wasted ones and an answer, by a policy that
 sees how many useful turns it took.
 
 The control is undecided. On seeds 100 to 139 its limits were 30 and 40 turns (0.363, -0.012 to 0.814, where the effect was
@@ -22,7 +22,7 @@ wanders by chance, and in these an episode met a limit.
 from longstride.claims.claim import Claim
 from longstride.curriculum import Fixed
 from longstride.exact.learner import recipe
-from longstride.exact.walks import Search, Walked
+from longstride.exact.walks import SearchWalk, Walked
 from longstride.methods import PPO, GroupRelative, Mean
 from longstride.papers.siri.method import Cosine, Stair
 from longstride.papers.siri.recipe import CYCLE
@@ -32,7 +32,7 @@ LONG, SHORT = 40, 10
 
 RECIPE = recipe(
     "siri/exact",
-    Search(depths=(2, 4, 8, 14), wastes=0.6, horizon=LONG),
+    SearchWalk(depths=(2, 4, 8, 14), wastes=0.6, horizon=LONG),
     Walked(
         turns=Cosine(high=LONG, low=SHORT, period=CYCLE),
         credit=GroupRelative(),

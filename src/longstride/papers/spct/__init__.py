@@ -10,7 +10,7 @@ these are summed.
 | cold start | `rejective` | 3 judgements an item; wrong ones are left out, and items with 3 right ones; hints for hard items | the same; a hint shows a principle that is right |
 | plan | groups of one item | GRPO | 8 |
 | score | 1 or -1 | whether the best answer has the one highest score | the same |
-| update | `Tuned` | GRPO with a large KL term, no reward of format | beta 0.08; the gradient of KL is exact |
+| update | `CriteriaTuned` | GRPO with a large KL term, no reward of format | beta 0.08; the gradient of KL is exact |
 | vote | `votes` | k judgements, answers shuffled in each, scores summed | the same, k = 32 |
 | filter | `meta` | a model of how likely a judgement is right, taught on judgements of the cold start; the better half is summed | `rewards.probe.Head` on prompt, principle and margin |
 

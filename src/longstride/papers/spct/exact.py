@@ -11,7 +11,7 @@ from longstride.core.seeds import derive
 from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
 from longstride.exact.judging import choice, log_softmax, softmax
-from longstride.rewards.probe import Head
+from longstride.rewards.probe import LinearHead
 from longstride.stats import Ordering
 
 
@@ -63,7 +63,7 @@ class Criteria(ExactProblem):
         return {"success": choice(solution["totals"], np.arange(self.answers) == solution["best"][:, None])}
 
 
-class Tuned(ExactMethod[Criteria]):
+class CriteriaTuned(ExactMethod[Criteria]):
     """Rejective fine-tuning at the start; GRPO from there. `logits` [kinds, criteria] are of principles."""
 
     votes: Count = 32
@@ -85,7 +85,7 @@ class Tuned(ExactMethod[Criteria]):
         logits = rejective(problem, self.cold, rng)
         kinds, quality, best = problem.draw(2000, rng)
         taught = problem.judge(logits[kinds], quality, 3, rng)
-        head = Head.fit(signs(problem, np.repeat(kinds, 3), taught), taught.right(best).ravel())
+        head = LinearHead.fit(signs(problem, np.repeat(kinds, 3), taught), taught.right(best).ravel())
         kept = {"filter": np.append(head.weight_D, head.bias), "seed": rng.integers(2**40, size=())}
         return kept | {"logits": logits, "reference": logits.copy()}
 
@@ -107,7 +107,7 @@ class Tuned(ExactMethod[Criteria]):
         made = problem.judge(state["logits"][kinds], quality, self.votes, rng)
         counted = np.ones(made.principles.shape)
         if self.meta and self.votes > 1:
-            head = Head(state["filter"][:-1], float(state["filter"][-1]))
+            head = LinearHead(state["filter"][:-1], float(state["filter"][-1]))
             sure = head(signs(problem, np.repeat(kinds, self.votes), made)).reshape(counted.shape)
             counted = sure.argsort(1).argsort(1) >= self.votes - self.votes // 2
         return {"totals": (made.scores * counted[..., None]).sum(1), "best": best}
@@ -134,7 +134,7 @@ def signs(problem: Criteria, kinds: np.ndarray, made: Judgements) -> np.ndarray:
     return np.column_stack([pair[:, None] == np.arange(problem.kinds * problem.criteria), lead, lead > 0]).astype(float)
 
 
-RECIPE = judging.recipe("spct/exact", Criteria(), Tuned(), iterations=20)
+RECIPE = judging.recipe("spct/exact", Criteria(), CriteriaTuned(), iterations=20)
 _sum, _one, _settled, _single = {"meta": False}, {"votes": 1}, {"rate": 3.0}, {"criteria": 1}
 
 CLAIM = Claim(

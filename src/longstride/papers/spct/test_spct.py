@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longstride.exact.judging import softmax
-from longstride.papers.spct.exact import Criteria, Judgements, Tuned, rejective, signs
+from longstride.papers.spct.exact import Criteria, CriteriaTuned, Judgements, rejective, signs
 
 CLEAR = Criteria(kinds=2, criteria=2, answers=2, noise=0.0, bias=0.0, items=200)
 
@@ -44,20 +44,20 @@ def test_what_is_kept_of_the_cold_start_leans_towards_the_right_principle() -> N
 
 
 def test_reinforcement_raises_the_right_principle_and_the_kl_term_holds_the_reference() -> None:
-    def chance(method: Tuned) -> float:
+    def chance(method: CriteriaTuned) -> float:
         state = method.start(CLEAR, np.random.default_rng(0))
         state |= {"logits": np.zeros((2, 2)), "reference": np.zeros((2, 2))}
         for i in range(40):
             state = method.step(CLEAR, state, np.random.default_rng(i))
         return float(softmax(state["logits"]).diagonal().mean())
 
-    assert chance(Tuned(rate=1.0)) > 0.9 > chance(Tuned(rate=1.0, beta=2.0)) > 0.5
-    assert chance(Tuned(rate=0.0)) == 0.5
+    assert chance(CriteriaTuned(rate=1.0)) > 0.9 > chance(CriteriaTuned(rate=1.0, beta=2.0)) > 0.5
+    assert chance(CriteriaTuned(rate=0.0)) == 0.5
 
 
 def test_an_update_without_advantage_is_the_exact_gradient_of_the_kl_term() -> None:
     """Answers that are all equal: no judgement is right, so no advantage is left."""
-    problem, method = CLEAR.replace(kinds=1, noise=0.0), Tuned(rate=1.0, beta=0.3)
+    problem, method = CLEAR.replace(kinds=1, noise=0.0), CriteriaTuned(rate=1.0, beta=0.3)
     state = method.start(CLEAR.replace(kinds=1), np.random.default_rng(0))
     state |= {"logits": np.array([[0.7, -0.2]]), "reference": np.array([[0.1, 0.4]])}
     p, q = softmax(state["logits"])[0], softmax(state["reference"])[0]
@@ -74,7 +74,7 @@ def test_an_update_without_advantage_is_the_exact_gradient_of_the_kl_term() -> N
 
 def test_the_filter_sums_the_half_that_is_likelier_right() -> None:
     """A filter that knows the right principle drops the judgements by the other one, up to half of them."""
-    method, problem = Tuned(votes=16, rate=0.0), CLEAR.replace(kinds=1)
+    method, problem = CriteriaTuned(votes=16, rate=0.0), CLEAR.replace(kinds=1)
     state = method.start(problem, np.random.default_rng(0)) | {"logits": np.zeros((1, 2))}
     state["filter"] = np.array([5.0, -5.0, 0.0, 0.0, 0.0])
     known = problem.measures(method.solution(problem, state))["success"]

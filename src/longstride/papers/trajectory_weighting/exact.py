@@ -8,7 +8,7 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
-from longstride.exact.worlds.discounted import World, random_world
+from longstride.exact.worlds.discounted import DiscountedWorld, random_world
 from longstride.stats import Ordering
 
 
@@ -53,8 +53,8 @@ class MixedEpisodes(ExactProblem):
         }
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """The `value` of the policy (see `World.normalised`)."""
-        world = World(solution["transitions"], solution["rewards"], self.discount)
+        """The `value` of the policy (see `DiscountedWorld.normalised`)."""
+        world = DiscountedWorld(solution["transitions"], solution["rewards"], self.discount)
         return {"value": world.normalised(solution["policy"])}
 
 
@@ -100,7 +100,7 @@ class NearTheData(ExactMethod[MixedEpisodes]):
         p = np.exp((scaled - 1) / self.alpha)
         return p / p.sum()
 
-    def model(self, problem: MixedEpisodes, state: State) -> tuple[World, np.ndarray]:
+    def model(self, problem: MixedEpisodes, state: State) -> tuple[DiscountedWorld, np.ndarray]:
         """What the weighted data say of the world, and the policy [S, A] that they come from; of an action without data,
         no reward and any next state, and of a state without data, any action."""
         p_E = self.probabilities(state["reward"].sum(1), state["state"][:, 0])
@@ -115,7 +115,7 @@ class NearTheData(ExactMethod[MixedEpisodes]):
         moves = np.where(n[..., None] > 0, counts / seen[..., None], 1 / problem.states)
         total = n.sum(1, keepdims=True)
         policy = np.where(total > 0, n / np.where(total > 0, total, 1.0), 1 / problem.actions)
-        return World(moves, rewards / seen, problem.discount), policy
+        return DiscountedWorld(moves, rewards / seen, problem.discount), policy
 
 
 RECIPE = ExactRecipe(

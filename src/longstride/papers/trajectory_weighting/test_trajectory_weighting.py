@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longstride.exact.worlds.discounted import World, random_world
+from longstride.exact.worlds.discounted import DiscountedWorld, random_world
 from longstride.papers.trajectory_weighting.exact import RECIPE, MixedEpisodes, NearTheData
 
 RETURNS = np.array([1.0, 3.0, 2.0, 5.0])
@@ -57,7 +57,7 @@ def test_values_of_a_world_are_exact() -> None:
     """Two states: staying in 1 pays 1, everything else nothing."""
     moves = np.zeros((2, 2, 2))
     moves[:, 0, 0] = moves[:, 1, 1] = 1
-    world = World(moves, np.array([[0.0, 0.0], [0.0, 1.0]]), 0.5)
+    world = DiscountedWorld(moves, np.array([[0.0, 0.0], [0.0, 1.0]]), 0.5)
     assert np.allclose(world.optimal, [[0.5, 1], [0.5, 2]], atol=1e-9)
     assert np.allclose(world.values(np.array([[0, 1.0], [0, 1.0]])), [1, 2])
     assert world.normalised(np.array([[0, 1.0], [0, 1.0]])) == pytest.approx(1)

@@ -18,7 +18,7 @@ LONGEST = 20_000
 """Transitions after which a stream is given up."""
 
 
-class Chain(ExactProblem):
+class ChainWorld(ExactProblem):
     """States in a row; the last one ends the walk with reward 1. Measures: `data` to the threshold at the ratio that is
     held out, and `accuracy`, `within`, `refused` of its prediction (see `exact.forecasts`)."""
 
@@ -54,7 +54,7 @@ class Chain(ExactProblem):
         return {"data": truth} | forecast(self.law, ratios[:-1], data[:-1], float(ratios[-1]), truth, relative=True)
 
 
-class Replayed(ExactMethod[Chain]):
+class Replayed(ExactMethod[ChainWorld]):
     """Q-learning from replay at several ratios, a stream of random walks an iteration."""
 
     ratios: Annotated[tuple[Positive, ...], Field(min_length=2)] = (1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
@@ -64,16 +64,16 @@ class Replayed(ExactMethod[Chain]):
     streams: Count = 4
     """Streams of an iteration."""
 
-    def start(self, problem: Chain, rng: np.random.Generator) -> State:
+    def start(self, problem: ChainWorld, rng: np.random.Generator) -> State:
         return {"ratios": np.array(self.ratios), "data": np.zeros(len(self.ratios)), "streams": np.zeros(())}
 
-    def step(self, problem: Chain, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: ChainWorld, state: State, rng: np.random.Generator) -> State:
         seeds = rng.integers(2**62, size=self.streams)
         spent = [[to_threshold(problem, ratio, self.rate, int(seed)) for ratio in self.ratios] for seed in seeds]
         return {**state, "data": state["data"] + np.sum(spent, 0), "streams": state["streams"] + self.streams}
 
 
-def to_threshold(problem: Chain, ratio: float, rate: float, seed: int) -> int:
+def to_threshold(problem: ChainWorld, ratio: float, rate: float, seed: int) -> int:
     """Transitions of a stream until the values are right; the stream depends on the seed alone."""
     walk, replay = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
     last, discount = problem.states - 1, problem.discount
@@ -99,13 +99,13 @@ def to_threshold(problem: Chain, ratio: float, rate: float, seed: int) -> int:
     return LONGEST
 
 
-def all_transitions(problem: Chain) -> list[tuple[int, int, int]]:
+def all_transitions(problem: ChainWorld) -> list[tuple[int, int, int]]:
     """Every transition (state, action, where it goes), as often among ten as its chance says."""
     slips = round(10 * problem.slip)
     return [(s, a, a if k >= slips else 1 - a) for s in range(problem.states) for a in (0, 1) for k in range(10)]
 
 
-RECIPE = ExactRecipe(name="utd_scaling/exact", problem=Chain(), method=Replayed(), iterations=2)
+RECIPE = ExactRecipe(name="utd_scaling/exact", problem=ChainWorld(), method=Replayed(), iterations=2)
 _line = {"law": Power(limit=0.0)}
 
 CLAIM = Claim(

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from longstride.papers.utd_scaling.exact import RECIPE, Chain, Replayed, all_transitions, to_threshold
+from longstride.papers.utd_scaling.exact import RECIPE, ChainWorld, Replayed, all_transitions, to_threshold
 from longstride.scaling import Power
 
 
 def test_the_values_satisfy_the_optimality_equation() -> None:
-    problem = Chain(states=3, slip=0.1, discount=0.5)
+    problem = ChainWorld(states=3, slip=0.1, discount=0.5)
     Q = problem.values()
     best = Q.max(1)
     assert Q[2, 1] == pytest.approx(0.9 + 0.1 * 0.5 * best[1])
@@ -17,7 +17,7 @@ def test_the_values_satisfy_the_optimality_equation() -> None:
 
 
 def test_all_transitions_have_their_chances() -> None:
-    seen = np.array(all_transitions(Chain(states=2)))
+    seen = np.array(all_transitions(ChainWorld(states=2)))
     for s in (0, 1):
         for a in (0, 1):
             goes = seen[(seen[:, 0] == s) & (seen[:, 1] == a), 2]
@@ -25,17 +25,17 @@ def test_all_transitions_have_their_chances() -> None:
 
 
 def test_more_updates_need_less_data_down_to_a_limit() -> None:
-    data = [np.mean([to_threshold(Chain(), ratio, 0.2, seed) for seed in range(4)]) for ratio in (2, 8, 32)]
+    data = [np.mean([to_threshold(ChainWorld(), ratio, 0.2, seed) for seed in range(4)]) for ratio in (2, 8, 32)]
     assert data[0] > 2 * data[1] > 2.5 * data[2]
-    known = Chain(known=True)
+    known = ChainWorld(known=True)
     without = [np.mean([to_threshold(known, ratio, 0.2, seed) for seed in range(4)]) for ratio in (4, 16)]
     assert without[0] == pytest.approx(4 * without[1], rel=0.25)  # updates alone count
 
 
 def test_a_ratio_that_was_not_seen_is_predicted() -> None:
-    state = RECIPE.method.start(Chain(), np.random.default_rng(0))
+    state = RECIPE.method.start(ChainWorld(), np.random.default_rng(0))
     assert RECIPE.problem.measures(state)["refused"] == 1
-    state = RECIPE.method.step(Chain(), state, np.random.default_rng(0))
+    state = RECIPE.method.step(ChainWorld(), state, np.random.default_rng(0))
     limited = RECIPE.problem.measures(state)
     line = RECIPE.problem.replace(law=Power(limit=0.0)).measures(state)
     assert limited["data"] == line["data"] == state["data"][-1] / 4
@@ -45,6 +45,6 @@ def test_a_ratio_that_was_not_seen_is_predicted() -> None:
 def test_a_stream_is_given_up_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("longstride.papers.utd_scaling.exact.LONGEST", 20)
     method = Replayed(ratios=(1.0, 2.0), streams=1)
-    state = method.start(Chain(), np.random.default_rng(0))
-    state = method.step(Chain(), state, np.random.default_rng(0))
+    state = method.start(ChainWorld(), np.random.default_rng(0))
+    state = method.step(ChainWorld(), state, np.random.default_rng(0))
     assert state["data"].tolist() == [20, 20]

@@ -8,7 +8,7 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Share, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
-from longstride.exact.worlds.discounted import World, random_world
+from longstride.exact.worlds.discounted import DiscountedWorld, random_world
 from longstride.stats import Ordering
 
 
@@ -44,8 +44,8 @@ class Proposals(ExactProblem):
         }
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """The `value` of what acts (see `World.normalised`)."""
-        world = World(solution["transitions"], solution["rewards"], self.discount)
+        """The `value` of what acts (see `DiscountedWorld.normalised`)."""
+        world = DiscountedWorld(solution["transitions"], solution["rewards"], self.discount)
         return {"value": world.normalised(solution["policy"])}
 
 
@@ -62,7 +62,7 @@ class BestProposal(ExactMethod[Proposals]):
 
     def step(self, problem: Proposals, state: State, rng: np.random.Generator) -> State:
         after = (state["proposals"] * state["q"]).sum(1)
-        return state | {"q": World(state["next"], state["mean"], problem.discount).backup(after)}
+        return state | {"q": DiscountedWorld(state["next"], state["mean"], problem.discount).backup(after)}
 
     def solution(self, problem: Proposals, state: State) -> Mapping[str, np.ndarray]:
         score = state["q"] if self.critic == "learned" else state["luck"]

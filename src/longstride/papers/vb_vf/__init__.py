@@ -7,7 +7,7 @@ the gap in reward grows with the budget and with the data, if styles differ.
 | place | choice | paper | here |
 |---|---|---|---|
 | reward | bi-level | 0 until a trace is right, 1 a step from then on | the same: steps that are left, of the budget H |
-| verifier-free | `Cloned` | fine-tuning on n right traces | the likeliest distribution of styles of n right traces, by kind of prompt |
+| verifier-free | `ClonedTraces` | fine-tuning on n right traces | the likeliest distribution of styles of n right traces, by kind of prompt |
 | verifier-based | `Verified` | n rewards of the base's own traces; the policy that is best at the worst reward they allow | means by kind and style, less a bound; the style with the most |
 | base | heterogeneity | deviation of the reward given the prompt | styles of six speeds, as likely; which is which depends on the kind of prompt |
 | budget | H | tokens of a trace, in the data and at test time | 16, 64 and 256 |

@@ -52,7 +52,7 @@ class Styles(ExactProblem):
         return named | {"growth": float(found[-1] - found[0])}
 
 
-class Learner(ExactMethod[Styles]):
+class FromTraces(ExactMethod[Styles]):
     """Family: learns from as many traces for each budget."""
 
     batch: Count = 64
@@ -86,7 +86,7 @@ class Learner(ExactMethod[Styles]):
         """[budgets, kinds, styles] chances of styles."""
 
 
-class Cloned(Learner):
+class ClonedTraces(FromTraces):
     """Is given right traces, and takes styles as often as they came, with one trace of each added."""
 
     def chances(self, problem: Styles, speeds: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ class Cloned(Learner):
         return counts / counts.sum(-1, keepdims=True)
 
 
-class Verified(Learner):
+class Verified(FromTraces):
     """Is given any traces of the base, each with its reward. What was not seen may be worth nothing."""
 
     bound: Positive = 0.3
@@ -116,7 +116,7 @@ class Verified(Learner):
 
 
 RECIPE = judging.recipe("vb_vf/exact", Styles(), Verified(), iterations=20)
-_cloned, _few = RECIPE.replace(method={"type": f"{__name__}:Cloned"}), {"method": {"batch": 2}}
+_cloned, _few = RECIPE.replace(method={"type": f"{__name__}:ClonedTraces"}), {"method": {"batch": 2}}
 _one = {"problem": {"speeds": (0.12,) * 6}}
 
 CLAIM = Claim(

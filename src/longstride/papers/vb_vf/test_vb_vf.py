@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longstride.papers.vb_vf.exact import Cloned, Styles, Verified
+from longstride.papers.vb_vf.exact import ClonedTraces, Styles, Verified
 
 TWO = Styles(kinds=1, speeds=(0.5, 0.1), needed=2, budgets=(3, 8))
 
@@ -20,7 +20,7 @@ def test_the_exact_reward_is_the_mean_of_sampled_times() -> None:
     assert TWO.rewards(np.array([0.1]))[1] == pytest.approx([np.maximum(8 - took, 0).mean()], abs=0.01)
 
 
-def learned(method: Cloned | Verified, steps: int = 20) -> np.ndarray:
+def learned(method: ClonedTraces | Verified, steps: int = 20) -> np.ndarray:
     """The chances [budgets, styles] that a method comes to, the fast style first."""
     state = method.start(TWO, np.random.default_rng(0))
     for i in range(steps):
@@ -30,7 +30,7 @@ def learned(method: Cloned | Verified, steps: int = 20) -> np.ndarray:
 
 def test_cloning_comes_to_the_styles_of_right_traces() -> None:
     right = TWO.in_time(np.array(TWO.speeds))[[2, 7]]
-    assert learned(Cloned(batch=500)) == pytest.approx(right / right.sum(1, keepdims=True), abs=0.02)
+    assert learned(ClonedTraces(batch=500)) == pytest.approx(right / right.sum(1, keepdims=True), abs=0.02)
 
 
 def test_with_rewards_the_fast_style_is_found() -> None:

@@ -11,7 +11,7 @@ brought the end nearer.
 | update | `Mean` over sequences | mean over a turn's tokens, then over turns | the same: a turn is one token |
 | update | passes | 2 in steps | one step |
 
-Deviations: an episode is a walk (`exact.walks.Search`). A turn is one token, so its ratio and that of its sequence are
+Deviations: an episode is a walk (`exact.walks.SearchWalk`). A turn is one token, so its ratio and that of its sequence are
 one and the paper's other part, a clip of tokens, cannot be seen here: `loop` shows it on answers of eight tokens.
 In the control, episodes of a turn and an answer, values are no help, and cost success in some of the seeds.
 """
@@ -25,7 +25,7 @@ from longstride.curriculum import Fixed
 from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import State
 from longstride.exact.learner import recipe
-from longstride.exact.walks import Search, Walk, Walked
+from longstride.exact.walks import SearchWalk, Walk, Walked
 from longstride.methods import KL, PPO, Mean
 from longstride.methods.advantages import GAE
 from longstride.stats import Ordering
@@ -59,7 +59,7 @@ TURNS = 40
 
 RECIPE = recipe(
     "vl_dac/exact",
-    Search(depths=(2, 4, 8, 14), wastes=0.6, horizon=TURNS),
+    SearchWalk(depths=(2, 4, 8, 14), wastes=0.6, horizon=TURNS),
     Valued(
         turns=Fixed(limit=TURNS),
         credit=GAE(values="critic", discount=0.95, lam=0.95, whiten=True),

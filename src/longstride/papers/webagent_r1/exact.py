@@ -10,7 +10,7 @@ demonstrations make some of the episodes right, and reinforcement learning does 
 | credit | `GroupRelative` | (r - mean) / deviation, divided by the turns of the episode | the same |
 | update | `PPO`, `Mean` over turns | clip 0.2, KL 1e-3 to the start, one pass | the same, one step |
 
-Deviations: an episode is a walk (`exact.walks.Search`); who demonstrates takes a useful turn nine times in ten, and
+Deviations: an episode is a walk (`exact.walks.SearchWalk`); who demonstrates takes a useful turn nine times in ten, and
 only demonstrations that earned are cloned. The reference of the KL term is the start before cloning.
 """
 
@@ -22,7 +22,7 @@ from longstride.curriculum import Fixed
 from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import State
 from longstride.exact.learner import gradient, recipe
-from longstride.exact.walks import Search, Walk, Walked
+from longstride.exact.walks import SearchWalk, Walk, Walked
 from longstride.methods import KL, PPO, GroupRelative, Mean, Reinforce
 from longstride.methods.base import demonstration
 from longstride.stats import Ordering
@@ -31,7 +31,7 @@ EXPERT = np.log([0.9, 0.05, 0.05])
 """Logits of who demonstrates: a useful turn, a wasted one, an answer; it answers when enough turns were taken."""
 
 
-class Cloned(Walked):
+class WalkedFromClone(Walked):
     """`Walked` from a start that was cloned from demonstrations of every task."""
 
     demonstrations: CountOrZero = 4
@@ -59,8 +59,8 @@ TURNS = 24
 
 RECIPE = recipe(
     "webagent_r1/exact",
-    Search(depths=(6, 8, 10), wastes=0.2, quits=0.7, horizon=TURNS),
-    Cloned(
+    SearchWalk(depths=(6, 8, 10), wastes=0.2, quits=0.7, horizon=TURNS),
+    WalkedFromClone(
         turns=Fixed(limit=TURNS),
         credit=GroupRelative(length_divisor="turns"),
         loss=PPO(kl=KL(coefficient=1e-3), aggregation=Mean(over="sequence")),

@@ -11,7 +11,7 @@ success may take any number of detours, and they are imitated with the rest. Und
 | credit | `FilteredBC(drop_unchanged=True)` | turns after which the page looks the same | a detour changes the page, so none is left out |
 | update | passes, rate | 2 epochs, 5e-4 | one step, 16 logits |
 
-Deviations: an episode is a walk (`exact.walks.Search`), a detour is a wasted turn; every arm stops learning when it has
+Deviations: an episode is a walk (`exact.walks.SearchWalk`), a detour is a wasted turn; every arm stops learning when it has
 sampled 30,000 turns. Episodes under a short horizon are shorter, so there are more updates of them: `long_twice` has
 twice the turns. On seeds 0 to 3 the difference falls with the rate, from 0.15 at 2 to 0.01 at 64, where both are above
 0.97 when they stop. Seeds 100 to 139 gave the same verdicts before (0.068, 0.062 to 0.075), and a larger file.
@@ -28,15 +28,15 @@ from longstride.curriculum import Fixed
 from longstride.curriculum.schedules import PerDifficulty
 from longstride.exact.experiment import State
 from longstride.exact.learner import recipe
-from longstride.exact.walks import Search, Walked
+from longstride.exact.walks import SearchWalk, Walked
 from longstride.exact.worlds.tabular import EnumerableMDP
 from longstride.methods import Reinforce
 from longstride.methods.cloning import FilteredBC
 from longstride.stats import Ordering
 
 
-class Strict(Search):
-    """A `Search` in which what leads no further ends the episode, so that no success takes a detour."""
+class Strict(SearchWalk):
+    """A `SearchWalk` in which what leads no further ends the episode, so that no success takes a detour."""
 
     @property
     def world(self) -> tuple[EnumerableMDP, np.ndarray]:
@@ -46,10 +46,12 @@ class Strict(Search):
         return replace(mdp, transitions=ways), seen
 
 
-class Imitated(Walked[Search]):
+class Imitated(Walked[SearchWalk]):
     """`Walked` under the horizon of each task's own difficulty, by WebGym's rule for the number of useful turns."""
 
-    def collect(self, problem: Search, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:
+    def collect(
+        self, problem: SearchWalk, logits: np.ndarray, state: State, rng: np.random.Generator
+    ) -> list[Trajectory]:
         played, iteration = [], int(state["iteration"]) + 1
         for start, depth in zip(np.flatnonzero(problem.world[0].start).tolist(), problem.depths, strict=True):
             turns = self.turns.at(iteration, difficulty_of(depth))
@@ -68,7 +70,7 @@ def by_difficulty(easy: int, medium: int, hard: int) -> PerDifficulty:
 
 RECIPE = recipe(
     "webgym/exact",
-    Search(depths=(2, 6, 14), wastes=0.5, quits=0.05, horizon=LONG),
+    SearchWalk(depths=(2, 6, 14), wastes=0.5, quits=0.05, horizon=LONG),
     Imitated(
         turns=by_difficulty(6, 12, 24),
         credit=FilteredBC(),

@@ -13,14 +13,14 @@ is executed; what the benchmark checks becomes evaluators as data (see `longstri
 Test sets come with the split `test`; `core.task.split_of` makes another split that no template leaks through.
 """
 
-from longstride.web.benchmarks.programs import Probe, Program, programs_of
+from longstride.web.benchmarks.programs import Helper, Program, programs_of
 from longstride.web.benchmarks.tti_files import read_tti
 from longstride.web.benchmarks.webarena import read_webarena
 from longstride.web.benchmarks.webgym import read_webgym, subtasks
 from longstride.web.benchmarks.webvoyager import read_webvoyager
 
 __all__ = [
-    "Probe",
+    "Helper",
     "Program",
     "programs_of",
     "read_tti",

@@ -18,7 +18,7 @@ from longstride.core.errors import ConfigError, EnvFailure, TaskError
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.sites.cleaning import well_formed
-from longstride.web.benchmarks.programs import LAST, Probe, Program, programs_of
+from longstride.web.benchmarks.programs import LAST, Helper, Program, programs_of
 from longstride.web.chromium.browser import ChromiumBrowser
 from longstride.web.chromium.env import ChromiumEnv
 from longstride.web.chromium.reach import Reach, site_of, sites_of
@@ -99,20 +99,20 @@ class BenchmarkEnv(ChromiumEnv):
     async def _content(self, browser: ChromiumBrowser, program: Program, last: str) -> str | None:
         try:
             url = await self._address(browser, program.url, last)
-            if isinstance(program.locator, Probe) and program.locator.name.startswith("shopping_"):
+            if isinstance(program.locator, Helper) and program.locator.name.startswith("shopping_"):
                 return await self._review(browser, program.locator)
             async with browser.aside("" if url == last else url) as page:
                 for action in program.prep_actions:
                     await page(f"() => {{ {action} }}")
-                if isinstance(program.locator, Probe):
+                if isinstance(program.locator, Helper):
                     return await page(ROLE, program.locator.argument) or ""
                 found = program.locator or "document.documentElement.outerHTML"
                 return await page(f"() => {{ const v = {found}; return v?.slice ? v.slice(0, {LARGEST}) : v }}") or ""
         except EnvFailure:
             return None
 
-    async def _address(self, browser: ChromiumBrowser, url: str | Probe, last: str) -> str:
-        if not isinstance(url, Probe):
+    async def _address(self, browser: ChromiumBrowser, url: str | Helper, last: str) -> str:
+        if not isinstance(url, Helper):
             return last if url == LAST else url
         if url.name == "reddit_get_post_url":
             return post_url(last if url.argument == LAST else url.argument)
@@ -120,7 +120,7 @@ class BenchmarkEnv(ChromiumEnv):
         orders = await self._shop(browser, f"orders?{sort}&searchCriteria[pageSize]=1")
         return f"{_origin(last)}/sales/order/view/order_id/{int(orders['items'][0]['increment_id'])}/"
 
-    async def _review(self, browser: ChromiumBrowser, probe: Probe) -> str:
+    async def _review(self, browser: ChromiumBrowser, probe: Helper) -> str:
         reviews = await self._shop(browser, f"products/{quote(probe.argument, safe='')}/reviews")
         if not reviews:
             return ""

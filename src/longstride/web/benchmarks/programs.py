@@ -35,7 +35,7 @@ _RULES = ("exact_match", "must_include", "fuzzy_match")
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class Helper:
     """A helper of WebArena, by name (`evaluation_harness/helper_functions.py` there).
 
     | name | argument | what it reads |
@@ -55,9 +55,9 @@ class Probe:
 class Program:
     """One reading, and what it has to hold."""
 
-    url: str | Probe
+    url: str | Helper
     """The page: `last`, an address, or a probe that gives one."""
-    locator: str | Probe
+    locator: str | Helper
     """A JavaScript expression whose value is read; empty for the HTML of the page; or a probe."""
     prep_actions: tuple[str, ...]
     """JavaScript expressions that are run before; what they raise is ignored."""
@@ -131,7 +131,7 @@ def _required(value: Any, where: str) -> Any:
     )
 
 
-def _probe(text: str, place: str, where: str) -> Probe:
+def _probe(text: str, place: str, where: str) -> Helper:
     call = _CALL.fullmatch(text)
     if call is None:
         raise TaskError(f"{where}: `{place}` is no probe with at most one quoted argument: {short(text)}")
@@ -142,4 +142,4 @@ def _probe(text: str, place: str, where: str) -> Probe:
         raise TaskError(
             f"{where}: {name} takes {'one argument' if PROBES[place][name] else 'no argument'}: {short(text)}"
         )
-    return Probe(name, LAST if argument == "__last_url__" else argument or "")
+    return Helper(name, LAST if argument == "__last_url__" else argument or "")

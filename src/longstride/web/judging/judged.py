@@ -16,7 +16,7 @@ from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
 from longstride.rewards import Reward, Verdict, judged, unjudged
 from longstride.web.judging.judges import OpenAIJudge
-from longstride.web.judging.rubric import Question, decide, questions
+from longstride.web.judging.rubric import RubricQuestion, decide, questions
 
 
 def _odd(votes: int) -> int:
@@ -62,7 +62,7 @@ class JudgedReward(Reward):
             verdict.evidence["votes"] = votes
         return verdict
 
-    async def _choice(self, question: Question, seed: int, vote: int) -> str:
+    async def _choice(self, question: RubricQuestion, seed: int, vote: int) -> str:
         """The option of one reply. If a reply has none, the question is asked once more with its last line repeated: a
         greedy model would give the same reply to the same words."""
         reply = await self.judge.ask(question.text, seed, vote)

@@ -33,7 +33,7 @@ _VERDICT = re.compile(r"verdict\s*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RubricQuestion:
     """What a judge is asked."""
 
     text: str
@@ -50,7 +50,7 @@ class Question:
         return next((option for option in self.options if said == option.casefold()), None)
 
 
-def questions(task: Task, answer: str | None, state: dict[str, Any]) -> list[Question]:
+def questions(task: Task, answer: str | None, state: dict[str, Any]) -> list[RubricQuestion]:
     """What a judge has to be asked before `decide` can give a verdict; empty where no judge is needed.
 
     Args:
@@ -62,10 +62,10 @@ def questions(task: Task, answer: str | None, state: dict[str, Any]) -> list[Que
     Raises:
         TaskError: the evaluator's type is unknown or its data malformed, or the final state lacks what it needs.
     """
-    asked: list[Question] = []
+    asked: list[RubricQuestion] = []
 
     def ask(key: str, text: str, about: dict[str, str], options: tuple[str, ...]) -> bool:
-        asked.append(Question(prompt(text, about, options), key, options))
+        asked.append(RubricQuestion(prompt(text, about, options), key, options))
         return True  # as if it counted: what is left is asked as well
 
     return asked if _examine(task, task.evaluator, answer, state, ask)["matched"] else []
@@ -78,8 +78,8 @@ def decide(task: Task, answer: str | None, state: dict[str, Any], replies: dict[
         task: the task.
         answer: what was answered, or None.
         state: the environment's final state.
-        replies: for the key of every question that `questions` gives, one of its options (see `Question.read`). Once a
-            reply is not the first option the verdict is 0, and the other questions need no reply.
+        replies: for the key of every question that `questions` gives, one of its options (see `RubricQuestion.read`).
+            Once a reply is not the first option the verdict is 0, and the other questions need no reply.
 
     Raises:
         TaskError: as `questions`.

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from longstride.core.errors import JudgeFailure
-from longstride.rewards.scorers import Answered, Judge, Reply
-from longstride.rewards.scorers import Question as Asked
+from longstride.rewards.scorers import Answered, Judge, Question, Reply
 from longstride.web.judging.judges import OpenAIJudge
-from longstride.web.judging.rubric import Question, prompt
+from longstride.web.judging.rubric import RubricQuestion, prompt
 
 
 class HTTPJudge(Judge):
@@ -22,15 +21,15 @@ class HTTPJudge(Judge):
     judge: OpenAIJudge
     """Who is asked."""
 
-    def ask(self, questions: Sequence[Asked], seed: int) -> list[Answered]:
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
         with ThreadPoolExecutor(1) as thread:  # a loop of its own, also where one is running (a notebook)
             return thread.submit(asyncio.run, self._ask(questions, seed)).result()
 
-    async def _ask(self, questions: Sequence[Asked], seed: int) -> list[Answered]:
+    async def _ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
         return await asyncio.gather(*(self._reply(q, seed) for q in questions))
 
-    async def _reply(self, asked: Asked, seed: int) -> Answered:
-        question = Question(prompt(asked.text, dict(asked.about), asked.options), "score", asked.options)
+    async def _reply(self, asked: Question, seed: int) -> Answered:
+        question = RubricQuestion(prompt(asked.text, dict(asked.about), asked.options), "score", asked.options)
         try:
             said = await self.judge.ask(question.text, seed, asked.vote)
         except JudgeFailure as e:

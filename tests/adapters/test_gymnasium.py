@@ -112,7 +112,7 @@ def test_what_cannot_be_played_is_refused_before_the_first_episode(fields: dict[
     ("breaks", "message"),
     [
         ("step", r"Guess\.step, which returns \(observation, reward, terminated, truncated, info\), raised ValueError"),
-        ("raise", r"Guess\.step, .* raised KeyError: 'lost' \(test_adapters_gymnasium\.py, line \d+\)"),
+        ("raise", r"Guess\.step, .* raised KeyError: 'lost' \(test_gymnasium\.py, line \d+\)"),
         ("nan", r"the reward of .*Guess\.step: expected a finite number, got nan"),
         ("observation", r"Guess shows <object .*expected texts, numbers"),
     ],

@@ -94,7 +94,7 @@ def test_an_opponent_that_breaks_the_rules_loses_and_one_that_raises_fails_the_e
     _, steps, state = play(games.env(), task_of(games), ["[4]", "[3]"])
     assert steps[-1].terminated and steps[-1].reward == 1 and state == {"success": True}
     broken = source("TicTacToe-v0", players=2).replace(opponent=Fixed(says="raise"))
-    with pytest.raises(EnvFailure, match=r"Fixed\.move raised RuntimeError: no idea \(test_adapters_textarena\.py"):
+    with pytest.raises(EnvFailure, match=r"Fixed\.move raised RuntimeError: no idea \(test_textarena\.py"):
         play(broken.env(), task_of(broken), ["[4]"])
 
 

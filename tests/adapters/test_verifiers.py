@@ -95,7 +95,7 @@ def test_an_episode_that_a_limit_cut_is_scored_as_it_stands(monkeypatch) -> None
 @pytest.mark.parametrize(
     ("says", "message"),
     [
-        (["raise"], r"the environment 'letters' raised KeyError: 'lost' \(test_adapters_verifiers\.py, line \d+\)"),
+        (["raise"], r"the environment 'letters' raised KeyError: 'lost' \(test_verifiers\.py, line \d+\)"),
         (["nan"], r"the reward of the environment 'letters': expected a finite number, got nan"),
     ],
 )

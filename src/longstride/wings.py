@@ -20,7 +20,7 @@ LOCATIONS |= {
         "exact_recipe": "longstride.exact.loop",
         "cluster_config": "longstride.cluster.cluster",
         "http": "longstride.engines.http",
-        "vllm": "longstride.engines.in_process",
+        "vllm": "longstride.engines.vllm_engine",
         "turn_value": "longstride.learner.turn_critic",
     },
     "task_source": {

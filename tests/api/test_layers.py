@@ -107,3 +107,13 @@ def test_a_paper_imports_no_other_paper_unless_its_docstring_names_it() -> None:
             docstring = ast.get_docstring(ast.parse(home.read_text(encoding="utf-8"))) or ""
             same = papers[module] == papers[target]
             assert same or f"`{papers[target]}`" in docstring, f"{module} imports {target} and does not say why"
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """So that a reader meets one thing under a name, and `type` finds one component, whatever was imported."""
+    places: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from longstride.bench import processes
-from longstride.bench.base import Benchmark, Row, in_turn, judged, run_benchmark, table
+from longstride.bench.base import Benchmark, Quantity, in_turn, judged, run_benchmark, table
 from longstride.cli import bench as command
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
@@ -29,24 +29,24 @@ def call(*argv):
 
 class TestRows:
     def test_a_ratio_is_above_one_where_we_are_better(self):
-        faster = judged(Row("step", "ms", [1.0, 1.1, 0.9], [10.0, 11.0, 9.0], "peer 1"))
-        more = judged(Row("rate", "1/s", [10.0, 11.0, 9.0], [1.0, 1.1, 0.9], "peer 1", higher_is_better=True))
+        faster = judged(Quantity("step", "ms", [1.0, 1.1, 0.9], [10.0, 11.0, 9.0], "peer 1"))
+        more = judged(Quantity("rate", "1/s", [10.0, 11.0, 9.0], [1.0, 1.1, 0.9], "peer 1", higher_is_better=True))
         assert faster["value"] == pytest.approx(10) == more["value"]
         assert (faster["ours"], faster["peer"], faster["against"]) == (1.0, 10.0, "peer 1")
 
     def test_what_slows_a_round_down_slows_both_and_cancels(self):
         slow = np.array([1.0, 3.0, 7.0, 2.0])
-        row = judged(Row("step", "ms", slow, 20 * slow, goal=10.0))
+        row = judged(Quantity("step", "ms", slow, 20 * slow, goal=10.0))
         assert (row["lo"], row["hi"]) == pytest.approx((20, 20)) and row["verdict"] == "met"
 
     def test_each_task_is_compared_with_itself(self):
         tasks = np.array([1.0, 100.0])
-        row = judged(Row("step", "ms", [tasks, tasks], [5 * tasks, 5 * tasks]))
+        row = judged(Quantity("step", "ms", [tasks, tasks], [5 * tasks, 5 * tasks]))
         assert (row["value"], row["lo"], row["hi"]) == pytest.approx((5, 5, 5))
 
     @pytest.mark.parametrize(("goal", "verdict"), [(1.5, "met"), (2.0, "undecided"), (9.0, "missed"), (None, "")])
     def test_a_goal_is_met_only_where_the_whole_interval_says_so(self, goal, verdict):
-        row = judged(Row("step", "ms", [1.0, 1.0, 1.0, 1.0], [1.9, 2.1, 2.0, 2.02], goal=goal))
+        row = judged(Quantity("step", "ms", [1.0, 1.0, 1.0, 1.0], [1.9, 2.1, 2.0, 2.02], goal=goal))
         assert row["verdict"] == verdict
 
     @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ class TestRows:
         ],
     )
     def test_without_a_peer_the_value_itself_has_a_goal(self, values, higher, verdict):
-        row = judged(Row("memory", "MB", values, higher_is_better=higher, goal=70.0))
+        row = judged(Quantity("memory", "MB", values, higher_is_better=higher, goal=70.0))
         assert row["verdict"] == verdict and "peer" not in row
 
     def test_sides_take_turns_and_each_begins_a_round(self):
@@ -83,7 +83,10 @@ def made_up(rows):
 
 class TestKept:
     def test_both_files_hold_every_row(self, tmp_path):
-        rows = [Row("step", "ms", [1.0, 2.0], [100.0, 300.0], "peer 1", goal=2.0), Row("memory", "MB", [4.0, 5.0])]
+        rows = [
+            Quantity("step", "ms", [1.0, 2.0], [100.0, 300.0], "peer 1", goal=2.0),
+            Quantity("memory", "MB", [4.0, 5.0]),
+        ]
         result = run_benchmark(made_up(rows), tmp_path / "out", "python", 2, print)
         assert json.loads((tmp_path / "out" / "made-up.json").read_text()) == result
         assert result["rows"][0]["samples"] == {"ours": [1.0, 2.0], "peer": [100.0, 300.0]}
@@ -98,7 +101,7 @@ class TestKept:
 
     def test_the_command_prints_the_table_or_one_object(self, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)
-        made = SimpleNamespace(BENCHMARK=made_up([Row("memory", "MB", [4.0, 5.0])]))
+        made = SimpleNamespace(BENCHMARK=made_up([Quantity("memory", "MB", [4.0, 5.0])]))
         monkeypatch.setitem(sys.modules, "longstride.bench.browser", made)
         assert call("browser", "--rounds", "2") == 0
         out, err = capsys.readouterr()

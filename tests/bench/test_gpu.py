@@ -12,7 +12,7 @@ import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from longstride.bench import gpu, hf_peer, step
-from longstride.bench.base import Row
+from longstride.bench.base import Quantity
 from longstride.bench.gpu import Beside, Sizes, measured_on
 from longstride.bench.peers import Peer
 from longstride.cli.main import main
@@ -67,7 +67,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.setenv("CALLS", str(calls))
 
-    def trl(python: str, work: step.Work, seed: int, versions: dict[str, str], timeout: float) -> dict[str, float]:
+    def trl(python: str, work: step.StepWork, seed: int, versions: dict[str, str], timeout: float) -> dict[str, float]:
         assert (python, work.groups, work.siblings) == (sys.executable, 2, 4) and 0 < timeout <= 60
         if not calls:
             raise RunError("TRL could not be measured")
@@ -106,7 +106,7 @@ def test_a_peer_that_fails_is_named_and_all_other_rows_are_kept(
     monkeypatch.setattr(hf_peer, "continuous_batching", no_kernel)
     monkeypatch.setattr(step, "ours", lambda *_: {"step": 1.0})
     monkeypatch.setattr(gpu, "_learning", lambda *_: [])
-    monkeypatch.setattr(gpu, "_one_pass", lambda *_: Row("a pass", "ms", [1.0]))
+    monkeypatch.setattr(gpu, "_one_pass", lambda *_: Quantity("a pass", "ms", [1.0]))
     beside = Beside(sys.executable, time.monotonic() + 60)
     found = measured_on("cpu", replace(TINY, prompts=(4,)), 2, lambda _: None, beside)
     assert [row.name for row in found] == [

@@ -97,7 +97,7 @@ def test_exponents_are_slopes_of_the_logarithms() -> None:
     assert turns.exponents(np.stack([0.5 * n, 3 * n**2])) == pytest.approx([1, 2])
 
 
-SMALL_STEP = step.Work(
+SMALL_STEP = step.StepWork(
     step.SHAPE | {"vocab_size": 64, "hidden_size": 16, "num_hidden_layers": 1},
     groups=2, siblings=2, new=3, prompt=(4, 6), steps=2,
 )  # fmt: skip
@@ -163,7 +163,7 @@ def test_search_measures_samples_and_searches_beside_nothing_reused(monkeypatch:
 
 def test_search_counts_what_is_read_twice_and_nothing_else() -> None:
     model = build_model(TinyConfig(context=64), 50, 0)
-    engine = search.Watched(model, frozenset(), 64, max_batch=1)
+    engine = search.CountedEngine(model, frozenset(), 64, max_batch=1)
     (first,) = engine.generate([Request([1, 2, 3], 4, seed=0)])
     engine.generate([Request([1, 2, 3, *first.ids], 1, seed=1), Request([1, 2, 3], 1, seed=2)])
     assert (engine.tokens_in, engine.read_twice) == (4, 0)  # the last sampled token was not read before

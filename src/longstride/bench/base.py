@@ -27,7 +27,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Row:
+class Quantity:
     """A line of a benchmark: one quantity, of ours alone or against a peer."""
 
     name: str
@@ -53,7 +53,7 @@ class Benchmark:
     """What was the same on all sides."""
     limits: str
     """What limits us now."""
-    measure: Callable[[str | None, int, Progress], tuple[list[Row], dict[str, str]]]
+    measure: Callable[[str | None, int, Progress], tuple[list[Quantity], dict[str, str]]]
     """From the peer's Python (None: ours alone, or a peer in our own environment), the number of rounds and a listener
     to how far it is: the rows, and versions by name."""
     how_to_make_peer: str = ""
@@ -83,7 +83,7 @@ def in_turn(
     return {name: {q: np.array([r[q] for r in by_round]) for q in by_round[0]} for name, by_round in seen.items()}
 
 
-def judged(row: Row) -> dict[str, Any]:
+def judged(row: Quantity) -> dict[str, Any]:
     """A row as it is kept: `name`, `unit`, `ours` and, with a peer, `peer` (medians), `against`; `value` (the ratio, or
     ours) with `lo` and `hi` (95 %; None from a single round), `goal`, `verdict`, `samples`."""
     ours = np.asarray(row.ours, float)
@@ -116,7 +116,7 @@ def _verdict(lo: float | None, hi: float | None, goal: float | None, at_least: b
     return "met" if hi <= goal else "missed" if lo > goal else "undecided"
 
 
-def _samples(row: Row) -> dict[str, Any]:
+def _samples(row: Quantity) -> dict[str, Any]:
     sides = {"ours": row.ours} | ({} if row.peer is None else {"peer": row.peer})
     return {side: np.asarray(values, float).round(6).tolist() for side, values in sides.items()}
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from starlette.staticfiles import StaticFiles
 
-from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.bench.processes import memory, processor_seconds
 from longstride.core.errors import ConfigError, EnvFailure, RunError
 from longstride.core.task import Task
@@ -55,7 +55,7 @@ PEER_SECONDS = 300.0
 _ELEMENT = re.compile(r"(checkbox|button|textbox)[^\[\n]*\[(\d+)\]")
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """The rows; `peer` is the Python of an environment with BrowserGym, or None.
 
     Raises:
@@ -80,25 +80,25 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     return rows, versions
 
 
-def _timed_rows(seen: Mapping[str, Mapping[str, Any]], peer: str, first: Any) -> list[Row]:
+def _timed_rows(seen: Mapping[str, Mapping[str, Any]], peer: str, first: Any) -> list[Quantity]:
     ours, goals = seen["ours"], {"as shipped": 100.0, "delay 0": 30.0}
     if len(seen) == 1:
-        rows = [Row("step", "ms", ours["step"]), Row("reset", "ms", ours["reset"])]
+        rows = [Quantity("step", "ms", ours["step"]), Quantity("reset", "ms", ours["reset"])]
     else:
         theirs = [(name, seen[name], goals[name]) for name in goals]
-        rows = [Row(f"step, {n}", "ms", ours["step"], s["step"], peer, goal=goal) for n, s, goal in theirs]
-        rows += [Row(f"reset, {n}", "ms", ours["reset"], s["reset"], peer, goal=10.0) for n, s, _ in theirs]
-    return [*rows, Row("reset, the first of a page", "ms", first)]
+        rows = [Quantity(f"step, {n}", "ms", ours["step"], s["step"], peer, goal=goal) for n, s, goal in theirs]
+        rows += [Quantity(f"reset, {n}", "ms", ours["reset"], s["reset"], peer, goal=10.0) for n, s, _ in theirs]
+    return [*rows, Quantity("reset, the first of a page", "ms", first)]
 
 
-def _throughput_rows(seen: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+def _throughput_rows(seen: Mapping[str, Mapping[str, Any]]) -> list[Quantity]:
     one, four, sixteen = (seen[f"{n} at once"] for n in AT_ONCE)
     rows = [
-        Row("1 episode at once", "steps/s", one["steps"]),
-        Row("4 episodes at once", "steps/s", four["steps"], one["steps"], "1 at once"),
-        Row("16 episodes at once", "steps/s", sixteen["steps"], four["steps"], "4 at once", goal=1.0),
-        Row("4 episodes at once: use of all cores", "share", four["busy"], goal=0.9),
-        Row("16 episodes at once: use of all cores", "share", sixteen["busy"]),
+        Quantity("1 episode at once", "steps/s", one["steps"]),
+        Quantity("4 episodes at once", "steps/s", four["steps"], one["steps"], "1 at once"),
+        Quantity("16 episodes at once", "steps/s", sixteen["steps"], four["steps"], "4 at once", goal=1.0),
+        Quantity("4 episodes at once: use of all cores", "share", four["busy"], goal=0.9),
+        Quantity("16 episodes at once: use of all cores", "share", sixteen["busy"]),
     ]
     return [replace(row, higher_is_better=True) for row in rows]
 
@@ -168,14 +168,14 @@ async def _at_once(n: int) -> dict[str, float]:
     return {"steps": count / seconds, "busy": (processor_seconds(os.getpid()) - used) / seconds / cores}
 
 
-def _memory_rows(runner: asyncio.Runner, rounds: int) -> list[Row]:
+def _memory_rows(runner: asyncio.Runner, rounds: int) -> list[Quantity]:
     own = Host()
     seen = [runner.run(own.run(_memory(own))) for _ in range(rounds)]
     contexts, tabs, empty = ([s[k] for s in seen] for k in range(3))
     return [
-        Row("memory of a context with a page", "MB", contexts, goal=70.0),
-        Row("memory of a further page", "MB", tabs, goal=25.0),
-        Row("memory of the empty browser", "MB", empty),
+        Quantity("memory of a context with a page", "MB", contexts, goal=70.0),
+        Quantity("memory of a further page", "MB", tabs, goal=25.0),
+        Quantity("memory of the empty browser", "MB", empty),
     ]
 
 

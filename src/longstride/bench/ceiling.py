@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from longstride.bench.base import Benchmark, Progress, Row
+from longstride.bench.base import Benchmark, Progress, Quantity
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
@@ -36,7 +36,7 @@ FEWEST = 4
 """Tasks of an errand that a round must have for the errand to get a row."""
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """A row for each errand of each set of tasks, and one for the set.
 
     Raises:
@@ -59,7 +59,9 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             progress(f"{name}: round {k + 1} of {rounds}")
             played.append(evaluate_player(player, there, tasks[k * TASKS : (k + 1) * TASKS]).trajectories)
         goal = GOAL if name == "headline" else None
-        rows += [Row(f"{name}: {f}", "", s, higher_is_better=True, goal=goal) for f, s in successes(played).items()]
+        rows += [
+            Quantity(f"{name}: {f}", "", s, higher_is_better=True, goal=goal) for f, s in successes(played).items()
+        ]
     return rows, {"torch": str(torch.__version__), "trained on": f"{START.tokens:,} tokens"}
 
 

@@ -20,7 +20,7 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
 from longstride.bench import hf_peer
-from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.errors import ConfigError
 from longstride.engines.base import Request
 from longstride.engines.local import LocalEngine
@@ -62,7 +62,7 @@ Sampler = Callable[[int, Sequence[list[int]], Sequence[int]], list[list[int]]]
 """From the turn, the prompts and the number of tokens that each wants to those tokens."""
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """The rows; the peer is in our own environment and always measured.
 
     Raises:
@@ -92,12 +92,16 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
         tokens, against = sum(map(sum, wanted(work))), f"generate of transformers {versions['transformers']}"
         share = seen["products"] / seen["ours"]
         rows += [
-            Row(work.name, "new tokens/s", tokens / seen["ours"], tokens / seen["generate"], against, True, work.goal),
-            Row(f"{work.name}: matrix products", "share of our time", share, higher_is_better=True, goal=WITHIN),
+            Quantity(
+                work.name, "new tokens/s", tokens / seen["ours"], tokens / seen["generate"], against, True, work.goal
+            ),
+            Quantity(f"{work.name}: matrix products", "share of our time", share, higher_is_better=True, goal=WITHIN),
         ]
         if "native" in seen:
             native = tokens / seen["native"], tokens / seen["ours"]
-            rows.append(Row(f"{work.name}: native kernels", "new tokens/s", *native, "kernels of torch", True, NATIVE))
+            rows.append(
+                Quantity(f"{work.name}: native kernels", "new tokens/s", *native, "kernels of torch", True, NATIVE)
+            )
     return rows, versions | {"threads of torch": str(threads)}
 
 

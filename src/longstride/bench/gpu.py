@@ -27,7 +27,7 @@ from torch.nn import functional as F
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from longstride.bench import hf_peer, step
-from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.bench.peers import Peer, installed
 from longstride.core.errors import ConfigError
 from longstride.engines.base import Request
@@ -85,7 +85,7 @@ class Sizes:
     """Bytes of keys and values, of every side that has a limit: three of them and `generate` share a card of 80 GB."""
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """The rows. Hugging Face is in our own environment; vLLM and TRL are in that of the peer's Python, or in ours where
     none is named. What is left out has its reason among the versions.
 
@@ -101,7 +101,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     return rows, versions | beside.versions
 
 
-def measured_on(device: str, sizes: Sizes, rounds: int, progress: Progress, beside: "Beside") -> list[Row]:
+def measured_on(device: str, sizes: Sizes, rounds: int, progress: Progress, beside: "Beside") -> list[Quantity]:
     """The rows of any device."""
     torch.manual_seed(0)
     config = Qwen3Config(**sizes.shape)
@@ -149,7 +149,7 @@ class Beside:
         return None
 
 
-def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Row]:
+def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Quantity]:
     half = copy.deepcopy(model).to(torch.bfloat16)
     engine, rows = _engine(model, sizes), []
     works = [(f"{n} prompts", n, 1) for n in sizes.prompts]
@@ -185,11 +185,11 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
             speeds = {which: found["tokens/s"] for which, found in seen.items()}
             mine, said = speeds.pop("ours"), f"sampling: {name}"
             compared = [
-                Row(f"{said}, beside {peer}", UNIT, mine, theirs, _called(peer, beside), True, GOALS.get(peer))
+                Quantity(f"{said}, beside {peer}", UNIT, mine, theirs, _called(peer, beside), True, GOALS.get(peer))
                 for peer, theirs in speeds.items()
                 if np.isfinite(theirs).all()
             ]
-            rows += compared or [Row(said, UNIT, mine, higher_is_better=True)]
+            rows += compared or [Quantity(said, UNIT, mine, higher_is_better=True)]
     return rows
 
 
@@ -254,10 +254,10 @@ def _vllm(half: Any, sizes: Sizes, beside: Beside) -> Iterator[_Sampler | None]:
         yield seconds
 
 
-def _whole_step(device: str, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Row]:
+def _whole_step(device: str, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Quantity]:
     """From prompts to changed weights, beside TRL where it is installed."""
     groups = sizes.rows // sizes.group
-    work = step.Work(
+    work = step.StepWork(
         sizes.shape,
         groups,
         sizes.group,
@@ -286,11 +286,11 @@ def _whole_step(device: str, sizes: Sizes, rounds: int, progress: Progress, besi
     seen = {side: found["step"] for side, found in in_turn(sides, rounds, progress).items()}
     name = f"a GRPO step: {groups} groups of {sizes.group}, {sizes.sample[1]} new tokens each"
     if "TRL" in seen and np.isfinite(seen["TRL"]).all():
-        return [Row(name, "s", seen["ours"], seen["TRL"], f"TRL {theirs['trl']}")]
-    return [Row(name, "s", seen["ours"])]
+        return [Quantity(name, "s", seen["ours"], seen["TRL"], f"TRL {theirs['trl']}")]
+    return [Quantity(name, "s", seen["ours"])]
 
 
-def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs: bool) -> Row:
+def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs: bool) -> Quantity:
     """Decoding alone: what a pass takes when all prompts are encoded."""
     engine, draw, found = _engine(model, sizes, graphs), random.Random(0), []
     for k in range(rounds):
@@ -310,10 +310,10 @@ def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs:
         while engine.tokens_out < (k + 1) * (sizes.passes + 8) * sizes.rows:
             engine.poll()
     how = ", as a graph" if graphs else ""
-    return Row(f"sampling: a pass of {sizes.rows} rows at context {sizes.context}{how}", "ms", found, goal=8.0)
+    return Quantity(f"sampling: a pass of {sizes.rows} rows at context {sizes.context}{how}", "ms", found, goal=8.0)
 
 
-def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list[Row]:
+def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list[Quantity]:
     parameters = sum(p.numel() for p in model.parameters())
     alone, grouped = (_samples(model, sizes, group) for group in (1, sizes.group))
     tokens = sizes.rows * sum(sizes.sample)
@@ -335,17 +335,17 @@ def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list
     seen = {side: found["s"] for side, found in in_turn(sides, rounds, progress).items()}
     against = "a loop of torch, float32 weights, autocast, padded"
     rows = [
-        Row("learning: a step", "tokens/s", tokens / seen["ours"], tokens / seen["plain"], against, True),
-        Row("learning: groups, prompts shared", "s", seen["groups"], apart, "without sharing", goal=1.8),
-        Row("learning: first two steps", "s", [begun] * rounds, goal=30.0),
-        Row("gap of sampler (bfloat16) and learner", "nats", [first[0]["sampling_gap"]] * rounds),
+        Quantity("learning: a step", "tokens/s", tokens / seen["ours"], tokens / seen["plain"], against, True),
+        Quantity("learning: groups, prompts shared", "s", seen["groups"], apart, "without sharing", goal=1.8),
+        Quantity("learning: first two steps", "s", [begun] * rounds, goal=30.0),
+        Quantity("gap of sampler (bfloat16) and learner", "nats", [first[0]["sampling_gap"]] * rounds),
     ]
     if model.device.type == "cuda":
-        rows.append(Row("learning: memory", "GiB", [torch.cuda.max_memory_allocated() / 2**30] * rounds))
+        rows.append(Quantity("learning: memory", "GiB", [torch.cuda.max_memory_allocated() / 2**30] * rounds))
         peak = next((p for part, p in PEAKS.items() if part in torch.cuda.get_device_name()), None)
         if peak:
             share = 6 * parameters * tokens / seen["ours"] / peak
-            rows.append(Row("learning: share of the card's peak", "", share, higher_is_better=True, goal=0.4))
+            rows.append(Quantity("learning: share of the card's peak", "", share, higher_is_better=True, goal=0.4))
     return rows
 
 

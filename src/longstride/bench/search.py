@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.engines.base import Completion, Outcome, Request
@@ -92,7 +92,7 @@ class _Unshared(Cache):
         return None, 0, 0
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """The rows; there is no peer but ourselves, without what is shared.
 
     Raises:
@@ -104,7 +104,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     return rows, {"torch": str(torch.__version__), "threads of torch": str(torch.get_num_threads())}
 
 
-def _samples(rounds: int, progress: Progress) -> list[Row]:
+def _samples(rounds: int, progress: Progress) -> list[Quantity]:
     model, draw = build_model(SHAPE, VOCABULARY, seed=0), random.Random(0)
     apart = [[draw.randrange(VOCABULARY) for _ in range(PROMPT)] for _ in range(SAMPLES)]
     prompts = {"one": apart[:1] * SAMPLES, "alone": apart[:1] * SAMPLES, "apart": apart}
@@ -119,8 +119,10 @@ def _samples(rounds: int, progress: Progress) -> list[Row]:
         seen = {name: found["seconds"] for name, found in in_turn(sides, rounds, progress).items()}
         name = f"best of {SAMPLES}, {new} tokens each"
         rows += [
-            Row(f"{name}, beside their sampling alone", "s", seen["one"], seen["alone"], "prompt cached", goal=WITHIN),
-            Row(f"{name}, beside {SAMPLES} prompts", "s", seen["one"], seen["apart"], "one for each sample"),
+            Quantity(
+                f"{name}, beside their sampling alone", "s", seen["one"], seen["alone"], "prompt cached", goal=WITHIN
+            ),
+            Quantity(f"{name}, beside {SAMPLES} prompts", "s", seen["one"], seen["apart"], "one for each sample"),
         ]
     return rows
 
@@ -136,7 +138,7 @@ def sampling(model: Any, prompts: Sequence[list[int]], new: int, cached: bool) -
     return time.perf_counter() - began
 
 
-def _searches(rounds: int, progress: Progress) -> list[Row]:
+def _searches(rounds: int, progress: Progress) -> list[Quantity]:
     policy, tasks = load_policy(START), ModularChain().held_out(TASKS)
     rows = []
     for name, search in SEARCHES.items():
@@ -148,9 +150,9 @@ def _searches(rounds: int, progress: Progress) -> list[Row]:
         reused, anew, against = seen["reused"], seen["anew"], "all read anew"
         twice = sum(read_twice(policy, search, task) for task in tasks)
         rows += [
-            Row(name, "sampled tokens/s", reused["rate"], anew["rate"], against, higher_is_better=True),
-            Row(f"{name}: tokens read", "", reused["read"], anew["read"], against),
-            Row(f"{name}: tokens read twice", "", np.full(rounds, twice), goal=0.0),
+            Quantity(name, "sampled tokens/s", reused["rate"], anew["rate"], against, higher_is_better=True),
+            Quantity(f"{name}: tokens read", "", reused["read"], anew["read"], against),
+            Quantity(f"{name}: tokens read twice", "", np.full(rounds, twice), goal=0.0),
         ]
     return rows
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import derive, stream
 from longstride.engines.base import Request
@@ -75,7 +75,7 @@ PEER_SECONDS = 600.0
 """Seconds that a round of the peer may take."""
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """The rows; `peer` is the Python of an environment with TRL, or None.
 
     Raises:
@@ -89,11 +89,11 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     seen = in_turn(sides, rounds, progress)
     mine = seen["ours"]
     if peer is None:
-        rows = [Row("step", "s", mine["step"])]
+        rows = [Quantity("step", "s", mine["step"])]
     else:
-        rows = [Row("step", "s", mine["step"], seen["TRL"]["step"], f"TRL {versions['trl']}", goal=8.0)]
+        rows = [Quantity("step", "s", mine["step"], seen["TRL"]["step"], f"TRL {versions['trl']}", goal=8.0)]
     parts = ("generation", "learner")
-    return [*rows, *(Row(f"step: {part}", "s", mine[part]) for part in parts)], versions
+    return [*rows, *(Quantity(f"step: {part}", "s", mine[part]) for part in parts)], versions
 
 
 def ours(work: StepWork, seed: int) -> dict[str, float]:

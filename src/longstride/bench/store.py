@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.sealed import place_of, seal, unseal
@@ -41,7 +41,7 @@ NOTHING_ELSE: Any = None
 """The experience that the draw may read: `TTIReplay` reads none."""
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """The rows; the other side is of ours too, so there is no `peer`.
 
     Raises:
@@ -50,7 +50,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     """
     if peer is not None:
         raise ConfigError("the store is measured against Longstride's own code; leave --peer out")
-    rows: list[Row] = []
+    rows: list[Quantity] = []
     for n in SIZES:
         with TemporaryDirectory(prefix="longstride-store-") as folder:
             progress(f"{n:,} trajectories are written")
@@ -63,14 +63,14 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
     return rows, {}
 
 
-def _rows(seen: Mapping[str, Mapping[str, Any]], n: int) -> list[Row]:
+def _rows(seen: Mapping[str, Mapping[str, Any]], n: int) -> list[Quantity]:
     ours, theirs = seen["ours"], seen.get("in memory")
     units = {"append a batch": "ms", "open": "ms", "sample": "ms", "peak memory": "MB", "memory once open": "B each"}
     if theirs is None:
-        return [Row(f"{n:,}: {name}", unit, ours[name]) for name, unit in units.items()]
+        return [Quantity(f"{n:,}: {name}", unit, ours[name]) for name, unit in units.items()]
     if (ours["drawn"] != theirs["drawn"]).any():
         raise RunError(f"the two sides drew different ones of {n:,} trajectories; nothing was measured")
-    return [Row(f"{n:,}: {name}", unit, ours[name], theirs[name], "in memory") for name, unit in units.items()]
+    return [Quantity(f"{n:,}: {name}", unit, ours[name], theirs[name], "in memory") for name, unit in units.items()]
 
 
 class ByReference:

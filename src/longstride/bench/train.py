@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
-from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive, stream
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Engine
-from longstride.engines.processes import cores
+from longstride.engines.local_processes import cores
 from longstride.learner.batching import chains
 from longstride.learner.learner import Learner
 from longstride.methods import Sample
@@ -40,7 +40,7 @@ SIDE = 1024
 """Rows and columns of the matrices whose product says how fast a core multiplies in float32."""
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """The rows; there is no peer but the same recipe with plain settings.
 
     Raises:
@@ -88,17 +88,19 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             engine.close()
     a, b, against = seen["ours"], seen["plain"], "one process, bfloat16 where the CPU has it, 8192 tokens a pass"
     return [
-        Row("episodes played and learned from", "1/s", a["both"], b["both"], against, higher_is_better=True, goal=4.0),
-        Row("episodes played", "1/s", a["episodes"], b["episodes"], against, higher_is_better=True),
-        Row("tokens learned from", "1/s", a["learned"], b["learned"], against, higher_is_better=True),
-        Row("the environment's share of playing", "", a["environment"] / a["sampling"]),
-        Row("the matrix products' share of playing", "", a["least_sampling"], higher_is_better=True),
-        Row("the matrix products' share of playing, plain", "", b["least_sampling"], higher_is_better=True),
-        Row("the matrix products' share of learning", "", a["least_learning"], higher_is_better=True),
-        Row("the matrix products' share of learning, plain", "", b["least_learning"], higher_is_better=True),
-        Row("sampled tokens of a round, plain over ours", "", a["tokens"], b["tokens"], against),
-        Row("success of a round", "", a["success"], higher_is_better=True),
-        Row("success of a round, plain", "", b["success"], higher_is_better=True),
+        Quantity(
+            "episodes played and learned from", "1/s", a["both"], b["both"], against, higher_is_better=True, goal=4.0
+        ),
+        Quantity("episodes played", "1/s", a["episodes"], b["episodes"], against, higher_is_better=True),
+        Quantity("tokens learned from", "1/s", a["learned"], b["learned"], against, higher_is_better=True),
+        Quantity("the environment's share of playing", "", a["environment"] / a["sampling"]),
+        Quantity("the matrix products' share of playing", "", a["least_sampling"], higher_is_better=True),
+        Quantity("the matrix products' share of playing, plain", "", b["least_sampling"], higher_is_better=True),
+        Quantity("the matrix products' share of learning", "", a["least_learning"], higher_is_better=True),
+        Quantity("the matrix products' share of learning, plain", "", b["least_learning"], higher_is_better=True),
+        Quantity("sampled tokens of a round, plain over ours", "", a["tokens"], b["tokens"], against),
+        Quantity("success of a round", "", a["success"], higher_is_better=True),
+        Quantity("success of a round, plain", "", b["success"], higher_is_better=True),
     ], {"torch": str(torch.__version__), "settings": f"{ours.engine.as_data()}, {ours.learner.as_data()}"}
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from longstride.bench.base import Benchmark, Progress, Row, in_turn
+from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import stream
 from longstride.learner.batching import MicroBatch, StreamTable, row_of
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.learner.packing import Row as Packed
+from longstride.learner.packing import Row
 from longstride.methods.base import Sample, demonstration
 from longstride.models.tiny import TinyConfig, build_model
 
@@ -38,7 +38,7 @@ class RowPerTurn(Learner):
         self._samples = samples
         return super().accumulate(samples)
 
-    def _passes(self, rows: Sequence[Packed], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
+    def _passes(self, rows: Sequence[Row], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
         return super()._passes([row_of(self._samples, [n], table) for n in range(len(self._samples))], table)
 
 
@@ -56,7 +56,7 @@ def episode(turns: int, rebuilt: bool, rng: random.Random) -> list[Sample]:
     return samples
 
 
-def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row], dict[str, str]]:
+def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
     """The rows; there is no peer but ourselves, un-merged.
 
     Raises:
@@ -83,9 +83,9 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Row
             raise RunError(f"{kind}: the loss of merged rows is not that of a row a turn; nothing was measured")
         ours, theirs = (seen[name]["seconds"] for name in sides)
         for k, turns in enumerate(TURNS):
-            rows.append(Row(f"{kind}, {turns} turns", "s", ours[:, k], theirs[:, k], "a row a turn"))
-        rows.append(Row(f"{kind}: exponent of turns, merged", "", exponents(ours)))
-        rows.append(Row(f"{kind}: exponent of turns, a row a turn", "", exponents(theirs)))
+            rows.append(Quantity(f"{kind}, {turns} turns", "s", ours[:, k], theirs[:, k], "a row a turn"))
+        rows.append(Quantity(f"{kind}: exponent of turns, merged", "", exponents(ours)))
+        rows.append(Quantity(f"{kind}: exponent of turns, a row a turn", "", exponents(theirs)))
     return rows, {"torch": str(torch.__version__)}
 
 

@@ -67,7 +67,7 @@ class Local(EngineConfig):
     """On CUDA decoding passes are captured as CUDA graphs (`engines.graphs`); not yet run on a GPU."""
 
     def settled(self, device: str = "cpu") -> Self:
-        from longstride.engines.processes import cores
+        from longstride.engines.local_processes import cores
 
         processes = min(cores(), 8) if self.processes == "auto" else self.processes
         usual = "bfloat16" if device.startswith("cuda") else "float32"
@@ -87,7 +87,7 @@ class Local(EngineConfig):
         make = partial(make, kernels=cast(Literal["torch", "native"], now.kernels))
         make = partial(make, graphs=now.graphs, float32_head=now.float32_head)
         if processes != 1:
-            from longstride.engines.processes import ProcessEngine, worth_several
+            from longstride.engines.local_processes import ProcessEngine, worth_several
 
             if worth_several(policy.model):
                 each = partial(make, cache_bytes=size // cast(int, processes))
@@ -133,5 +133,5 @@ class VLLM(EngineConfig):
     """Seconds for each step of a push of weights."""
 
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
-        """See `engines.in_process.start`."""
+        """See `engines.vllm_engine.start`."""
         return implementation(VLLM)(self, policy, version, samplings, shared)

@@ -165,8 +165,8 @@ class HTTPEngine(Engine):
     def call(
         self, path: str, body: dict[str, Any] | None = None, method: Literal["GET", "POST"] = "POST", advice: str = ""
     ) -> dict[str, Any]:
-        """See `engines.weights.Server`. A call is sent once: most change the server, and one that was not answered may
-        have done so."""
+        """See `engines.weights.Connection`. A call is sent once: most change the server, and one that was not answered
+        may have done so."""
         client = self._connected()
         return client.start(client.control(path, body, method, advice)).result()
 

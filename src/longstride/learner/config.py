@@ -61,7 +61,7 @@ class LearnerConfig(Component):
 
     def settled(self, device: str = "cpu") -> Self:
         """A copy in which what depends on this machine is decided: what a run keeps and goes on with."""
-        from longstride.engines.processes import cores
+        from longstride.engines.local_processes import cores
 
         decided = self.replace(threads=min(cores(), 8)) if self.threads == "auto" else self
         return decided.replace(kernels=settled(self.kernels) if device == "cpu" else "torch")

@@ -12,7 +12,7 @@ these are summed.
 | score | 1 or -1 | whether the best answer has the one highest score | the same |
 | update | `CriteriaTuned` | GRPO with a large KL term, no reward of format | beta 0.08; the gradient of KL is exact |
 | vote | `votes` | k judgements, answers shuffled in each, scores summed | the same, k = 32 |
-| filter | `meta` | a model of how likely a judgement is right, taught on judgements of the cold start; the better half is summed | `rewards.probe.Head` on prompt, principle and margin |
+| filter | `meta` | a model of how likely a judgement is right, taught on judgements of the cold start; the better half is summed | `rewards.probe.LinearHead` on prompt, principle and margin |
 
 An item is of a kind of prompt, which has one criterion by which its answers are right, and does not name it. A
 principle is a criterion; by it each answer is read, with noise, and the first of them as a little better than it is.

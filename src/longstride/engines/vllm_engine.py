@@ -129,7 +129,7 @@ class VLLMEngine(Engine):
     def call(
         self, path: str, body: dict[str, Any] | None = None, method: Literal["GET", "POST"] = "POST", advice: str = ""
     ) -> dict[str, Any]:
-        """What a server in development mode answers (`engines.weights.Server`), by the library's own methods."""
+        """What a server in development mode answers (`engines.weights.Connection`), by the library's own methods."""
         name, _, query = path.partition("?")
         try:
             return self._called(name, dict(parse_qsl(query)), body or {})

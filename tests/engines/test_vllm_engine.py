@@ -15,9 +15,9 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, MissingExtra
 from longstride.engines.base import Completion, Request, Sampling
 from longstride.engines.config import VLLM, EngineConfig
-from longstride.engines.in_process import VLLMEngine
 from longstride.engines.local import LocalEngine
 from longstride.engines.preflight import preflight
+from longstride.engines.vllm_engine import VLLMEngine
 from longstride.models.load import Policy
 
 
@@ -126,7 +126,7 @@ def library(policy, monkeypatch):
     vllm: Any = sys.modules["vllm"]
     vllm.LLM, vllm.SamplingParams, LLM.policy = LLM, SimpleNamespace, policy
     monkeypatch.setattr(LLM, "made", [])
-    monkeypatch.setattr("longstride.engines.in_process.folder_of", lambda name: None)
+    monkeypatch.setattr("longstride.engines.vllm_engine.folder_of", lambda name: None)
     monkeypatch.setattr("longstride.engines.preflight.PROBE_TOKENS", 8)
     monkeypatch.setattr(Policy, "device", "cuda:0")
     monkeypatch.setenv("VLLM_ALLOW_INSECURE_SERIALIZATION", "0")

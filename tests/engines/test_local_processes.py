@@ -48,7 +48,7 @@ def test_several_processes_sample_the_tokens_of_one_with_its_log_probabilities(e
 
 
 def test_a_large_model_stays_in_this_process(policy, monkeypatch):
-    monkeypatch.setattr("longstride.engines.processes.SMALL", 10)
+    monkeypatch.setattr("longstride.engines.local_processes.SMALL", 10)
     assert isinstance(Local(processes=2).make(policy, 0, []), LocalEngine)
 
 
@@ -116,11 +116,11 @@ def test_a_run_in_two_processes_that_was_stopped_goes_on_with_the_same_bits(mode
 
 
 def test_what_depends_on_the_machine_is_decided_when_a_run_begins(model_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("longstride.engines.processes.cores", lambda: 3)
+    monkeypatch.setattr("longstride.engines.local_processes.cores", lambda: 3)
     recipe = make_recipe(model_folder, iterations=1, engine=Local(processes="auto"))
     recipe.train(tmp_path / "run")
     kept = load_toml(Recipe, tmp_path / "run" / "run.toml")
     assert kept == recipe.replace(engine={"processes": 3}).settled()
-    monkeypatch.setattr("longstride.engines.processes.cores", lambda: 20)
+    monkeypatch.setattr("longstride.engines.local_processes.cores", lambda: 20)
     assert recipe.engine.settled() == Local(processes=8, dtype="float32") and kept.engine.settled() == kept.engine
     kept.replace(iterations=2).train(tmp_path / "run", resume=True)

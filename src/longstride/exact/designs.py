@@ -1,6 +1,6 @@
-"""The setup of recipes of offline design: find a better design than any in the data, and ask the function never.
+"""Offline design: find a better design than any in the data, and ask the function never.
 
-All of them fit a network to the data and climb it from the best designs of the data, as COMs does (arXiv 2107.06882);
+All methods fit a network to the data and climb it from the best designs of the data, as COMs does (arXiv 2107.06882);
 what differs is the loss of the fit, and the space that is climbed in. The first `fit` iterations of a run train the
 network, every later one is a step of the climb: a run's curve shows what climbing is worth, step by step.
 """

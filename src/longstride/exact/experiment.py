@@ -3,7 +3,7 @@
 What always holds: iteration i depends on the recipe and the state after i - 1 alone, so a resumed run gives the numbers
 of one that was not stopped; measures are computed, not sampled, unless a problem says otherwise.
 
-A paper about an update brings its `ExactMethod` in its recipe file, and its `ExactProblem` too unless one of
+A paper about an update brings its `ExactMethod` beside its recipe, and its `ExactProblem` too unless one of
 `exact.worlds` serves. Run folder, report, resume and claims are those of every experiment; a run takes seconds, so a
 claim can have fifty seeds.
 """

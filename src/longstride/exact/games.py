@@ -1,5 +1,5 @@
-"""The setup of recipes that learn from preferences between enumerable answers: a game drawn by the seed, how far a policy
-is from its equilibrium, and the gradient of a loss of pairs. What always holds: arms of a seed play the same game from
+"""Preferences between enumerable answers: a game drawn by the seed, how far a policy is from its equilibrium,
+and the gradient of a loss of pairs. What always holds: arms of a seed play the same game from
 the same policy, the reference.
 """
 

@@ -1,7 +1,7 @@
-"""The setup of recipes that train scorers on answers whose truth is known: what choosing by a score is worth, and a small
-network that learns from labels.
+"""Scorers, trained on answers whose truth is known: what choosing by a score is worth, and a small network
+that learns from labels.
 
-Training samples, and so do votes; the held-out answers are drawn once a run. Measures are of all of them.
+Training and votes draw samples; the held-out answers are drawn once a run, and measures are of all of them.
 """
 
 from collections.abc import Mapping

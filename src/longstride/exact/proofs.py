@@ -1,4 +1,4 @@
-"""The setup of recipes on proofs that a verifier checks step by step: theorems, and the search for a proof.
+"""Proofs that a verifier checks step by step: theorems, and the search for a proof.
 
 What always holds: the chance of a proof is computed from the table that is the prover; only searches sample. A run takes
 a second, so a claim can have forty seeds.

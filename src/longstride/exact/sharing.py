@@ -1,8 +1,9 @@
-"""The setup of recipes about how compute is spent: many problems with one right answer each, a policy that may share
-parameters between them, and group-relative policy gradient on sampled answers.
+"""How compute is spent: many problems with one right answer each, a policy that may share parameters
+between them, and group-relative policy gradient on sampled answers.
 
-What always holds: success is exact, only training samples; an iteration samples the same number of rollouts whatever the
-size of a group. All of a batch is computed at once, so a run of a hundred thousand rollouts takes a second.
+What always holds: success is exact, and samples are drawn in training alone; an iteration samples the same number of
+rollouts whatever the size of a group. All of a batch is computed at once, so a run of a hundred thousand rollouts takes
+a second.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""The setup of recipes on what more compute buys: searches over tasks that are solved step by step, whose steps have
-known labels (`exact.worlds.steps`), and what each spends.
+"""What more compute buys: searches over tasks that are solved step by step, whose steps have known labels
+(`exact.worlds.steps`), and what each spends.
 
 What always holds: a task is one draw of one level, an iteration plays as many of each level; a seed draws steps and
 scores. A run takes a second, so a claim can have forty seeds.

@@ -114,7 +114,7 @@ def _name(folder: Path, stem: str) -> str:
 
 
 def _listed(path: Path, module: str) -> Listed:
-    """A recipe file of ours."""
+    """The recipe in a file of ours."""
     folder, outline = path.parent, _outline(path)
     told = _outline(folder / "__init__.py") if path.stem == MAIN else outline
     result = folder / "results" / f"{path.stem}.json"

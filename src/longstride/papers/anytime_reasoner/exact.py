@@ -1,4 +1,4 @@
-"""AnytimeReasoner, where its effect is computed."""
+"""AnytimeReasoner on thoughts of a few segments that are cut after each of them."""
 
 from collections.abc import Mapping
 from functools import cache

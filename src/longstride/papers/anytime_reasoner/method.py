@@ -1,4 +1,4 @@
-"""What AnytimeReasoner adds: `BudgetRelative`."""
+"""BRPO: credit from the answers at all budgets (`BudgetRelative`)."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What ArCHer adds: `StateReplay`, `DoubleValue`, `DoubleCritic`, `TurnAdvantage`."""
+"""Replay of states, a critic of turns with two pairs of Q and V, and the advantage of a turn by it."""
 
 import random
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""BFS-Prover-V2, where its effect is computed."""
+"""BFS-Prover-V2 on theorems with a goal, by a prover that is a table and a verifier that checks each step."""
 
 from collections.abc import Sequence
 

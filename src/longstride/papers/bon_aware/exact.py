@@ -1,4 +1,4 @@
-"""BoN-aware fine-tuning, where its effect is computed."""
+"""BoN-aware fine-tuning on enumerable answers, where the success of the best of N is computed."""
 
 from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers, Grouped

@@ -1,4 +1,4 @@
-"""What BoN-aware fine-tuning adds: `PassAtN`."""
+"""Credit for the chance that one of N answers is right (`PassAtN`)."""
 
 from collections.abc import Sequence
 from math import comb

@@ -1,4 +1,4 @@
-"""BroRL, where its effect is computed."""
+"""BroRL on one distribution over tokens: which updates raise the mass of right ones."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""CCVL, where its effect is computed."""
+"""CCVL in two worlds whose logged data want different degrees of confidence."""
 
 from collections.abc import Mapping
 from typing import Annotated

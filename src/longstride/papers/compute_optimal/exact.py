@@ -1,4 +1,4 @@
-"""Compute-optimal test-time compute, where its effect is computed."""
+"""Compute-optimal strategies on tasks of four difficulties that are solved step by step."""
 
 from collections.abc import Mapping
 

@@ -1,5 +1,7 @@
-"""What DAPO adds: `SoftOverlong`, `OverlongFiltered`. Its dynamic sampling is `rollout.DynamicSampling`, which another
-paper uses too."""
+"""A punishment of answers that are too long, and credit without those that the limit cut.
+
+Dynamic sampling is `rollout.DynamicSampling`, which another paper uses too.
+"""
 
 from collections.abc import Sequence
 from typing import Any

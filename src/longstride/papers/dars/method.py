@@ -1,4 +1,4 @@
-"""What DARS-B adds: `DifficultyAdaptive`."""
+"""More episodes for groups whose first ones show a hard task (`DifficultyAdaptive`)."""
 
 from math import ceil
 from typing import Literal

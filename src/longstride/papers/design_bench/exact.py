@@ -1,4 +1,4 @@
-"""Design-Bench's protocol, where its effect is computed."""
+"""Design-Bench's score of COMs and of gradient ascent, on functions that are known."""
 
 from longstride.claims.claim import Claim
 from longstride.exact.designs import COM, Ascent, Designs

@@ -1,4 +1,4 @@
-"""Online difficulty filtering, where its effect is computed."""
+"""Online difficulty filtering on tasks that want several skills, with chances that are known."""
 
 from collections.abc import Mapping
 

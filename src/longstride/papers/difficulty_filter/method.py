@@ -1,4 +1,4 @@
-"""What online difficulty filtering adds: `InBand`."""
+"""Training on groups whose share of right answers lies in a band (`InBand`)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""FTPedel, where its effect is computed."""
+"""FTPedel in regions of which offline walks lack some: how many online episodes are needed."""
 
 from collections.abc import Mapping
 from itertools import product

@@ -1,4 +1,4 @@
-"""GenRM, where its effect is computed."""
+"""GenRM on solutions of several lines: a verifier that marks line by line, against one that reads all at once."""
 
 from abc import abstractmethod
 

@@ -1,4 +1,4 @@
-"""What GiGPO adds: `StepRelative`."""
+"""Credit of episodes in their group, and of turns among those from the same state (`StepRelative`)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Goedel-Prover-V2, where its effect is computed."""
+"""Goedel-Prover-V2 on tasks that are solved step by step, by a prover that is told what is wrong."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""HL-Gauss, where its effect is computed."""
+"""HL-Gauss in a random world with noisy rewards, whose values are known."""
 
 from collections.abc import Mapping
 

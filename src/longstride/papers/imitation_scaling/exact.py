@@ -1,4 +1,4 @@
-"""Data scaling in imitation, where its effect is computed."""
+"""Data scaling in imitation, on grids with random walls: many layouts, or many walks in each."""
 
 from collections import deque
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""INPO, where its effect is computed."""
+"""INPO in games of preferences with one equilibrium, which may go round in a circle."""
 
 import numpy as np
 

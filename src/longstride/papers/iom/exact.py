@@ -1,4 +1,4 @@
-"""IOM, where its effect is computed."""
+"""IOM on known functions, from data far from their optimum."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""IsoCompute, where its effect is computed."""
+"""IsoCompute on problems that share parameters: rollouts a problem, at equal numbers of samples."""
 
 from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS

@@ -1,4 +1,4 @@
-"""J1, where its effect is computed."""
+"""J1 on pairs of answers of which one has a flaw: what waits add after RL and after fine-tuning."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What Kimi k1.5 adds: `MirrorDescent`."""
+"""The loss of online mirror descent (`MirrorDescent`)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""LCOM, where its effect is computed."""
+"""LCOM on known functions of a few of many coordinates, from data far from their optimum."""
 
 import numpy as np
 import torch

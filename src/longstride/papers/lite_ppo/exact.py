@@ -1,4 +1,4 @@
-"""Lite PPO, where its effect is computed."""
+"""Lite PPO on enumerable answers: the deviation of the batch against that of the group."""
 
 from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers, Grouped

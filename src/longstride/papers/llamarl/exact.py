@@ -1,4 +1,4 @@
-"""LlamaRL, where its effect is computed."""
+"""LlamaRL on enumerable answers: samples that are eight versions old."""
 
 from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers, Grouped

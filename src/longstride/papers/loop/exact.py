@@ -1,4 +1,4 @@
-"""LOOP, where its effect is computed."""
+"""LOOP on enumerable answers: a ratio clipped token by token against that of the whole trajectory."""
 
 from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers, Grouped

@@ -1,4 +1,4 @@
-"""What LOOP adds: `DeadZone`, `TrajectoryPPO`."""
+"""Credit without small advantages (`DeadZone`), and PPO in the ratio that LOOP is held against (`TrajectoryPPO`)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Policy evaluation in continuous time by martingales, where its effect is computed."""
+"""Martingale evaluation of an Ornstein-Uhlenbeck process, whose value is known."""
 
 from collections.abc import Mapping
 from typing import Literal

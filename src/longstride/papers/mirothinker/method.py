@@ -1,4 +1,4 @@
-"""What MiroThinker adds: `Formatted`."""
+"""A reward with a little for turns that could be parsed (`Formatted`)."""
 
 from typing import Any
 

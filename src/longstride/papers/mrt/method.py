@@ -1,4 +1,4 @@
-"""What MRT adds: `ForcedTermination`, `ProgressCredit`, `LengthPenalty`."""
+"""Episodes that must answer in the middle of a thought, and credit for progress beyond such an answer."""
 
 from collections.abc import Sequence
 from math import exp

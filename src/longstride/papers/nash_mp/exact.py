@@ -1,4 +1,4 @@
-"""Nash-MP, where its effect is computed."""
+"""Nash-MP in games of preferences whose equilibrium is computed."""
 
 import numpy as np
 

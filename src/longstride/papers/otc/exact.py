@@ -1,4 +1,4 @@
-"""OTC-PO, where its effect is computed."""
+"""OTC-PO on tasks that are solved only from some number of tool calls on."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What OTC-PO adds: `ToolProductivity`."""
+"""A reward that falls with tool calls that were not needed (`ToolProductivity`)."""
 
 import math
 from collections.abc import Sequence

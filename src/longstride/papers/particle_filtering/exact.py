@@ -1,4 +1,4 @@
-"""Particle filtering at test time, where its effect is computed."""
+"""Particle filtering on tasks that are solved step by step, with a scorer that sees some steps only."""
 
 from longstride.claims.claim import Claim
 from longstride.exact import steps

@@ -1,4 +1,4 @@
-"""What POPE adds: `OraclePrefix`."""
+"""Episodes that begin inside a solution where none succeeds from the start (`OraclePrefix`)."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""Preference fine-tuning, where its effect is computed."""
+"""Preference fine-tuning on a line of answers, with a reward that falls off around its peak."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""R-MCTS and exploratory learning, where its effect is computed."""
+"""R-MCTS in a world of dead ends: cloning whole traversals against cloning best paths."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

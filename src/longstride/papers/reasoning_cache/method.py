@@ -1,4 +1,4 @@
-"""What Reasoning Cache adds: `SummaryStates`."""
+"""Episodes that begin in summaries of an exploring one (`SummaryStates`)."""
 
 from longstride.core.numbers import Count
 from longstride.core.task import Task

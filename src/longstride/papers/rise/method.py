@@ -1,4 +1,4 @@
-"""What RISE adds: `Introspection`, `BestOfGroup`, `After`, `ParallelAttempts`."""
+"""Attempts after failed ones, credit for the best of a group, and what both are compared with."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

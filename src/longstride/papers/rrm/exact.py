@@ -1,4 +1,4 @@
-"""RRM, where its effect is computed."""
+"""RRM on preferences between vectors, with an artefact that goes with the label."""
 
 from collections.abc import Mapping
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""ScaleRL, where its effect is computed."""
+"""ScaleRL on problems whose success is computed: half a run, fitted to predict its end."""
 
 from statistics import NormalDist
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Scaling behaviours of RL post-training, where its effect is computed."""
+"""Scaling behaviours on problems of numbers: equal updates, from few problems often and from many once."""
 
 from collections.abc import Mapping
 from typing import Annotated

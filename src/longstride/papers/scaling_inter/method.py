@@ -1,4 +1,4 @@
-"""What ScalingInter-RL adds: `StepSchedule`."""
+"""A limit of turns that grows in steps (`StepSchedule`)."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What SCoRe adds: `AttemptCredit`, `KLByTurn`, `Gain`."""
+"""Credit and KL of each attempt of its own, and the measure of what later attempts change."""
 
 from collections.abc import Sequence
 from itertools import pairwise

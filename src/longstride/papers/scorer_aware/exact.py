@@ -1,4 +1,4 @@
-"""The choice of a strategy by policy and scorer, where its effect is computed."""
+"""The choice of a strategy by policy and scorer, on tasks that are solved step by step."""
 
 from typing import Annotated
 

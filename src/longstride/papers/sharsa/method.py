@@ -1,4 +1,4 @@
-"""What SHARSA adds: `Sarsa`, `SubgoalAhead`."""
+"""A critic of what the data do (`Sarsa`), and goals some steps ahead (`SubgoalAhead`)."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""What SIRI adds: `Cyclic`, `Cosine`, `Stair`, `StairCosine`."""
+"""Limits that go down and up again (`Cyclic`): cosine, stair and both."""
 
 from abc import abstractmethod
 from math import cos, pi

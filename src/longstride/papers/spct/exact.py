@@ -1,4 +1,4 @@
-"""SPCT, where its effect is computed."""
+"""SPCT on items whose right criterion depends on the kind of prompt."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

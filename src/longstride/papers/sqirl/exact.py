@@ -1,4 +1,4 @@
-"""SQIRL, where its effect is computed."""
+"""SQIRL in tunnels whose effective horizon is known."""
 
 from collections.abc import Mapping
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What T1 adds: `Penalised`, `AnchoredReinforce`."""
+"""A reward that punishes unwanted patterns, and REINFORCE with the KL in the reward."""
 
 from collections import Counter
 from collections.abc import Sequence

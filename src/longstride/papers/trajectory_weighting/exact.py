@@ -1,4 +1,4 @@
-"""Trajectory weighting, where its effect is computed."""
+"""Trajectory weighting in random worlds, on episodes of which few are good."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""TRIM, where its effect is computed."""
+"""TRIM on tasks that a weak and a strong model solve step by step."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What TTI adds: `TTIReplay`."""
+"""Replay of all successes so far that prefers new ones and rare classes (`TTIReplay`)."""
 
 import heapq
 import math

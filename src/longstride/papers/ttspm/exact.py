@@ -1,4 +1,4 @@
-"""TTSPM, where its effect is computed."""
+"""TTSPM on tasks of known chances: coverage by many attempts, from few."""
 
 from collections.abc import Mapping
 from typing import Annotated

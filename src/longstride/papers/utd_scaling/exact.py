@@ -1,4 +1,4 @@
-"""Value-based RL scales predictably, where its effect is computed."""
+"""Data by updates each, for Q-learning on states in a row: a law from small ratios, held to a large one."""
 
 from collections.abc import Mapping
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""V-GPS, where its effect is computed."""
+"""V-GPS in random worlds: values choose among the actions that a cloned policy proposes."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What V-GPS adds: `ReRanked`."""
+"""A policy that draws among proposals by their values (`ReRanked`)."""
 
 import torch
 from torch import Tensor

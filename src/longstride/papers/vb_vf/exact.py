@@ -1,4 +1,4 @@
-"""Verifier-based over verifier-free, where its effect is computed."""
+"""Verifier-based against verifier-free learning, on prompts that several styles solve at different speeds."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

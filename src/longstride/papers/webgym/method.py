@@ -1,4 +1,4 @@
-"""What WebGym adds: `RecentSuccesses`."""
+"""Replay of the successes of the last iterations, newer ones more often (`RecentSuccesses`)."""
 
 import heapq
 import random

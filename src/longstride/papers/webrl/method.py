@@ -1,4 +1,4 @@
-"""What WebRL adds: `FailedTasks`, `PerplexityReplay`, `NextAndFinal`."""
+"""Tasks made from failed ones, replay by perplexity, and credit from the next and the final value (equation 9)."""
 
 import random
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ def test_termination_truncation_reward_and_success_are_the_environments_own() ->
     ("fields", "message"),
     [
         ({"id": "Nowhere-v0"}, "making Nowhere-v0 .* NameNotFound"),
-        ({"id": "Guess-v0", "kwargs": {"breaks": "constructor"}}, r"making Guess-v0 with .*no dictionary \(test_adap"),
+        ({"id": "Guess-v0", "kwargs": {"breaks": "constructor"}}, r"making Guess-v0 with .*no dictionary \(test_gymn"),
         (
             {"id": "Guess-v0", "kwargs": {"breaks": "reset"}},
             r"Guess\.reset returned 'nothing'; expected \(observation, info",

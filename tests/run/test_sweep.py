@@ -24,7 +24,7 @@ GRID = ["--grid", "method.rollouts=4,16"]
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("sweep") / "iso"
-    assert main(["sweep", "isocompute", str(out), *SMALL, *GRID, "--seeds", "2"]) == 0
+    assert main(["sweep", "isocompute/exact", str(out), *SMALL, *GRID, "--seeds", "2"]) == 0
     return out
 
 
@@ -54,7 +54,7 @@ class TestSweep:
             "rollouts=16,seed=0", "rollouts=16,seed=1", "rollouts=4,seed=0", "rollouts=4,seed=1",
         ]  # fmt: skip
         before = {p: p.read_bytes() for p in swept.glob("*/metrics.jsonl")}
-        found = said(capsys, "sweep", "isocompute", str(swept), *SMALL, *GRID, "--seeds", "2")
+        found = said(capsys, "sweep", "isocompute/exact", str(swept), *SMALL, *GRID, "--seeds", "2")
         assert [row["settings"] for row in found["rows"]] == [{"method.rollouts": "4"}, {"method.rollouts": "16"}]
         for row in found["rows"]:
             n = row["settings"]["method.rollouts"]
@@ -71,11 +71,11 @@ class TestSweep:
             ("method.rollouts=4", "no axis of a grid"),
             ("seed=1,2", "--seeds"),
         ):
-            assert message in refused(capsys, "sweep", "isocompute", out, "--grid", grid)
-        assert "at least 1" in refused(capsys, "sweep", "isocompute", out, *GRID, "--seeds", "0")
+            assert message in refused(capsys, "sweep", "isocompute/exact", out, "--grid", grid)
+        assert "at least 1" in refused(capsys, "sweep", "isocompute/exact", out, *GRID, "--seeds", "0")
         assert not (tmp_path / "none").exists()
         assert "unknown measure 'sucess'" in refused(
-            capsys, "sweep", "isocompute", out, *SMALL, *GRID, "--measure", "sucess"
+            capsys, "sweep", "isocompute/exact", out, *SMALL, *GRID, "--measure", "sucess"
         )
 
     def test_a_comma_in_brackets_parts_nothing(self) -> None:

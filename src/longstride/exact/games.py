@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
+from scipy.special import log_softmax
 
 from longstride.core.numbers import Positive
 from longstride.exact.experiment import ExactProblem, State
-from longstride.exact.worlds.games import PreferenceGame, cyclic, divergence, log_softmax, transitive
+from longstride.exact.worlds.games import PreferenceGame, cyclic, divergence, transitive
 from longstride.methods.preferences import PairLoss
 
 DIGITS = 14.0

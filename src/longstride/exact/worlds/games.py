@@ -4,20 +4,15 @@ A game has a chance of being preferred for every pair of answers, which need not
 round in a circle. Policies are vectors [V] of log-probabilities over the answers. In the regularised game each player
 also pays `strength` times its KL divergence from the reference, so there is exactly one equilibrium, the fixed point of
 `response` (Munos et al., arXiv 2312.00886, section 4). What always holds: gaps and the equilibrium are computed, not
-sampled. NumPy only.
+sampled. No torch.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_softmax
 
 from longstride.core.errors import ConfigError
-
-
-def log_softmax(logits: np.ndarray) -> np.ndarray:
-    """Log-probabilities along the last axis."""
-    shifted = logits - logits.max(-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
 
 
 def divergence(p: np.ndarray, q: np.ndarray) -> float:

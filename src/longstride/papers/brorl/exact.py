@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.special import softmax
 
 from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
@@ -85,11 +86,6 @@ def mass_balance(p: np.ndarray, right: np.ndarray, sampled: np.ndarray) -> float
     unsampled = q_right * square[~sampled & ~right].sum() - q_wrong * square[~sampled & right].sum()
     seen = (1 - mood) * q_wrong * square[sampled & right].sum() + (mood + 1) * q_right * square[sampled & ~right].sum()
     return float(seen + mood * unsampled)
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    p = np.exp(logits - logits.max())
-    return p / p.sum()
 
 
 RECIPE = recipe("brorl/exact", OneLikely(), MassBalance(), iterations=100)

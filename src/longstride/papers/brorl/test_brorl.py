@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from longstride.core.errors import ConfigError
-from longstride.papers.brorl.exact import RECIPE, MassBalance, OneLikely, ascent, mass_balance, softmax
+from longstride.papers.brorl.exact import RECIPE, MassBalance, OneLikely, ascent, mass_balance
 
 
 def batch(seed: int, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

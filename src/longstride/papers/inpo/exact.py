@@ -1,12 +1,12 @@
 """INPO in games of preferences with one equilibrium, which may go round in a circle."""
 
 import numpy as np
+from scipy.special import log_softmax
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, CountOrZero, Positive, Share
 from longstride.exact.experiment import ExactMethod, ExactRecipe, State
 from longstride.exact.games import Duel, pair_gradient
-from longstride.exact.worlds.games import log_softmax
 from longstride.methods.preferences import DPO, IPO, PairLoss
 from longstride.stats import Ordering
 

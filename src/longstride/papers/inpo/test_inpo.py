@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from longstride.exact.games import Duel, pair_gradient
-from longstride.exact.worlds.games import PreferenceGame, cyclic, log_softmax, transitive
+from longstride.exact.worlds.games import PreferenceGame, cyclic, transitive
 from longstride.methods.preferences import DPO, IPO
 from longstride.papers.inpo.exact import RECIPE, SelfPlay
 
@@ -15,7 +16,7 @@ INPO = SelfPlay(loss=IPO(tau=ETA), share=TAU / ETA, pairs=0, updates=4000, rate=
 def played(v: int, seed: int = 0) -> tuple[PreferenceGame, np.ndarray]:
     """A cyclic game, and a policy that is not its reference."""
     rng = np.random.default_rng(seed)
-    reference, policy = log_softmax(rng.normal(size=(2, v)))
+    reference, policy = log_softmax(rng.normal(size=(2, v)), axis=-1)
     return PreferenceGame(cyclic(rng, v, 0.1), reference, TAU), policy
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.special import log_softmax
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
 from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
-from longstride.exact.judging import log_softmax, softmax
+from longstride.exact.judging import softmax
 from longstride.stats import Ordering
 
 NEW, AGAIN, END = range(3)
@@ -106,7 +107,9 @@ class Reinforced(ThoughtTuned):
         p = softmax(state["logits"])
         actions, right = problem.think(p, self.batch, rng)
         said, looks = actions >= 0, np.minimum(np.arange(problem.most), 2)
-        ratio = (log_softmax(state["logits"]) - log_softmax(state["reference"]))[looks, actions] * said
+        ratio = (log_softmax(state["logits"], axis=-1) - log_softmax(state["reference"], axis=-1))[
+            looks, actions
+        ] * said
         earned = right[:, None] - self.beta * ratio[:, ::-1].cumsum(1)[:, ::-1]
         advantage = (earned - earned[said].mean()) / (earned[said].std() + 1e-6) * said
         slope = by_looks(actions, advantage)

@@ -1,12 +1,13 @@
 """Nash-MP in games of preferences whose equilibrium is computed."""
 
 import numpy as np
+from scipy.special import log_softmax
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Positive
 from longstride.exact.experiment import ExactMethod, ExactRecipe, State
 from longstride.exact.games import Duel
-from longstride.exact.worlds.games import PreferenceGame, log_softmax
+from longstride.exact.worlds.games import PreferenceGame
 from longstride.stats import Ordering
 
 

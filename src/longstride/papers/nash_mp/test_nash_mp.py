@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from longstride.exact.experiment import ExactMethod, State
 from longstride.exact.games import Duel
-from longstride.exact.worlds.games import PreferenceGame, divergence, log_softmax
+from longstride.exact.worlds.games import PreferenceGame, divergence
 from longstride.papers.nash_mp.exact import MirrorDescentPlay, NashMD, NashMP, proximal
 
 
@@ -20,7 +21,7 @@ def test_a_proximal_step_has_no_gradient_left_in_the_papers_objective() -> None:
     rng = np.random.default_rng(0)
     problem = Duel(answers=5, strength=0.3)
     state = problem.begin(rng)
-    game, (policy, opponent), eta = problem.game(state), log_softmax(rng.normal(size=(2, 5))), 0.7
+    game, (policy, opponent), eta = problem.game(state), log_softmax(rng.normal(size=(2, 5)), axis=-1), 0.7
 
     def objective(logits: np.ndarray) -> float:
         p = log_softmax(logits)

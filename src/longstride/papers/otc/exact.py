@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
+from scipy.special import softmax
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Share, Weight
@@ -29,7 +30,7 @@ class Calls(ExactProblem):
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """Exact: share of right answers, calls of an episode, and right answers per call (the paper's productivity)."""
-        p = softmax(solution["logits"])
+        p = softmax(solution["logits"], axis=-1)
         success, calls = float((p * self.right()).sum(1).mean()), float((p @ np.arange(self.most + 1)).mean())
         return {"success": success, "calls": calls, "productivity": success / max(calls, 1e-9)}
 
@@ -51,7 +52,7 @@ class CallGRPO(ExactMethod[Calls]):
 
     def step(self, problem: Calls, state: State, rng: np.random.Generator) -> State:
         logits, right = state["logits"].copy(), problem.right()
-        for level, p in enumerate(softmax(state["logits"])):
+        for level, p in enumerate(softmax(state["logits"], axis=-1)):
             calls = rng.choice(len(p), size=self.size, p=p)
             won = rng.random(self.size) < right[level, calls]
             advantage = group_advantages(self.rewards(calls, won, problem.most), np.zeros(self.size, int).tolist())
@@ -64,12 +65,6 @@ class CallGRPO(ExactMethod[Calls]):
             return (won - (self.price if self.reward == "additive" else 0.0) * calls).tolist()
         fewest = min(calls[won], default=0)
         return [float(w) * productivity(int(m), int(fewest), most) for m, w in zip(calls, won, strict=True)]
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
-    p = np.exp(logits - logits.max(-1, keepdims=True))
-    return p / p.sum(-1, keepdims=True)
 
 
 RECIPE = ExactRecipe(name="otc/exact", problem=Calls(), method=CallGRPO(), iterations=300, every=50)

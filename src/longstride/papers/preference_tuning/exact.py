@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
+from scipy.special import log_softmax
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Share
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.games import pair_gradient
-from longstride.exact.worlds.games import divergence, log_softmax
+from longstride.exact.worlds.games import divergence
 from longstride.methods.preferences import DPO
 from longstride.stats import Ordering
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
-from longstride.exact.worlds.games import log_softmax
 from longstride.papers.preference_tuning.exact import Line, PreferenceTuning
 
 SMALL = Line(answers=7, sharpness=2.0)

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import log_softmax
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Weight
 from longstride.core.seeds import derive
 from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
-from longstride.exact.judging import choice, log_softmax, softmax
+from longstride.exact.judging import choice, softmax
 from longstride.rewards.probe import LinearHead
 from longstride.stats import Ordering
 
@@ -94,7 +95,10 @@ class CriteriaTuned(ExactMethod[Criteria]):
         made = problem.judge(state["logits"][kinds], quality, self.group, rng)
         reward = np.where(made.right(best), 1.0, -1.0)
         advantage = (reward - reward.mean(1, keepdims=True)) / (reward.std(1, keepdims=True) + 1e-6)
-        p, ratio = softmax(state["logits"]), log_softmax(state["logits"]) - log_softmax(state["reference"])
+        p, ratio = (
+            softmax(state["logits"]),
+            log_softmax(state["logits"], axis=-1) - log_softmax(state["reference"], axis=-1),
+        )
         said = made.principles[..., None] == np.arange(problem.criteria)
         slopes = (advantage[..., None] * (said - p[kinds][:, None])).mean(1)
         slope = -self.beta * p * (ratio - (p * ratio).sum(1, keepdims=True))

@@ -23,10 +23,11 @@ import numpy as np
 import pytest
 import torch
 from helpers import tiny_model
+from scipy.special import log_softmax
 from transformers import PreTrainedTokenizerFast
 
 from longstride.exact.games import Duel
-from longstride.exact.worlds.games import PreferenceGame, cyclic, log_softmax
+from longstride.exact.worlds.games import PreferenceGame, cyclic
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods import PPO, Constant, Loss, Mean, Sample

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from longstride.bench.processes import tree
 from longstride.core.task import Task
 from longstride.web.chromium.env import ChromiumEnv
 from longstride.web.chromium.reach import Reach
@@ -51,14 +52,37 @@ async def walk(env: ChromiumEnv, *said: str, refused: list[str] | None = None) -
         await env.close()
 
 
-class Listener:
-    """A server outside of what a task allows; counts what comes."""
+def own_addresses() -> list[str]:
+    """Addresses of this machine: on loopback, and on its network where it has one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, suppress(OSError):
+        probe.connect(("192.0.2.1", 9))  # sends nothing
+        return list(dict.fromkeys(["127.0.0.1", probe.getsockname()[0]]))
+    return ["127.0.0.1"]
 
-    def __init__(self) -> None:
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.socket.getsockname()[1]}"
+
+class Listener:
+    """A server outside of what a task allows, over TCP and UDP; counts what comes."""
+
+    def __init__(self, ip: str = "127.0.0.1") -> None:
+        self.socket = socket.create_server((ip, 0))
+        self.address = f"{ip}:{self.socket.getsockname()[1]}"
         self.calls: list[bytes] = []
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind(self.socket.getsockname())
         threading.Thread(target=self._serve, daemon=True).start()
+
+    def datagrams(self) -> list[bytes]:
+        """What has come over UDP since this was asked for before."""
+        self.udp.setblocking(False)
+        found = []
+        with suppress(BlockingIOError):
+            while True:
+                found.append(self.udp.recv(2000))
+        return found
+
+    def close(self) -> None:
+        self.socket.close()
+        self.udp.close()
 
     def _serve(self) -> None:
         while True:
@@ -96,3 +120,13 @@ def browser_pid() -> int:
 
     browsers = {p: up for p, (up, name) in parents.items() if name.startswith("chrom") and ours(p)}
     return next(p for p, up in browsers.items() if up not in browsers)
+
+
+def udp_ports(root: int) -> set[int]:
+    """The local ports of all UDP sockets of a process and of what is below it, from Linux's /proc."""
+    own = set()
+    for process in tree(root):
+        with suppress(OSError):
+            own |= {os.readlink(fd) for fd in Path(f"/proc/{process}/fd").iterdir()}
+    lines = [line.split() for name in ("udp", "udp6") for line in Path("/proc/net", name).read_text().splitlines()[1:]]
+    return {int(fields[1].rpartition(":")[2], 16) for fields in lines if f"socket:[{fields[9]}]" in own}

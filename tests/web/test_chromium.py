@@ -1,5 +1,6 @@
 """Chromium: the same observations as the text browser, nothing reached but what a task allows, nothing left behind."""
 
+import asyncio
 import os
 import random
 import shutil
@@ -81,6 +82,14 @@ async def test_an_observation_waits_for_what_an_action_set_off(monkeypatch: pyte
     assert "came late" in seen[1]
     assert "grown" in seen[2]
     assert seen[3] == "came late"
+
+
+async def test_the_script_of_a_worker_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chromium does not tell the page that it has come."""
+    monkeypatch.setattr(tab, "FETCHES", 60.0)
+    script = Response("postMessage('done')", media_type="text/javascript")
+    async with asyncio.timeout(30):
+        assert await walk(env_of("<p>x<script>new Worker('/thread.js')</script>", **{"thread.js": script})) == ["x"]
 
 
 async def test_keys_and_mouse_are_real_events() -> None:
@@ -190,7 +199,7 @@ async def test_an_episode_leaves_nothing_to_the_next_one() -> None:
 def outside() -> Iterator[Listener]:
     listener = Listener()
     yield listener
-    listener.socket.close()
+    listener.close()
 
 
 async def test_a_page_reaches_only_what_its_task_allows(outside: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,8 +210,8 @@ async def test_a_page_reaches_only_what_its_task_allows(outside: Listener, monke
     page = f"""<a href="{o}/link">link</a><a href="/redirect">redirect</a><a href="/file" download>file</a>
         <button onclick="window.open('{o}/popup')">popup</button><form method=post action="{o}/form"><button>form</button></form>
         <button onclick="location='file:///etc/passwd'">read</button>
-        <a href="https://{outside.address}/tls">tls</a><a href="{o}/blank" target=_blank>blank</a>
-        <img src="{o}/img"><iframe src="{o}/frame"></iframe><link rel=prefetch href="{o}/prefetch"><link rel=stylesheet href="{o}/css">
+        <a href="https://{outside.address}/tls" ping="{o}/ping">tls</a><a href="{o}/blank" target=_blank>blank</a>
+        <img src="{o}/img"><iframe src="{o}/frame"></iframe><link rel=prefetch href="{o}/prefetch"><link rel=preconnect href="{o}"><link rel=stylesheet href="{o}/css">
         <p id=log></p><script>
         const note = t => log.textContent += t + ' ';
         fetch('{o}/fetch', {{mode: 'no-cors'}}).then(r => note(r.type + r.status), () => note('fetch refused'));
@@ -211,8 +220,9 @@ async def test_a_page_reaches_only_what_its_task_allows(outside: Listener, monke
         navigator.sendBeacon('{o}/beacon', 'x');
         (navigator.serviceWorker ? navigator.serviceWorker.register('/worker.js') : Promise.reject()).then(() => note('WORKER'), () => note('worker refused'));
         new Worker('/thread.js').onmessage = m => note(m.data);
-        new RTCPeerConnection({{iceServers: [{{urls: 'stun:{outside.address}'}}]}}).createDataChannel('x');
-        </script>"""
+        fetchLater('{o}/later', {{activateAfter: 0}});
+        </script><script type=speculationrules>{{"prefetch": [{{"urls": ["{o}/near"], "eagerness": "immediate"}}],
+        "prerender": [{{"urls": ["{o}/rendered"], "eagerness": "immediate"}}]}}</script>"""
     script = f"fetch('{o}/thread', {{mode: 'no-cors'}}).then(() => postMessage('thread ' + 'done'), () => postMessage('thread refused'))"
     reach = app_of(
         {
@@ -239,7 +249,7 @@ async def test_a_page_reaches_only_what_its_task_allows(outside: Listener, monke
     assert "file refused" in seen[2] and "ws refused" in seen[2] and "WORKER" not in seen[2]
     assert not any("root:" in text or "outside" in text.replace("outside of the site", "") for text in seen)
     assert "error: this address is outside of the site" in seen[3]
-    assert outside.calls == []
+    assert outside.calls == outside.datagrams() == []
     assert outside.address in refused
     await walk(ChromiumEnv(Reach(reach.apps, frozenset({outside.address})), "http://app.test"), "click [1]")
     assert outside.calls  # the same page reaches it where the task allows it

@@ -1,11 +1,13 @@
 """What an episode in Chromium may contact: sites with their ports, at addresses that were resolved once and checked."""
 
 import asyncio
+import json
 import os
 import re
 import shutil
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ pytest.importorskip("playwright", reason="needs the extra `browser`")
 if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
     pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
 
-from chromium_pages import Listener, app_of, walk
+from chromium_pages import START, Listener, app_of, browser_pid, own_addresses, udp_ports, walk
 from starlette.responses import RedirectResponse
 
 from longstride.core.errors import EnvFailure, TaskError
@@ -23,7 +25,7 @@ from longstride.web.benchmarks.env import BenchmarkEnv
 from longstride.web.chromium.env import ChromiumEnv
 from longstride.web.chromium.gateway import Gateway
 from longstride.web.chromium.host import host
-from longstride.web.chromium.process import DISABLED
+from longstride.web.chromium.process import DESKTOP, DISABLED
 from longstride.web.chromium.reach import Reach, site_of, sites_of
 
 
@@ -33,7 +35,7 @@ def servers() -> Iterator[tuple[Listener, Listener]]:
     both = Listener(), Listener()
     yield both
     for server in both:
-        server.socket.close()
+        server.close()
 
 
 def port(server: Listener) -> str:
@@ -213,3 +215,72 @@ async def test_what_chromium_asks_for_by_itself_is_refused() -> None:
     if "LONGSTRIDE_SOAK" in os.environ:
         await asyncio.sleep(60)
         assert chromium.gateway.refused  # it did ask
+
+
+GATHERING = """<p>x</p><script>
+    const over = async p => {
+        while (p.iceGatheringState != 'complete') await new Promise(r => p.onicegatheringstatechange = r);
+    };
+    const offer = async (p, q) => {
+        p.createDataChannel('x');
+        await p.setLocalDescription(await p.createOffer());
+        if (q) await q.setRemoteDescription(p.localDescription);
+        if (q) await q.setLocalDescription(await q.createAnswer());
+        if (q) await p.setRemoteDescription(q.localDescription);
+    };
+    const all = async () => {
+        const asking = new RTCPeerConnection({iceServers: [{urls: SERVERS, username: 'secret', credential: 'x'}]});
+        const calling = new RTCPeerConnection(), called = new RTCPeerConnection();
+        await offer(asking);
+        await offer(calling, called);
+        const usernameFragment = /ice-ufrag:(.*)/.exec(called.localDescription.sdp)[1].trim();
+        for (const candidate of PEERS) await calling.addIceCandidate({candidate, sdpMid: '0', usernameFragment});
+        for (const p of [asking, calling]) await over(p);
+        for (const way of QUIC) await new WebTransport(way).ready.catch(() => 0);
+    };
+    const gathered = Promise.race([all().then(() => 'all'), new Promise(r => setTimeout(r, 8000, 'not all'))]);
+    </script>"""
+
+
+async def test_a_page_sends_no_datagram_and_asks_the_gateway_where_webrtc_can_do_without() -> None:
+    """It gathers candidates from servers over UDP, TCP and TLS, and tries those that it says are a peer's."""
+    listeners = [Listener(ip) for ip in own_addresses()]
+    servers, peers = [], ["candidate:1 1 udp 9 c0ffee00-0000-4000-8000-000000000000.local 9 typ host"]
+    for listener in listeners:
+        at, place = listener.address, listener.address.replace(":", " ")
+        servers += [
+            f"stun:{at}",
+            *(f"{kind}:{at}?transport={by}" for kind in ("turn", "turns") for by in ("udp", "tcp")),
+        ]
+        peers += [f"candidate:2 1 udp 9 {place} typ host", f"candidate:3 1 tcp 9 {place} typ host tcptype passive"]
+    page = GATHERING
+    for name, value in (("SERVERS", servers), ("PEERS", peers), ("QUIC", [f"https://{r.address}/" for r in listeners])):
+        page = page.replace(name, json.dumps(value))
+    env = ChromiumEnv(Reach({"localhost": app_of({"/": page}).apps["app.test"]}), "http://localhost")
+    try:
+        await env.reset(START, 0)
+        gathered = await host().run(env.browser.evaluate("gathered"))
+        refused = env.browser.lease.gateway.refused
+        assert [listener.datagrams() for listener in listeners] == [[] for _ in listeners]
+        assert [listener.calls for listener in listeners] == [[] for _ in listeners]
+        assert 5353 not in udp_ports(browser_pid())  # nobody is asked for a name by multicast (RFC 6762)
+        assert gathered == "all" and all(refused[listener.address] for listener in listeners)
+    finally:
+        await env.close()
+        for listener in listeners:
+            listener.close()
+
+
+async def test_a_page_starts_no_program_of_the_desktop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = tmp_path / "started"
+    for name in DESKTOP:
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "$0 $@" >> {started}\n')
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    host().stop()  # the next one has this PATH
+    page = (
+        "<a href='mailto:a@b'>a</a><a href='news:b'>b</a><a href='x-b:c'>c</a><script>location = 'mailto:c@d'</script>"
+    )
+    seen = await walk(ChromiumEnv(app_of({"/": page}), "http://app.test"), "click [1]", "click [2]", "click [3]")
+    host().stop()
+    assert seen[3].startswith("a [1]") and not started.exists(), started.read_text()

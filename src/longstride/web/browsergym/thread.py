@@ -9,6 +9,7 @@ import importlib
 import os
 import queue
 import signal
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -16,7 +17,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from longstride.core.errors import EnvFailure, MissingExtra
-from longstride.web.chromium.host import FLAGS, find_chromium
+from longstride.web.chromium.process import FLAGS, environment, find_chromium
 
 T = TypeVar("T")
 
@@ -82,8 +83,9 @@ class PlaywrightThread:
     def _work(self) -> None:
         from playwright.sync_api import sync_playwright
 
-        with suppress(Exception), sync_playwright() as playwright:  # on the way out: its driver may be gone
-            self.own.playwright, self.own.thread = playwright, self
+        folder = tempfile.TemporaryDirectory(prefix="longstride-chromium-", ignore_cleanup_errors=True)
+        with folder, suppress(Exception), sync_playwright() as playwright:  # on the way out: its driver may be gone
+            self.own.playwright, self.own.thread, self.own.environment = playwright, self, environment(folder.name)
             while (call := self._calls.get()) is not None:
                 function, future = call
                 if future.set_running_or_notify_cancel():
@@ -107,7 +109,7 @@ class _Playwright:
     def launch(self, args: Any = None, **settings: Any) -> Any:
         """Starts Chromium as the caller wants it, and remembers its process."""
         thread: PlaywrightThread = PlaywrightThread.own.thread
-        settings.setdefault("executable_path", find_chromium())
+        settings = {"executable_path": find_chromium(), "env": PlaywrightThread.own.environment} | settings
         browser = PlaywrightThread.own.playwright.chromium.launch(args=[*(args or ()), *FLAGS], **settings)
         session = browser.new_browser_cdp_session()
         processes = session.send("SystemInfo.getProcessInfo")["processInfo"]

@@ -2,7 +2,7 @@
 
 What always holds: both are ended together, whatever they still answer, and leave no process and no file; Chromium sends
 only what a page asks for, and only through the proxy of the page's context; a page cannot flood the browser with
-navigations, nor open windows that its visitor did not ask for.
+navigations, nor open windows that its visitor did not ask for, nor start a program of the desktop (on Linux).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longstride.core.errors import ConfigError
 from longstride.web.chromium.failures import trouble
@@ -35,20 +35,25 @@ DISABLED = """AimEnabled AvoidCorsURLLoaderRestartOnRedirect AvoidUnnecessaryBef
     DeferRendererTasksAfterInput DestroyProfileOnBrowserClose DialMediaRouteProvider GlobalMediaControls
     HttpsFirstBalancedModeAutoEnable HttpsUpgrades InterestFeedContentSuggestions LensOverlay MediaRouter
     NetworkTimeServiceQuerying OptimizationHints PaintHolding PreconnectToSearch SafeBrowsing
-    ThirdPartyStoragePartitioning Translate""".split()
+    ThirdPartyStoragePartitioning Translate WebRtcHideLocalIpsWithMdns""".split()
 """Features that are off: those that contact hosts of their own, those that Playwright turns off (Chromium takes only
-the last list of its command line), and the one that delays a page's tasks after a click or a key to the next frame."""
+the last list of its command line), the one that delays a page's tasks after a click or a key to the next frame, and
+the one that asks the network, by multicast, for a name that a page says is that of a peer."""
 FLAGS = (
     """--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
     --disable-sync --disable-breakpad --mute-audio --no-pings --disable-domain-reliability
+    --webrtc-ip-handling-policy=disable_non_proxied_udp
     --force-webrtc-ip-handling-policy=disable_non_proxied_udp""".split()
     + [f"--disable-features={','.join(DISABLED)}"]
 )
-"""Chromium asks for little of its own; WebRTC goes through the proxy or not at all."""
+"""Chromium asks for little of its own; WebRTC goes through the proxy or not at all (the second name of its policy is
+that of older versions)."""
 CLOSED = ["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"]
 """Chromium resolves no name: the proxy of a context does."""
 UNPROTECTED = ["--disable-ipc-flooding-protection", "--disable-popup-blocking"]
 """What Playwright would turn off, and a hostile page needs."""
+DESKTOP = ("xdg-open", "xdg-email", "xdg-settings", "xdg-mime")
+"""Programs that Chromium starts for addresses that are not its own, such as `mailto:`, also without a click."""
 
 
 @cache
@@ -70,6 +75,17 @@ def find_chromium() -> str:
             f"{missing}; install it (Debian: apt-get install -y chromium) or name it: LONGSTRIDE_CHROMIUM"
         )
     return path
+
+
+def environment(folder: str) -> dict[str, Any]:
+    """The environment in which Chromium starts: temporary files are in a folder, programs of the desktop do nothing,
+    and no session bus leads to them."""
+    programs = Path(folder, "programs")
+    programs.mkdir()
+    for name in DESKTOP:
+        (programs / name).symlink_to(shutil.which("true") or "/bin/true")
+    path = f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "TMPDIR": folder, "PATH": path, "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
 
 
 class Chromium:
@@ -111,7 +127,7 @@ class Chromium:
                     ignore_default_args=UNPROTECTED,
                     chromium_sandbox=not (hasattr(os, "geteuid") and os.geteuid() == 0),
                     proxy={"server": gateway.address, "bypass": "<-loopback>"},
-                    env={**os.environ, "TMPDIR": folder},
+                    env=environment(folder),
                     artifacts_dir=folder,
                     timeout=1000 * STARTING,
                 )

@@ -281,7 +281,8 @@ class Tab:
             event.set()
 
     def _on_request(self, event: dict[str, Any]) -> None:
-        if event.get("type") in WAITED_FOR:
+        # the script of a worker has no loader: its end is not told here
+        if event.get("type") in WAITED_FOR and event["loaderId"]:
             self._fetching.add(event["requestId"])
             self._fetched = self._fetched or event["type"] in ("XHR", "Fetch")
             self._quiet.clear()

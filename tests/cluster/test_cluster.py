@@ -18,7 +18,7 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, MissingExtra, RunError
 from longstride.core.seeds import stream
 from longstride.engines.base import Request
-from longstride.engines.config import HTTP
+from longstride.engines.config import HTTP, Local
 from longstride.engines.local import LocalEngine
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
@@ -66,9 +66,9 @@ def deadly(model_folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster(nodes, deadly):
-    """Two replicas, and workers that play an episode at a time."""
+    """Two replicas of two processes, and workers that play an episode at a time."""
     config = SMALL.replace(replicas=2, envs_per_worker=1, retries=1)
-    with Cluster(config, deadly[0]) as cluster:
+    with Cluster(config, deadly[0].replace(engine=Local(processes=2))) as cluster:
         yield cluster
 
 
@@ -129,7 +129,13 @@ def test_replicas_say_what_one_engine_says_and_count_their_tokens(engine, policy
         engine.submit(Request([], 1, seed=0))
 
 
-def test_a_replica_that_dies_comes_back_with_the_newest_weights_and_is_asked_anew(nodes, cluster, engine, policy):
+def test_replicas_that_die_come_back_with_the_newest_weights_and_are_asked_anew(nodes, cluster, engine, policy):
+    """One as a whole, of the other one of the processes in which it samples."""
+
+    def kill_a_sampler(replica):
+        _, samplers = replica._engine._end.peek()[2]
+        samplers[1].kill()
+
     newer = load_policy(policy.name)
     with torch.no_grad():
         for p in newer.model.parameters():
@@ -138,6 +144,7 @@ def test_a_replica_that_dies_comes_back_with_the_newest_weights_and_is_asked_ane
     asked = requests(8)
     tickets = [engine.submit(r) for r in asked]
     nodes.kill(cluster._replicas[0], no_restart=False)
+    cluster._replicas[1].__ray_call__.options(max_task_retries=0).remote(kill_a_sampler)
     done = {}
     while len(done) < len(tickets):
         done |= dict(engine.poll())

@@ -1,13 +1,14 @@
 """Remote engines, by way of Ray: replicas of a local engine, each an actor with weights of its own that serves the
 requests of many clients together, and the engine that stands for them in each client.
 
-What always holds: the requests of a session go to one replica; a replica that dies is started again by Ray with the
-newest weights, and Ray asks it anew for what it had not answered, so that nothing is lost: a sample depends on its
-request alone. Weights change between two passes of a replica, so every token has the version that it came from.
-All that goes through Ray is pickled: machines of one cluster trust each other.
+What always holds: the requests of a session go to one replica; a replica that dies, or loses one of the processes in
+which it samples, is started again by Ray with the newest weights, and Ray asks it anew for what it had not answered, so
+that nothing is lost: a sample depends on its request alone. Weights change between two passes of a replica, so every
+token has the version that it came from. All that goes through Ray is pickled: machines of one cluster trust each other.
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -20,6 +21,7 @@ from longstride.core.errors import RunError
 from longstride.core.seeds import derive
 from longstride.engines.base import Engine, Outcome, Request, Sampling
 from longstride.engines.config import EngineConfig
+from longstride.engines.local_processes import ProcessEnded
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,7 +90,7 @@ class Replica:
         """Who waits, by ticket."""
         self._todo: SimpleQueue[Callable[[], None]] = SimpleQueue()
         """What is done in the engine's thread before its next pass."""
-        Thread(target=self._serve, name="engine", daemon=True).start()
+        Thread(target=self._run, name="engine", daemon=True).start()
 
     async def complete(self, request: Request) -> tuple[Outcome, Spent]:
         """Continues a prompt. A call that is cancelled is forgotten."""
@@ -111,6 +113,8 @@ class Replica:
         def take() -> None:
             try:
                 future.set_result(self._take(weights, version))
+            except ProcessEnded:
+                raise
             except Exception as e:
                 future.set_exception(e)
 
@@ -124,12 +128,20 @@ class Replica:
 
     # what follows runs in the engine's thread
 
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except ProcessEnded:
+            os._exit(1)  # a replica that lost one of its processes is dead: Ray starts it again
+
     def _serve(self) -> None:
         while True:
             while not self._going or not self._todo.empty():
                 self._todo.get()()
             try:
                 done = self._engine.poll()
+            except ProcessEnded:
+                raise
             except Exception as e:  # every client gets it, and ends with it
                 going, self._going = self._going, {}
                 for future in going.values():

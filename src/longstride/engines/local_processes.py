@@ -39,6 +39,10 @@ Command = tuple[str, Any]
 `update`) and `update` (version), which are acknowledged."""
 
 
+class ProcessEnded(RunError):
+    """A process that samples has ended; the engine can be used no more."""
+
+
 class ProcessEngine(Engine):
     """Engines in processes of their own, as one.
 
@@ -48,6 +52,9 @@ class ProcessEngine(Engine):
             cannot be run is refused here.
         processes: how many.
         version: of the model's weights.
+
+    Raises:
+        ProcessEnded: by `poll` and `update`.
     """
 
     def __init__(self, model: nn.Module, make: Callable[[nn.Module], Engine], processes: int, version: int) -> None:
@@ -172,8 +179,8 @@ def cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def _gone() -> RunError:
-    return RunError(
+def _gone() -> ProcessEnded:
+    return ProcessEnded(
         "a process that samples tokens has ended (see its error above, or the system's log where memory ran out); the "
         "last checkpoint is whole: resume the run, with engine.processes=1 if it happens again"
     )

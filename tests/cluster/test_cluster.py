@@ -2,6 +2,7 @@
 
 import os
 import random
+import subprocess
 import sys
 from typing import Any
 
@@ -151,6 +152,17 @@ def test_replicas_that_die_come_back_with_the_newest_weights_and_are_asked_anew(
     found = [done[t] for t in tickets]
     assert [c.ids for c in found] == [c.ids for c in local(newer, 4).generate(asked)]
     assert {v for c in found for v in c.versions} == {4}
+
+
+def test_a_process_that_ray_ends_at_once_has_a_last_word_and_another_has_none(cluster):
+    assert cluster._last_word._witness.poll() is None
+    program = "import os\nfrom longstride.cluster.last_word import LastWord\nwith LastWord():\n    "
+    killed, ended = (
+        subprocess.run([sys.executable, "-c", program + last], capture_output=True, text=True, timeout=60)
+        for last in ("os.kill(os.getpid(), 9)", "pass")
+    )
+    assert "the raylet" in killed.stderr and "resume the run" in killed.stderr
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_plan_whose_workers_die_is_failed_all_others_are_played_and_a_bug_ends_the_run(engine, cluster, deadly):

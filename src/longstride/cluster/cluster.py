@@ -16,6 +16,7 @@ from torch import nn
 
 from longstride.cluster.config import ClusterConfig
 from longstride.cluster.engine import RemoteEngine, Replica, WeightStore, last_line, result
+from longstride.cluster.last_word import LastWord
 from longstride.cluster.pool import ClusterPool, Worker
 from longstride.cluster.ranks import Rank, Ranks
 from longstride.core.errors import ConfigError, MissingExtra
@@ -91,6 +92,7 @@ class Cluster:
             self._leaves = True
         given, any_there = self.config.gpus, ray.cluster_resources().get("GPU", 0) > 0
         self._gpus = float(any_there) if given is None else given
+        self._last_word = LastWord().__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -100,6 +102,7 @@ class Cluster:
             ray.kill(actor)
         if self._leaves:
             ray.shutdown()
+        self._last_word.__exit__(kind, error, tb)
 
     def engine(self, policy: Policy, version: int) -> RemoteEngine:
         """An engine over replicas that sample from copies of the policy's weights, which are number `version`.

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from guides import own_modules
 from helpers import content, shown_of, tiny_policy
 
 from longstride.claims import runner as claims
 from longstride.claims.claim import Claim
 from longstride.claims.kept import write_kept
 from longstride.claims.runner import run_claim, verdict_of
+from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.task import Task
 from longstride.curriculum import BudgetSchedule
@@ -253,8 +255,62 @@ def test_a_measure_that_is_not_there_is_named(recipe, tmp_path):
 def test_a_finished_claim_is_judged_again_without_running_anything(done, recipe):
     folder, result = done
     count = Count()
-    again = run_claim(make_claim(recipe, check_again="long"), folder, listener=count)
+    again = run_claim(make_claim(recipe, check_again="long"), folder, watch=lambda run: count)
     assert count.rows == 0 and again == result
+
+
+CLIMB = """
+import longstride as ls
+import numpy as np
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe
+
+
+class Level(ExactProblem):
+    top: float = 1.0
+
+    def measures(self, solution):
+        return {"gap": self.top - float(solution["x"])}
+
+
+class Climb(ExactMethod[Level]):
+    rate: float = 0.5
+
+    def start(self, problem, rng):
+        return {"x": np.zeros(())}
+
+    def step(self, problem, state, rng):
+        return {"x": state["x"] + self.rate * (problem.top - state["x"])}
+
+
+RECIPE = ExactRecipe(name="climb", problem=Level(), method=Climb(), iterations=2)
+SLOW, FLAT = RECIPE.replace(method={"rate": 0.1}), {"problem": {"top": 0.0}}
+CLAIM = ls.Claim(
+    name="climb",
+    paper="none",
+    statement="A small rate leaves a gap.",
+    recipe=RECIPE,
+    arms={"quick": RECIPE, "slow": SLOW, "flat_quick": RECIPE.replace(**FLAT), "flat_slow": SLOW.replace(**FLAT)},
+    measure="gap",
+    expected=ls.Ordering(relations=("slow > quick by 0.1",)),
+    control=ls.Ordering(relations=("flat_slow > flat_quick by 0.1",)),
+    seeds=(0, 1),
+)
+"""
+
+
+def test_the_terminal_says_which_arm_and_seed_is_run_and_that_the_effect_is_gone_in_the_control(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "climb.py").write_text(CLIMB)
+    with own_modules(tmp_path):
+        assert main(["claim", "climb.py"]) == 0
+    said = capsys.readouterr()
+    runs = dict.fromkeys(line.partition(": ")[2].partition(":")[0] for line in said.err.splitlines())
+    assert list(runs) == [f"{arm}, seed {n}" for n in (0, 1) for arm in ("quick", "slow", "flat_quick", "flat_slow")]
+    assert "  gap 0.81 " in said.err
+    assert "  slow > quick by 0.1: +0.560 [+0.560, +0.560] reproduced\n" in said.out
+    assert "  control: flat_slow > flat_quick by 0.1: +0.000 [+0.000, +0.000] absent, as expected\n" in said.out
 
 
 def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, tmp_path):

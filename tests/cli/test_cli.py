@@ -231,6 +231,15 @@ def test_a_folder_with_something_in_it_is_refused_and_an_empty_one_taken(
     assert len(trainer.calls) == 1
 
 
+@pytest.mark.parametrize(("recipe", "strategy"), [("tti", "check_again"), ("grpo", "best_of attempts=4")])
+def test_the_strategy_that_is_proposed_after_a_run_fits_its_tasks(
+    trainer: FakeTrainer, capsys: pytest.CaptureFixture[str], recipe: str, strategy: str
+) -> None:
+    assert main(["train", recipe]) == 0
+    (more,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("more: ")]
+    assert more.endswith(f"eval runs/{recipe}-1 --strategy direct --strategy {strategy}")
+
+
 def test_resume_reads_the_recipe_of_the_run(trainer: FakeTrainer) -> None:
     assert main(["train", "tti", "--out", "a", "--seed", "5"]) == 0
     assert main(["train", "--resume", "a"]) == 0

@@ -1,6 +1,7 @@
 """The live view: on a terminal and in a pipe, never in training's way."""
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -68,6 +69,17 @@ def test_live_draws_on_its_own_thread_however_often_it_is_called(monkeypatch: py
         for i in range(20_000):
             live.progress("rollout", i, 20_000)
     assert len(drawn) < 20
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_what_an_exact_experiment_computed_is_shown_in_place_of_what_episodes_came_to(terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=90, height=30, color_system=None)
+    row = {"kind": "eval", "iteration": 20, "policy": "agent", "measures": {"regret": [0.25], "none": [], "gap": [3]}}
+    with Live("bandit", 40, console) as live:
+        live(row)
+    text = written(console)
+    assert re.search(r"regret 0\.25 +gap 3", text) and "20/40" in text
+    assert not any(word in text for word in ("horizon", "length", "training", "time-outs", "none"))
 
 
 def test_the_first_strategy_of_the_run_makes_its_learning_curve() -> None:

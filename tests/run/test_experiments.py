@@ -251,6 +251,7 @@ def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> N
         seeds=(0, 1),
     )
     heard: list[dict[str, Any]] = []
+    named: list[str] = []
 
     class Listener:
         def __call__(self, row: dict[str, Any]) -> None:
@@ -258,13 +259,18 @@ def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> N
 
         def progress(self, phase: str, done: int, total: int) -> None: ...
 
-    result = run_claim(claim, tmp_path, listener=Listener())
+    def watch(run: str) -> Listener:
+        named.append(run)
+        return Listener()
+
+    result = run_claim(claim, tmp_path, watch=watch)
+    assert named == ["short, seed 0", "long, seed 0", "short, seed 1", "long, seed 1"]
     assert len(heard) == 4 * 3 and result["matched"] == []
     assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.0, 0.0]
     assert result["recipe"]["type"] == "control_recipe"
     write_pages(tmp_path, result)
     assert (tmp_path / "tiny.svg").exists() and "tiny.md" in (tmp_path / "overview.md").read_text()
-    again = run_claim(claim, tmp_path, listener=Listener())
+    again = run_claim(claim, tmp_path, watch=watch)
     assert len(heard) == 4 * 3 and again == result
     assert pickle.loads(pickle.dumps(RECIPE.train)).__self__ == RECIPE  # how a run gets into a process of its own
     with pytest.raises(ConfigError, match="check_again is for language agents"):

@@ -1,18 +1,20 @@
 """From a sweep to a budget: `sweep`, `fit`, `allocate`, and `compare` over seeds."""
 
 import json
+import re
 from pathlib import Path
 from shutil import copytree
 from typing import Any
 
 import numpy as np
 import pytest
+from report_rows import evaluation
 from safetensors.numpy import save_file
 
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError
-from longstride.core.sealed import write_object
-from longstride.report.compare import compare
+from longstride.core.sealed import place_of, seal, write_object
+from longstride.report.compare import as_text, compare
 from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
 from longstride.run.sweep import parse_axis
@@ -185,6 +187,20 @@ class TestMethods:
         assert second["improvement"]["mean"] == pytest.approx(above) and "improvement" not in first
         assert second["profile"][-1] == 0 and max(second["profile"]) <= 1
         assert found["recipe"]["seed"] == [0, 1, 0, 1] and found["recipe"]["method.rollouts"] == [16, 16, 4, 4]
+
+    def test_a_run_scores_the_share_of_tasks_that_it_solves_and_one_run_has_no_interval(self, tmp_path: Path) -> None:
+        runs = []
+        for name, solved in {"quick": (3, 3, 2), "slow": (1, 2, 3)}.items():  # of four tasks, by seed
+            for seed, n in enumerate(solved):
+                runs.append(tmp_path / f"{name}{seed}")
+                runs[-1].mkdir()
+                (runs[-1] / "run.toml").write_text(f'name = "{name}"\nseed = {seed}\n')
+                row = evaluation(5, "agent", n / 4) | {"measures": {"success": [1.0] * n + [0.0] * (4 - n)}}
+                (runs[-1] / "metrics.jsonl").write_text(seal(json.dumps(row), place_of(0)) + "\n")
+        quick, slow = compare(runs)["methods"]
+        assert (quick["iqm"], slow["iqm"]) == pytest.approx((2 / 3, 1 / 2))  # of all zeros and ones it were 0.83
+        assert slow["improvement"]["mean"] == pytest.approx((0 + 0.5 + 2) / 9)
+        assert re.search(r"slow +1 +0\.250 +- ", as_text(compare(runs[:4])))
 
     def test_single_runs_make_no_method_and_unlike_tasks_are_said(self, swept: Path) -> None:
         assert compare([swept / "rollouts=4,seed=0", swept / "rollouts=16,seed=0"])["methods"] == []

@@ -6,7 +6,7 @@ interrupted claim goes on where it stopped and gives the numbers of one that was
 written down like any other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -44,7 +44,7 @@ def run_claim(
     claim: Claim,
     folder: Path,
     seeds: Sequence[int] | None = None,
-    listener: Listener | None = None,
+    watch: Callable[[str], Listener] | None = None,
     jobs: int = 1,
 ) -> dict[str, Any]:
     """Runs what of a claim has not been run yet, and judges it.
@@ -53,7 +53,8 @@ def run_claim(
         claim: what is claimed.
         folder: runs stand in `folder/NAME/ARM-SEED`, the result in `folder/NAME.json`.
         seeds: instead of the claim's own; at least two.
-        listener: takes the rows of each run (see `Experiment.train`); with several jobs, when the run has ended.
+        watch: by `ARM, seed N`, whoever takes the rows of that run (see `Experiment.train`); with several jobs, when
+            it has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Returns:
@@ -82,7 +83,13 @@ def run_claim(
             raise ConfigError(f"{arm}@{strategy}: {unknown('strategy', strategy, others)}")
     origin = {"commit": commit(), "clean": clean()}
     curves: Curves = {}
-    train_all({home / f"{arm}-{seed}": ours for (arm, seed), ours in runs.items()}, listener or Silent(), jobs)
+    folders = {home / f"{arm}-{seed}": (arm, seed) for arm, seed in runs}
+
+    def watched(folder: Path) -> Listener:
+        arm, seed = folders[folder]
+        return watch(f"{arm}, seed {seed}") if watch else Silent()
+
+    train_all({folder: runs[side] for folder, side in folders.items()}, watched, jobs)
     for arm, seed in runs:
         for side, curve in _curves(home / f"{arm}-{seed}", arm, claim.measures).items():
             curves.setdefault(side, []).append(curve)

@@ -46,19 +46,21 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from longstride.claims.runner import judge_kept, run_claim
-    from longstride.report.claims import write_pages
+    from longstride.report.claims import judged, write_pages
     from longstride.report.live import Live
 
     seeds = None if args.seeds is None else range(args.seeds)
     results = []
     for name, claim in zip(names, claims, strict=True):
-        # an arm after the other: a line a row, since a screen could show one run only
-        lines = Live(claim.name, claim.recipe.iterations, Console(stderr=True, force_terminal=False))
+
+        def watch(run: str, claim: "Claim" = claim) -> Live:  # a line a row: a screen could show one run only
+            return Live(f"{claim.name}: {run}:", claim.recipe.iterations, Console(stderr=True, force_terminal=False))
+
         try:
             if args.judge:
                 results.append(judge_kept(claim, _kept(name, claim), FOLDER))
             else:
-                results.append(run_claim(claim, FOLDER, seeds, lines, args.jobs))
+                results.append(run_claim(claim, FOLDER, seeds, watch, args.jobs))
             write_pages(FOLDER, results[-1])
         except KeyboardInterrupt:
             again = " ".join(["--all"] if args.all else [args.name])
@@ -71,8 +73,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for result in results:
         print(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
-        for e in [*result["effects"], *result["control_effects"]]:
-            print(f"  {e['relation']}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {e['verdict']}")
+        for relation, e, judgement in judged(result):
+            print(f"  {relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {judgement}")
         print(f"  kept in {FOLDER / result['name']}.md")
     return 0
 

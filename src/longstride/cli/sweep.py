@@ -49,9 +49,11 @@ def run(args: argparse.Namespace) -> int:
     from longstride.report.sweeps import as_text, summary
     from longstride.run.many import train_all
 
-    lines = Live(base.name, base.iterations, Console(stderr=True, force_terminal=False))
+    def watch(folder: Path) -> Live:
+        return Live(f"{base.name}: {folder.name}:", base.iterations, Console(stderr=True, force_terminal=False))
+
     try:
-        train_all(runs, lines, args.jobs)
+        train_all(runs, watch, args.jobs)
     except KeyboardInterrupt:
         print(f"\nstopped; {args.out} keeps what was finished, and the same command goes on", file=sys.stderr)
         return 130

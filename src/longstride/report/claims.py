@@ -94,8 +94,8 @@ def _line(result: dict[str, Any], address: str) -> str:
     return f"| {' | '.join([*cells, left if controls else 'none'])} |"
 
 
-def _judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
-    """Relation, interval and verdict of what is expected, and of the control."""
+def judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
+    """Relation, interval and verdict of what is expected, and of the control, where no effect is what is expected."""
     return [
         *((e["relation"], e, e["verdict"]) for e in result["effects"]),
         *((f"control: {e['relation']}", e, CONTROL[e["verdict"]]) for e in result["control_effects"]),
@@ -125,7 +125,7 @@ def page(result: dict[str, Any], drawn: bool) -> str:
     reported += [
         (f"{e['relation']}, at equal {e['spent'].replace('_', ' ')}", e, "reported only") for e in result["matched"]
     ]
-    for relation, e, judgement in (*_judged(result), *reported):
+    for relation, e, judgement in (*judged(result), *reported):
         lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {judgement} |")
     if result["check_again"]:
         lines += [
@@ -142,11 +142,11 @@ def page(result: dict[str, Any], drawn: bool) -> str:
         if drawn
         else ["", "No plot: matplotlib is not installed (`pip install 'longstride[plot]'`, then run the claim again)."]
     )
-    if judged := result.get("judged"):
+    if verdicts := result.get("judged"):
         lines += [
             "",
             "Which relations decide was changed after the run, which can lower a verdict and never raise it;",
-            f"differences and intervals are those of the run. Verdicts, the first one first: {', '.join(judged)}.",
+            f"differences and intervals are those of the run. Verdicts, the first one first: {', '.join(verdicts)}.",
         ]
     seeds = _listed(result["seeds"], str)
     commit = f"{result['commit']}{' with changes' if result.get('clean') is False else ''}"

@@ -3,7 +3,8 @@
 What always holds: a difference is between the last evaluations of two policies, task by task, and only where both runs
 draw the same held-out tasks; a run that is unfinished or damaged is compared as far as it can be read. Runs that differ
 in nothing but their seed are runs of one *method*; where one has several, methods are compared as `stats.reliable`
-defines it.
+defines it, by the scores of tasks, or where these are all 0 or 1, by the share of a run: an interquartile mean of
+zeros and ones is near 0 or 1, whatever their share.
 """
 
 import json
@@ -11,6 +12,7 @@ import string
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,8 @@ def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
         tasks it is `higher` and `lower`, of how many `tasks`, or a `note` in place of them; `recipe`: by dotted key
         what each run has, where they differ; `code`: likewise, the version and commit that wrote each run; `methods`
         (where one has several runs): `name`, `runs`, `iqm` of the measure with `lo` and `hi`, its `profile` (shares of
-        scores above each of `thresholds`), and `improvement` over the first method with its `lo` and `hi`; or a `note`.
+        scores above each of `thresholds`), and `improvement` over the first method with its `lo` and `hi`; or a `note`;
+        all by task, or by run where a measure of tasks is 0 or 1.
 
     Raises:
         ConfigError: fewer than two runs.
@@ -197,6 +200,8 @@ def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
     tasks = {len(values) for of in scores for values in of if values}
     if len(tasks) != 1 or any(not values or None in values for of in scores for values in of):
         return [{"note": f"methods are not compared: not every run has {by} for the same tasks"}]
+    if all(value in (0, 1) for of in scores for values in of for value in values):
+        scores = [[[fmean(values)] for values in of] for of in scores]
     all_of = np.concatenate([np.ravel(of) for of in scores])
     thresholds = np.linspace(all_of.min(), all_of.max(), PROFILE).tolist()
     out = []
@@ -265,7 +270,7 @@ def _method_rows(found: dict[str, Any]) -> list[list[str]]:
                     m["name"],
                     str(m["runs"]),
                     f"{m['iqm']:.3f}",
-                    f"{m['lo']:.3f} to {m['hi']:.3f}",
+                    f"{m['lo']:.3f} to {m['hi']:.3f}" if m["runs"] > 1 else "-",
                     *([f"{chance['mean']:.2f}", f"{chance['lo']:.2f} to {chance['hi']:.2f}"] if chance else ["-", "-"]),
                 ]
             )

@@ -5,7 +5,7 @@ second) and never raises over what a row holds or lacks. Without a terminal ever
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live as Screen
@@ -28,6 +28,8 @@ from longstride.report.rows import (
 
 REFRESHES = 4
 """Drawings a second."""
+COMPUTED = 3
+"""Measures of an exact experiment that are shown."""
 _BLOCKS, _PLAIN = "\u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588", "_.-=+*%#"
 
 
@@ -125,6 +127,7 @@ class Live:
                 parts.append(f"{label} {value:.{digits}f}")
                 if key == "success" and (ends := interval(row)):
                     parts[-1] += f" [{ends[0]:.2f}, {ends[1]:.2f}]"
+        parts += _computed(row)
         if self._is_main(row) and (change := self._change(row)):
             parts.append(change)
         if (loss := number(row, "loss")) is not None:
@@ -140,14 +143,31 @@ class Live:
 
     def _view(self) -> RenderableType:
         train, held_out = self._train[-1] if self._train else {}, self._held_out[-1] if self._held_out else self._start
-        done = number(train, "iteration") or 0
+        done = number(train or held_out, "iteration") or 0
         left = self._left()
-        head = Text.assemble(
-            (self._name, "bold"), f"   iteration {done:.0f}/{self._iterations}   horizon {horizon_text(train)}"
-        )
+        computed = _computed(held_out)
+        head = Text.assemble((self._name, "bold"), f"   iteration {done:.0f}/{self._iterations}")
         clock = f"{_clock(self._seconds())} spent" + (f", {_clock(left)} left" if left is not None else "")
         grid = Table.grid(padding=(0, 2))
         grid.add_column(style="dim", min_width=12)
+        if computed:
+            grid.add_row("computed", Text("   ".join(computed)))
+        else:
+            head.append(f"   horizon {horizon_text(train)}")
+            self._add_measures(grid, train, held_out)
+        grid.add_row("time", Text(clock))
+        phase, at, total = self._phase
+        bar = Table.grid(padding=(0, 2))
+        bar.add_column(style="dim", min_width=12)
+        bar.add_row(
+            Text(phase),
+            ProgressBar(total=max(total, 1), completed=at, width=32),
+            Text(f"{at}/{total}" if total else ""),
+        )
+        return Group(head, grid, bar)
+
+    def _add_measures(self, grid: Table, train: Row, held_out: Row) -> None:
+        """Rows of what episodes came to."""
         grid.add_row("held-out", self._success([self._start, *self._held_out], held_out))
         grid.add_row("training", self._success(self._train, train))
         if parts := self._parts(held_out) or self._parts(train):
@@ -164,16 +184,6 @@ class Live:
             grid.add_row("speed", Text(f"{short(speed)} tokens/s"))
         if (updates := number(train, "updates")) is not None:
             grid.add_row("updates", Text(short(updates)))
-        grid.add_row("time", Text(clock))
-        phase, at, total = self._phase
-        bar = Table.grid(padding=(0, 2))
-        bar.add_column(style="dim", min_width=12)
-        bar.add_row(
-            Text(phase),
-            ProgressBar(total=max(total, 1), completed=at, width=32),
-            Text(f"{at}/{total}" if total else ""),
-        )
-        return Group(head, grid, bar)
 
     def _success(self, rows: Sequence[Row], newest: Row) -> Text:
         values = [v for r in rows if (v := measure(r, "success")) is not None]
@@ -195,6 +205,15 @@ class Live:
         """Shares in [0, 1] as one character each."""
         levels = _PLAIN if self._console.options.ascii_only else _BLOCKS
         return "".join(levels[min(len(levels) - 1, max(0, int(v * len(levels))))] for v in values)
+
+
+def _computed(row: Row) -> list[str]:
+    """What an exact experiment measured, which has no episodes: the first few of its measures."""
+    found = row.get("measures")
+    if "summary" in row or not isinstance(found, Mapping):
+        return []
+    firsts = ((name, number({"x": v[0]}, "x") if isinstance(v, list) and v else None) for name, v in found.items())
+    return [f"{name} {value:.4g}" for name, value in firsts if value is not None][:COMPUTED]
 
 
 def _show(value: float | None, digits: int) -> str:

@@ -5,7 +5,7 @@ many runs go at a time.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,12 +17,12 @@ from longstride.run.folder import read_rows
 from longstride.run.listener import Listener
 
 
-def train_all(runs: Mapping[Path, Experiment], listener: Listener, jobs: int) -> None:
+def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener], jobs: int) -> None:
     """Trains what has not been trained yet.
 
     Args:
         runs: by run folder.
-        listener: takes the rows of each run; with several jobs, when the run has ended.
+        watch: by the folder of a run, whoever takes its rows; with several jobs, when the run has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
 
     Raises:
@@ -30,17 +30,17 @@ def train_all(runs: Mapping[Path, Experiment], listener: Listener, jobs: int) ->
     """
     if jobs == 1:
         for folder, experiment in runs.items():
-            experiment.train(folder, listener, resume=True)
+            experiment.train(folder, watch(folder), resume=True)
         return
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
         waiting = {pool.submit(run.train, folder, None, True): folder for folder, run in runs.items()}
         try:
-            for done, future in enumerate(as_completed(waiting), 1):
+            for future in as_completed(waiting):
                 future.result()
+                listener = watch(waiting[future])
                 for row in read_rows(waiting[future] / "metrics.jsonl"):
                     listener(row)
-                listener.progress("runs", done, len(runs))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -17,6 +17,8 @@ from longstride.core.content import text_in
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.envs.base import TaskSource
+from longstride.models.load import load_policy
+from longstride.papers.tti.miniwob import RECIPE
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.rollout.episode import Episode
@@ -76,6 +78,14 @@ def test_training_and_evaluation_share_no_seed() -> None:
     source = Miniwob()
     train, test = source.sample(random.Random(0), 50), source.held_out(50)
     assert all(t.meta["seed"] < SEEDS for t in train) and all(t.meta["seed"] >= SEEDS for t in test)
+
+
+@pytest.mark.filterwarnings("error:the model's vocabulary lacks")
+async def test_the_shipped_start_reads_the_tasks_of_its_recipe_without_a_warning() -> None:
+    chat = load_policy(RECIPE.model).chat
+    for task in RECIPE.tasks.held_out(9):
+        for text in (task.goal, *await first(task)):
+            chat.encode(text)
 
 
 async def test_a_wrong_click_ends_the_episode_without_reward() -> None:

@@ -29,6 +29,7 @@ def test_an_episode_is_paid_for_what_came_after_it_and_compared_at_its_place() -
     assert paid == pytest.approx([0.3, 0.5, -0.3, -0.5])
 
 
+@pytest.mark.filterwarnings("error:the model's vocabulary lacks")
 def test_a_later_episode_reads_what_the_earlier_ones_said_and_their_outcome(tmp_path: Path) -> None:
     small = {"iterations": 1, "episodes_per_iteration": 24, "evaluation": {"tasks": 2}}
     RECIPE.replace(**small).train(tmp_path / "run")

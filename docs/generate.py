@@ -77,6 +77,8 @@ of an *earlier form* and counts nowhere. [All claims](claims.md).
 """
 RECIPES = ("| recipe | | to train | to claim, and what came of it |", "|---|---|---|---|")
 _BAR = re.compile(r"(?<=\S)\||\|(?=\S)")
+_ROW_NAME = re.compile(r"(?<=^\| )`(\w+)`(?= \|)", re.M)
+_TEXT_NAME = re.compile(r"(?<!\[)`ls\.(\w+)`")
 _LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
@@ -96,7 +98,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Leads links between the files of the repository to their pages."""
+    """Leads links between the files of the repository to their pages, and public names to their reference."""
     uri = page.file.src_uri
     file = next((path for path, at in ELSEWHERE.items() if at == uri), f"docs/{uri}")
 
@@ -105,7 +107,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         target = ELSEWHERE.get(target, target.removeprefix("docs/"))
         return f"]({posixpath.relpath(target, posixpath.dirname(uri) or '.')}{found[2] or ''})"
 
-    return _LINK.sub(led, markdown)
+    def named(found: re.Match[str]) -> str:
+        place = _places().get(found[1])
+        return f"[{found[0]}]({posixpath.relpath(place, posixpath.dirname(uri) or '.')})" if place else found[0]
+
+    return (_ROW_NAME if uri == "api.md" else _TEXT_NAME).sub(named, _LINK.sub(led, markdown))
 
 
 @cache
@@ -291,14 +297,25 @@ def _git(*arguments: str) -> str:
 
 def _reference() -> Iterator[tuple[str, str]]:
     """A page for each section of api.md, with the docstrings of the names in its table."""
-    modules = longstride._public()
-    sections = re.split(r"^## ", (ROOT / "docs" / "api.md").read_text("utf-8"), flags=re.M)[1:]
-    for section in sections:
+    for uri, title, names in _sections():
+        entries = [f"::: {longstride._public()[name]}.{name}" for name in names]
+        yield uri, "\n\n".join([f"# {title}", *entries, ""])
+
+
+def _sections() -> Iterator[tuple[str, str, list[str]]]:
+    """Of each section of api.md its page of the reference, its title and the names in its table."""
+    for section in re.split(r"^## ", (ROOT / "docs" / "api.md").read_text("utf-8"), flags=re.M)[1:]:
         title = section.partition("\n")[0]
-        names = re.findall(r"^\| `(\w+)` \|", section, re.M)
-        entries = [f"::: {modules[name]}.{name}" for name in names]
-        name = re.sub(r"\W+", "_", title.lower())
-        yield f"reference/{name}.md", "\n\n".join([f"# {title}", *entries, ""])
+        names = _ROW_NAME.findall(section)
+        page = re.sub(r"\W+", "_", title.lower())
+        yield f"reference/{page}.md", title, names
+
+
+@cache
+def _places() -> dict[str, str]:
+    """Where the docstring of each public name stands."""
+    modules = longstride._public()
+    return {name: f"{uri}#{modules[name]}.{name}" for uri, _, names in _sections() for name in names}
 
 
 @cache

@@ -18,6 +18,7 @@ from longstride import papers
 from longstride.claims.kept import read_kept
 from longstride.papers.card import Paper, Study
 from longstride.report.claims import counts
+from longstride.web.chromium.process import find_chromium
 
 pytest.importorskip("mkdocstrings", reason="needs the extra `docs`")
 
@@ -155,6 +156,37 @@ def test_every_public_name_has_an_entry_with_its_docstring(site: Path) -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html"))
     assert [name for name in ls.__all__ if f'.{name}" class="doc doc-heading"' not in pages] == []
     assert "how much every turn of the episodes of an update weighs" in pages
+
+
+def test_a_public_name_is_a_link_to_its_entry_in_the_list_of_all_and_in_guides(site: Path) -> None:
+    entries = {
+        name: f"reference/{page.name}#{address}"
+        for page in (site / "reference").glob("*.html")
+        for address, name in re.findall(
+            r'id="(longstride[a-z_.]*\.(\w+))" class="doc doc-heading"', page.read_text(encoding="utf-8")
+        )
+    }
+    listed = (site / "api.html").read_text(encoding="utf-8")
+    assert [n for n in ls.__all__ if f'<td><a href="{entries[n]}"><code>{n}</code></a></td>' not in listed] == []
+    guide = (site / "guides" / "own_recipe.html").read_text(encoding="utf-8")
+    assert f'<a href="../{entries["group_advantages"]}"><code>ls.group_advantages</code></a>' in guide
+
+
+def test_pages_that_are_opened_from_their_folder_can_be_searched(site: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    try:
+        chromium = find_chromium()
+    except ls.ConfigError as e:
+        pytest.skip(str(e))
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto((site / "index.html").as_uri())
+        page.click("input.md-search__input")
+        page.keyboard.type("GenRM")
+        found = page.wait_for_selector(".md-search-result__item a[href*='papers/genrm.html']")
+        assert found and "GenRM" in found.inner_text()
+        browser.close()
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -316,6 +317,20 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 EXACT = ExactRecipe(
     name="bandit", problem=Bandit(rewards=(0.1, 0.9)), method=PolicyGradient(noise=0.01), iterations=40, every=10
 )
+
+
+@pytest.mark.parametrize(("every", "figures"), [(10, 1), (40, 0)])
+def test_the_report_of_an_exact_experiment_has_all_values_and_a_curve_where_there_is_more_than_start_and_end(
+    tmp_path: Path, every: int, figures: int
+) -> None:
+    EXACT.replace(every=every).train(tmp_path / "run")
+    page = write_report(tmp_path / "run").read_text()
+    assert page.count('"title":"Regret"') == figures and "None yet" not in page
+    table = page.partition("All evaluations")[2].partition("</table>")[0]
+    rows = re.findall(r"<tr>(?:<td>([^<]*)</td>)(?:<td>([^<]*)</td>)</tr>", table)
+    assert [row[0] for row in rows] == [str(i) for i in range(0, 41, every)] and 'scope="col">regret<' in table
+    regret = [r["measures"]["regret"][0] for r in rows_of(tmp_path / "run")]
+    assert [row[1] for row in rows] == [f"{value:.4g}" for value in regret]
 
 
 def test_an_exact_experiment_measures_its_start_every_so_often_and_its_end(tmp_path: Path) -> None:

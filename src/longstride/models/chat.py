@@ -26,8 +26,8 @@ from longstride.models.thoughts import THINK, THOUGHT_END
 NAMED_WORDS = 20
 """Words that the vocabulary lacks and that are named, about."""
 UNSEEN_WORDS = "unseen_words"
-"""In tokenizer_config.json: words of the recipes that a model was made for that no demonstration showed, so that it lacks
-them."""
+"""In tokenizer_config.json: words of the recipes that a model was made for that no demonstration showed, so that it
+lacks them."""
 TEMPLATE_SECONDS, TEMPLATE_MEGABYTES = 5.0, 256
 """What a template may take; those of models take milliseconds. It is a program of whoever made the model."""
 CACHED_PIECES = 4096

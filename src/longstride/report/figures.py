@@ -65,13 +65,14 @@ def figures(record: Record) -> list[Figure]:
 
 
 def _measured(record: Record) -> list[Figure | None]:
-    """A figure for each exact measure of a problem whose answer is known."""
+    """A figure for each exact measure of a problem whose answer is known; start and end alone are no curve."""
     out = []
     for name, found in record.measured.items():
         rows = [{"iteration": at, "value": value} for at, value in found]
         series = [_series(name.replace("_", " "), rows, [_iteration], _get("value"), "blue", mark="circle")]
         title = name.replace("_", " ").capitalize()
-        out.append(_lines(title, "Computed from the solution after each iteration.", name, series, free=True))
+        if len(found) > 2:
+            out.append(_lines(title, "Computed from the solution at the marks.", name, series, free=True))
     return out
 
 

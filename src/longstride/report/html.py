@@ -105,7 +105,7 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
         certainty=_certainty(record),
         tiles=_tiles(record),
         notes="".join(f"<li>{escape(n)}</li>" for n in notes),
-        table=_table([*record.evals, *record.beside]),
+        table=_table([*record.evals, *record.beside]) or _computed(record) or "<p>None yet.</p>",
         recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
         hidden="" if record.has_trajectories else " hidden",
         style=style,
@@ -170,13 +170,26 @@ def _tiles(record: Record) -> str:
 
 def _table(rows: Sequence[Row]) -> str:
     """Every evaluation, newest last, then those on other tasks; a column that no row fills is left out."""
-    rows = [r for r in rows if "summary" in r]
+    return _as_table([_cells(r) for r in rows if "summary" in r])
+
+
+def _computed(record: Record) -> str:
+    """Every evaluation of a problem whose answer is known, newest last: a column a measure."""
+    by_iteration: dict[float, dict[str, str]] = {}
+    for name, found in record.measured.items():
+        for at, value in found:
+            by_iteration.setdefault(at, {"iteration": f"{at:.0f}"})[name.replace("_", " ")] = f"{value:.4g}"
+    return _as_table([by_iteration[at] for at in sorted(by_iteration)])
+
+
+def _as_table(rows: Sequence[Mapping[str, str]]) -> str:
+    """The newest rows, without columns that none of them fills; empty where there is no row."""
     if not rows:
-        return "<p>None yet.</p>"
-    cells = [_cells(r) for r in rows[-TABLE_ROWS:]]
-    shown = [column for column in cells[0] if any(row[column] for row in cells)]
-    head = "".join(f'<th scope="col">{column}</th>' for column in shown)
-    body = "".join(f"<tr>{''.join(_cell(column, row[column]) for column in shown)}</tr>" for row in cells)
+        return ""
+    cells = rows[-TABLE_ROWS:]
+    shown = [column for column in dict.fromkeys(c for row in cells for c in row) if any(r.get(column) for r in cells)]
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in shown)
+    body = "".join(f"<tr>{''.join(_cell(column, row.get(column, '')) for column in shown)}</tr>" for row in cells)
     left = f"<p>The newest {TABLE_ROWS} of {len(rows)}.</p>" if len(rows) > TABLE_ROWS else ""
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'{left}<div class="scroll" tabindex="0">{table}</div>'

@@ -94,3 +94,9 @@ class ExactRecipe(Experiment):
         data = self.as_data()
         del data["iterations"]
         return data
+
+
+def recipe(name: str, problem: ExactProblem, method: ExactMethod, iterations: int, evaluations: int = 1) -> ExactRecipe:
+    """A recipe that is measured at its start and, evenly, so many times after that."""
+    every = max(1, iterations // evaluations)
+    return ExactRecipe(name=name, problem=problem, method=method, iterations=iterations, every=every)

@@ -9,17 +9,12 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import log_softmax
 
-from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.experiment import ExactProblem, State
 from longstride.stats.agreement import calibration_error, pair_accuracy
 
-__all__ = ["SEEDS", "Choosing", "ascend", "choice", "network", "output", "recipe", "sigmoid", "softmax"]
+__all__ = ["SEEDS", "Choosing", "ascend", "choice", "network", "output", "sigmoid", "softmax"]
 SEEDS = tuple(range(200, 230))
 """Of claims; settings were chosen with seeds 0 to 9."""
-
-
-def recipe(name: str, problem: ExactProblem, method: ExactMethod, iterations: int) -> ExactRecipe:
-    """A recipe that is measured at its start and its end."""
-    return ExactRecipe(name=name, problem=problem, method=method, iterations=iterations, every=iterations)
 
 
 class Choosing(ExactProblem):

@@ -7,13 +7,15 @@ What a learner does otherwise is left out: no momentum, no clipping of gradients
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from longstride.core.numbers import Count, CountOrZero, Positive
 from longstride.core.trajectory import Trajectory, by_group
-from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact import experiment
+from longstride.exact.experiment import ExactMethod, ExactProblem, State
 from longstride.exact.worlds.answers import AnswerTree
 from longstride.methods import Credit, Loss, OnPolicy, Sample
 from longstride.methods.base import PROXIMAL, REFERENCE
@@ -144,6 +146,5 @@ class TableLearner(ExactMethod[P], Generic[P]):
         return logits
 
 
-def recipe(name: str, problem: ExactProblem, method: ExactMethod, iterations: int) -> ExactRecipe:
-    """A recipe that is measured at its start and five times after that."""
-    return ExactRecipe(name=name, problem=problem, method=method, iterations=iterations, every=max(1, iterations // 5))
+recipe = partial(experiment.recipe, evaluations=5)
+"""What a learner does is seen along the way."""

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from longstride.core.numbers import Count
 from longstride.exact.answers import Chance
-from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.exact.experiment import ExactMethod, ExactProblem, State
 from longstride.exact.worlds.steps import RIGHT, Model, Solution, StepWorld
 from longstride.rewards.simulated import StepScorer
 from longstride.strategies.ledger import Ledger
@@ -153,8 +153,3 @@ def crossed(won_FSL: np.ndarray, by_level: bool) -> np.ndarray:
     if not by_level:
         seen = np.broadcast_to(seen.sum(2, keepdims=True), seen.shape)
     return seen.argmax(1)
-
-
-def recipe(name: str, problem: ExactProblem, method: ExactMethod, iterations: int = 10) -> ExactRecipe:
-    """A recipe that is measured at its start and its end."""
-    return ExactRecipe(name=name, problem=problem, method=method, iterations=iterations, every=iterations)

@@ -6,8 +6,7 @@ import numpy as np
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count
-from longstride.exact import steps
-from longstride.exact.experiment import State
+from longstride.exact.experiment import State, recipe
 from longstride.exact.steps import ChosenByLevel, StepTasks, crossed, solved
 from longstride.rewards.simulated import StepScorer
 from longstride.stats import Ordering
@@ -72,10 +71,11 @@ STRATEGIES: dict[str, Search] = {
     "beam_2_weighted": Beam(n=16, width=2, by="weighted"),
     "beam_4": Beam(n=16, width=4),
 }
-RECIPE = steps.recipe(
+RECIPE = recipe(
     "compute_optimal/exact",
     StepTasks(levels=(0.03, 0.1, 0.4, 0.6), scorer=StepScorer(noise=6.0)),
     ChosenByLevel(strategies=tuple(STRATEGIES.values())),
+    iterations=10,
 )
 HALF: tuple[Search, ...] = (
     Independent(n=8, by="weighted"),

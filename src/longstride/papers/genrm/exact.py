@@ -8,7 +8,7 @@ from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Share
 from longstride.core.seeds import derive
 from longstride.exact import judging
-from longstride.exact.experiment import ExactMethod, State
+from longstride.exact.experiment import ExactMethod, State, recipe
 from longstride.exact.judging import Choosing, ascend, network, output, sigmoid
 from longstride.stats import Ordering
 
@@ -115,7 +115,7 @@ class Rationales(LabelledVerifier):
         return np.asarray(total) / self.votes
 
 
-RECIPE = judging.recipe("genrm/exact", Lines(), Rationales(), iterations=1500)
+RECIPE = recipe("genrm/exact", Lines(), Rationales(), iterations=1500)
 _head = RECIPE.replace(method={"type": f"{__name__}:HeadVerifier"})
 _taught = {"problem": {"lines": 3}}
 

@@ -8,9 +8,8 @@ from pydantic import Field
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Share
-from longstride.exact import steps
 from longstride.exact.answers import SEEDS, Chance
-from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.stats import Ordering
 
 
@@ -128,8 +127,8 @@ class Sharpening(ExactMethod[Conjectures]):
         return state | {"weights": (1 - self.share) * state["start"] + self.share * state["weights"]}
 
 
-RECIPE = steps.recipe("goedel_prover/exact", Theorems(), Proving())
-TRAINED = steps.recipe("goedel_prover/exact", Conjectures(), Sharpening())
+RECIPE = recipe("goedel_prover/exact", Theorems(), Proving(), iterations=10)
+TRAINED = recipe("goedel_prover/exact", Conjectures(), Sharpening(), iterations=10)
 
 CLAIM = Claim(
     name="goedel_prover/exact",

@@ -8,7 +8,7 @@ from scipy.special import log_softmax
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
 from longstride.exact import judging
-from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.exact.judging import softmax
 from longstride.stats import Ordering
 
@@ -125,7 +125,7 @@ def by_looks(actions: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return found
 
 
-RECIPE = judging.recipe("j1/exact", Flaws(), Reinforced(), iterations=200)
+RECIPE = recipe("j1/exact", Flaws(), Reinforced(), iterations=200)
 _tuned, _short = RECIPE.replace(method={"type": f"{__name__}:ThoughtTuned"}), {"problem": {"lines": 2}}
 
 CLAIM = Claim(

@@ -1,18 +1,19 @@
 """Particle filtering on tasks that are solved step by step, with a scorer that sees some steps only."""
 
 from longstride.claims.claim import Claim
-from longstride.exact import steps
 from longstride.exact.answers import SEEDS
+from longstride.exact.experiment import recipe
 from longstride.exact.steps import Solve, StepTasks
 from longstride.exact.worlds.steps import StepWorld
 from longstride.rewards.simulated import StepScorer
 from longstride.stats import Ordering
 from longstride.strategies.search import Beam, Independent, Particles
 
-RECIPE = steps.recipe(
+RECIPE = recipe(
     "particle_filtering/exact",
     StepTasks(levels=(0.01, 0.03, 0.1), world=StepWorld(length=12), scorer=StepScorer(noise=1.0, every=4)),
     Solve(search=Particles(n=16), tasks=6),
+    iterations=10,
 )
 _searches = {"particles": Particles(n=16), "beam": Beam(n=16, width=2)}
 _exact = {"scorer": {"noise": 0.0}}

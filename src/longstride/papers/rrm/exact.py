@@ -9,7 +9,7 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Share
 from longstride.exact import judging
-from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.exact.judging import sigmoid
 from longstride.stats import Ordering
 
@@ -128,7 +128,7 @@ class RewardModel(ExactMethod[Preferences]):
         return dict(state, weights=w - np.linalg.solve(curvature, slope))
 
 
-RECIPE = judging.recipe("rrm/exact", Preferences(), RewardModel(), iterations=8)
+RECIPE = recipe("rrm/exact", Preferences(), RewardModel(), iterations=8)
 _plain, _fair = {"method": {"augment": False}}, {"problem": {"rho": 0.0}}
 
 CLAIM = Claim(

@@ -8,9 +8,8 @@ from pydantic import Field
 
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Share
-from longstride.exact import steps
 from longstride.exact.answers import SEEDS, Chance
-from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.stats import Ordering
 
 
@@ -111,7 +110,7 @@ def votes(answers_MN: np.ndarray, wrong: int) -> np.ndarray:
     return np.take_along_axis(answers_MN, shares_MN.argmax(1)[:, None], 1)[:, 0]
 
 
-RECIPE = steps.recipe("scaling_3d/exact", Doubtful(), Mixed(), iterations=4)
+RECIPE = recipe("scaling_3d/exact", Doubtful(), Mixed(), iterations=4)
 LOOKS = {
     "all_three": RECIPE.method,
     "context": Mixed(looks=320, thoughts=1, turns=1),

@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
-from longstride.exact import steps
 from longstride.exact.answers import SEEDS
+from longstride.exact.experiment import recipe
 from longstride.exact.steps import ChosenByLevel, StepSolver, StepTasks
 from longstride.exact.worlds.steps import Model
 from longstride.rewards.simulated import StepScorer
@@ -35,7 +35,7 @@ class Pairings(StepTasks):
         return StepSolver(self.world, self.levels[k], self.models[m], self.scorers[s], rng)
 
 
-RECIPE = steps.recipe(
+RECIPE = recipe(
     "scorer_aware/exact",
     Pairings(levels=(0.1,)),
     ChosenByLevel(
@@ -47,6 +47,7 @@ RECIPE = steps.recipe(
             Beam(n=16, width=4, diverse=True, by="weighted"),
         )
     ),
+    iterations=10,
 )
 _one = {"by_level": False}
 _exact = {"scorers": (StepScorer(),)}

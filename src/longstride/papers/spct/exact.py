@@ -10,7 +10,7 @@ from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Weight
 from longstride.core.seeds import derive
 from longstride.exact import judging
-from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.exact.judging import choice, softmax
 from longstride.rewards.probe import LinearHead
 from longstride.stats import Ordering
@@ -138,7 +138,7 @@ def signs(problem: Criteria, kinds: np.ndarray, made: Judgements) -> np.ndarray:
     return np.column_stack([pair[:, None] == np.arange(problem.kinds * problem.criteria), lead, lead > 0]).astype(float)
 
 
-RECIPE = judging.recipe("spct/exact", Criteria(), CriteriaTuned(), iterations=20)
+RECIPE = recipe("spct/exact", Criteria(), CriteriaTuned(), iterations=20)
 _sum, _one, _settled, _single = {"meta": False}, {"votes": 1}, {"rate": 3.0}, {"criteria": 1}
 
 CLAIM = Claim(

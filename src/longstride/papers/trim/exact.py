@@ -10,9 +10,8 @@ from pydantic import Field
 from longstride.claims.claim import Claim
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive, Share, Weight
-from longstride.exact import steps
 from longstride.exact.answers import SEEDS, Chance
-from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.exact.worlds.routing import GRID, Routed, needed, planned, seen
 from longstride.exact.worlds.steps import Model
 from longstride.stats import Ordering
@@ -136,10 +135,11 @@ class Routing(ExactMethod[RoutedTasks]):
 
 THRESHOLDS = 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9
 PRICES = 0.2, 0.1, 0.07, 0.05, 0.035, 0.025, 0.015, 0.008, 0.003
-RECIPE = steps.recipe(
+RECIPE = recipe(
     "trim/exact",
     RoutedTasks(),
     Routing(routers=tuple(ByScore(threshold=k) for k in THRESHOLDS)),
+    iterations=10,
 )
 _routers = {
     "by_score": RECIPE.method,

@@ -11,7 +11,7 @@ from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive
 from longstride.exact import judging
 from longstride.exact.answers import Chance
-from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.stats import Ordering
 
 
@@ -115,7 +115,7 @@ class Verified(FromTraces):
         return best / best.sum(-1, keepdims=True)
 
 
-RECIPE = judging.recipe("vb_vf/exact", Styles(), Verified(), iterations=20)
+RECIPE = recipe("vb_vf/exact", Styles(), Verified(), iterations=20)
 _cloned, _few = RECIPE.replace(method={"type": f"{__name__}:ClonedTraces"}), {"method": {"batch": 2}}
 _one = {"problem": {"speeds": (0.12,) * 6}}
 

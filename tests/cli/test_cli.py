@@ -136,6 +136,8 @@ def test_list_shows_the_verdict_that_is_kept_of_a_claim(
     assert states["grpo"] == "claim"  # what is kept of it is of an earlier form
     assert main(["list"]) == 0
     assert re.search(r"^  dars +acts +not reproduced +DARS", capsys.readouterr().out, re.M)
+    assert main(["list", "--acts"]) == 0
+    assert not re.search(r"^  \S+ +(exact|published) ", capsys.readouterr().out, re.M)
     Path("claims/dars.json").write_text("{")
     assert main(["list"]) == 2
     assert "dars.json cannot be read" in capsys.readouterr().err

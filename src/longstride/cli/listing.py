@@ -23,7 +23,9 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--topic", metavar="TOPIC", help=f"of one topic: {', '.join(TOPICS)}")
     parser.add_argument(
-        "--acts", action="store_true", help="only what acts on a model or in an environment; not what is computed"
+        "--acts",
+        action="store_true",
+        help="only what acts here on a model or in an environment",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
@@ -36,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     found = {
         name: listed
         for name, listed in catalogue().items()
-        if (listed.acts or not args.acts) and (args.topic is None or listed.card and args.topic in listed.card.topics)
+        if (listed.kind == "acts" or not args.acts)
+        and (args.topic is None or listed.card and args.topic in listed.card.topics)
     }
     states = {name: _state(name, listed) for name, listed in found.items()}
     if args.json:
@@ -57,8 +60,7 @@ def run(args: argparse.Namespace) -> int:
     for origin, members in groupby(found.items(), lambda item: _origin(item[1])):
         print(f"{origin}:")
         for name, listed in members:
-            kind = "acts" if listed.acts else "exact"
-            print(f"  {name:{width}}  {kind:5}  {states[name]:{wide}}  {listed.summary}")
+            print(f"  {name:{width}}  {listed.kind:9}  {states[name]:{wide}}  {listed.summary}")
     return 0
 
 

@@ -61,6 +61,13 @@ class Listed(NamedTuple):
     result: Path | None = None
     """Where final values of its claim are kept, if they are."""
 
+    @property
+    def kind(self) -> str:
+        """`exact`, `published` (settings at the paper's own size, which take its hardware) or `acts`."""
+        if not self.acts:
+            return "exact"
+        return "published" if self.module.endswith(".published") else "acts"
+
 
 @cache
 def cards() -> dict[str, Paper | Study]:

@@ -9,7 +9,7 @@ over settings says which one is best at a budget.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,17 +33,6 @@ class Frontier:
         """The setting that comes to most at a budget; of several, the smallest."""
         values = self.at(budget)
         return min(values, key=lambda setting: (-values[setting], setting))
-
-    def law_of_best(self, budgets: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> Fit:
-        """The logarithm of the best setting as a saturating sigmoid of the budget.
-
-        Raises:
-            FitError: too few budgets.
-        """
-        best = np.log([self.best(budget) for budget in budgets])
-        least = float(np.log(min(self.fits)))
-        law = Sigmoid(start=0.0, most=max(1e-6, float(np.log(max(self.fits))) - least))
-        return fit(law, budgets, best - least, seed=seed, resamples=resamples)
 
 
 def frontier(

@@ -16,17 +16,17 @@ The form is that of vLLM (its pull request 22587) and SGLang (30917): `return_to
 import asyncio
 import json
 import weakref
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from itertools import count
-from threading import Thread
 from typing import Annotated, Any, Literal, TypeVar
 
 import torch.distributed as dist
 from pydantic import AliasPath, BaseModel, Field, FiniteFloat, ValidationError
 
 from longstride.core import http
+from longstride.core.background import Background
 from longstride.core.errors import ConfigError, EngineFailure, LongstrideError
 from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.implementation import implements
@@ -254,8 +254,8 @@ def by_the_first(work: Callable[[], T]) -> T:
     return said[0]
 
 
-class _Client:
-    """Sends requests from a thread of its own, in which an event loop runs until `close`."""
+class _Client(Background):
+    """Sends requests from a thread of its own."""
 
     def __init__(self, config: HTTP, policy: Policy) -> None:
         import httpx2
@@ -266,30 +266,7 @@ class _Client:
         self._places = asyncio.Semaphore(config.concurrency)
         self._end_ids = policy.chat.end_ids
         self._vocabulary: int = policy.model.get_input_embeddings().weight.shape[0]  # pyright: ignore
-        self._loop = asyncio.new_event_loop()
-        self.thread = Thread(target=self._run, name="longstride-http-engine", daemon=True)
-        self.thread.start()
-
-    def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Has the thread do some work."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def close(self) -> None:
-        """Has the thread drop everything and end, and does not wait for that. Does nothing the second time."""
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._loop.stop)
-
-    def _run(self) -> None:
-        self._loop.run_forever()
-        self._loop.run_until_complete(self._end())
-        self._loop.close()
-
-    async def _end(self) -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._http.aclose()
+        super().__init__("longstride-http-engine", self._http.aclose)
 
     async def complete(self, request: Request, limit: int, version: int, served: str) -> Completion:
         """What the server sampled for a request from the model called `served`, at most `limit` tokens."""

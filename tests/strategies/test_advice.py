@@ -12,7 +12,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.strategies import Direct, Strategy
-from longstride.strategies.advice import Evaluate, advise, fit, halves
+from longstride.strategies.advice import Evaluate, advise, halves
 
 
 def tasks(easy: int = 200, hard: int = 200) -> list[Task]:
@@ -39,15 +39,6 @@ def world(easy: dict[str, float], hard: dict[str, float]) -> tuple[Evaluate, lis
         return [(done(t), 10 * n) for t in of]
 
     return evaluate, seen
-
-
-def test_the_fit_recovers_height_and_slope_and_stays_finite_where_all_were_done() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.choice([3.0, 4.0, 5.0], size=6000)
-    height, slope = fit(x.tolist(), (rng.random(6000) < 1 / (1 + np.exp(4 - x))).tolist())
-    assert (height, slope) == (pytest.approx(-4, abs=0.3), pytest.approx(1, abs=0.08))
-    height, slope = fit([3.0, 4.0, 5.0], [True] * 3)
-    assert 0 < height + 4 * slope < 9
 
 
 def test_each_difficulty_gets_what_serves_it_and_the_other_half_confirms_it() -> None:

@@ -58,6 +58,17 @@ def add(commands: Any) -> None:
         f"{', '.join(NAMES)} (`--strategy NAME --help` lists the settings of one), module:Class of your own, or a TOML "
         "file; the default is direct",
     )
+    add_tasks(parser)
+    parser.add_argument(
+        "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test budget)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("-h", "--help", action=_Help, nargs=0, help="show this, or the settings of a strategy")
+    parser.set_defaults(run=run)
+
+
+def add_tasks(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say which tasks are played."""
     parser.add_argument(
         "--tasks",
         action="append",
@@ -66,12 +77,6 @@ def add(commands: Any) -> None:
         help="how many held-out tasks, or where they come from, such as miniwob (default: as in the recipe)",
     )
     parser.add_argument("--browser", choices=("text", "chromium"), help="what the embedded sites are seen with")
-    parser.add_argument(
-        "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test budget)"
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("-h", "--help", action=_Help, nargs=0, help="show this, or the settings of a strategy")
-    parser.set_defaults(run=run)
 
 
 class _Help(argparse.Action):
@@ -93,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     from longstride.run.recipe import Recipe
 
     experiment = experiment_of(args.target)
-    experiment = resolve(type(experiment), experiment, _overrides(args, isinstance(experiment, ControlRecipe)))
+    experiment = resolve(type(experiment), experiment, overrides_of(args, isinstance(experiment, ControlRecipe)))
     if not isinstance(experiment, Recipe | ControlRecipe):
         raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
     with bars() as watch:
@@ -112,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _overrides(args: argparse.Namespace, control: bool) -> list[str]:
+def overrides_of(args: argparse.Namespace, control: bool = False) -> list[str]:
     """What the options say, as settings of a recipe (of control or not)."""
     found = [f"evaluation.tasks={t}" if t.lstrip("-").isdecimal() else f"tasks.type={t}" for t in args.tasks]
     if args.browser:

@@ -18,7 +18,7 @@ from longstride.envs.acting import acting
 from longstride.learner import parallel
 from longstride.models.load import Policy
 from longstride.rollout.companions import CompanionPlayer
-from longstride.rollout.episode import Plan
+from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.summary import MEASURES, Measure, summarise
@@ -136,14 +136,37 @@ def evaluate_player(
         return Plan(task, n * len(tasks) + k, seed, budget, group=k, trial=trial, after=after)
 
     plans = [plan(n, k) for n in range(recipe.evaluation.attempts * length) for k in range(len(tasks))]
-    actions = "text" if isinstance(player, ScriptedPlayer) else recipe.actions
-    make_env = lambda: acting(strategy.wrap(recipe.tasks.env()), actions)  # noqa: E731
-    pool = Pool(player, make_env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
+    pool = _pool(player, recipe, strategy)
     episodes = _play(strategy.run(plans, player), lambda stage: _shared(stage, lambda mine: pool.run(mine, progress)))
     trajectories = [e.trajectory for e in episodes]
     counted = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
     return Result(summarise(trajectories), interval, episodes, len(tasks), recipe.evaluation.measures, length)
+
+
+def _pool(player: Player, recipe: Recipe, strategy: Strategy) -> Pool:
+    actions = "text" if isinstance(player, ScriptedPlayer) else recipe.actions
+    make_env = lambda: acting(strategy.wrap(recipe.tasks.env()), actions)  # noqa: E731
+    return Pool(player, make_env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
+
+
+def go_on(
+    player: Player, recipe: Recipe, cut: Sequence[Trajectory], turns: int, progress: Progress | None = None
+) -> list[Trajectory]:
+    """Episodes that a limit of turns cut, with as many turns as `turns` says: what was said is said again in a fresh
+    environment, and then the policy goes on. They are the episodes that would have come of the larger limit."""
+    plans = [
+        Plan(
+            t.task,
+            t.ordinal,
+            t.seed,
+            t.budget.model_copy(update={"turns": turns}),
+            group=t.group,
+            history=tuple(PastTurn(turn.text, tuple(turn.ids)) for turn in t.turns),
+        )
+        for t in cut
+    ]
+    return _pool(player, recipe, Direct()).run(plans, progress)
 
 
 def _shared(stage: Sequence[Plan], play: Callable[[list[Plan]], list[Trajectory]]) -> list[Trajectory]:

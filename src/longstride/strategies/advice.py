@@ -16,11 +16,10 @@ from math import ceil, log2
 from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
-
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Task
+from longstride.scaling.logistic import chance, line
 from longstride.stats import mean_interval, wilson_interval
 from longstride.strategies import Direct, Strategy
 from longstride.strategies.anytime import LONGEST
@@ -32,9 +31,6 @@ from longstride.strategies.think_on import ThinkOn
 
 SMALL = (1, 2, 4)
 """Settings that are played on the first half, as far as the budget allows."""
-RIDGE = 0.5
-"""Weight of the squared slope in the fit: without it, tasks that are all done or none have an endless one."""
-
 Evaluate = Callable[[Strategy, Sequence[Task]], Sequence[tuple[bool, int] | None]]
 """Plays tasks under a strategy: whether each was done, and the tokens spent; None where it failed."""
 
@@ -206,28 +202,6 @@ def halves(tasks: Sequence[Task], seed: int) -> tuple[list[Task], list[Task]]:
     return first, second
 
 
-def fit(log_tokens: Sequence[float], done: Sequence[bool]) -> tuple[float, float]:
-    """Height and slope of log-odds that a task is done, linear in log2 of tokens; penalised by `RIDGE`, by Newton's
-    method. Heights are pulled to even odds by half a success and half a failure.
-
-    Args:
-        log_tokens: of each task that was played.
-        done: whether it was done.
-    """
-    mean = fmean(log_tokens)
-    x = np.array([*log_tokens, mean, mean]) - mean
-    y, weight = np.array([*map(float, done), 1.0, 0.0]), np.array([1.0] * len(done) + [0.5, 0.5])
-    design, ridge, beta = np.stack([np.ones_like(x), x], 1), np.diag([0.0, RIDGE]), np.zeros(2)
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-design @ beta))
-        gradient = design.T @ (weight * (y - p)) - ridge @ beta
-        step = np.linalg.solve((design * (weight * p * (1 - p))[:, None]).T @ design + ridge, gradient)
-        beta = beta + np.clip(step, -2, 2)
-        if abs(step).max() < 1e-9:
-            break
-    return float(beta[0] - beta[1] * mean), float(beta[1])
-
-
 def _affordable(measured: Sequence[Setting], budget: float) -> list[Setting]:
     """Those that were measured and, doubled from the last of them, those that the budget allows besides."""
     found = [s for s in measured if s.tokens <= budget]
@@ -252,10 +226,10 @@ def _best(
         ]
         if not points:
             continue
-        height, slope = fit([x for x, _ in points], [ok for _, ok in points])
-        found += [(1 / (1 + np.exp(-(height + slope * log2(s.tokens)))), -s.tokens, s) for s in settings]
+        height, slope = line([x for x, _ in points], [ok for _, ok in points])
+        found += [(float(chance(height + slope * log2(s.tokens))), -s.tokens, s) for s in settings]
     predicted, _, setting = max(found, key=lambda of: of[:2])
-    return setting, float(predicted)
+    return setting, predicted
 
 
 def _tested(difficulty: str, s: Setting, predicted: float, name: str, came: Sequence[Played]) -> Advised:

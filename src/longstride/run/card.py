@@ -24,7 +24,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.rollout.players import LanguagePlayer, Player
 from longstride.run.evaluation import Result, evaluate_player, go_on
 from longstride.run.recipe import Recipe
-from longstride.scaling.horizons import Forecast, Outcome, Range, budget_for, distance_at, forecast, within
+from longstride.scaling.horizons import Doubling, Outcome, Range, budget_for, distance_at, forecast, within
 from longstride.stats import mean_interval, paired_difference, wilson_interval
 from longstride.strategies import Strategy
 from longstride.strategies.best_of import Majority
@@ -92,7 +92,7 @@ def measure_card(
 
     Returns:
         `policy`, `recipe`, `seed`, `commit`, `tasks` (`count`, `sources`, `distances` or None), `unit`, `forecast` (see
-        `scaling.horizons.Forecast`, with `written` and `sha256`), then `measured` (`success`, `hit`, or None for hit
+        `scaling.horizons.Doubling`, with `written` and `sha256`), then `measured` (`success`, `hit`, or None for hit
         where nothing was predicted, `at`), `curve` (see `Within`), `effective` (mean length and of successes, with
         intervals), `distance` and `budget` (by share `value`, `lo`, `hi`; 0 is below, None beyond all that was
         measured), `by_distance`, and `spending` (`settings`, `splits`), where strategies were measured.
@@ -157,7 +157,7 @@ def _head(recipe: Recipe, tasks: Sequence[Task], unit: Unit) -> dict[str, Any]:
     }
 
 
-def _sealed(said: Forecast, outcomes: Sequence[Outcome], head: Mapping[str, Any]) -> dict[str, Any]:
+def _sealed(said: Doubling, outcomes: Sequence[Outcome], head: Mapping[str, Any]) -> dict[str, Any]:
     """A forecast with the time, and the hash of it, of the card's head and of the episodes that it was made of."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     data = asdict(said) | {"written": now}
@@ -183,7 +183,7 @@ def _with(trajectories: Sequence[Trajectory], places: Sequence[int], new: Sequen
     return [changed.get(k, t) for k, t in enumerate(trajectories)]
 
 
-def _measured(said: Forecast, outcomes: Sequence[Outcome], unit: Unit, seed: int) -> dict[str, Any]:
+def _measured(said: Doubling, outcomes: Sequence[Outcome], unit: Unit, seed: int) -> dict[str, Any]:
     most = int(said.at)
     steps = range(1, most + 1) if unit == "turns" else range(4, most + 1, 4)
     success = fmean(o.success for o in outcomes)

@@ -60,7 +60,7 @@ class Within(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class Doubling:
     """What twice the budget is expected to bring."""
 
     budget: float
@@ -125,7 +125,7 @@ def distance_at(outcomes: Sequence[Outcome], share: float, seed: int) -> Range |
     return Range(crossing(np.arange(len(known))), float(lo), float(hi))
 
 
-def forecast(outcomes: Sequence[Outcome], budget: float, seed: int) -> Forecast:
+def forecast(outcomes: Sequence[Outcome], budget: float, seed: int) -> Doubling:
     """Predicts success within twice the budget, for the episodes that go on where it cut them.
 
     Of all episodes that were under way at some b between a quarter and a half of the budget it is known whether they
@@ -141,7 +141,7 @@ def forecast(outcomes: Sequence[Outcome], budget: float, seed: int) -> Forecast:
     n, cut = len(outcomes), [o for o in outcomes if o.cut]
     done = sum(o.success for o in outcomes)
     if not cut:
-        return Forecast(budget, 2 * budget, done / n, 0, n, done / n, done / n, done / n)
+        return Doubling(budget, 2 * budget, done / n, 0, n, done / n, done / n, done / n)
     kinds = all(o.distance is not None for o in outcomes)
     halves = np.unique(np.geomspace(budget / 4, budget / 2, 9).round().clip(1))
     rows = [
@@ -163,7 +163,7 @@ def forecast(outcomes: Sequence[Outcome], budget: float, seed: int) -> Forecast:
     likely = chance(ahead @ logistic(design, came, ridge, np.full(len(task), 1 / len(halves))))
     lo, hi = np.quantile(totals, [0.025, 0.975], method="inverted_cdf")
     mean = (done + likely.sum()) / n
-    return Forecast(budget, 2 * budget, done / n, len(cut), n, float(mean), float(min(lo, mean)), float(max(hi, mean)))
+    return Doubling(budget, 2 * budget, done / n, len(cut), n, float(mean), float(min(lo, mean)), float(max(hi, mean)))
 
 
 def _features(b: float, budget: float, o: Outcome, kinds: bool) -> list[float]:

@@ -5,6 +5,8 @@ import json
 import os
 import random
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +110,14 @@ def test_only_the_tools_that_are_named_may_be_used(tmp_path) -> None:
         ("hang", r"did not answer tools/call within 1 s"),
         ("flood", r"sent a message of more than \d+ bytes"),
         ("list", r"answered tools/call with \['no', 'object'\]; expected an object"),
+        ("flood of lines", r"sent 10000 lines before it answered tools/call"),
+        ("flood of noise", r"sent a message of more than \d+ bytes"),
+        ("deep", r"sent a message that cannot be read: it has more than 64 brackets"),
         ("schema", r"the schema of tool 'add' cannot be followed: .*127\.0\.0\.1:9"),
+        ("null", r"the schema of tool 'add' is not a JSON schema: None is not of type 'array'"),
+        ("many", r"the schema of tool 'add' has \d+ characters; expected at most \d+"),
         ("nameless", r"lists a tool .*'two words'.*expected a name without spaces"),
+        ("long name", r"lists a tool .*expected a name without spaces, of at most 128 characters"),
         ("endless", r"more than 200 tools or pages of tools"),
     ],
 )
@@ -124,6 +132,45 @@ def test_an_episode_has_a_server_of_its_own_that_ends_with_it(tmp_path) -> None:
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("how", ["flood of lines", "flood of noise"])
+def test_a_server_that_floods_its_output_is_closed_at_once(tmp_path, how: str) -> None:
+    tools = source(tmp_path, how, deadline=1.0)
+
+    async def flooded() -> float:
+        env = tools.env()
+        await env.reset(tools.sample(random.Random(0), 1)[0], 0)
+        with pytest.raises(EnvFailure):
+            await env.step('Action: add {"a": 1, "b": 2}')
+        began = time.monotonic()
+        await env.close()
+        return time.monotonic() - began
+
+    assert asyncio.run(asyncio.wait_for(flooded(), 20)) < 10
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs a system that shows variables of processes")
+@pytest.mark.parametrize("how", ["leave", "leave and end"])
+def test_what_a_server_started_in_another_session_ends_with_it(tmp_path, how: str) -> None:
+    note = tmp_path / "pid"
+    tools = source(tmp_path, how, command=[sys.executable, SERVER, how, str(note)])
+    with suppress(EnvFailure):  # of the server that ends
+        play(tools.env(), tools.sample(random.Random(0), 1)[0], ["env"])
+    state = Path(f"/proc/{int(note.read_text())}/stat")  # what was killed may wait for its new parent
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_names_and_answers_of_a_server_are_plain_text(tmp_path) -> None:
+    first, (called,), _ = played(tmp_path, 'Action: add? {"?": "1"}', how="half name")
+    assert 'add? {"?": integer?}' in str(first.manual) and called.error == "add?: ?: '1' is not of type 'integer'"
+    _, (said,), _ = played(tmp_path, "env", how="escape")
+    assert said.observation.text == " 31m said" and said.error is None
+
+
+def test_an_answer_in_many_parts_is_bounded_as_a_whole(tmp_path) -> None:
+    _, (step,), _ = played(tmp_path, "env", how="parts")
+    assert len(step.observation.text) < 21_000 and step.observation.text.endswith("characters left out)")
 
 
 def test_an_episode_that_is_given_up_leaves_no_server(tmp_path) -> None:

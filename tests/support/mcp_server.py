@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -23,6 +24,16 @@ TOOLS = [
     },
     {"name": "env", "description": "", "inputSchema": {"type": "object"}},
 ]  # fmt: skip
+LISTED = {
+    "schema": {"name": "add", "inputSchema": {"properties": {"a": {"$ref": "http://127.0.0.1:9/a"}}}},
+    "nameless": {"name": "two words", "inputSchema": {}},
+    "long name": {"name": "n" * 129, "inputSchema": {}},
+    "null": {"name": "add", "inputSchema": {"type": "object", "required": None}},
+    "many": {"name": "add", "inputSchema": {"properties": {f"p{i}": {} for i in range(60_000)}}},
+    "half name": {"name": "add\ud800\x1b[31m", "inputSchema": {"properties": {"\udfff": {"type": "integer"}}}},
+}
+"""The tool that is listed by a server that lists one."""
+FLOODS = {"flood of lines": "{}\n" * 1000, "flood of noise": "noise " * 1000}
 
 
 def send(message):
@@ -39,6 +50,21 @@ def call(name, arguments):
         print("x" * (5 << 20), flush=True)
     if HOW == "half":
         return {"content": [{"type": "text", "text": "half \ud800 a character"}]}
+    while HOW in FLOODS:
+        sys.stdout.write(FLOODS[HOW])
+    if HOW in ("leave", "leave and end"):  # something that is in no group of its, and whose parent has ended
+        started = "import subprocess as s; print(s.Popen(['sleep', '60'], stdout=-3, start_new_session=True).pid)"
+        child = subprocess.run([sys.executable, "-c", started], stdout=subprocess.PIPE, start_new_session=True)
+        with open(sys.argv[2], "wb") as file:
+            file.write(child.stdout)
+        if HOW == "leave and end":
+            sys.exit(5)
+    if HOW == "deep":
+        return {"content": [], "x": json.loads("[" * 70 + "]" * 70)}
+    if HOW == "parts":
+        return {"content": [{"type": "text", "text": f"part {k}"} for k in range(30_000)]}
+    if HOW == "escape":
+        return {"content": [{"type": "text", "text": "\x1b]0;owned\x07 \x9b31m said"}], "isError": "false"}
     if HOW == "list":
         return ["no", "object"]
     if name == "add":
@@ -64,16 +90,9 @@ for line in sys.stdin:
     elif asked.get("method") == "tools/list":
         first = "cursor" not in asked["params"]
         tools = TOOLS[:2] if first else TOOLS[2:]
-        if HOW == "schema":
-            tools = [
-                {
-                    "name": "add",
-                    "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/a"}}},
-                }
-            ]
-        if HOW == "nameless":
-            tools = [{"name": "two words", "inputSchema": {}}]
-        more = {"nextCursor": "2"} if first and HOW != "schema" or HOW == "endless" else {}
+        if HOW in LISTED:
+            tools = [LISTED[HOW]]
+        more = {"nextCursor": "2"} if first and HOW not in LISTED or HOW == "endless" else {}
         send({"id": asked["id"], "result": {"tools": tools, **more}})
     elif asked.get("method") == "tools/call":
         if asked["params"]["name"] == "shelf" and asked["params"]["arguments"].get("word") == "refuse":

@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from longstride.adapters.foreign import bounded
 from longstride.adapters.matching import broken, last_number
 from longstride.core.errors import TaskError, require, short
+from longstride.core.foreign import bounded
 from longstride.core.numbers import Share
 from longstride.core.seeds import derive
 from longstride.core.task import Task, split_of

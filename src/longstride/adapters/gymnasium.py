@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from longstride.adapters.foreign import bounded, guarded, number
 from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.content import Content, Media, chunks_of, joined, with_lines
 from longstride.core.errors import ConfigError, EnvFailure, require, short
+from longstride.core.foreign import bounded, guarded, number
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.text import MARK, said

@@ -1,9 +1,10 @@
 """The tools of a server of the Model Context Protocol, over stdio, as the actions of an environment.
 
-What always holds: every episode has a server process of its own, which ends with it; the server's messages are bounded
-in size and in time; a server that dies, hangs or breaks the protocol is an `EnvFailure`; arguments are checked against
-the tool's schema before the server sees them, and what does not fit costs a turn. What a tool answers is shown and
-nothing else is done with it; what the server asks of its client (samples, files) is refused.
+What always holds: every episode has a server process of its own, which ends with it, and with whatever it started; the
+server's messages are bounded in size, number and time, and read by `core.foreign`; a server that dies, hangs or breaks
+the protocol is an `EnvFailure`; arguments are checked against the tool's schema before the server sees them, and what
+does not fit costs a turn. What a tool answers is shown and nothing else is done with it; what the server asks of its
+client (samples, files) is refused.
 
 Protocol: modelcontextprotocol.io/specification/2025-06-18, messages one a line, JSON-RPC 2.0.
 """
@@ -14,7 +15,7 @@ import json
 import os
 import random
 import shutil
-import signal
+import uuid
 from collections import deque
 from contextlib import suppress
 from typing import Annotated, Any
@@ -23,12 +24,14 @@ from pydantic import AfterValidator, Field
 
 import longstride
 from longstride.adapters.dataset import Dataset
-from longstride.adapters.foreign import bounded
-from longstride.core.content import Chunk, Content, Media, chunks_of, described, joined, text_in
+from longstride.adapters.processes import kill_started
+from longstride.core.content import Chunk, Content, Media, described, joined, text_in
 from longstride.core.errors import EnvFailure, short
+from longstride.core.foreign import NoJSONError, UnreadableError, bounded, bounded_content, read_json
 from longstride.core.numbers import Count, Positive
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
+from longstride.envs.schemas import check_schemas
 from longstride.envs.text import said
 from longstride.envs.tools import Manual, Tool, arguments, parse
 
@@ -36,6 +39,12 @@ VERSION = "2025-06-18"
 MAX_MESSAGE = 4 << 20
 """Bytes of one message of a server."""
 MAX_TOOLS = 200
+MAX_NAME = 128
+"""Characters of a tool's name."""
+MAX_ASIDE = 10_000
+"""Messages and other lines of a server before it answers."""
+MARK = "LONGSTRIDE_SERVER"
+"""Variable by which what a server started is known."""
 CLOSING = 1.0
 """Seconds that a server has for ending by itself."""
 ANSWER = Tool("answer", arguments(text="string"), "ends the task with an answer in words", "answer {text}")
@@ -95,6 +104,8 @@ class MCPEnv:
                     f"(`{ANSWER.name}` is what ends an episode)"
                 )
             self._tools[name] = offered[name]
+        schemas = {f"tool {tool.name!r}": tool.schema for tool in self._tools.values()}
+        await asyncio.to_thread(check_schemas, schemas)
         return Observation("", manual=Manual((*self._tools.values(), ANSWER)))
 
     async def step(self, text: str) -> Step:
@@ -137,6 +148,7 @@ class ServerProcess:
         self.name = f"the server {short(' '.join(command))[1:-1]}"
         self._command, self._deadline = command, deadline
         self._process: asyncio.subprocess.Process | None = None
+        self._mark = uuid.uuid4().hex
         self._complaints: deque[str] = deque(maxlen=5)
         """The last lines of its standard error."""
         self._listening: asyncio.Task[None] | None = None
@@ -144,13 +156,17 @@ class ServerProcess:
 
     async def start(self) -> None:
         """Starts the process and shakes hands. Raises: EnvFailure."""
-        pipe = asyncio.subprocess.PIPE
+        loop = asyncio.get_running_loop()
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=pipe, stdout=pipe, stderr=pipe, limit=MAX_MESSAGE, start_new_session=True
+            self._transport, protocol = await loop.subprocess_exec(
+                lambda: asyncio.subprocess.SubprocessStreamProtocol(MAX_MESSAGE, loop),
+                *self._command,
+                start_new_session=True,
+                env=os.environ | {MARK: self._mark},
             )
         except OSError as e:
             raise EnvFailure(f"{self.name} cannot be started: {e.strerror or e}") from e
+        self._process = asyncio.subprocess.Process(self._transport, protocol, loop)
         self._listening = asyncio.create_task(self._listen(self._process.stderr))
         client = {"name": "longstride", "version": longstride.__version__}
         await self._ask("initialize", protocolVersion=VERSION, capabilities={}, clientInfo=client)
@@ -179,8 +195,8 @@ class ServerProcess:
             return result["error"], True
         parts = result.get("content")
         chunks = [chunk for part in parts if (chunk := _chunk(part))] if isinstance(parts, list) else []
-        content = chunks_of(joined([line for chunk in chunks for line in ("\n", chunk)][1:]))
-        return joined(bounded(c) if isinstance(c, str) else c for c in content), bool(result.get("isError"))
+        content = joined([line for chunk in chunks for line in ("\n", chunk)][1:])
+        return bounded_content(content), result.get("isError") is True
 
     async def end(self) -> None:
         """Ends the process, and whatever it started. May be called more than once."""
@@ -189,18 +205,20 @@ class ServerProcess:
             self._listening.cancel()
         if process is None:
             return
-        with suppress(TimeoutError, OSError):
-            if process.stdin is not None:
-                process.stdin.close()
-            async with asyncio.timeout(CLOSING):
-                await process.wait()
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        try:
+            with suppress(TimeoutError, OSError):
+                if process.stdin is not None:
+                    process.stdin.close()
+                async with asyncio.timeout(CLOSING):
+                    await process.wait()
+        finally:
+            kill_started(process.pid, f"{MARK}={self._mark}")
+            self._transport.close()  # its pipes too, which nobody reads any more
         await process.wait()
 
     async def _ask(self, method: str, refusal: str = "", **params: Any) -> dict[str, Any]:
         """The result of a request; where the server refuses it and `refusal` is given, `{refusal: its message}`."""
-        self._last += 1
+        self._last, self._aside = self._last + 1, 0
         try:
             async with asyncio.timeout(self._deadline):
                 await self._send({"id": self._last, "method": method, "params": params})
@@ -242,9 +260,17 @@ class ServerProcess:
                 raise EnvFailure(f"{self.name} sent a message of more than {MAX_MESSAGE} bytes") from None
             if not line:
                 raise await self._death(method)
-            with suppress(ValueError, RecursionError):
-                if isinstance(message := json.loads(line), dict):
-                    return message
+            self._aside += 1
+            if self._aside > MAX_ASIDE:
+                raise EnvFailure(f"{self.name} sent {MAX_ASIDE} lines before it answered {method}")
+            try:
+                message = read_json(line)
+            except NoJSONError:
+                continue
+            except UnreadableError as e:
+                raise EnvFailure(f"{self.name} sent a message that {e}") from None
+            if isinstance(message, dict):
+                return message
 
     async def _death(self, method: str) -> EnvFailure:
         assert self._process is not None
@@ -266,9 +292,10 @@ class ServerProcess:
 
     def _tool(self, tool: Any) -> Tool:
         name, schema = (tool.get("name"), tool.get("inputSchema")) if isinstance(tool, dict) else (None, None)
-        if not isinstance(name, str) or not name or name.split() != [name] or not isinstance(schema, dict):
+        if not (isinstance(name, str) and name.split() == [name] and isinstance(schema, dict)) or len(name) > MAX_NAME:
             raise EnvFailure(
-                f"{self.name} lists a tool {short(tool)}; expected a name without spaces and an inputSchema"
+                f"{self.name} lists a tool {short(tool)}; expected a name without spaces, of at most {MAX_NAME} "
+                "characters, and an inputSchema"
             )
         return Tool(name, schema, str(tool.get("description") or ""))
 

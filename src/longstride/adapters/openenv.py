@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from longstride.adapters.foreign import bounded, number
 from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.address import Address
 from longstride.core.errors import EnvFailure, require, short
+from longstride.core.foreign import bounded, number
 from longstride.core.http import client
 from longstride.core.numbers import Count, Positive
 from longstride.core.task import Task

@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from longstride.adapters.foreign import bounded, guarded, number
 from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EnvFailure, require, short
+from longstride.core.foreign import bounded, guarded, number
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step

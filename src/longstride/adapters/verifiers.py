@@ -16,10 +16,10 @@ import functools
 import random
 from typing import Any, Literal
 
-from longstride.adapters.foreign import bounded, guarded, number
 from longstride.adapters.seeded import REWARD, TERMS
 from longstride.adapters.verifiers_worlds import Scores, VerifiersWorld, open_world
 from longstride.core.errors import ConfigError, EnvFailure, require, short
+from longstride.core.foreign import bounded, guarded, number
 from longstride.core.numbers import Count, Share
 from longstride.core.seeds import derive
 from longstride.core.task import Task, split_of

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
-from longstride.adapters.foreign import raised
 from longstride.core.errors import ConfigError, EnvFailure, require
+from longstride.core.foreign import raised
 from longstride.envs.text import MARK
 from longstride.envs.tools import Call, Manual, Tool, parse
 

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 LARGEST = 1 << 26
 """Bytes of one image or of data, at most."""
@@ -56,14 +57,13 @@ def joined(chunks: Iterable[Chunk]) -> Content:
         TypeError: there is something that is no chunk.
     """
     found: list[Chunk] = []
-    for chunk in chunks:
-        if isinstance(chunk, str) and found and isinstance(found[-1], str):
-            found[-1] += chunk
-        elif not isinstance(chunk, Chunk):
+    for is_text, run in groupby(chunks, lambda chunk: isinstance(chunk, str)):
+        parts = list(run)
+        found.extend(["".join(map(str, parts))] if is_text else parts)
+    for chunk in found:
+        if not isinstance(chunk, Chunk):
             raise TypeError(f"content is of texts and Media, got {chunk!r:.60} ({type(chunk).__name__})")
-        elif chunk:
-            found.append(chunk)
-    return tuple(found) if any(isinstance(chunk, Media) for chunk in found) else "".join(map(str, found))
+    return tuple(filter(None, found)) if any(isinstance(chunk, Media) for chunk in found) else "".join(map(str, found))
 
 
 def chunks_of(content: Content) -> tuple[Chunk, ...]:

@@ -2,7 +2,7 @@
 traceback.
 
 What always holds: a `LongstrideError` is a user's mistake or a known trouble of the world. A bug in Longstride is never
-turned into one: it keeps its traceback.
+turned into one: it keeps its traceback. What a message repeats of others' words does nothing in a terminal.
 """
 
 import difflib
@@ -11,9 +11,14 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
+from longstride.core.plain import plain
+
 
 class LongstrideError(Exception):
-    """Base of all errors that are shown to a person as one message."""
+    """Base of all errors that are shown to a person as one message, which is plain text whatever it repeats."""
+
+    def __str__(self) -> str:
+        return plain(super().__str__())
 
 
 class ConfigError(LongstrideError):
@@ -87,5 +92,8 @@ def require(module: str, extra: str) -> ModuleType:
 
 def short(value: Any, limit: int = 80) -> str:
     """A value in one line, for a message."""
-    line = " ".join(repr(value).split())
+    try:
+        line = " ".join(repr(value).split())
+    except Exception:  # of somebody else's object
+        line = f"({type(value).__name__}, which cannot be shown)"
     return line if len(line) <= limit else line[: limit - 3] + "..."

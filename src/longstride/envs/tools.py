@@ -1,23 +1,23 @@
 """What an environment says of itself, and calls of its tools: described to the agent, read from its words, checked
-against a JSON schema.
+against a JSON schema (`envs.schemas`).
 
 A call is said in two ways: in the words of the environment's own grammar (`Action: click [3]`), and as the model's chat
 template asks for it (`<tool_call>{"name": "click", "arguments": {"element": 3}}</tool_call>`).
 
-What always holds: a call that does not fit is one sentence for the agent and never raises, whatever was said; a schema
-is data of a server, so it refers to nothing outside itself, and its patterns, which could take for ever, are left to
-the server; nothing is executed here.
+What always holds: a call that does not fit is one sentence for the agent and never raises, whatever was said; nothing
+is executed here.
 """
 
-import functools
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from longstride.core.errors import EnvFailure, require, short, unknown
+from longstride.core import foreign
+from longstride.core.errors import short, unknown
+from longstride.core.foreign import UnreadableError
+from longstride.envs.schemas import misfit
 from longstride.envs.text import MARK, said
 
 MAX_ARGUMENTS = 20_000
@@ -157,47 +157,19 @@ def read_json(text: str) -> dict[str, Any] | list[Any] | str:
     if len(text) > MAX_ARGUMENTS:
         return f"{len(text)} characters are too many, {MAX_ARGUMENTS} are read"
     try:
-        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
-    except json.JSONDecodeError as e:
-        return f"{short(text, 40)} is not JSON: {e.msg} at character {e.pos + 1}"
-    except (ValueError, RecursionError) as e:
-        return f"{short(text, 40)} cannot be read: {str(e)[:80]}"
+        found = foreign.read_json(text, finite=True)
+    except UnreadableError as e:
+        return f"{short(text, 40)} {e}"
     return found if isinstance(found, dict | list) else f"{short(text, 40)} is not a JSON object"
-
-
-def misfit(arguments: Mapping[str, Any], schema: Mapping[str, Any], what: str) -> str:
-    """Where arguments do not fit a schema, in words; empty where they do.
-
-    Raises:
-        EnvFailure: the schema is none, or refers to something outside itself; `what` says whose it is.
-    """
-    jsonschema, referencing = require("jsonschema", "tools"), require("referencing", "tools")
-    try:
-        _validator().check_schema(schema)
-        errors = _validator()(schema, registry=referencing.Registry()).iter_errors(arguments)
-        first = min(errors, key=lambda e: list(map(str, e.absolute_path)), default=None)
-    except jsonschema.SchemaError as e:
-        raise EnvFailure(f"the schema of {what} is not a JSON schema: {e.message[:200]}") from e
-    except (referencing.exceptions.Unresolvable, RecursionError) as e:
-        raise EnvFailure(f"the schema of {what} cannot be followed: {str(e)[:200]}") from e
-    except OverflowError:
-        return "a number is too large"
-    if first is None:
-        return ""
-    place = ".".join(map(str, first.absolute_path))
-    return f"{place}: {first.message[:200]}" if place else first.message[:200]
 
 
 def signature(schema: Mapping[str, Any]) -> str:
     """The arguments in short: `{"query": string, "limit": integer?}`."""
-    required = schema.get("required", ())
-    fields = (f'"{name}": {_kind(kind)}{"" if name in required else "?"}' for name, kind in _properties(schema).items())
+    required, properties = schema.get("required"), schema.get("properties")
+    needed = required if isinstance(required, list | tuple) else ()
+    named = properties.items() if isinstance(properties, Mapping) else ()
+    fields = (f'"{name}": {_kind(kind)}{"" if name in needed else "?"}' for name, kind in named)
     return "{" + ", ".join(fields) + "}"
-
-
-def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = schema.get("properties")
-    return found if isinstance(found, Mapping) else {}
 
 
 def _words(value: Any) -> str:
@@ -214,27 +186,3 @@ def _kind(schema: Any) -> str:
         return "|".join(json.dumps(choice) for choice in choices[:10])
     kind = schema.get("type", "any")
     return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind)
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    if not math.isfinite(value):
-        raise ValueError(f"{number} is not a number of JSON")
-    return value
-
-
-@functools.cache
-def _validator() -> Any:
-    """Of JSON schemas, without what searches for patterns."""
-    jsonschema = require("jsonschema", "tools")
-    base = jsonschema.Draft202012Validator
-
-    def skip(*_: Any) -> None:
-        pass
-
-    def additional(validator: Any, allowed: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
-        if "patternProperties" not in schema:
-            yield from base.VALIDATORS["additionalProperties"](validator, allowed, instance, schema)
-
-    skipped = dict.fromkeys(("pattern", "patternProperties", "unevaluatedProperties"), skip)
-    return jsonschema.validators.extend(base, {**skipped, "additionalProperties": additional})

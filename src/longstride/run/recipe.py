@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import model_validator
 
+import longstride.envs.dial
 import longstride.envs.puzzles
 import longstride.envs.sites.tasks  # noqa: F401 (members of TaskSource that can be named in TOML)
 from longstride.core.component import Component

@@ -15,6 +15,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+import longstride.starts.dial_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_thoughts  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_traces  # noqa: F401
 from longstride.core.component import Component

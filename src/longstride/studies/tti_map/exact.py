@@ -1,6 +1,7 @@
 """What the map is computed from: `Errands`, and cloning as it changes habits."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,9 @@ class Errands(ExactProblem):
     it answers too early with probability `quits` (of that page); after k of m pages such a guess is right with probability k / m.
     """
 
+    USEFUL: ClassVar[int] = 2
+    """Useful steps of a page."""
+
     deepest: Count = 10
     """Most pages of a task."""
     guesses: Share = 0.0
@@ -41,10 +45,10 @@ class Errands(ExactProblem):
         for _ in range(horizon):
             wastes = live & (rng.random(n) < np.where(wasting, habits["goes_on"], habits["begins"]))
             counts[every, 2 * wasting + wastes] += live
-            leads = wastes & (done < 2 * pages) & (rng.random(n) < self.leads_on)
-            page, acts = done // 2 - 1, live & ~wastes
-            answers = acts & (done == 2 * pages)
-            asked = acts & ~answers & (done > 0) & (done % 2 == 0)
+            leads = wastes & (done < self.USEFUL * pages) & (rng.random(n) < self.leads_on)
+            page, acts = done // self.USEFUL - 1, live & ~wastes
+            answers = acts & (done == self.USEFUL * pages)
+            asked = acts & ~answers & (done > 0) & (done % self.USEFUL == 0)
             quits = asked & (rng.random(n) < habits["quits"][page])
             counts[every[asked], (4 + self.deepest * quits + page)[asked]] += 1
             paid |= answers | (quits & (rng.random(n) < self.guesses * (page + 1) / pages))
@@ -56,24 +60,25 @@ class Errands(ExactProblem):
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """`success` (guesses that are right count), `supported` (they do not) and `idle` (share of steps that are
         wasted), all exact."""
-        of_M = np.array([self._expect(solution, m) for m in range(1, self.deepest + 1)])
+        of_M = np.array([self.expect(solution, m) for m in range(1, self.deepest + 1)])
         success, supported, wasted, steps = of_M.mean(0)
         return {"success": success, "supported": supported, "idle": wasted / steps}
 
-    def _expect(self, habits: Mapping[str, np.ndarray], m: int) -> np.ndarray:
+    def expect(self, habits: Mapping[str, np.ndarray], m: int) -> np.ndarray:
         """Expected success, supported success, wasted steps and steps of a task with m pages, by backward induction: x[j, f] is what is
         still to come after j useful steps, f whether the step before was wasted, and a step is added at a time."""
-        x = np.zeros((2 * m + 1, 2, 4))
-        leads = np.append(np.full(2 * m, self.leads_on), 0.0)[:, None]
-        at_page = np.arange(2, 2 * m, 2)  # each page but the last
-        quits = habits["quits"][at_page // 2 - 1][:, None]
-        guess = np.stack([at_page / (2 * m), *np.zeros((3, len(at_page)))], axis=-1)
+        last = self.USEFUL * m
+        x = np.zeros((last + 1, 2, 4))
+        leads = np.append(np.full(last, self.leads_on), 0.0)[:, None]
+        at_page = np.arange(self.USEFUL, last, self.USEFUL)  # each page but the last
+        quits = habits["quits"][at_page // self.USEFUL - 1][:, None]
+        guess = np.stack([at_page / last, *np.zeros((3, len(at_page)))], axis=-1)
         for _ in range(self.horizon):
             further = np.append(x[1:], np.zeros((1, 2, 4)), axis=0)
             waste = leads * further[:, 1] + (1 - leads) * x[:, 1] + (0, 0, 1, 0)
             act = further[:, 0].copy()
             act[at_page] = quits * guess + (1 - quits) * act[at_page]
-            act[2 * m] = 1, 1, 0, 0
+            act[last] = 1, 1, 0, 0
             x = np.stack([p * waste + (1 - p) * act for p in (habits["begins"], habits["goes_on"])], axis=1)
             x[..., 3] += 1
         return x[0, 0]

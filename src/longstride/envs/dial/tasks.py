@@ -1,0 +1,99 @@
+"""Tasks with a goal distance: the source that recipes draw from."""
+
+import random
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from longstride.core.component import unknown
+from longstride.core.seeds import stream
+from longstride.core.task import Difficulty, Task
+from longstride.envs.base import Env, TaskSource
+from longstride.envs.dial.demonstrator import Walker
+from longstride.envs.dial.env import DialEnv
+from longstride.envs.dial.trail import KINDS, Astray, Distance, Links, Trail
+
+GOAL = "find the code"
+
+
+class Dial(TaskSource):
+    """Trails of pages, drawn afresh for ever. Held-out ones have names that training never has, and, where
+    `test_distances` says so, other distances."""
+
+    kinds: tuple[str, ...] = tuple(KINDS)
+    """Kinds of trails: some of `envs.dial.KINDS`."""
+    distances: tuple[Distance, Distance] = (2, 21)
+    """Smallest and largest goal distance in training, all between them equally often. A third of them is easy, a third
+    medium; the rest, and what is farther, is hard."""
+    test_distances: Annotated[tuple[Distance, ...], Field(max_length=1000)] = ()
+    """Goal distances of held-out tasks, equally often; left out, all of training."""
+    links: Links = 4
+    """Links of a page, of which one leads on."""
+    astray: Astray = 2
+    """How many pages deep wrong links lead away; the way back has as many steps."""
+    help: bool = True
+    """Whether each page has a link to itself (`click read help [1]`, as many tokens as a link that leads on). Without
+    it the idle action is `wait`, half as long: under credit by 1/|a| waste is then favoured twofold, else not."""
+
+    @field_validator("kinds")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("name at least one kind")
+        for kind in value:
+            if kind not in KINDS:
+                raise ValueError(unknown("kind of trail", kind, KINDS))
+        return value
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Self:
+        if self.distances[0] > self.distances[1]:
+            raise ValueError(f"distances are the smallest and the largest one, got {list(self.distances)}")
+        return self
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        return [self._task(rng, rng.randint(*self.distances), "train") for _ in range(n)]
+
+    def held_out(self, n: int) -> list[Task]:
+        rng = stream(0, "held-out", "dial")
+        nearest, farthest = self.distances
+        every = self.test_distances or range(nearest, farthest + 1)
+        return [self._task(rng, every[k % len(every)], "test") for k in range(n)]
+
+    def env(self) -> Env:
+        return DialEnv()
+
+    def demonstrate(self, task: Task) -> list[str]:
+        """A shortest solution: `task.optimal` texts. Raises: TaskError for a task of another source."""
+        trail, walker = Trail.of(task), Walker(random.Random(0))
+        return [walker.say(trail.page((step,)).text()) for step in range(trail.distance)]
+
+    def difficulty(self, distance: int) -> Difficulty:
+        """The band of a goal distance."""
+        nearest, farthest = self.distances
+        third = 3 * (distance - nearest) // (farthest - nearest + 1)
+        return ("easy", "medium", "hard")[min(third, 2)] if third >= 0 else "easy"
+
+    def _task(self, rng: random.Random, distance: int, split: Literal["train", "test"]) -> Task:
+        trail = Trail(
+            kind=rng.choice(self.kinds),
+            distance=distance,
+            seed=rng.getrandbits(40),
+            held_out=split == "test",
+            links=self.links,
+            astray=self.astray,
+            help=self.help,
+        )
+        return Task(
+            id=f"dial/{trail.key}",
+            source=f"dial/{trail.kind}",
+            split=split,
+            goal=GOAL,
+            start=trail.address((0,)),
+            difficulty=self.difficulty(distance),
+            template_id=f"dial/{trail.key}",
+            evaluator={"type": "answer", "reference": trail.code},
+            pages=(trail.address((distance - 1,)),),
+            optimal=distance,
+            meta=trail.model_dump(),
+        )

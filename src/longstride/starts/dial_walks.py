@@ -1,0 +1,39 @@
+"""Walks on trails, by a walker that wastes turns: what `base-dial` is made from."""
+
+import itertools
+from collections.abc import Iterator
+
+from longstride.core.numbers import Share
+from longstride.core.seeds import derive, stream
+from longstride.envs.dial import Dial, Walker
+from longstride.envs.dial.env import STILL
+from longstride.envs.dial.trail import ASTRAY, CODE, HELP
+from longstride.envs.sites import lexicon
+from longstride.starts.demonstrators import Demonstration, Demonstrators, run_now
+
+
+class DialWalks(Demonstrators):
+    """On trails, half of them with `read help` on each page. No demonstration is seen twice."""
+
+    tasks: Dial = Dial()
+    """Where it walks; `help` is as chance has it."""
+    begins: Share = 0.3
+    """Probability of a wasted turn where the turn before was none."""
+    goes_on: Share = 0.5
+    """The same after a wasted turn."""
+    wrong: Share = 0.2
+    """Share of wasted turns that follow a wrong link."""
+    patient: Share = 0.0
+    patience: Share = 0.95
+    max_turns: int = 48
+
+    def demonstrations(self, seed: int, first: int = 0) -> Iterator[Demonstration]:
+        for n in itertools.count(first):
+            rng = stream(seed, "demo", n)
+            source = self.tasks.replace(help=rng.random() < 0.5)
+            task = source.sample(rng, 1)[0]
+            walker = Walker(rng, self.begins, self.goes_on, self.draw_patience(rng), self.wrong)
+            yield run_now(self.demonstrate(task, source.env(), lambda _, w=walker: w, derive(seed, "demo-env", n)))
+
+    def words(self) -> list[str]:
+        return [*lexicon.ADJECTIVES, *lexicon.NOUNS, ASTRAY, CODE, HELP, "home", "error : there is no element", STILL]

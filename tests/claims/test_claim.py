@@ -19,6 +19,7 @@ from longstride.claims.kept import write_kept
 from longstride.claims.runner import run_claim, verdict_of
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.lock import held
 from longstride.core.task import Task
 from longstride.curriculum import BudgetSchedule
 from longstride.envs.base import Observation, Step, TaskSource
@@ -250,6 +251,12 @@ def test_what_is_only_reported_is_measured_and_decides_nothing(recipe, tmp_path)
 def test_a_measure_that_is_not_there_is_named(recipe, tmp_path):
     with pytest.raises(ConfigError, match="no evaluation has the measure 'pass@64'"):
         run_claim(make_claim(recipe, measure="pass@64"), tmp_path, seeds=(0, 1))
+
+
+def test_while_a_process_runs_a_claim_no_other_one_does(recipe, tmp_path):
+    claim = make_claim(recipe)
+    with held(tmp_path / claim.name), pytest.raises(RunError, match="being written by process"):
+        run_claim(claim, tmp_path)
 
 
 def test_a_finished_claim_is_judged_again_without_running_anything(done, recipe):

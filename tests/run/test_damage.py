@@ -3,6 +3,7 @@
 LONGSTRIDE_FLIPS=1000 makes it the long form, a thousand flipped bits over every kind of file (some five minutes); by
 default it is one hundred."""
 
+import json
 import os
 import random
 import shutil
@@ -17,6 +18,8 @@ from helpers import forge, rows_of, trajectories_of, weights_hash
 from one_page import Watcher, make_recipe, save_model
 
 from longstride.core.errors import LongstrideError, LongstrideWarning, RunError
+from longstride.core.lock import held
+from longstride.core.sealed import place_of, seal
 from longstride.learner.critics import TurnValue
 from longstride.methods import PPO, OnPolicy
 from longstride.methods.advantages import GAE
@@ -26,7 +29,7 @@ from longstride.report.rows import read_record
 from longstride.rollout.store import TrajectoryStore
 from longstride.run.checkpoint import open_checkpoint
 from longstride.run.experiment import load_run_experiment
-from longstride.run.folder import RunFolder
+from longstride.run.folder import RunFolder, read_rows
 from longstride.run.listener import Silent
 from longstride.run.loop import train
 from longstride.run.policies import load_run
@@ -158,13 +161,34 @@ class TestLines:
                 lines[k], lines[k + 1] = lines[k + 1], lines[k]
         path.write_bytes(b"".join(lines))
 
-    @pytest.mark.parametrize("how", ["lost", "doubled", "half", "moved"])
+    @pytest.mark.parametrize("how", ["lost", "half", "moved"])
     def test_the_first_line_that_is_not_what_was_written_is_named(self, whole, run, how):
         self.damage(run / "metrics.jsonl", how)
         with pytest.raises(RunError, match=rf"metrics\.jsonl, line {self.ROW + 1}: it is not what was written there"):
             train(whole[0], run, resume=True)
         with pytest.warns(LongstrideWarning, match=rf"metrics\.jsonl: lines? {self.ROW + 1}.* left out"):
             read_record(run)
+
+    def test_rows_of_two_processes_are_told_apart_and_those_of_the_other_are_kept_aside(self, whole, run):
+        """From row 5 on a second process wrote its own between: the same ones at another time, or none any more."""
+        path = run / "metrics.jsonl"
+        lines, theirs = lines_of(path), []
+        for k, row in enumerate(read_rows(path)[4:7], 4):
+            theirs.append(seal(json.dumps(row | {"seconds": 0.5}), place_of(k)).encode() + b"\n")
+        mixed = b"".join(
+            [*lines[:4], theirs[0], lines[4], theirs[1], lines[5], lines[6], theirs[2][:50] + b"\n", *lines[7:]]
+        )
+        path.write_bytes(mixed)
+        with pytest.warns(LongstrideWarning, match=r"several processes at a time.* in metrics\.mixed\.jsonl"):
+            train(whole[0], run, resume=True)
+        assert lines_of(path) == lines and (run / "metrics.mixed.jsonl").read_bytes() == mixed
+        assert weights_hash(run) == weights_hash(whole[1])
+
+    def test_a_row_that_stands_twice_is_one(self, whole, run):
+        self.damage(run / "metrics.jsonl", "doubled")
+        with pytest.warns(LongstrideWarning, match="several processes at a time"):
+            train(whole[0], run, resume=True)
+        assert rows_of(run) == rows_of(whole[1])
 
     def test_rows_lost_at_the_end_are_missed(self, whole, run):
         path = run / "metrics.jsonl"
@@ -191,6 +215,13 @@ class TestLines:
     def test_episodes_that_are_shown_are_counted(self, run, how):
         self.damage(run / "episodes" / "after.jsonl", how)
         assert any("episodes/after.jsonl: line" in note for note in read_episodes(run)[1])
+
+
+def test_while_a_process_writes_in_it_no_other_one_resumes_it(whole: tuple[Recipe, Path], run: Path) -> None:
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    with held(run), pytest.raises(RunError, match="being written by process"):
+        whole[0].replace(iterations=4).train(run, resume=True)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
 def used(recipe: Recipe, run: Path) -> str:

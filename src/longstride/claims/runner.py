@@ -16,6 +16,7 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.claims.kept import differences, read_kept, write_kept
 from longstride.core.errors import ConfigError, RunError, unknown
+from longstride.core.lock import held
 from longstride.core.provenance import clean, commit
 from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
@@ -67,8 +68,15 @@ def run_claim(
     Raises:
         ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under,
             or checks of answers where none are given; after the runs: a measure that none has.
-        RunError: see `Experiment.train`.
+        RunError: see `Experiment.train`; another process runs this claim.
     """
+    with held(folder / claim.name):
+        return _run_claim(claim, folder, seeds, watch, jobs)
+
+
+def _run_claim(
+    claim: Claim, folder: Path, seeds: Sequence[int] | None, watch: Callable[[str], Listener] | None, jobs: int
+) -> dict[str, Any]:
     seeds = tuple(claim.seeds if seeds is None else seeds)
     if len(set(seeds)) < 2:
         raise ConfigError(f"a claim needs at least two different seeds to say anything, got {list(seeds)}")

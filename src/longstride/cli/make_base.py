@@ -21,11 +21,13 @@ def add(commands: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains and saves."""
     from longstride.core.config import resolve
+    from longstride.core.lock import held
     from longstride.starts.warmstart import WarmStart, make_base
 
     config = resolve(WarmStart, WarmStart(), args.overrides)
     folder = free_folder(args.out)
-    make_base(folder, config, _report)
+    with held(folder):
+        make_base(folder, config, _report)
     print(f"{folder}: {sum(p.stat().st_size for p in folder.iterdir()) / 1e6:.1f} MB")
     return 0
 

@@ -1,14 +1,17 @@
 """`longstride train`: runs a recipe in a run folder, or goes on with a run."""
 
 import argparse
+import os
 import re
 import sys
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command
 from longstride.core.errors import ConfigError, LongstrideError
-from longstride.core.files import trouble_of
+from longstride.core.files import make_folder, trouble_of
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
@@ -59,7 +62,6 @@ def run(args: argparse.Namespace) -> int:
         print(dump_toml(recipe), end="")
         _print_memory(recipe)
         return 0
-    folder = args.resume or free_folder(args.out or _next_folder(recipe.name))
 
     from longstride.report.html import write_report
     from longstride.report.live import Live
@@ -67,11 +69,13 @@ def run(args: argparse.Namespace) -> int:
     from longstride.run.recipe import Recipe
 
     placement = _placement(args.cluster)
+    if isinstance(recipe, Recipe):
+        recipe = recipe.settled(placement)
+    folder = args.resume or (free_folder(args.out) if args.out else _next_folder(recipe.name))
     print(f"run folder: {folder}", flush=True)
     if isinstance(recipe, Recipe):
         from longstride.models.device import described
 
-        recipe = recipe.settled(placement)
         print(f"device: {described(recipe.device)}; weights in {recipe.weights}", flush=True)
     try:
         with Live(recipe.name, recipe.iterations) as live, Tracked(args.track, recipe, folder, live) as listener:
@@ -89,6 +93,9 @@ def run(args: argparse.Namespace) -> int:
         elif (folder / "metrics.jsonl").exists():
             e.add_note(f"report: {write_report(folder)}")
         raise
+    finally:
+        with suppress(OSError):  # a folder with nothing in it was made for nothing
+            folder.rmdir()
     print(f"report: {report}")
     if isinstance(recipe, Recipe):
         # answers are held back where they are given to pages; any episode can be played several times
@@ -144,6 +151,15 @@ def _placement(cluster: str | None) -> "Placement | None":
 
 
 def _next_folder(name: str) -> Path:
+    """The next one of this name: it is made at once, so that each of several commands that start together has its own;
+    the processes of torchrun have one together."""
     stem, home = re.sub(r"[^\w-]", "-", name), Path("runs")
     taken = [int(m[1]) for p in home.glob("*") if (m := re.fullmatch(re.escape(stem) + r"-(\d+)", p.name))]
-    return home / f"{stem}-{max(taken, default=0) + 1}"
+    for n in count(max(taken, default=0) + 1):
+        folder = home / f"{stem}-{n}"
+        with suppress(FileExistsError):
+            if "WORLD_SIZE" not in os.environ:
+                make_folder(home)
+                folder.mkdir()
+            return folder
+    raise AssertionError

@@ -45,7 +45,7 @@ def train(
     if placement is not None:
         raise ConfigError(f"{recipe.name} is a recipe of control and runs in one process; leave out --cluster")
     run = ControlRun(recipe, folder, listener or Silent(), resume)
-    with run.explains_trouble():
+    with run.undone_before_the_start(), run.explains_trouble():
         _loop(recipe, run)
 
 

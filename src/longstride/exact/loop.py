@@ -49,7 +49,7 @@ def train(
             durable=False,  # a run takes seconds: a power cut may cost it
         )
 
-    with run.explains_trouble():
+    with run.undone_before_the_start(), run.explains_trouble():
         state = method.start(problem, np.random.default_rng(derive(recipe.seed, "start")))
         if run.checkpoint is None:
             measure()

@@ -4,11 +4,14 @@ What always holds: what is exported is what `eval` evaluates; a folder appears w
 was measured, on what, and how to load it.
 """
 
+import errno
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from longstride import __version__
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.files import make_folder
 from longstride.models.adapters import adapt, save_adapters
 from longstride.models.load import SHIPPED, load_policy
 from longstride.report.html import verdict
@@ -43,16 +46,20 @@ def export(run: Path, target: Path, adapter: bool = False) -> Path:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise RunError(f"{target} is not empty; choose another place with --out")
     target = target.absolute()
-    part = target.with_name(f".{target.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    if adapter:
-        _save_adapters(recipe, checkpoint, part)
-    else:
-        shutil.copytree(checkpoint.folder, part, ignore=shutil.ignore_patterns(*OURS))
-    (part / "README.md").write_text(model_card(recipe, read_record(run), target.name, adapter), encoding="utf-8")
-    if target.exists():
-        target.rmdir()
-    part.rename(target)
+    make_folder(target.parent)
+    with TemporaryDirectory(prefix=f".{target.name}.part-", dir=target.parent) as beside:
+        part = Path(beside, "new")
+        if adapter:
+            _save_adapters(recipe, checkpoint, part)
+        else:
+            shutil.copytree(checkpoint.folder, part, ignore=shutil.ignore_patterns(*OURS))
+        (part / "README.md").write_text(model_card(recipe, read_record(run), target.name, adapter), encoding="utf-8")
+        try:
+            part.rename(target)
+        except OSError as e:
+            if e.errno != errno.ENOTEMPTY:
+                raise
+            raise RunError(f"{target} was filled by another process meanwhile; choose another place") from e
     return target
 
 

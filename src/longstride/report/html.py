@@ -51,7 +51,7 @@ def write_report(run: Path) -> Path:
     record = read_record(run)
     episodes, notes = read_episodes(run)
     page = _page(record, episodes, notes if record.has_trajectories else [])
-    target, part = run / "report.html", run / "report.html.part"
+    target, part = run / "report.html", run / f"report.html.part-{os.getpid()}"  # a run is looked at while it writes
     try:
         part.write_text(page, encoding="utf-8", errors="replace", newline="\n")
         os.replace(part, target)

@@ -17,6 +17,7 @@ from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
 from longstride.core.errors import RunError
 from longstride.core.implementation import implementation
+from longstride.core.lock import held
 from longstride.core.modules import find_again, own_modules
 from longstride.core.provenance import commit
 from longstride.core.sealed import DamagedError, check_toml, read_object
@@ -68,9 +69,11 @@ class Experiment(Component):
 
         Raises:
             ConfigError: this experiment cannot run there.
-            RunError: the folder holds a run already, or another experiment's; a damaged checkpoint; a full disk.
+            RunError: the folder holds a run already, or another experiment's; another process writes there; a damaged
+                checkpoint; a full disk.
         """
-        implementation(type(self))(self, folder, listener, resume, placement)
+        with held(folder):
+            implementation(type(self))(self, folder, listener, resume, placement)
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ What always holds: it is that of the last complete iteration whenever the proces
 it after the last checkpoint is dropped when the run goes on; `format.json` says how it is written. All of it is sealed
 (`core.sealed`): what was damaged is found when the run goes on, and where an earlier checkpoint is whole, with all that
 it counts, the run goes on from there. Where several processes train, the first one writes, and the others read the
-checkpoint that they go on from: all must see the folder.
+checkpoint that they go on from: all must see the folder. One run at a time writes there (`core.lock`).
 """
 
 import json
@@ -23,7 +23,17 @@ from torch import Tensor
 from longstride.core.config import dump_toml
 from longstride.core.errors import LongstrideError, LongstrideWarning, RunError
 from longstride.core.files import explain, flush, make_folder, trouble_of, write_atomically
-from longstride.core.sealed import DamagedError, cut, loads, place_of, seal, seal_lines, seal_toml, write_object
+from longstride.core.sealed import (
+    DamagedError,
+    cut,
+    loads,
+    place_of,
+    seal,
+    seal_lines,
+    seal_toml,
+    unseal,
+    write_object,
+)
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
 from longstride.rollout.media import MEDIA
@@ -44,6 +54,8 @@ SHOWN = 40
 """Evaluation episodes that are kept in `episodes/`, the same tasks before and after."""
 OURS = (FORMAT_FILE, RUN_FILE, "metrics.jsonl", TRAJECTORIES, "trajectories.index", MEDIA, "episodes", "checkpoints")
 """What a run writes before its first row."""
+MIXED = "metrics.mixed.jsonl"
+"""What stood in the file of rows where several processes had written it."""
 LARGEST = 2**53
 """No count of a run is larger, and none is a number that JSON readers take for another one."""
 N = TypeVar("N", int, float)
@@ -78,8 +90,18 @@ class RunFiles:
         """Collected so far."""
         if self.leads:
             drop_leftovers(folder, self.checkpoint.folder if self.checkpoint else None)
-            lines = self._lines()[: self.rows]  # what came after the checkpoint is dropped
-            write_atomically(self.metrics, "".join(line.decode("ascii") + "\n" for line in lines))
+            lines = self._lines()
+            kept = _first(lines, self.rows)  # what came after the checkpoint is dropped
+            if kept != lines[: self.rows]:
+                aside = self.metrics.with_name(MIXED)
+                shutil.copyfile(self.metrics, aside)
+                warnings.warn(
+                    f"{self.metrics} was written by several processes at a time; the rows of this run are whole, the "
+                    f"others are in {aside.name}",
+                    LongstrideWarning,
+                    stacklevel=2,
+                )
+            write_atomically(self.metrics, b"".join(line + b"\n" for line in kept))
 
     def kept_count(self, name: str, kind: type[N] = int) -> N:
         """A number of the checkpoint that the run goes on from; 0 where there is none."""
@@ -121,7 +143,7 @@ class RunFiles:
         """
         n, lines = number_of(checkpoint, "rows"), self._lines()
         number_of(checkpoint, "seconds", (int, float))
-        _rows(self.metrics, lines[:n])
+        _rows(self.metrics, _first(lines, n))
         if len(lines) < n:
             raise self.lacking("metrics rows", n, len(lines))
 
@@ -322,6 +344,26 @@ def _rows(path: Path, lines: Sequence[bytes]) -> list[dict[str, Any]]:
     return rows
 
 
+def _first(lines: list[bytes], n: int) -> list[bytes]:
+    """The first `n` rows. Where several processes wrote the file without a lock, rows of the others stand between them:
+    of the rows for a place the last one counts that has all later ones behind it. Where that does not give every row,
+    the lines as they stand."""
+    if all(_fits(line, k) for k, line in enumerate(lines[:n])):
+        return lines[:n]
+    found: list[bytes] = []
+    for line in reversed(lines):
+        if len(found) < n and _fits(line, n - len(found) - 1):
+            found.append(line)
+    return found[::-1] if len(found) == n else lines[:n]
+
+
+def _fits(line: bytes, k: int) -> bool:
+    """Whether it was written as row `k`."""
+    with suppress(DamagedError):
+        return bool(unseal(line, place_of(k)))
+    return False
+
+
 def number_of(checkpoint: Checkpoint, name: str, kinds: tuple[type, ...] = (int,)) -> Any:
     """A count in a checkpoint.
 
@@ -349,9 +391,6 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
                 f"{folder} is a run of another recipe: {differ[0]!r} is {there.get(differ[0])!r} there and "
                 f"{ours.get(differ[0])!r} here; resume it with its own run.toml, or choose another folder"
             )
-    try:
-        make_folder(folder)
-    except (FileExistsError, NotADirectoryError) as e:
-        raise RunError(f"{folder} cannot be a run folder: {e.filename} is a file; choose another folder") from e
+    make_folder(folder)
     write_object(folder / FORMAT_FILE, format_of(experiment))
     write_atomically(path, seal_toml(dump_toml(experiment)))

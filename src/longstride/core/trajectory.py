@@ -23,6 +23,8 @@ LOGPROB_DIGITS = 6
 """Decimals of log-probabilities, on disk and so in memory too."""
 INFEASIBLE = "n/a"
 """The answer that says that a task cannot be done."""
+MEASURED = "measured"
+"""The role of an episode that measures something: it is stored and counted, and never trained on."""
 
 
 @dataclass(slots=True)

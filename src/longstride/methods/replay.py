@@ -1,7 +1,7 @@
 """Replay: what of all that was collected is trained on.
 
-What always holds: an episode that infrastructure ended is admitted by no replay; a draw depends on what it is given,
-and on nothing else. No torch.
+What always holds: an episode that infrastructure ended, or that only measures, is admitted by no replay; a draw depends
+on what it is given, and on nothing else. No torch.
 """
 
 import random
@@ -13,7 +13,7 @@ import numpy as np
 
 from longstride.core.component import Component
 from longstride.core.experience import Experience
-from longstride.core.trajectory import EpisodeRecord, Trajectory, by_group
+from longstride.core.trajectory import MEASURED, EpisodeRecord, Trajectory, by_group
 from longstride.methods.advantages import EQUAL
 from longstride.methods.base import Sample
 
@@ -23,12 +23,12 @@ class Replay(Component):
     else: a sampler says what is played, and a credit how much what was chosen weighs."""
 
     def admits(self, episode: EpisodeRecord) -> bool:
-        """Whether the episode may ever be trained on. A failed one never is."""
-        return not episode.stop.failed and self.wants(episode)
+        """Whether the episode may ever be trained on. One that failed never is, nor one that only measures."""
+        return not episode.stop.failed and episode.role != MEASURED and self.wants(episode)
 
     @abstractmethod
     def wants(self, episode: EpisodeRecord) -> bool:
-        """The method's own say on an episode that did not fail."""
+        """The method's own say on any other episode."""
 
     def teaches(self, group: Sequence[EpisodeRecord]) -> bool:
         """Whether a group of episodes, none of them failed, is worth training on. `OnPolicy` leaves the others out, and

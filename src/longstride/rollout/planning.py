@@ -18,7 +18,7 @@ from longstride.core.experience import Experience
 from longstride.core.numbers import Count
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory, by_group
+from longstride.core.trajectory import MEASURED, Trajectory, by_group
 from longstride.curriculum.tasks import TaskCurriculum, Tasks
 from longstride.methods.replay import Replay
 from longstride.rollout.branching import Codec
@@ -109,6 +109,20 @@ class Planner:
             raise ConfigError("a sampler that adds episodes to a group plays no trials; set trial.episodes=1")
         past = [PastTurn(turn.text, tuple(turn.ids)) for turn in group.turns[: group.history]]
         return self._plans(group.task, size, group.group, group.prefix, role, past)
+
+    def onward(self, cut: Trajectory, turns: int, role: str = MEASURED) -> Plan:
+        """An episode that its turns cut, again and for at most so many `turns` more: a group of its own, in an
+        environment of the same seed, where the turns that were taken are taken again. All else of its budget stays.
+
+        Raises:
+            ConfigError: it is one of a trial, in which others follow it.
+        """
+        if self.trial.episodes > 1:
+            raise ConfigError("an episode of a trial cannot go on after the next has begun; set trial.episodes=1")
+        ordinal, self._next = self._next, self._next + 1
+        budget = cut.budget.model_copy(update={"turns": cut.length + turns})
+        past = tuple(PastTurn(turn.text, tuple(turn.ids)) for turn in cut.turns)
+        return Plan(cut.task, ordinal, cut.seed, budget, ordinal, self.iteration, role=role, history=past)
 
     def _plans(
         self,

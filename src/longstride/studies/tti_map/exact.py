@@ -1,7 +1,7 @@
 """What the map is computed from: `Errands`, and cloning as it changes habits."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,19 @@ from longstride.stats import Ordering
 
 HABIT, ENOUGH = (0.005, 0.97), 20
 """Bounds of a habit, since a softmax is never certain; how often it is to be seen before an update goes the whole `rate`."""
+
+
+class ErrandEpisodes(NamedTuple):
+    """What episodes came to: arrays with a row for each."""
+
+    counts: np.ndarray
+    """(n, 4 + 2 deepest): useful and wasted steps after useful ones, both after wasted ones, then by page how often it went
+    on there with others left, then how often it quit."""
+    length: np.ndarray
+    """Steps."""
+    paid: np.ndarray
+    cut: np.ndarray
+    """Whether its turns ran out."""
 
 
 class Errands(ExactProblem):
@@ -37,12 +50,21 @@ class Errands(ExactProblem):
     """Steps of an episode in the test."""
 
     def play(self, habits: Mapping[str, np.ndarray], horizon: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Counts (paid, 4 + 2 deepest) of each of `n` episodes that is paid: useful and wasted steps after useful ones, both after wasted
-        ones, then by page how often it went on there with others left, then how often it quit."""
-        counts = np.zeros((n, 4 + 2 * self.deepest))
-        pages, done = rng.integers(1, self.deepest + 1, n), np.zeros(n, int)  # done: useful steps
-        live, wasting, paid, every = np.ones(n, bool), np.zeros(n, bool), np.zeros(n, bool), np.arange(n)
-        for _ in range(horizon):
+        """The counts of each of `n` episodes that is paid."""
+        played = self.episodes(habits, np.full(n, horizon), rng.integers(1, self.deepest + 1, n), rng)
+        return played.counts[played.paid]
+
+    def episodes(
+        self, habits: Mapping[str, np.ndarray], turns: np.ndarray, pages: np.ndarray, rng: np.random.Generator
+    ) -> "ErrandEpisodes":
+        """Plays an episode of at most so many turns for each task of so many pages."""
+        n = len(pages)
+        counts, length = np.zeros((n, 4 + 2 * self.deepest)), np.zeros(n, int)
+        done, going, every = np.zeros(n, int), np.ones(n, bool), np.arange(n)  # done: useful steps
+        wasting, paid = np.zeros(n, bool), np.zeros(n, bool)
+        for turn in range(turns.max(initial=0)):
+            live = going & (turn < turns)
+            length += live
             wastes = live & (rng.random(n) < np.where(wasting, habits["goes_on"], habits["begins"]))
             counts[every, 2 * wasting + wastes] += live
             leads = wastes & (done < self.USEFUL * pages) & (rng.random(n) < self.leads_on)
@@ -52,10 +74,10 @@ class Errands(ExactProblem):
             quits = asked & (rng.random(n) < habits["quits"][page])
             counts[every[asked], (4 + self.deepest * quits + page)[asked]] += 1
             paid |= answers | (quits & (rng.random(n) < self.guesses * (page + 1) / pages))
-            live &= ~(answers | quits)
-            done += leads | (acts & live)
+            going &= ~(answers | quits)
+            done += leads | (acts & going)
             wasting = wastes
-        return counts[paid]
+        return ErrandEpisodes(counts, length, paid, going)
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """`success` (guesses that are right count), `supported` (they do not) and `idle` (share of steps that are
@@ -65,9 +87,13 @@ class Errands(ExactProblem):
         return {"success": success, "supported": supported, "idle": wasted / steps}
 
     def expect(self, habits: Mapping[str, np.ndarray], m: int) -> np.ndarray:
-        """Expected success, supported success, wasted steps and steps of a task with m pages, by backward induction: x[j, f] is what is
-        still to come after j useful steps, f whether the step before was wasted, and a step is added at a time."""
-        last = self.USEFUL * m
+        """Expected success, supported success, wasted steps and steps of a task with m pages."""
+        return self.expect_within(habits, m)[-1]
+
+    def expect_within(self, habits: Mapping[str, np.ndarray], m: int) -> np.ndarray:
+        """(horizon, 4): what `expect` says, within 1, 2, ... steps, by backward induction: x[j, f] is what is still to come after j useful
+        steps, f whether the step before was wasted, and a step is added at a time."""
+        last, found = self.USEFUL * m, []
         x = np.zeros((last + 1, 2, 4))
         leads = np.append(np.full(last, self.leads_on), 0.0)[:, None]
         at_page = np.arange(self.USEFUL, last, self.USEFUL)  # each page but the last
@@ -81,7 +107,8 @@ class Errands(ExactProblem):
             act[last] = 1, 1, 0, 0
             x = np.stack([p * waste + (1 - p) * act for p in (habits["begins"], habits["goes_on"])], axis=1)
             x[..., 3] += 1
-        return x[0, 0]
+            found.append(x[0, 0])
+        return np.array(found)
 
 
 class HabitCloning(ExactMethod[Errands]):

@@ -1,0 +1,30 @@
+"""The worth of one more turn: a limit that goes by what further turns bring, as episodes that went on show it.
+
+A horizon that is too short cuts what would have succeeded; one that is too long spends steps on episodes that are lost, and
+lets wasteful successes through, which are cloned with the rest. Which is which depends on the policy, the task and the
+moment, so schedules are chosen by sweeps. But an episode can be played again exactly, so one that its turns cut can go on:
+a share of them shows what a longer limit would have brought, without a bias, while the limit stays what it is.
+
+| place | choice | here |
+|---|---|---|
+| plan | `Onward` | a second round: 1 in 8 of the episodes that their turns cut goes on for 8 turns more; it only measures |
+| estimate | `gains`, `curves` | success that 1, 2, 4, 8 turns more bring, with its error; success and steps by limit, up to the longest that was watched |
+| budget | `Worth` | by difficulty the limit with the most signal a step: f (1 - f) / c |
+
+What is known of it:
+
+| question | answer |
+|---|---|
+| is the gain unbiased? | yes, given how many went on; tested by enumeration |
+| does the limit find its optimum? | where habits stand still it comes to .9 and more of the largest worth of a step, unless a band has one success in fifty: then it is stuck at .6 to .8; at the end of `worth/exact` `reached` says how near it is |
+| what does it cost? | some .08 of all environment steps there, those included that are taken again; no sampled token twice |
+| does it pay? | `worth/exact`: against the best fixed horizon of a sweep, by equal steps; level with the best of twelve choices by difficulty, which nobody knows beforehand |
+| where does it lose? | where the start hardly wastes a step (`seldom_worth`): a limit that keeps outcomes open cuts long tasks, and there is nothing to be gained by it |
+
+Deviations: none, no paper has this. The exact world is that of `tti_map`. The idea of spending effort where outcomes are open is old (f (1 - f) chooses tasks by
+learnability in arXiv 2408.15099); the rule of when to stop is the marginal value theorem (Charnov, 1976).
+"""
+
+from longstride.papers.card import Study
+
+CARD = Study(title="The worth of one more turn", topics=("horizon",))

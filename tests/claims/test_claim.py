@@ -15,6 +15,7 @@ from helpers import content, shown_of, tiny_policy
 
 from longstride.claims import runner as claims
 from longstride.claims.claim import Claim
+from longstride.claims.curves import _matched, paired_values
 from longstride.claims.kept import write_kept
 from longstride.claims.runner import run_claim, verdict_of
 from longstride.cli.main import main
@@ -406,7 +407,7 @@ def test_arms_are_compared_where_both_have_spent_the_same_environment_steps():
         "a": [curve((0, 0.0), (1000, 1.0)), curve((0, 0.0), (1000, 0.8))],
         "b": [curve((0, 0.0), (500, 0.25)), curve((0, 0.0), (500, 0.25))],
     }
-    found = claims._matched("a > b", "success", "env_steps", curves)
+    found = _matched("a > b", "success", "env_steps", curves)
     assert found["budgets"] == [500, 500]
     assert found["better"] == [0.5, 0.4] and found["worse"] == [0.25, 0.25]
     assert found["mean"] == pytest.approx(0.2)
@@ -416,10 +417,10 @@ def test_a_task_that_failed_in_one_run_is_left_out_of_all():
     def curves(*by_seed: Sequence[float | None]) -> list[list[dict[str, Any]]]:
         return [[{"values": {"success": list(o)}}] for o in by_seed]
 
-    final = claims._paired_values({"a": curves([1, None, 0], [1, 1, 1]), "b": curves([0, 1, 0], [0, 0, 1])}, "success")
+    final = paired_values({"a": curves([1, None, 0], [1, 1, 1]), "b": curves([0, 1, 0], [0, 0, 1])}, "success")
     assert np.array_equal(final["a"], [[1, 0], [1, 1]]) and np.array_equal(final["b"], [[0, 0], [0, 1]])
     with pytest.raises(RunError, match="failed"):
-        claims._paired_values({"a": curves([None], [1])}, "success")
+        paired_values({"a": curves([None], [1])}, "success")
 
 
 @pytest.mark.parametrize(

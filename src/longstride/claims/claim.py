@@ -10,6 +10,12 @@ from longstride.core.errors import unknown
 from longstride.run.experiment import Experiment
 from longstride.stats import Ordering, Relation
 
+GRID = 5
+"""Fewest values of a setting that arms are tuned over."""
+SPENT = ("env_steps", "sampled_tokens")
+"""What training spends."""
+DESIGN = ("grid", "tuning_seeds", "tuning", "tuned_by", "lower_is_better", "cost", "equal_cost")
+"""Fields of a claim that hold it to be fair."""
 FRESH = tuple(range(10, 20))
 """Seeds of a claim: none of them was looked at when its recipe's settings were chosen. A claim that has, names
 others."""
@@ -44,6 +50,33 @@ class Claim(Component):
     """Arm whose start and final policy are evaluated with 1 to 4 checks of the answer; none if empty."""
     seeds: Annotated[tuple[int, ...], Field(min_length=2)] = FRESH
     """Recipe seeds, each of them for every arm."""
+    grid: Mapping[str, Annotated[tuple[Any, ...], Field(min_length=GRID)]] = {}
+    """By dotted setting, values in their order (`{"learner.lr": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3)}`): every arm is tried
+    under every combination and enters at its own best. An arm that lacks a setting, or is about it, keeps its own."""
+    tuning_seeds: tuple[int, ...] = ()
+    """Seeds on which arms are tuned and a pilot is run, none of them of `seeds`."""
+    tuning: Mapping[str, Any] = {}
+    """What all arms have otherwise while they are tuned, by dotted setting: `{"iterations": 6}`."""
+    tuned_by: str = ""
+    """The measure by which the best is chosen; `measure` if empty."""
+    lower_is_better: bool = False
+    """Whether the best is the lowest."""
+    cost: str = ""
+    """What both sides of an expected relation have to spend alike: `env_steps` or `sampled_tokens` of training,
+    `iterations`, or a measure, such as `spent_tokens` of an evaluation, `samples` or `labels` of an exact problem."""
+    equal_cost: bool = False
+    """Whether relations are judged where both sides have spent as much as the thriftier one in all, between the two
+    evaluations next to it; at the end if not. So evaluate often: a curve that flattens is read a little too low."""
+
+    @model_validator(mode="after")
+    def _is_tuned_on_other_seeds(self) -> Self:
+        if self.grid and not self.tuning_seeds:
+            raise ValueError("a grid is tried on tuning_seeds, and there are none; name two or three")
+        if shared := set(self.seeds) & set(self.tuning_seeds):
+            raise ValueError(f"tuning_seeds are none of the seeds, and {sorted(shared)} are both; take others")
+        if self.equal_cost and not self.cost:
+            raise ValueError("equal_cost needs to know of what: name the cost, such as env_steps")
+        return self
 
     @model_validator(mode="after")
     def _names_arms(self) -> Self:
@@ -61,9 +94,16 @@ class Claim(Component):
 
     @property
     def measures(self) -> list[str]:
-        """All that is compared, `measure` first, and what the figure shows it by."""
-        named = [r.measure for r in self.relations if r.measure] + [self.along] * bool(self.along)
-        return list(dict.fromkeys([self.measure, *named]))
+        """All that is compared, `measure` first, what the figure shows it by, and what arms are tuned by and cost."""
+        named = [r.measure for r in self.relations]
+        named += [self.along, self.tuned_by, "" if self.cost in (*SPENT, "iterations") else self.cost]
+        return list(dict.fromkeys([self.measure, *filter(None, named)]))
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """How it is held to be fair, as plain data: what is left at its default is left out."""
+        data, plain = self.as_data(), type(self).model_fields
+        return {name: data[name] for name in DESIGN if getattr(self, name) != plain[name].default}
 
     def changes(self, arm: str) -> dict[str, Any]:
         """What an arm has otherwise than `recipe`, by dotted key; None where it has nothing."""
@@ -79,6 +119,26 @@ def differing(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") ->
             yield from differing(a, b, f"{place}.")
         elif a != b:
             yield place, b
+
+
+def nested(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes by dotted setting as `Component.replace` takes them."""
+    found: dict[str, Any] = {}
+    for place, value in changes.items():
+        *path, last = place.split(".")
+        inside = found
+        for key in path:
+            inside = inside.setdefault(key, {})
+        inside[last] = value
+    return found
+
+
+def setting(data: Mapping[str, Any], place: str) -> Any:
+    """What stands at a dotted place of plain data; None where there is no such place."""
+    found: Any = data
+    for key in place.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 def changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

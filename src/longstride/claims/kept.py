@@ -17,21 +17,26 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import make_folder, write_atomically
 from longstride.run.experiment import Experiment
 
-SETTINGS = ("recipe", "changes")
+SETTINGS = ("recipe", "changes", "design", "chosen", "tried")
 """What was set instead of measured."""
 FIELDS = ("name", "verdict", "ordering", "control", "recipe", "seeds", "effects", "control_effects", "arms", "commit")
 """What a result cannot be without."""
 MEANS = re.compile(
-    r": (engine(\..*)?|learner\.(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head))$"
+    r"engine(\..*)?|learner\.(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head)"
 )
 """Settings of what a run is computed with: they decide the last bits of its numbers, and not what is claimed."""
 DIGITS = 6
 """Significant digits of what was measured."""
 
 
+def is_means(place: str) -> bool:
+    """Whether a dotted setting says what a run is computed with."""
+    return MEANS.fullmatch(place) is not None
+
+
 def write_kept(path: Path, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Writes a result to `path` with a line for each arm, relation and setting, and returns what is written: the
-    result with its measured numbers rounded."""
+    """Writes a result, or what is frozen of a claim, to `path` with a line for each arm, relation and setting, and
+    returns what is written: measured numbers are rounded."""
     rounded = _rounded(result)
     make_folder(path.parent)
     write_atomically(path, _lines(rounded) + "\n")
@@ -68,13 +73,16 @@ def differences(claim: Claim, result: Mapping[str, Any]) -> list[str]:
     was |= {"reported": [effect["relation"] for effect in result.get("reported", [])]}
     orderings = {"ordering": claim.expected, "control": claim.control, "reported": claim.reported}
     now |= {name: list(of.relations) if of else [] for name, of in orderings.items()}
+    was |= result.get("design", {})
+    now |= claim.design
     today = claim.recipe.as_data()
     was |= {f"recipe: {key}": value for key, value in differing(today, recipe)}
     now |= {f"recipe: {key}": value for key, value in differing(recipe, today)}
     for arm in arms.keys() & claim.arms.keys():
         was |= {f"{arm}: {key}": value for key, value in differing(recipe, built[arm])}
         now |= {f"{arm}: {key}": value for key, value in claim.changes(arm).items()}
-    differ = [key for key in dict.fromkeys([*was, *now]) if was.get(key) != now.get(key) and not MEANS.search(key)]
+    differ = [key for key in dict.fromkeys([*was, *now]) if was.get(key) != now.get(key)]
+    differ = [key for key in differ if not is_means(key.rpartition(": ")[2])]
     return [f"{key}: {was.get(key)}, now {now.get(key)}" for key in differ]
 
 

@@ -8,13 +8,16 @@ written down like any other.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from longstride.claims.claim import Claim
+from longstride.claims.claim import SPENT, Claim, nested
+from longstride.claims.curves import Curves, all_curves, at_equal_cost, costs_differ, matched, paired_values
+from longstride.claims.frozen import check_runs, frozen_at
 from longstride.claims.kept import differences, read_kept, write_kept
+from longstride.claims.pilot import run_pilot
+from longstride.claims.tuning import Tuned, tune
 from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.core.lock import held
 from longstride.core.provenance import clean, commit
@@ -22,19 +25,16 @@ from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
 from longstride.run.checkpoint import FIRST, open_checkpoint
 from longstride.run.evaluation import evaluate_policy
-from longstride.run.folder import read_rows
 from longstride.run.listener import Listener, Silent
 from longstride.run.many import train_all
 from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe
-from longstride.stats import Effect, Finding, Judgement, Relation, mean_interval, overall, paired_difference
+from longstride.stats import Effect, Finding, Judgement, Ordering, mean_interval, overall
 from longstride.strategies import Direct
 from longstride.strategies.check_again import CheckAgain
 
-Curves = dict[str, list[list[dict[str, Any]]]]
-"""Evaluations of each side of a relation, by seed."""
-SPENT = ("env_steps", "sampled_tokens")
-"""What arms are compared at equal amounts of."""
+COSTS = 0.05
+"""Share by which the costs of two arms may differ."""
 LOWEST_FIRST = ("not reproduced", "undecided", "reproduced")
 """Verdicts."""
 CHECKS = (1, 2, 3, 4)
@@ -47,8 +47,9 @@ def run_claim(
     seeds: Sequence[int] | None = None,
     watch: Callable[[str], Listener] | None = None,
     jobs: int = 1,
+    place: Path | None = None,
 ) -> dict[str, Any]:
-    """Runs what of a claim has not been run yet, and judges it.
+    """Runs what of a claim has not been run yet, and judges it. Arms are tuned first, where that is not frozen.
 
     Args:
         claim: what is claimed.
@@ -57,25 +58,39 @@ def run_claim(
         watch: by `ARM, seed N`, whoever takes the rows of that run (see `Experiment.train`); with several jobs, when
             it has ended.
         jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
+        place: where the claim is frozen (see `claims.frozen`); where a history can hold that, it has to be, before a
+            seed of its own is run.
 
     Returns:
         What `NAME.json` holds: `name`, `paper`, `statement`, `measure`, `along` (where the claim has it), `ordering`,
         `control`, `recipe`, `arms` (by `ARM`, and by `ARM@STRATEGY` for all but the first strategy: `changes` from the
         recipe, by measure the final value with its interval over seeds and by seed, what was spent by seed), `seeds`,
         `effects`, `control_effects`, `reported` (relation, mean, lo, hi, gap, verdict), `matched`, `check_again`,
-        `verdict`, `commit`, `clean` (whether the code was that commit's), `command`, `seconds`.
+        `design` (how it is held to be fair), `tuned` (by arm, see `claims.tuning`), `frozen` (its hash, and the commit
+        that holds it; None), `pilot` (None), `costs` (by expected relation, by which share its sides' differ),
+        `verdict`, `because` (what forbids a better one), `commit`, `clean` (whether the code was that
+        commit's), `command`, `seconds`.
 
     Raises:
-        ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under,
-            or checks of answers where none are given; after the runs: a measure that none has.
-        RunError: see `Experiment.train`; another process runs this claim.
+        ConfigError: before anything is run: fewer than two seeds, a strategy that an arm is not evaluated under, checks
+            of answers where none are given, or seeds that are unspent and not frozen; after the runs: a measure that
+            none has, or a run that is evaluated too seldom to be read at equal cost.
+        RunError: see `Experiment.train`; another process runs this claim; a run was begun before it was frozen.
     """
     with held(folder / claim.name):
-        return _run_claim(claim, folder, seeds, watch, jobs)
+        frozen = frozen_at(claim, place) if seeds is None and place else None
+        if frozen and place:
+            check_runs((folder / claim.name).glob("*-*"), frozen["commit"], place)
+        return _run_claim(claim, folder, seeds, watch, jobs, frozen)
 
 
 def _run_claim(
-    claim: Claim, folder: Path, seeds: Sequence[int] | None, watch: Callable[[str], Listener] | None, jobs: int
+    claim: Claim,
+    folder: Path,
+    seeds: Sequence[int] | None,
+    watch: Callable[[str], Listener] | None,
+    jobs: int,
+    frozen: dict[str, Any] | None,
 ) -> dict[str, Any]:
     seeds = tuple(claim.seeds if seeds is None else seeds)
     if len(set(seeds)) < 2:
@@ -83,37 +98,38 @@ def _run_claim(
     if claim.check_again and not isinstance(claim.recipe, Recipe):
         raise ConfigError(f"check_again is for language agents, and {claim.name} is about others: leave it out")
     home = folder / claim.name
-    runs = {(arm, seed): recipe.replace(seed=seed) for seed in seeds for arm, recipe in claim.arms.items()}
     for arm, _, strategy in (side.partition("@") for relation in claim.relations for side in relation[:2]):
-        run = runs[arm, seeds[0]]
+        run = claim.arms[arm]
         others = [s.name for s in run.evaluation.strategies[1:]] if isinstance(run, Recipe) else []
         if strategy and strategy not in others:
             raise ConfigError(f"{arm}@{strategy}: {unknown('strategy', strategy, others)}")
     origin = {"commit": commit(), "clean": clean()}
-    curves: Curves = {}
-    folders = {home / f"{arm}-{seed}": (arm, seed) for arm, seed in runs}
 
-    def watched(folder: Path) -> Listener:
-        arm, seed = folders[folder]
-        return watch(f"{arm}, seed {seed}") if watch else Silent()
+    def named(run: str) -> Listener:
+        return watch(run) if watch else Silent()
 
-    train_all({folder: runs[side] for folder, side in folders.items()}, watched, jobs)
-    for arm, seed in runs:
-        for side, curve in _curves(home / f"{arm}-{seed}", arm, claim.measures).items():
-            curves.setdefault(side, []).append(curve)
+    tuned: Tuned = frozen["tuned"] if frozen else tune(claim, home, named, jobs)
+    arms = {arm: recipe.replace(**nested(tuned[arm]["chosen"])) for arm, recipe in claim.arms.items()}
+    sides = {home / f"{arm}-{seed}": (arm, seed) for seed in seeds for arm in arms}
+    runs = {run: arms[arm].replace(seed=seed) for run, (arm, seed) in sides.items()}
+    train_all(runs, lambda run: named("{}, seed {}".format(*sides[run])), jobs)
+    curves = all_curves({run: arm for run, (arm, _) in sides.items()}, claim.measures)
     checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
 
-    final = {measure: _paired_values(curves, measure) for measure in claim.measures}
+    final = {measure: paired_values(curves, measure) for measure in claim.measures}
     findings, controls, reported = (
-        of.judge(final, claim.measure, seed=0) if of else [] for of in (claim.expected, claim.control, claim.reported)
+        _judge(of, claim, final, curves) for of in (claim.expected, claim.control, claim.reported)
     )
+    costs = _costs(claim, curves)
+    verdict, because = _held(verdict_of(findings, controls), claim, tuned, costs)
     result = {
         "name": claim.name,
         "paper": claim.paper,
         "statement": claim.statement,
         "measure": claim.measure,
         **({"along": claim.along} if claim.along else {}),
-        "verdict": verdict_of(findings, controls),
+        "verdict": verdict,
+        "because": because,
         "ordering": list(claim.expected.relations),
         "control": list(claim.control.relations) if claim.control else [],
         "recipe": claim.recipe.as_data(),
@@ -121,7 +137,12 @@ def _run_claim(
         "effects": [_effect(f) for f in findings],
         "control_effects": [_effect(f) for f in controls],
         "reported": [_effect(f) for f in reported],
-        "matched": _all_matched(claim.expected.relations, claim.measure, curves),
+        "matched": matched(claim.expected.relations, claim.measure, curves),
+        "design": claim.design,
+        "costs": costs,
+        "frozen": {"hash": frozen["hash"], "commit": frozen["commit"]} if frozen else None,
+        "pilot": frozen["pilot"] if frozen else None,
+        "tuned": tuned,
         "check_again": checks,
         "arms": {
             side: _arm(
@@ -134,6 +155,67 @@ def _run_claim(
         "seconds": sum(seed_curve[-1]["seconds"] for arm in claim.arms for seed_curve in curves[arm]),
     }
     return write_kept(folder / f"{claim.name}.json", result)
+
+
+def prepare(
+    claim: Claim, folder: Path, watch: Callable[[str], Listener] | None = None, jobs: int = 1
+) -> tuple[Tuned, dict[str, Any]]:
+    """Tunes the arms of a claim and runs its pilot, on tuning seeds alone: what comes before it is frozen. As
+    `run_claim`.
+
+    Returns:
+        What was tuned, and what the pilot says (see `claims.pilot`).
+
+    Raises:
+        ConfigError: see `tune` and `run_pilot`.
+        RunError: see `Experiment.train`; another process runs this claim.
+    """
+
+    def named(run: str) -> Listener:
+        return watch(run) if watch else Silent()
+
+    with held(home := folder / claim.name):
+        tuned = tune(claim, home, named, jobs)
+        return tuned, run_pilot(claim, tuned, home, named, jobs)
+
+
+def _judge(
+    of: Ordering | None, claim: Claim, final: Mapping[str, Mapping[str, np.ndarray]], curves: Curves
+) -> list[Finding]:
+    """What the runs say to some relations, at the end or at equal cost."""
+    if of is None or not claim.equal_cost:
+        return of.judge(final, claim.measure, seed=0) if of else []
+    findings = []
+    for text, relation in zip(of.relations, of.parsed, strict=True):
+        measure = relation.measure or claim.measure
+        at = {measure: at_equal_cost(relation, measure, claim.cost, curves)}
+        findings += Ordering(relations=(text,)).judge(at, measure, seed=0)
+    return findings
+
+
+def _costs(claim: Claim, curves: Curves) -> dict[str, float]:
+    """By which share the costs of the two sides of each expected relation differ; empty where no cost is named."""
+    relations = zip(claim.expected.relations, claim.expected.parsed, strict=True) if claim.cost else ()
+    return {text: costs_differ(relation, claim.cost, curves) for text, relation in relations}
+
+
+def _held(verdict: Judgement, claim: Claim, tuned: Tuned, costs: Mapping[str, float]) -> tuple[Judgement, list[str]]:
+    """The verdict that the standard allows, and what forbids a better one: nothing is judged at unequal cost, and an
+    effect over an arm that could be tuned further is none."""
+    unequal = [
+        f"{text}: {claim.cost} differ by {100 * share:.0f} %"
+        for text, share in costs.items()
+        if share > COSTS and not claim.equal_cost
+    ]
+    weaker = dict.fromkeys(relation.worse.partition("@")[0] for relation in claim.expected.parsed)
+    ends = [
+        f"{arm} is at its best at an end of the grid, {key}={tuned[arm]['chosen'][key]}"
+        for arm in weaker
+        for key in tuned[arm]["ends"]
+    ]
+    if unequal or (ends and verdict == "reproduced"):
+        return "undecided", [*unequal, *ends]
+    return verdict, []
 
 
 def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judgement:
@@ -189,101 +271,10 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
     return found | ({"earlier": earlier} if earlier else {})
 
 
-def _curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """The policy's evaluations in a finished run, the warm start's first: under the arm's name for the first strategy,
-    as `ARM@STRATEGY` for every other one. `values` has what of the measures there is, by task."""
-    try:
-        curves: dict[str, list[dict[str, Any]]] = {}
-        tokens, first = 0, None
-        for row in read_rows(run / "metrics.jsonl"):
-            if row["kind"] == "train":
-                tokens += row["summary"].get("sampled_tokens", 0)
-            if row["kind"] != "eval" or row["policy"] not in ("warm_start", "agent"):
-                continue
-            first = first or row["strategy"]
-            curves.setdefault(arm if row["strategy"] == first else f"{arm}@{row['strategy']}", []).append(
-                {
-                    "iteration": row["iteration"],
-                    "episodes": row["total_episodes"],
-                    "env_steps": row["total_env_steps"],
-                    "sampled_tokens": tokens,
-                    "seconds": row["seconds"],
-                    **{name: row["summary"][name] for name in ("success", "length", "timeouts") if "summary" in row},
-                    "values": {m: row["measures"][m] for m in measures if m in row["measures"]},
-                }
-            )
-        return curves
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise RunError(
-            f"{run / 'metrics.jsonl'} cannot be read: {type(e).__name__}: {e}; delete {run} to run it anew"
-        ) from e
-
-
-def _value(point: dict[str, Any], measure: str) -> float:
-    """The mean over tasks of a measure at a point of a curve."""
-    if not (values := [v for v in point["values"][measure] if v is not None]):
-        raise RunError(f"no task has {measure!r} after {point['iteration']} iterations; see `failed` in metrics.jsonl")
-    return fmean(values)
-
-
-def _paired_values(curves: Curves, measure: str) -> dict[str, np.ndarray]:
-    """Final values (seeds, tasks) by side that has the measure. A task that failed anywhere is left out everywhere:
-    pairs stay pairs."""
-    last = {
-        side: [curve[-1]["values"][measure] for curve in by_seed]
-        for side, by_seed in curves.items()
-        if all(measure in point["values"] for curve in by_seed for point in curve)
-    }
-    if not last:
-        raise ConfigError(f"no evaluation has the measure {measure!r}; take one of `measures` in a run's metrics.jsonl")
-    n = min(len(values) for by_seed in last.values() for values in by_seed)
-    whole = [k for k in range(n) if all(v[k] is not None for by_seed in last.values() for v in by_seed)]
-    if not whole:
-        raise RunError("every held-out task failed in some run; see `failed` in their metrics.jsonl")
-    return {side: np.array([[v[k] for k in whole] for v in by_seed], float) for side, by_seed in last.items()}
-
-
 def _effect(finding: Finding) -> dict[str, Any]:
     e = finding.effect
     interval = {"mean": e.mean, "lo": e.lo, "hi": e.hi}
     return {"relation": finding.relation, **interval, "gap": finding.gap, "verdict": finding.verdict}
-
-
-def _all_matched(relations: Sequence[str], measure: str, curves: Curves) -> list[dict[str, Any]]:
-    """`_matched` for everything that all sides have spent some of."""
-    return [
-        _matched(text, measure, spent, curves)
-        for text in relations
-        for spent in SPENT
-        if all(curve[-1][spent] for by_seed in curves.values() for curve in by_seed)
-    ]
-
-
-def _matched(text: str, measure: str, spent: str, curves: Curves) -> dict[str, Any]:
-    """The two sides compared where both have spent as much as the thriftier one in all (curves interpolated).
-
-    An iteration of a long horizon costs more steps than one of a short horizon, and probes cost tokens: equal
-    iterations are not equal work.
-    """
-    better, worse, _, named = Relation.of(text)
-    budgets, ours, theirs = [], [], []
-    for a, b in zip(curves[better], curves[worse], strict=True):
-        budgets.append(min(a[-1][spent], b[-1][spent]))
-        for curve, out in ((a, ours), (b, theirs)):
-            out.append(
-                float(np.interp(budgets[-1], [p[spent] for p in curve], [_value(p, named or measure) for p in curve]))
-            )
-    e = paired_difference(ours, theirs, seed=0)
-    return {
-        "relation": text,
-        "spent": spent,
-        "budgets": budgets,
-        "better": ours,
-        "worse": theirs,
-        "mean": e.mean,
-        "lo": e.lo,
-        "hi": e.hi,
-    }
 
 
 def _arm(

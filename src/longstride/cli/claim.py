@@ -25,6 +25,16 @@ def add(commands: Any) -> None:
     parser.add_argument("--seeds", type=int, metavar="N", help="seeds 0 to N-1 for each arm (default: the claim's own)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time (default: 1)")
     parser.add_argument(
+        "--pilot",
+        action="store_true",
+        help="tune arms, and say how many seeds the margin takes",
+    )
+    parser.add_argument(
+        "--freeze",
+        action="store_true",
+        help="the same, and write the hash to commit before the claim is run",
+    )
+    parser.add_argument(
         "--judge", action="store_true", help="run nothing: judge what is kept by the relations that decide now"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object; progress goes to stderr")
@@ -35,6 +45,8 @@ def run(args: argparse.Namespace) -> int:
     """Runs what has not been run yet; whatever the verdict, the exit code is 0."""
     if args.all == (args.name is not None):
         raise ConfigError("give the NAME of one claim from `longstride list`, or --all")
+    if sum((args.pilot, args.freeze, args.judge, args.seeds is not None)) > 1:
+        raise ConfigError("give one of --pilot, --freeze, --judge and --seeds: each of them is done alone")
     if args.jobs < 1:
         raise ConfigError(f"--jobs is the number of runs at a time, at least 1; got {args.jobs}")
     names = [n for n, listed in catalogue().items() if listed.claim] if args.all else [args.name]
@@ -57,17 +69,23 @@ def run(args: argparse.Namespace) -> int:
             return Live(f"{claim.name}: {run}:", claim.recipe.iterations, Console(stderr=True, force_terminal=False))
 
         try:
+            if args.pilot or args.freeze:
+                _prepare(name, claim, watch, args)
+                continue
             if args.judge:
                 results.append(judge_kept(claim, _kept(name, claim), FOLDER))
             else:
-                results.append(run_claim(claim, FOLDER, seeds, watch, args.jobs))
+                results.append(run_claim(claim, FOLDER, seeds, watch, args.jobs, _place(name, claim)))
             write_pages(FOLDER, results[-1])
         except KeyboardInterrupt:
             again = " ".join(["--all"] if args.all else [args.name])
             count = "" if args.seeds is None else f" --seeds {args.seeds}"
+            count += " --pilot" * args.pilot + " --freeze" * args.freeze
             jobs = "" if args.jobs == 1 else f" --jobs {args.jobs}"
             print(f"\nstopped; go on with:\n  {program()} claim {again}{count}{jobs}", file=sys.stderr)
             return 130
+    if args.pilot or args.freeze:
+        return 0
     if args.json:
         print_json({"claims": results} if args.all else results[0])
         return 0
@@ -75,8 +93,40 @@ def run(args: argparse.Namespace) -> int:
         print(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
         for relation, e, judgement in judged(result):
             print(f"  {relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {judgement}")
+        for reason in result["because"]:
+            print(f"  {reason}")
         print(f"  kept in {FOLDER / result['name']}.md")
     return 0
+
+
+def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) -> None:
+    """Tunes the arms of a claim and runs its pilot; writes what is frozen where that is asked for."""
+    from longstride.claims.frozen import freeze
+    from longstride.claims.pilot import told
+    from longstride.claims.runner import prepare
+
+    tuned, pilot = prepare(claim, FOLDER, watch, args.jobs)
+    found = freeze(claim, _place(name, claim), tuned, pilot) if args.freeze else {"tuned": tuned, "pilot": pilot}
+    if args.json:
+        print_json(found)
+        return
+    print(f"{claim.name}: {told(pilot)}")
+    for arm, of in tuned.items():
+        chosen = ", ".join(f"{key}={value}" for key, value in of["chosen"].items()) or "not tuned"
+        ends = f"; at an end of the grid: {', '.join(of['ends'])}" if of["ends"] else ""
+        print(f"  {arm}: {chosen}{ends}")
+    if args.freeze:
+        print(f"  frozen in {_place(name, claim)}: commit that, then run the claim")
+
+
+def _place(name: str, claim: "Claim") -> Path:
+    """Where a claim is frozen: beside its kept result, or in the working folder."""
+    from longstride.claims.frozen import SUFFIX
+
+    listed = catalogue().get(name)
+    if listed and listed.card and (file := sys.modules[listed.module].__file__):
+        return Path(file).parent / "results" / f"{Path(file).stem}{SUFFIX}"
+    return FOLDER / f"{claim.name}{SUFFIX}"
 
 
 def _kept(name: str, claim: "Claim") -> Path:

@@ -8,6 +8,7 @@
 | `exact.py` | `RECIPE` on a problem whose answer is computed (`longstride.exact`), and its `CLAIM` |
 | `published.py` | `RECIPE` at the paper's own size, where that is known: each number with its source |
 | any other | a further `RECIPE` |
+| `results/FILE.frozen.json` | the hash of that claim, committed before it was run |
 | `results/FILE.json` | final values of the claim in `FILE.py`; of a claim that is gone, where there is no such file |
 | `test_*.py` | its tests |
 
@@ -111,8 +112,8 @@ def catalogue() -> dict[str, Listed]:
 
 def results() -> dict[str, Path]:
     """Where final values are kept, by the name of their claim; of claims that are gone too."""
-    kept = {_name(path.parents[1], path.stem): path for home in HOMES for path in home.glob("*/results/*.json")}
-    return dict(sorted(kept.items()))
+    paths = [path for home in HOMES for path in home.glob("*/results/*.json") if "." not in path.stem]
+    return dict(sorted((_name(path.parents[1], path.stem), path) for path in paths))
 
 
 def _name(folder: Path, stem: str) -> str:

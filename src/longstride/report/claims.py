@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from longstride.claims.claim import SPENT
 from longstride.claims.kept import read_kept
-from longstride.claims.runner import CHECKS, SPENT
+from longstride.claims.runner import CHECKS
 from longstride.core.files import write_atomically
 from longstride.stats import Relation
 
@@ -42,7 +43,8 @@ def write_pages(folder: Path, result: dict[str, Any]) -> None:
     if drawn := importlib.util.find_spec("matplotlib") is not None:
         write_atomically(folder / f"{name}.svg", picture(result))
     write_atomically(folder / f"{name}.md", page(result, drawn))
-    paths = sorted([*folder.glob("*.json"), *folder.glob("*/*.json")], key=lambda path: path.with_suffix("").parts)
+    found = [path for path in (*folder.glob("*.json"), *folder.glob("*/*.json")) if "." not in path.stem]
+    paths = sorted(found, key=lambda path: path.with_suffix("").parts)
     kept = {path.relative_to(folder).with_suffix(".md").as_posix(): read_kept(path) for path in paths}
     write_atomically(folder / OVERVIEW, overview(kept))
 

@@ -1,0 +1,101 @@
+"""Tuning: every arm of a claim is tried under every combination of its grid, on seeds that decide nothing, and enters
+at its own best.
+
+What always holds: arms are tuned alike, the weaker sides of what is expected first; of level settings the one nearer to
+the middle of the grid is taken; all that was tried is kept, and that the best is at an end of the grid is said.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import product
+from math import isnan
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from longstride.claims.claim import Claim, nested, setting
+from longstride.claims.curves import read_curves, value
+from longstride.claims.kept import DIGITS
+from longstride.core.errors import ConfigError
+from longstride.run.experiment import Experiment
+from longstride.run.listener import Listener
+from longstride.run.many import train_all
+
+CLOSE = 1e-9
+"""Means that differ by less are level."""
+Tuned = dict[str, dict[str, Any]]
+"""By arm: `chosen` (changes by dotted setting), `tried` (changes and the mean of every combination), `ends` (settings
+whose best is the first or the last number of the grid)."""
+
+
+def axes(claim: Claim, arm: str) -> dict[str, tuple[Any, ...]]:
+    """What an arm is tuned over: the settings of the grid that it has as the recipe has them."""
+    ours, recipe = claim.arms[arm].as_data(), claim.recipe.as_data()
+    return {key: of for key, of in claim.grid.items() if setting(ours, key) == setting(recipe, key) is not None}
+
+
+def tuning_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Experiment:
+    """The run of an arm on a tuning seed, as long as the claim's own runs where it is `whole`."""
+    run = claim.arms[arm].replace(**nested(changes))
+    return run.replace(**({} if whole else nested(claim.tuning))).replace(seed=seed)
+
+
+def tuning_folder(claim: Claim, home: Path, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Path:
+    """Where it stands: named by its settings, so that a grid that grows keeps what was run."""
+    shown = {key: of if isinstance(of, (int, float, str)) else claim.grid[key].index(of) for key, of in changes.items()}
+    name = ",".join([arm, *(f"{key.rpartition('.')[2]}={of}" for key, of in shown.items()), f"seed={seed}"])
+    return home / ("pilot" if whole and claim.tuning else "tuning") / re.sub(r"[^\w.,=+-]", "_", name)
+
+
+def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) -> Tuned:
+    """Runs what of the grid has not been run yet, and chooses; nothing is run for an arm without a grid.
+
+    Args:
+        claim: whose arms are tuned.
+        home: runs stand in `home/tuning`.
+        watch: by the name of its folder, whoever takes the rows of a run.
+        jobs: runs at a time.
+
+    Raises:
+        ConfigError: no arm has a setting of the grid; a value that does not fit; a measure that there is not.
+        RunError: see `Experiment.train`.
+    """
+    found = {arm: axes(claim, arm) for arm in claim.arms}
+    if nowhere := [key for key in claim.grid if not any(key in of for of in found.values())]:
+        raise ConfigError(f"grid: no arm has {nowhere[0]} as the recipe has it; name a setting that all arms share")
+    weaker = dict.fromkeys(relation.worse.partition("@")[0] for relation in claim.expected.parsed)
+    runs = {}
+    for arm in dict.fromkeys([*weaker, *found]):
+        for values in product(*found[arm].values()) if found[arm] else ():
+            changes = dict(zip(found[arm], values, strict=True))
+            for seed in claim.tuning_seeds:
+                place = tuning_folder(claim, home, arm, changes, seed, whole=False)
+                runs[place] = arm, changes, tuning_run(claim, arm, changes, seed, whole=False)
+    train_all({place: run for place, (*_, run) in runs.items()}, lambda place: watch(place.name), jobs)
+
+    measure = claim.tuned_by or claim.measure
+    tuned: Tuned = {arm: {"chosen": {}, "tried": [], "ends": []} for arm in claim.arms}
+    for place, (arm, changes, _) in runs.items():
+        tried = tuned[arm]["tried"]
+        if not tried or tried[-1][0] != changes:
+            tried.append([changes, []])
+        tried[-1][1].append(value(read_curves(place, arm, [measure])[arm][-1], measure))
+    for arm, of in tuned.items():
+        if of["tried"]:
+            of["tried"] = [[changes, float(f"{fmean(values):.{DIGITS}g}")] for changes, values in of["tried"]]
+            of["chosen"] = _best(of["tried"], found[arm], -1 if claim.lower_is_better else 1)
+            of["ends"] = [key for key, at in of["chosen"].items() if _at_an_end(at, found[arm][key])]
+    return tuned
+
+
+def _best(tried: list[list[Any]], grid: Mapping[str, tuple[Any, ...]], sign: int) -> dict[str, Any]:
+    """The changes with the best mean, and of those that are level the ones nearest to the middle of the grid. What is
+    no number is worst."""
+    worth = [float("-inf") if isnan(mean) else sign * mean for _, mean in tried]
+    level = [changes for (changes, _), w in zip(tried, worth, strict=True) if w >= max(worth) - CLOSE]
+    return min(level, key=lambda c: sum(abs(of.index(c[key]) / (len(of) - 1) - 0.5) for key, of in grid.items()))
+
+
+def _at_an_end(chosen: Any, of: tuple[Any, ...]) -> bool:
+    numbers = isinstance(chosen, (int, float)) and not isinstance(chosen, bool)
+    return numbers and chosen in (min(of), max(of))

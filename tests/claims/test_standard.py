@@ -1,0 +1,289 @@
+"""The standard that claims are held to: arms are tuned alike, equal cost decides, and a claim is frozen before its
+seeds are run."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import climbing
+import numpy as np
+import pytest
+from climbing import CLAIM, RATES, RECIPE, SLIPS, claim
+from scipy.special import ndtri, stdtrit
+
+from longstride.claims import frozen as freezing
+from longstride.claims.curves import at_equal_cost, costs_differ
+from longstride.claims.frozen import SUFFIX, freeze, frozen_at, hash_of, kept_beside
+from longstride.claims.pilot import seeds_needed, told
+from longstride.claims.runner import prepare, run_claim
+from longstride.claims.tuning import tune
+from longstride.core.errors import ConfigError, RunError
+from longstride.core.provenance import came_after, committed
+from longstride.run.listener import Silent
+from longstride.stats import Ordering, Relation, paired_difference_clustered
+
+
+def tuned(of: Any, folder: Path) -> dict[str, Any]:
+    return tune(of, folder, lambda run: Silent(), 1)
+
+
+class TestTuning:
+    def test_every_arm_enters_at_its_own_best(self, tmp_path: Path):
+        result = run_claim(CLAIM, tmp_path)
+        assert {arm: of["chosen"] for arm, of in result["tuned"].items()} == {
+            "firm": {"method.rate": 1.0},
+            "slips": {"method.rate": 1.0},
+        }
+        assert [changes for changes, _ in result["tuned"]["slips"]["tried"]] == [{"method.rate": r} for r in RATES]
+        assert [arm["measures"]["success"]["value"] for arm in result["arms"].values()] == [1.0, 0.7]
+        assert result["arms"]["slips"]["changes"] == {"method.slip": 0.3}  # what it is about, not what tuning chose
+        assert result["verdict"] == "reproduced" and result["because"] == []
+
+    def test_the_weaker_side_is_tuned_first_and_on_tuning_seeds_alone(self, tmp_path: Path):
+        seen: list[str] = []
+
+        def watch(run: str) -> Silent:
+            seen.append(run)
+            return Silent()
+
+        tune(CLAIM, tmp_path, watch, 1)
+        assert seen[0] == "slips,rate=0.01,seed=10" and seen[-1] == "firm,rate=1.9,seed=11" and len(seen) == 24
+
+    def test_an_arm_that_is_about_a_setting_or_lacks_it_keeps_its_own(self, tmp_path: Path):
+        gentle = RECIPE.replace(method={"rate": 0.05})
+        found = tuned(CLAIM.replace(arms={"firm": RECIPE, "slips": SLIPS, "gentle": gentle}), tmp_path)
+        assert found["gentle"] == {"chosen": {}, "tried": [], "ends": []}
+        with pytest.raises(ConfigError, match="no arm has method.rte"):
+            tuned(claim(grid={"method.rte": RATES}, tuning_seeds=(10,)), tmp_path)
+
+    def test_of_level_settings_the_one_nearest_to_the_middle_is_taken(self, tmp_path: Path):
+        of = claim(grid={"problem.noise": (0.0, 0.0, 0.0, 0.0, 0.0)}, tuning_seeds=(10,))
+        assert tuned(of, tmp_path)["firm"]["tried"][0][1] == pytest.approx(1 - 0.7**4, abs=1e-6)
+        flat = claim(grid={"method.samples": (1, 2, 3, 4, 5)}, tuning_seeds=(10,))
+        assert tuned(flat, tmp_path)["firm"]["chosen"] == {"method.samples": 3}
+
+    def test_the_lowest_is_best_where_the_claim_says_so(self, tmp_path: Path):
+        found = tuned(CLAIM.replace(lower_is_better=True), tmp_path)
+        assert found["firm"]["chosen"] == {"method.rate": 0.01} and found["firm"]["ends"] == ["method.rate"]
+
+    def test_a_weaker_side_that_is_best_at_an_end_of_its_grid_leaves_the_claim_undecided(self, tmp_path: Path):
+        short = CLAIM.replace(grid={"method.rate": (0.01, 0.02, 0.03, 0.04, 0.1)})
+        weak = short.replace(arms={"firm": RECIPE.replace(method={"rate": 1.0}), "slips": SLIPS})
+        result = run_claim(weak, tmp_path)
+        assert result["effects"][0]["verdict"] == "reproduced" and result["verdict"] == "undecided"
+        assert result["because"] == ["slips is at its best at an end of the grid, method.rate=0.1"]
+
+    def test_runs_that_tune_may_be_shorter_and_those_that_decide_are_not(self, tmp_path: Path):
+        result = run_claim(CLAIM.replace(tuning={"iterations": 1}), tmp_path)
+        assert result["tuned"]["firm"]["tried"][0] == [{"method.rate": 0.01}, 0.01]
+        assert result["arms"]["firm"]["measures"]["samples"]["value"] == 32
+
+    def test_a_grid_that_cannot_be_tried_is_refused(self):
+        with pytest.raises(ValueError, match="at least 5 items"):
+            claim(grid={"method.rate": (0.1, 0.2)}, tuning_seeds=(10,))
+        with pytest.raises(ValueError, match="tried on tuning_seeds"):
+            claim(grid={"method.rate": RATES})
+        with pytest.raises(ValueError, match=r"\[2\] are both"):
+            claim(tuning_seeds=(2, 3))
+        with pytest.raises(ValueError, match="name the cost"):
+            claim(equal_cost=True)
+
+
+class TestCost:
+    ARMS = {"firm": RECIPE.replace(method={"samples": 10}), "slips": SLIPS}
+
+    def test_arms_that_cost_alike_are_judged(self, tmp_path: Path):
+        result = run_claim(claim(cost="samples"), tmp_path)
+        assert result["costs"] == {"firm > slips by 0.1": 0.0} and result["verdict"] == "reproduced"
+
+    def test_nothing_is_judged_where_costs_differ_by_more_than_a_twentieth(self, tmp_path: Path):
+        result = run_claim(claim(cost="samples", arms=self.ARMS), tmp_path)
+        assert result["costs"] == {"firm > slips by 0.1": 0.2}
+        assert result["effects"][0]["verdict"] == "reproduced" and result["verdict"] == "undecided"
+        assert result["because"] == ["firm > slips by 0.1: samples differ by 20 %"]
+
+    def test_at_equal_cost_each_arm_is_read_where_the_thriftier_one_ends(self, tmp_path: Path):
+        result = run_claim(claim(cost="samples", equal_cost=True, arms=self.ARMS), tmp_path)
+        firm = [1 - 0.7**k for k in range(5)]
+        slipped = 0.0
+        for _ in range(4):
+            slipped += 0.3 * (1 - slipped) - 0.3
+        at = firm[3] + 0.2 * (firm[4] - firm[3])  # 32 samples lie between 30 and 40
+        assert result["effects"][0]["mean"] == pytest.approx(at - slipped, abs=1e-5)
+        assert result["verdict"] == "reproduced"
+
+    def test_a_curve_without_evaluations_on_the_way_is_refused(self, tmp_path: Path):
+        rare = {arm: of.replace(every=4) for arm, of in self.ARMS.items()}
+        with pytest.raises(ConfigError, match="firm cannot be read at 32 samples: its evaluations are at 0, 40;"):
+            run_claim(claim(cost="samples", equal_cost=True, arms=rare), tmp_path)
+
+    def test_what_training_spends_is_a_cost(self):
+        def curve(*steps: int) -> list[dict[str, Any]]:
+            return [{"env_steps": n, "values": {"success": [n / 100, None, 1.0]}} for n in steps]
+
+        curves = {"long": [curve(0, 50, 100), curve(0, 60, 120)], "short": [curve(0, 40, 80), curve(0, 40, 80)]}
+        relation = Relation.of("long > short")
+        assert costs_differ(relation, "env_steps", curves) == pytest.approx(30 / 110)
+        found = at_equal_cost(relation, "success", "env_steps", curves)
+        np.testing.assert_allclose(found["long"], [[0.8, 1], [0.8, 1]])
+        np.testing.assert_allclose(found["short"], found["long"])
+
+
+class TestPilot:
+    def test_it_runs_the_arms_at_their_best_on_tuning_seeds(self, tmp_path: Path):
+        _, pilot = prepare(CLAIM, tmp_path)
+        assert pilot["mean"] == pytest.approx(0.3) and pilot["sd"] == 0 and pilot["seeds"] == [10, 11]
+        assert (pilot["needed"], pilot["claimed"]) == (3, 3)
+        assert told(pilot).startswith(
+            "firm > slips by 0.1: +0.300, seeds differ by 0.000 (of 2); for its margin 3 seeds"
+        )
+        assert {path.name for path in (tmp_path / "climbing").iterdir()} == {"tuning"}
+
+    def test_with_so_many_seeds_an_interval_and_its_power_fit_into_the_margin(self):
+        rng, margin = np.random.default_rng(0), 0.05
+        pilot = rng.normal(0, 0.06, (400, 1)) + rng.normal(0, 0.3, (400, 40))
+        n = seeds_needed(pilot, margin)
+        assert n is not None
+        drawn = rng.normal(0, 0.06, (n, 1)) + rng.normal(0, 0.3, (n, 40))
+        e = paired_difference_clustered(drawn, np.zeros_like(drawn), 0)
+        sd = np.hypot(0.06, 0.3 / np.sqrt(40))
+        assert (e.hi - e.lo) / 2 + 0.84 * sd / np.sqrt(n) == pytest.approx(margin, rel=0.2)
+
+    def test_seeds_that_differ_less_than_their_tasks_do_are_taken_to_differ_by_chance(self):
+        level, n = np.array([[1.0, -1.0]] * 3), 55  # tasks scatter by sqrt(2), so the mean of two by 1
+        assert stdtrit(n - 1, 0.975) * np.sqrt(2 / n) + ndtri(0.8) / np.sqrt(n) == pytest.approx(0.5, abs=0.005)
+        assert seeds_needed(level, 0.5) == n
+
+    def test_more_seeds_than_can_be_run_are_no_number(self):
+        assert seeds_needed(np.array([[0.0], [9.0]]), 0.001) is None
+
+    def test_a_relation_without_a_margin_has_no_number_of_seeds(self, tmp_path: Path):
+        with pytest.raises(ConfigError, match="has no margin"):
+            prepare(CLAIM.replace(expected=Ordering(relations=("firm > slips",))), tmp_path)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with a commit; `frozen.json` would stand in it."""
+    git(tmp_path, "init", "-q")
+    (tmp_path / "code.py").write_text("1")
+    commit_all(tmp_path)
+    return tmp_path / f"climbing{SUFFIX}"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit_all(folder: Path) -> str:
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "more")
+    return git(folder, "rev-parse", "HEAD")
+
+
+class TestFrozen:
+    @pytest.fixture(autouse=True)
+    def _clean_code(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(freezing, "clean", lambda: True)  # whoever runs the tests may be at work on the code
+
+    def test_unspent_seeds_are_refused_until_the_hash_is_committed(self, checkout: Path):
+        runs = checkout.parent / "runs"
+        tried, pilot = prepare(CLAIM, runs)
+        with pytest.raises(ConfigError, match="no hash of it is committed, and its seeds are unspent"):
+            run_claim(CLAIM, runs, place=checkout)
+        freeze(CLAIM, checkout, tried, pilot)
+        with pytest.raises(ConfigError, match="no hash of it is committed"):
+            run_claim(CLAIM, runs, place=checkout)
+        git(checkout.parent, "add", checkout.name)
+        git(checkout.parent, "commit", "-qm", "frozen")
+        result = run_claim(CLAIM, runs, place=checkout)
+        head = git(checkout.parent, "rev-parse", "HEAD")
+        assert result["frozen"] == {"hash": hash_of(CLAIM, tried), "commit": head}
+        assert result["tuned"]["firm"]["chosen"] == {"method.rate": 1.0} and result["pilot"]["needed"] == 3
+
+    def test_a_claim_that_differs_from_what_was_frozen_is_refused(self, checkout: Path):
+        freeze(CLAIM, checkout, tuned(CLAIM, checkout.parent / "runs"), {})
+        commit_all(checkout.parent)
+        assert frozen_at(CLAIM, checkout)
+        for other in (
+            CLAIM.replace(expected=Ordering(relations=("firm > slips by 0.05",))),
+            CLAIM.replace(seeds=(0, 1, 2, 3)),
+            CLAIM.replace(arms={"firm": RECIPE, "slips": SLIPS.replace(method={"slip": 0.4})}),
+            CLAIM.replace(statement="Who slips falls."),
+            CLAIM.replace(cost=""),
+        ):
+            with pytest.raises(ConfigError, match="it is not what was frozen"):
+                frozen_at(other, checkout)
+
+    def test_changed_code_is_refused(self, checkout: Path, monkeypatch: pytest.MonkeyPatch):
+        freeze(CLAIM, checkout, tuned(CLAIM, checkout.parent / "runs"), {})
+        commit_all(checkout.parent)
+        (checkout.parent / "code.py").write_text("2")
+        with pytest.raises(ConfigError, match="changes that are not committed"):
+            frozen_at(CLAIM, checkout)
+        git(checkout.parent, "checkout", "-q", "code.py")
+        monkeypatch.setattr(freezing, "clean", lambda: False)
+        with pytest.raises(ConfigError, match="changes that are not committed"):
+            frozen_at(CLAIM, checkout)
+
+    def test_seeds_of_a_kept_result_are_spent_and_may_be_run_again(self, checkout: Path):
+        result = run_claim(CLAIM, checkout.parent / "runs")
+        kept_beside(checkout).write_text(json.dumps(result))
+        assert frozen_at(CLAIM, checkout) is None
+        with pytest.raises(ConfigError, match="unspent"):
+            frozen_at(CLAIM.replace(seeds=(5, 6)), checkout)
+        with pytest.raises(ConfigError, match=r"climbing\.json, so its seeds are spent; a changed experiment has"):
+            freeze(CLAIM, checkout, {}, {})
+
+    def test_a_run_that_was_begun_before_the_claim_was_frozen_is_refused(self, checkout: Path):
+        before = git(checkout.parent, "rev-parse", "HEAD")
+        freeze(CLAIM, checkout, tuned(CLAIM, checkout.parent / "runs"), {})
+        after = commit_all(checkout.parent)
+        assert came_after(after, before, checkout) and came_after(before, after, checkout) is False
+        assert came_after("0" * 40, after, checkout) is None
+        run = checkout.parent / "firm-0"
+        RECIPE.train(run)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(freezing, "read_object", lambda path: {"commit": before})
+            with pytest.raises(RunError, match="before the claim was frozen in"):
+                freezing.check_runs([run], after, checkout)
+            patch.setattr(freezing, "read_object", lambda path: {"commit": after})
+            freezing.check_runs([run], after, checkout)
+
+    def test_where_no_history_can_hold_it_a_claim_is_run_and_says_that_it_is_not_frozen(self, tmp_path: Path):
+        assert run_claim(CLAIM, tmp_path, place=tmp_path / f"climbing{SUFFIX}")["frozen"] is None
+
+    def test_other_seeds_explore_without_a_hash(self, checkout: Path):
+        assert run_claim(CLAIM, checkout.parent / "runs", seeds=(20, 21), place=checkout)["frozen"] is None
+
+    def test_what_a_run_is_computed_with_is_not_frozen(self):
+        from longstride.claims.frozen import _without_means
+
+        settings = {"engine": {"processes": 1}, "learner": {"threads": 2, "lr": 0.1}, "name": "x"}
+        assert _without_means(settings) == {"learner": {"lr": 0.1}, "name": "x"}
+
+    def test_the_commit_of_a_file_is_the_one_that_made_it_so(self, checkout: Path):
+        assert committed(checkout) is None
+        checkout.write_text("{}")
+        since = commit_all(checkout.parent)
+        (checkout.parent / "more.py").write_text("3")
+        commit_all(checkout.parent)
+        assert committed(checkout) == ("{}", since)
+
+
+def test_the_command_tunes_freezes_and_says_how_many_seeds_are_needed(tmp_path, monkeypatch, capsys):
+    from longstride.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    path = str(Path(climbing.__file__))
+    assert main(["claim", path, "--pilot"]) == 0
+    said = capsys.readouterr().out
+    assert "for its margin 3 seeds are needed" in said and "  slips: method.rate=1.0\n" in said
+    assert not list((tmp_path / "claims").glob("*.json"))
+    assert main(["claim", path, "--freeze"]) == 0
+    assert json.loads((tmp_path / "claims" / f"climbing{SUFFIX}").read_text())["hash"]
+    assert "commit that, then run the claim" in capsys.readouterr().out
+    assert main(["claim", path, "--pilot", "--judge"]) == 2
+    assert "each of them is done alone" in capsys.readouterr().err

@@ -80,7 +80,8 @@ def run_claim(
     with held(folder / claim.name):
         frozen = frozen_at(claim, place) if seeds is None and place else None
         if frozen and place:
-            check_runs((folder / claim.name).glob("*-*"), frozen["commit"], place)
+            runs = (folder / claim.name / f"{arm}-{seed}" for arm in claim.arms for seed in claim.seeds)
+            check_runs(runs, frozen["commit"], place)
         return _run_claim(claim, folder, seeds, watch, jobs, frozen)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from fuzz.targets import TARGETS, forge
+from helpers import begin_run
 
 from longstride.core.errors import ModelError, RunError
 from longstride.core.sealed import DamagedError, loads, seal
@@ -54,9 +55,11 @@ def test_what_is_no_object_behind_a_right_seal_is_damaged(text: str, tmp_path: P
         open_checkpoint(folder)
 
 
-def test_a_number_of_5000_digits_in_a_recipe_is_a_note_in_the_report(tmp_path: Path) -> None:
-    (tmp_path / "run.toml").write_text(f"a = {'1' * 5000}")
-    assert "run.toml is not valid TOML: the recipe is shown as it stands." in read_record(tmp_path).notes
+def test_a_run_whose_recipe_is_no_toml_is_refused_by_its_report(tmp_path: Path) -> None:
+    for text in (f"a = {'1' * 5000}\n", f"a = {'[' * 5000}\n", "a\n"):
+        begin_run(tmp_path, text)
+        with pytest.raises(RunError, match=r"run\.toml cannot be read: not TOML"):
+            read_record(tmp_path)
 
 
 @pytest.mark.parametrize(

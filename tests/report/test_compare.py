@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from guides import follow
+from helpers import begin_run
 
 import longstride as ls
 from longstride.cli.main import main
@@ -56,8 +57,7 @@ class TestCompare:
     def test_other_held_out_tasks_are_not_paired(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
         text = (runs[0].folder / "run.toml").read_text()
         other = tmp_path / "other"
-        other.mkdir()
-        (other / "run.toml").write_text(re.sub(r"easy = [0-9.]+", "easy = 3.0", text))
+        begin_run(other, re.sub(r"easy = [0-9.]+", "easy = 3.0", text).rpartition("#")[0])
         (other / "metrics.jsonl").write_text((runs[0].folder / "metrics.jsonl").read_text())
         (d,) = ls.compare(runs[0], other)["differences"]
         assert d["note"] == "other held-out tasks, so nothing can be paired" and "success" not in d
@@ -66,7 +66,7 @@ class TestCompare:
             assert "other - plain: other held-out tasks" in text and "tasks higher" not in text
 
     def test_an_unfinished_run_is_compared_as_far_as_it_goes(self, runs: tuple[ls.Run, ls.Run], tmp_path: Path) -> None:
-        (tmp_path / "run.toml").write_text("name = 'x'\n")
+        begin_run(tmp_path, "name = 'x'\n")
         found = ls.compare(runs[0], tmp_path)
         assert found["runs"][1]["after"] is None and "no evaluation by task" in as_text(found)
 

@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import make_task, make_trajectory, make_turn
+from helpers import begin_run, make_task, make_trajectory, make_turn
 from report_rows import ROWS, evaluation, summary, training
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import RunError
-from longstride.core.sealed import place_of, seal, seal_lines, write_object
+from longstride.core.sealed import place_of, seal, seal_lines
 from longstride.core.trajectory import Trajectory
 from longstride.report import episodes as report_episodes
 from longstride.report.episodes import read_episodes
 from longstride.report.figures import MOST_POINTS, figures
 from longstride.report.html import verdict, write_report
 from longstride.report.rows import Record, horizon_text, interval, number, read_record, short
-from longstride.run.experiment import FORMAT, FORMAT_FILE
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script </script x & \u2028 \ud800"
 PAGE = "home [1] textbox search [2]\n# lamps\namber lantern [3]"
@@ -48,8 +47,7 @@ def sealed(k: int, row: Any) -> str:
 
 def write_run(run: Path, rows: list[Any], before: list[Trajectory], after: list[Trajectory], name: str = "tti") -> Path:
     (run / "episodes").mkdir(parents=True)
-    write_object(run / FORMAT_FILE, {"format": FORMAT})
-    (run / "run.toml").write_text(f"name = {json.dumps(name)}\niterations = 15\n", encoding="utf-8")
+    begin_run(run, f"name = {json.dumps(name)}\niterations = 15\n")
     (run / "metrics.jsonl").write_text("".join(sealed(k, r) + "\n" for k, r in enumerate(rows)))
     for side, trajectories in (("before", before), ("after", after)):
         (run / "episodes" / f"{side}.jsonl").write_text(seal_lines([t.to_json() for t in trajectories]))

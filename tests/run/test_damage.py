@@ -9,6 +9,7 @@ import random
 import shutil
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,32 @@ import torch
 from helpers import forge, rows_of, trajectories_of, weights_hash
 from one_page import Watcher, make_recipe, save_model
 
+import longstride as ls
+from longstride.cli.common import run_recipe
 from longstride.core.errors import LongstrideError, LongstrideWarning, RunError
 from longstride.core.lock import held
 from longstride.core.sealed import place_of, seal
 from longstride.learner.critics import TurnValue
 from longstride.methods import PPO, OnPolicy
 from longstride.methods.advantages import GAE
-from longstride.models.load import save_policy
+from longstride.models.load import Policy, save_policy
+from longstride.report.compare import compare
+from longstride.report.curves import curve_of
 from longstride.report.episodes import read_episodes
+from longstride.report.export import export
+from longstride.report.html import write_report
 from longstride.report.rows import read_record
+from longstride.report.sweeps import summary
 from longstride.rollout.store import TrajectoryStore
 from longstride.run.checkpoint import open_checkpoint
 from longstride.run.experiment import load_run_experiment
 from longstride.run.folder import RunFolder, read_rows
+from longstride.run.imitation import StoredSuccesses
 from longstride.run.listener import Silent
 from longstride.run.loop import train
 from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe
+from longstride.run.stored import stored_iterations
 
 FLIPS = int(os.environ.get("LONGSTRIDE_FLIPS", 100))
 NEWEST, BEFORE = Path("checkpoints/000003"), Path("checkpoints/000002")
@@ -215,6 +225,36 @@ class TestLines:
     def test_episodes_that_are_shown_are_counted(self, run, how):
         self.damage(run / "episodes" / "after.jsonl", how)
         assert any("episodes/after.jsonl: line" in note for note in read_episodes(run)[1])
+
+
+def imitate(run: Path, recipe: Recipe, policy: Policy) -> None:
+    StoredSuccesses(run=run).samples(recipe, policy.chat, 1, random.Random(0))
+
+
+READERS: dict[str, Callable[[Path, Path], object]] = {
+    "resume": lambda run, other: load_run_experiment(run).train(run, resume=True),
+    "eval": lambda run, other: load_run(run),
+    "view": lambda run, other: write_report(run),
+    "compare": lambda run, other: compare([other, run]),
+    "fit": lambda run, other: curve_of(run, "iteration", "success"),
+    "sweep": lambda run, other: summary([run], ["learner.lr"], "success"),
+    "export": lambda run, other: export(run, run / "exported"),
+    "playback": lambda run, other: run_recipe(run),
+    "program": lambda run, other: ls.load_run(run).metrics,
+    "imitation": lambda run, other: imitate(run, *load_run(other)),
+    "stored": lambda run, other: next(stored_iterations(Recipe.model_construct(stored_run=run), 0)),
+}
+
+
+@pytest.mark.parametrize("use", READERS)
+@pytest.mark.parametrize("name", ["run.toml", "format.json"])
+def test_no_reader_believes_a_damaged_description_of_a_run(whole, run, name, use):
+    data = (run / name).read_bytes()
+    for damaged in (data.replace(b"0.", b"4.", 1), data.replace(b"seed", b"seee", 1), data[:-1], b""):
+        if damaged != data:
+            (run / name).write_bytes(damaged)
+            with pytest.raises(RunError, match=name.replace(".", r"\.")):
+                READERS[use](run, whole[1])
 
 
 def test_while_a_process_writes_in_it_no_other_one_resumes_it(whole: tuple[Recipe, Path], run: Path) -> None:

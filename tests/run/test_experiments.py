@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from control_recipe import RECIPE
-from helpers import rows_of
+from helpers import begin_run, rows_of
 from rich.console import Console
 
 from longstride import papers
@@ -216,7 +216,7 @@ def test_the_report_of_a_control_run_shows_what_there_is_and_nothing_of_language
 def test_an_offline_run_has_no_figure_of_training_lengths_and_an_unfinished_one_says_so(tmp_path: Path) -> None:
     offline = RECIPE.model_copy(update={"phases": (TrainingPhase(iterations=1, updates=1),)})
     offline.train(tmp_path)
-    (tmp_path / "run.toml").write_text((tmp_path / "run.toml").read_text().replace("iterations = 1", "iterations = 3"))
+    begin_run(tmp_path, offline.model_copy(update={"phases": (TrainingPhase(iterations=3, updates=1),)}))
     page = write_report(tmp_path).read_text()
     assert "Horizon and length" not in page and "stands at iteration 1 of 3" in page
 

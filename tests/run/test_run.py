@@ -145,7 +145,7 @@ def test_a_folder_with_a_run_is_refused_unless_it_is_resumed_with_its_recipe(fin
     with pytest.raises(RunError, match="another recipe: 'seed' is 0 there and 1 here"):
         train(recipe.replace(seed=1), folder, resume=True)
     with pytest.raises(RunError, match="is a file"):
-        train(recipe, folder / "run.toml")
+        recipe.train(folder / "run.toml")
 
 
 @pytest.mark.parametrize(

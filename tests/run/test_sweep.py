@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import begin_run
 from report_rows import evaluation
 from safetensors.numpy import save_file
 
@@ -193,8 +194,7 @@ class TestMethods:
         for name, solved in {"quick": (3, 3, 2), "slow": (1, 2, 3)}.items():  # of four tasks, by seed
             for seed, n in enumerate(solved):
                 runs.append(tmp_path / f"{name}{seed}")
-                runs[-1].mkdir()
-                (runs[-1] / "run.toml").write_text(f'name = "{name}"\nseed = {seed}\n')
+                begin_run(runs[-1], f'name = "{name}"\nseed = {seed}\n')
                 row = evaluation(5, "agent", n / 4) | {"measures": {"success": [1.0] * n + [0.0] * (4 - n)}}
                 (runs[-1] / "metrics.jsonl").write_text(seal(json.dumps(row), place_of(0)) + "\n")
         quick, slow = compare(runs)["methods"]

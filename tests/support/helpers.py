@@ -190,10 +190,12 @@ def rows_of(run: Path, kind: str = "", times: bool = False) -> list[dict[str, An
     return kept if times else [{k: v for k, v in row.items() if k not in TIMES} for row in kept]
 
 
-def begin_run(folder: Path, recipe: Any) -> None:
-    """Writes what makes a folder one of a run."""
+def begin_run(folder: Path, recipe: Component | str) -> None:
+    """Writes what makes a folder one of a run, of a recipe or of TOML text (whole lines)."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / RUN_FILE).write_text(seal_toml(dump_toml(recipe)), encoding="utf-8")
+    (folder / RUN_FILE).write_text(
+        seal_toml(recipe if isinstance(recipe, str) else dump_toml(recipe)), encoding="utf-8"
+    )
     write_object(folder / FORMAT_FILE, {"format": FORMAT})
 
 

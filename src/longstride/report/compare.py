@@ -18,13 +18,11 @@ from typing import Any
 import numpy as np
 
 from longstride.core.errors import ConfigError
-from longstride.core.sealed import DamagedError, read_object
 from longstride.report.curves import flat
 from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
 from longstride.report.rows import Record, Row, embed, interval, measure, number, read_record, short
 from longstride.report.tables import table
-from longstride.run.experiment import FORMAT_FILE
 from longstride.stats import paired_difference
 from longstride.stats.reliable import (
     interquartile_mean,
@@ -57,7 +55,7 @@ def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
 
     Raises:
         ConfigError: fewer than two runs.
-        RunError: a folder is missing.
+        RunError: a folder is missing, or what it says of its run is damaged (see `read_record`).
     """
     if len(folders) < 2:
         raise ConfigError(f"compare needs two runs or more, got {len(folders)}")
@@ -70,7 +68,7 @@ def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
             for name, record in zip(names[1:], records[1:], strict=True)
         ],
         "recipe": _recipes(records),
-        "code": _differing([_code(folder) for folder in folders]),
+        "code": _differing([record.code for record in records]),
         "measure": by,
         "methods": _methods(records, by),
     }
@@ -177,15 +175,6 @@ def _differing(data: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """By key what each has, where they differ."""
     values = {key: [d.get(key) for d in data] for key in dict.fromkeys(key for d in data for key in d)}
     return {key: found for key, found in values.items() if any(value != found[0] for value in found[1:])}
-
-
-def _code(folder: Path) -> dict[str, Any]:
-    """The version and the commit that wrote a run, as far as it says."""
-    try:
-        found = read_object(folder / FORMAT_FILE)
-    except (OSError, DamagedError):
-        return {}
-    return {key: found[key] for key in ("longstride", "commit") if key in found}
 
 
 def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:

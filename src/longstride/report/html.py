@@ -31,7 +31,6 @@ from longstride.report.rows import (
     read_record,
     short,
 )
-from longstride.run.experiment import RUN_FILE, check_run_folder
 from longstride.stats import paired_difference
 
 STATIC = Path(__file__).parent / "static"
@@ -44,10 +43,8 @@ def write_report(run: Path) -> Path:
     """Writes `report.html` into a run folder, finished or not; returns its path.
 
     Raises:
-        RunError: there is no such folder, it is one of another format, or it cannot be written to.
+        RunError: as `read_record`; or the folder cannot be written to.
     """
-    if (run / RUN_FILE).exists():
-        check_run_folder(run)
     record = read_record(run)
     episodes, notes = read_episodes(run)
     page = _page(record, episodes, notes if record.has_trajectories else [])

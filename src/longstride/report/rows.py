@@ -1,7 +1,8 @@
 """Reading metrics rows and run folders that may be incomplete.
 
 What always holds: a missing key, a value of another type or a number that is not finite reads as None; a line cut short
-by a crash is skipped and becomes a sentence in `Record.notes`; only a missing folder is an error. Nothing here writes.
+by a crash is skipped and becomes a sentence in `Record.notes`; a missing folder is an error, and so is a recipe that is
+not what was written. Nothing here writes.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import Any
 
 from longstride.core.errors import LongstrideWarning, RunError
 from longstride.core.sealed import DamagedError, cut, loads, place_of
-from longstride.run.experiment import counted
+from longstride.run.experiment import RUN_FILE, check_run_folder, counted
 
 Row = Mapping[str, Any]
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -112,6 +113,8 @@ class Record:
     """What a run folder holds, as far as it can be read."""
 
     name: str
+    code: dict[str, Any] = field(default_factory=dict)
+    """The version and the commit that wrote it, as far as it says."""
     recipe_text: str = ""
     recipe: dict[str, Any] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -203,21 +206,25 @@ class Record:
 
 
 def read_record(run: Path) -> Record:
-    """Reads `run.toml` and `metrics.jsonl` of a run folder.
+    """Reads a run folder, also one that has no recipe or no rows yet.
 
     Raises:
-        RunError: there is no such folder.
+        RunError: there is no such folder; it is of another format; `format.json` or `run.toml` is damaged.
     """
     if not run.is_dir():
         raise RunError(f"expected a run folder, found none at {run}; name the folder that `longstride train` wrote")
     record = Record(name=run.resolve().name)
-    try:
-        record.recipe_text = (run / "run.toml").read_text(encoding="utf-8", errors="replace")
-        record.recipe = tomllib.loads(record.recipe_text)
-    except OSError:
-        record.notes.append("There is no run.toml: the recipe is not known.")
-    except (ValueError, RecursionError):  # a TOMLDecodeError is one, and so is the error of a number of 5,000 digits
-        record.notes.append("run.toml is not valid TOML: the recipe is shown as it stands.")
+    path = run / RUN_FILE
+    if path.exists():
+        said = check_run_folder(run)
+        record.code = {key: said[key] for key in ("longstride", "commit") if key in said}
+        record.recipe_text = path.read_text(encoding="utf-8")
+        try:
+            record.recipe = tomllib.loads(record.recipe_text)
+        except (ValueError, RecursionError) as e:  # a number of 5,000 digits is a ValueError
+            raise RunError(f"{path} cannot be read: not TOML: {e}") from e
+    else:
+        record.notes.append(f"There is no {RUN_FILE}: the recipe is not known.")
     if isinstance(record.recipe.get("name"), str):
         record.name = record.recipe["name"]
     if not (run / "metrics.jsonl").is_file():

@@ -98,14 +98,7 @@ def load_run_experiment(folder: Path) -> Experiment:
     """
     if modules := check_run_folder(folder).get("modules"):
         find_again(modules, folder)
-    path = folder / RUN_FILE
-    try:
-        check_toml(path.read_bytes())
-    except (OSError, DamagedError) as e:
-        raise RunError(
-            f"{path} cannot be read: {e}; restore it (other settings go on the command line, as KEY=VALUE)"
-        ) from e
-    return load_experiment(path)
+    return load_experiment(folder / RUN_FILE)
 
 
 def format_of(experiment: Experiment) -> dict[str, Any]:
@@ -115,10 +108,11 @@ def format_of(experiment: Experiment) -> dict[str, Any]:
 
 
 def check_run_folder(folder: Path) -> dict[str, Any]:
-    """What `format.json` of a run folder says; refuses what is no run folder, and one that this version cannot read.
+    """What `format.json` of a run folder says; refuses what is no run folder, one that this version cannot read, and
+    one whose `format.json` or `run.toml` is not what was written there.
 
     Raises:
-        RunError: it has no experiment, or is older or newer; the message says what to do.
+        RunError: it has no experiment, is older or newer, or damaged; the message says what to do.
     """
     if not (folder / RUN_FILE).is_file():
         raise RunError(
@@ -131,9 +125,17 @@ def check_run_folder(folder: Path) -> dict[str, Any]:
             "the version that wrote it"
         )
     try:
-        return read_object(path)
+        said = read_object(path)
     except (OSError, DamagedError) as e:
         raise RunError(f"{path} cannot be read: {e}") from e
+    path = folder / RUN_FILE
+    try:
+        check_toml(path.read_bytes())
+    except (OSError, DamagedError) as e:
+        raise RunError(
+            f"{path} cannot be read: {e}; restore it (other settings go on the command line, as KEY=VALUE)"
+        ) from e
+    return said
 
 
 def _format(path: Path) -> Any:

@@ -94,6 +94,7 @@ from longstride.rewards.scorers import Generative as Generative
 from longstride.rewards.scorers import Judge as Judge
 from longstride.rewards.scorers import Pairwise as Pairwise
 from longstride.rewards.scorers import Scorer as Scorer
+from longstride.rollout import BudgetInView as BudgetInView
 from longstride.rollout import ContextPolicy as ContextPolicy
 from longstride.rollout import DynamicSampling as DynamicSampling
 from longstride.rollout import FullHistory as FullHistory

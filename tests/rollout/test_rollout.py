@@ -5,19 +5,23 @@ import json
 import random
 import time
 from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
 from helpers import SLOW, content, make_trajectory, make_turn
 from line_world import CHAT, END, Line, LineEngine, ids, language, plan, play, script, walk
 
-from longstride.core.budget import StopReason
+from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
+from longstride.core.content import text_in
 from longstride.core.errors import ConfigError, EnvFailure, RunError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Observation, Step
 from longstride.rewards import TaskReward
 from longstride.rollout import (
+    BudgetInView,
     ContextPolicy,
     FullHistory,
     LatestObservation,
@@ -26,6 +30,7 @@ from longstride.rollout import (
     Pool,
     RecentObservations,
     ScriptedPlayer,
+    Spent,
     TrialHistory,
     summarise,
 )
@@ -101,6 +106,62 @@ class TestContext:
         assert build(ContextPolicy, {"type": "recent_observations", "keep": 3}) == RecentObservations(keep=3)
         with pytest.raises(ConfigError):
             build(ContextPolicy, {"type": "recent_observations", "keep": 0})
+
+
+class TestBudgetInView:
+    a, b = [*ids("red"), END], [*ids("blue"), END]
+    budget = Budget(turns=9, tokens=20)
+
+    def past(self, **fields: Any) -> Past:
+        spent = [Spent(0, 0, 0), Spent(1, 2, 1), Spent(2, 4, 1)]
+        return Past("g", ["x", "y", "z"], [self.a, self.b], budget=self.budget, spent=spent, **fields)
+
+    def test_an_observation_ends_with_what_was_left_when_it_came(self):
+        policy = BudgetInView(within=FullHistory(), of=("turns", "tokens", "tool_calls"))
+        assert policy.render(CHAT, self.past()) == [
+            *CHAT.head("g"),
+            *CHAT.observation("x\n9 of 9 turns left\n20 of 20 tokens left", first=True), *self.a,
+            *CHAT.observation("y\n8 of 9 turns left\n18 of 20 tokens left"), *self.b,
+            *CHAT.observation("z\n7 of 9 turns left\n16 of 20 tokens left"),
+        ]  # fmt: skip
+
+    def test_another_policy_says_which_observations_are_read(self):
+        policy = BudgetInView(within=RecentObservations(keep=1), words="{left} of {limit}")
+        seen = ["omitted", "omitted", "z\n7 of 9"]
+        shown = Past("g", seen, [self.a, self.b])
+        assert policy.render(CHAT, self.past()) == FullHistory().render(CHAT, shown)
+
+    def test_without_a_budget_nothing_is_said(self):
+        past = Past("g", ["x", "y"], [self.a])
+        assert BudgetInView(within=FullHistory()).render(CHAT, past) == FullHistory().render(CHAT, past)
+
+    def test_in_an_episode_every_turn_reads_its_own_budget_and_what_was_sampled_of_it(self):
+        context = BudgetInView(within=FullHistory(), of=("turns", "tokens"), words="{left} of {limit}")
+        trajectory = play(language(context=context), plan(3, turns=6, budget={"tokens": 90}))[0]
+        sampled = 0
+        assert trajectory.length > 2
+        for k, turn in enumerate(trajectory.turns):
+            lines = CHAT.observation(f"{text_in(turn.observation)}\n{6 - k} of 6\n{90 - sampled} of 90", first=k == 0)
+            assert turn.prompt_ids[-len(lines) :] == lines and " of 6" not in text_in(turn.observation)
+            sampled += len(turn.sampled_ids)
+        for before, after in pairwise(trajectory.turns):
+            old = before.prompt_ids + before.sampled_ids
+            assert after.prompt_ids[: len(old)] == old
+
+    def test_an_episode_that_goes_on_reads_the_budget_that_it_has(self):
+        player = language(context=BudgetInView(within=FullHistory(), words="{left} of {limit}"))
+        first = play(player, plan(3, turns=2))[0]
+        past = tuple(PastTurn(turn.text, tuple(turn.ids)) for turn in first.turns)
+        longer = play(player, replace(plan(3, turns=5), history=past))[0]
+        line = CHAT.observation(f"{text_in(longer.turns[2].observation)}\n3 of 5")
+        assert longer.history == 2 and longer.turns[2].prompt_ids[-len(line) :] == line
+
+    @pytest.mark.parametrize(
+        "words", ["some turns left", "{left} of {all}", "{left.real}", "{left!r}", "{left:>9}", "{left"]
+    )
+    def test_words_that_do_not_say_what_is_left_are_refused(self, words):
+        with pytest.raises(ConfigError, match=r"words say \{left\}"):
+            build(ContextPolicy, {"type": "budget_in_view", "words": words})
 
 
 class TestTrialHistory:

@@ -26,7 +26,9 @@ from longstride.rollout import (
     ScriptedPlayer,
 )
 
-CHAT = word_chat("at bye over g go north south answer red blue nonsense omitted x y z")
+CHAT = word_chat(
+    "at bye over g go north south answer red blue nonsense omitted x y z of turns tokens left", *map(str, range(100))
+)
 (END,) = CHAT.close
 RED = {"type": "answer", "reference": "red"}
 

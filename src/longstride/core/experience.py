@@ -39,9 +39,9 @@ class Experience(Protocol):
         ...
 
     def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
-        """Of each task an episode that ended before its first turn was sampled: what the policy would read is the
-        prompt of its only turn, so that `logprobs` and `critic` can be asked of a task that nobody has begun. It is not
-        stored and counts nowhere; a failed one has no turn."""
+        """Of each task an episode that ended before its first turn was sampled: what the policy would read, under the
+        budget of the test, is the prompt of its only turn, so that `logprobs` and `critic` can be asked of a task that
+        nobody has begun. It is not stored and counts nowhere; a failed one has no turn."""
         ...
 
     def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:

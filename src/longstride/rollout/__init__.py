@@ -1,12 +1,14 @@
 """Rollout: plans are played to trajectories, and trajectories kept. No torch."""
 
 from longstride.rollout.context import (
+    BudgetInView,
     ContextPolicy,
     FullHistory,
     LatestObservation,
     Past,
     RecentObservations,
     RecentTurns,
+    Spent,
     TrialHistory,
 )
 from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
@@ -19,6 +21,7 @@ from longstride.rollout.summary import Measure, summarise
 from longstride.rollout.trial import Trial
 
 __all__ = [
+    "BudgetInView",
     "ContextPolicy",
     "DynamicSampling",
     "Episode",
@@ -39,6 +42,7 @@ __all__ = [
     "RecentTurns",
     "Sampler",
     "ScriptedPlayer",
+    "Spent",
     "Stages",
     "TrajectoryStore",
     "Trial",

@@ -10,8 +10,12 @@ also one of an earlier episode.
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from string import Formatter
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
+from pydantic import Field, field_validator
+
+from longstride.core.budget import Budget
 from longstride.core.component import Component
 from longstride.core.content import Content, chunks_of, joined, with_lines
 from longstride.core.numbers import Count, Limit
@@ -19,6 +23,14 @@ from longstride.core.trajectory import Trajectory
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
+
+
+class Spent(NamedTuple):
+    """What of a budget was spent."""
+
+    turns: int = 0
+    tokens: int = 0
+    tool_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,10 @@ class Past:
     """What the environment gave in each past turn of it."""
     earlier: Sequence[Trajectory] = ()
     """The earlier episodes of its trial, oldest first, with their rewards and outcomes; none of them failed."""
+    budget: Budget | None = None
+    """What the episode may take; None where nobody says."""
+    spent: Sequence[Spent] = ()
+    """What of it was spent when each observation came."""
 
 
 class ContextPolicy(Component):
@@ -136,6 +152,51 @@ class TrialHistory(ContextPolicy):
         if not self.rewards:
             return "over"
         return f"{'done' if t.success else 'not done'}, reward {t.reward:g}"
+
+
+class BudgetInView(ContextPolicy):
+    """Another context policy that reads, at the end of every observation, what was left of the budget when it came: `7
+    of 24 turns left` (the Budget Tracker of arXiv 2511.17006; in seconds, Timely Machine, arXiv 2601.16486).
+
+    A line stays what it was when its observation came, so a prompt still continues the one before it. Of a limit that
+    does not bind nothing is said. A policy that sees its budget acts by it, so what an episode came to under one limit
+    says nothing of another.
+    """
+
+    within: ContextPolicy = RecentObservations()
+    """What is read of the past."""
+    of: Annotated[tuple[Literal["turns", "tokens", "tool_calls"], ...], Field(min_length=1)] = ("turns",)
+    """Which limits are in view: turns, sampled tokens, actions other than an answer."""
+    words: str = "{left} of {limit} {what} left"
+    """How it is said, with the numbers `left` and `limit` and the name of `what` is limited. A small model reads only
+    words that it was shown: `{left} of {limit}` are known to those that ship, up to 99."""
+
+    @field_validator("words")
+    @classmethod
+    def _says_what_is_left(cls, value: str) -> str:
+        try:
+            parts = list(Formatter().parse(value))
+            known = all(name in (None, "left", "limit", "what") and not (form or way) for _, name, form, way in parts)
+        except ValueError:
+            known = False
+        if not known or "{left}" not in value:
+            raise ValueError("words say {left}, and may say {limit} and {what}; a brace is written twice")
+        return value
+
+    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+        if past.budget is None:
+            return self.within.render(chat, past)
+        pairs = zip(past.observations, past.spent, strict=True)
+        seen = [with_lines(content, *self._lines(past.budget, spent)) for content, spent in pairs]
+        return self.within.render(chat, replace(past, observations=seen))
+
+    def _lines(self, budget: Budget, spent: Spent) -> list[str]:
+        limits = ((name, getattr(budget, name)) for name in self.of)
+        return [
+            self.words.format(left=max(0, limit - getattr(spent, name)), limit=limit, what=name.replace("_", " "))
+            for name, limit in limits
+            if limit is not None
+        ]
 
 
 def _after(before: Content, content: Content) -> Content:

@@ -39,7 +39,7 @@ from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.tools import Tool
 from longstride.models.thoughts import spoken
 from longstride.rewards import Reward, Verdict
-from longstride.rollout.context import Past
+from longstride.rollout.context import Past, Spent
 from longstride.rollout.interface import ask, ask_reward
 from longstride.rollout.trial import Trial
 
@@ -146,6 +146,7 @@ class Episode:
         )
         self._url = ""
         self._tokens = len(plan.prefix)
+        self._spent: list[Spent] = []
         self._tool_calls = 0
         self._held_answer: str | None = None
         self._began = time.monotonic()
@@ -183,7 +184,8 @@ class Episode:
     def past(self) -> Past:
         """What a context policy makes the next prompt of."""
         rewards = [turn.reward for turn in self.trajectory.turns]
-        return Past(self.goal, self.observations, self.turn_ids, rewards, self.plan.earlier or ())
+        earlier = self.plan.earlier or ()
+        return Past(self.goal, self.observations, self.turn_ids, rewards, earlier, self.trajectory.budget, self._spent)
 
     @property
     def turn_seed(self) -> int:
@@ -271,6 +273,7 @@ class Episode:
 
     def _see(self, observation: Observation) -> None:
         self.observations.append(observation.content)
+        self._spent.append(Spent(self.turns, self._tokens, self._tool_calls))
         self.media |= by_placeholder([*self.media.values(), *media_of(observation.content)])
         self._url, self.speaker = observation.url, observation.speaker
 

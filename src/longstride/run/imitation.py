@@ -19,7 +19,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Solver
 from longstride.learner.config import LearnerConfig
 from longstride.methods.base import Sample, demonstration
-from longstride.rollout.context import Past
+from longstride.rollout.context import Past, Spent
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
@@ -126,8 +126,18 @@ def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -
     """The turns of a scripted episode, as the policy would have read and sampled them."""
     turn_ids: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
     turns, known = trajectory.turns, by_placeholder(trajectory.media)
+    spent = [
+        Spent(t, sum(map(len, turn_ids[:t])), sum(u.verb != "answer" for u in turns[:t])) for t in range(len(turns))
+    ]
     pasts = [
-        Past(trajectory.task.goal, [u.observation for u in turns[: t + 1]], turn_ids[:t], [u.reward for u in turns[:t]])
+        Past(
+            trajectory.task.goal,
+            [u.observation for u in turns[: t + 1]],
+            turn_ids[:t],
+            [u.reward for u in turns[:t]],
+            budget=trajectory.budget,
+            spent=spent[: t + 1],
+        )
         for t in range(len(turns))
     ]
     prompts = [recipe.context.render(chat, past) for past in pasts]

@@ -127,7 +127,10 @@ class Session:
 
     def openings(self, tasks: Sequence[Task]) -> list[Trajectory]:
         r = self.recipe
-        plans = [Plan(task, k, derive(r.seed, "opening", k), Budget()) for k, task in enumerate(tasks)]
+        plans = [
+            Plan(task, k, derive(r.seed, "opening", k), r.test_budget.at(1, task.difficulty))
+            for k, task in enumerate(tasks)
+        ]
 
         def pause(episode: Episode) -> Generation:
             prompt = r.context.render(self.policy.chat.offering(episode.functions), episode.past)

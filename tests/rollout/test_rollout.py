@@ -30,7 +30,7 @@ from longstride.rollout import (
     Pool,
     RecentObservations,
     ScriptedPlayer,
-    Spent,
+    SpentBudget,
     TrialHistory,
     summarise,
 )
@@ -113,7 +113,7 @@ class TestBudgetInView:
     budget = Budget(turns=9, tokens=20)
 
     def past(self, **fields: Any) -> Past:
-        spent = [Spent(0, 0, 0), Spent(1, 2, 1), Spent(2, 4, 1)]
+        spent = [SpentBudget(0, 0, 0), SpentBudget(1, 2, 1), SpentBudget(2, 4, 1)]
         return Past("g", ["x", "y", "z"], [self.a, self.b], budget=self.budget, spent=spent, **fields)
 
     def test_an_observation_ends_with_what_was_left_when_it_came(self):

@@ -8,7 +8,7 @@ from longstride.rollout.context import (
     Past,
     RecentObservations,
     RecentTurns,
-    Spent,
+    SpentBudget,
     TrialHistory,
 )
 from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
@@ -42,7 +42,7 @@ __all__ = [
     "RecentTurns",
     "Sampler",
     "ScriptedPlayer",
-    "Spent",
+    "SpentBudget",
     "Stages",
     "TrajectoryStore",
     "Trial",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
     from longstride.models.chat import ChatFormat
 
 
-class Spent(NamedTuple):
+class SpentBudget(NamedTuple):
     """What of a budget was spent."""
 
     turns: int = 0
@@ -49,7 +49,7 @@ class Past:
     """The earlier episodes of its trial, oldest first, with their rewards and outcomes; none of them failed."""
     budget: Budget | None = None
     """What the episode may take; None where nobody says."""
-    spent: Sequence[Spent] = ()
+    spent: Sequence[SpentBudget] = ()
     """What of it was spent when each observation came."""
 
 
@@ -190,7 +190,7 @@ class BudgetInView(ContextPolicy):
         seen = [with_lines(content, *self._lines(past.budget, spent)) for content, spent in pairs]
         return self.within.render(chat, replace(past, observations=seen))
 
-    def _lines(self, budget: Budget, spent: Spent) -> list[str]:
+    def _lines(self, budget: Budget, spent: SpentBudget) -> list[str]:
         limits = ((name, getattr(budget, name)) for name in self.of)
         return [
             self.words.format(left=max(0, limit - getattr(spent, name)), limit=limit, what=name.replace("_", " "))

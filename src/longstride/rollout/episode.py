@@ -39,7 +39,7 @@ from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.tools import Tool
 from longstride.models.thoughts import spoken
 from longstride.rewards import Reward, Verdict
-from longstride.rollout.context import Past, Spent
+from longstride.rollout.context import Past, SpentBudget
 from longstride.rollout.interface import ask, ask_reward
 from longstride.rollout.trial import Trial
 
@@ -146,7 +146,7 @@ class Episode:
         )
         self._url = ""
         self._tokens = len(plan.prefix)
-        self._spent: list[Spent] = []
+        self._spent: list[SpentBudget] = []
         self._tool_calls = 0
         self._held_answer: str | None = None
         self._began = time.monotonic()
@@ -273,7 +273,7 @@ class Episode:
 
     def _see(self, observation: Observation) -> None:
         self.observations.append(observation.content)
-        self._spent.append(Spent(self.turns, self._tokens, self._tool_calls))
+        self._spent.append(SpentBudget(self.turns, self._tokens, self._tool_calls))
         self.media |= by_placeholder([*self.media.values(), *media_of(observation.content)])
         self._url, self.speaker = observation.url, observation.speaker
 

@@ -19,7 +19,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Solver
 from longstride.learner.config import LearnerConfig
 from longstride.methods.base import Sample, demonstration
-from longstride.rollout.context import Past, Spent
+from longstride.rollout.context import Past, SpentBudget
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
@@ -127,7 +127,8 @@ def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -
     turn_ids: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
     turns, known = trajectory.turns, by_placeholder(trajectory.media)
     spent = [
-        Spent(t, sum(map(len, turn_ids[:t])), sum(u.verb != "answer" for u in turns[:t])) for t in range(len(turns))
+        SpentBudget(t, sum(map(len, turn_ids[:t])), sum(u.verb != "answer" for u in turns[:t]))
+        for t in range(len(turns))
     ]
     pasts = [
         Past(

@@ -1,7 +1,9 @@
 """Environments behind an OpenEnv server: what is shown and sent, and servers that fail."""
 
+import asyncio
 import random
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,9 +80,22 @@ def test_an_action_that_the_server_refuses_costs_a_turn() -> None:
         ("late", r"did not answer step within 1 s"),
         ("gone", r"closed the connection before it answered step"),
         ("raise", r"failed at step: division by zero \('EXECUTION_ERROR'\)"),
-        ("large", r"closed the connection before it answered step: .*too big|exceeds limit"),
+        ("large message", r"closed the connection before it answered step: .*too big|exceeds limit"),
         ("other", r"answered step with \{'type': 'state', 'data': \{\}\}; expected an observation"),
         ("nan", r"the reward of the server http.*: expected a finite number, got nan"),
+        ("digits", r"answered step with a message that cannot be read: it has a number of 401 digits"),
+        (
+            "large",
+            r"the reward of the server http.*: expected a finite number of at most 1e\+15 in size, got 1\.7e\+308",
+        ),
+        ("text", r"the reward of the server http.*: expected a finite number, got '0\.5'"),
+        ("list", r"the reward of the server http.*: expected a finite number, got \[1\]"),
+        ("done text", r"`done` of the server http.*: expected True or False, got 'false'"),
+        ("done list", r"`done` of the server http.*: expected True or False, got \[\]"),
+        ("done two", r"`done` of the server http.*: expected True or False, got 2"),
+        ("deep", r"answered step with a message that cannot be read: it has more than 64 brackets"),
+        ("many", r"answered step with a message that cannot be read: it has more than 100000 values"),
+        ("null", r"the schema of the server http.*'s actions is not a JSON schema: None is not of type 'array'"),
         ("no schema", r"/schema answered status 404; expected the schemas of an OpenEnv server"),
         ("large schema", r"/schema answered with more than \d+ bytes"),
     ],
@@ -88,6 +103,46 @@ def test_an_action_that_the_server_refuses_costs_a_turn() -> None:
 def test_a_server_that_fails_is_an_environment_failure(how: str, message: str) -> None:
     with served(how, deadline=1.0) as source, pytest.raises(EnvFailure, match=message):
         played(source, "3")
+
+
+def test_an_answer_may_leave_out_whether_it_is_the_last_one() -> None:
+    for how, over in (("done none", False), ("done number", True)):
+        with served(how) as source:
+            assert played(source, "3")[1][0].terminated is over
+
+
+def test_what_a_server_shows_is_plain_text() -> None:
+    with served("escape") as source:
+        _, (step,), _ = played(source, "3")
+    assert step.observation.text == 'clue: clue\nhalf ?: ["31m"]'
+
+
+@pytest.mark.parametrize("how", ["redirect", "redirect socket"])
+def test_redirects_are_not_followed(how: str) -> None:
+    asked: list[str] = []
+
+    async def elsewhere(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "lifespan":
+            asked.append(scope["path"])
+            raise RuntimeError
+
+    with loopback(elsewhere) as other, loopback(server(how, elsewhere=other)) as address:
+        source = Openenv(address=address, deadline=5.0)
+        with pytest.raises(EnvFailure, match="answered status 307|has no web socket at /ws: .*307"):
+            played(source, "3")
+    assert asked == []
+
+
+def test_a_server_that_floods_its_connection_is_left_soon() -> None:
+    async def left() -> float:
+        env = source.env()
+        await env.reset(source.sample(random.Random(0), 1)[0], 0)
+        began = time.monotonic()
+        await env.close()
+        return time.monotonic() - began
+
+    with served("flood") as source:
+        assert asyncio.run(left()) < 10
 
 
 def test_a_server_that_is_not_there_is_named_with_its_address() -> None:

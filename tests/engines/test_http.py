@@ -186,6 +186,11 @@ class TestFailure:
             ({"logprobs": None}, "choices.0.logprobs.token_logprobs"),
             ({"logprobs": {"token_logprobs": [None]}}, "choices.0.logprobs.token_logprobs.0"),
             ({"logprobs": {"token_logprobs": [3.5]}}, "choices.0.logprobs.token_logprobs.0"),
+            (
+                {"logprobs": {"token_logprobs": [-1e308]}},
+                "choices.0.logprobs.token_logprobs.0.* to -100",
+            ),
+            ({"logprobs": {"token_logprobs": [0.5]}}, "choices.0.logprobs.token_logprobs.0"),
             ({"logprobs": {"token_logprobs": []}}, "and 0 log-probabilities"),
             ({"token_ids": [], "logprobs": {"token_logprobs": []}}, "0 ids and 0 log-probabilities"),
             ({"token_ids": [5] * 21, "logprobs": {"token_logprobs": [-1.0] * 21}}, "expected 1 to 20"),
@@ -203,6 +208,18 @@ class TestFailure:
         whole["choices"][0]["logprobs"]["token_logprobs"] = [float("nan")]
         server.always = response(json.dumps(whole))
         assert "token_logprobs.0" in failure(server)
+
+    def test_what_rounding_adds_to_a_certain_token_is_taken_off(self, server):
+        server.change = {"token_ids": [5], "logprobs": {"token_logprobs": [1e-4]}}
+        (done,) = engine_of(server).generate(batch(server.policy, 1))
+        assert done.logprobs == [0.0]
+
+    @pytest.mark.parametrize(
+        "said", ["[" * 60_000, '{"tokens": ' + "[" * 200 + "]" * 200 + "}", '{"tokens": 1e999}', "\xff"]
+    )
+    def test_a_server_that_answers_tokenize_with_anything_is_asked_for_completions(self, server, said):
+        server.always = response(said)
+        engine_of(server).check_tokenizer()
 
     def test_a_server_that_goes_on_after_an_end_token_is_refused(self, server, policy):
         ids = [min(policy.chat.end_ids), 5]

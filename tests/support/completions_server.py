@@ -48,7 +48,8 @@ class Server:
     def routes(self) -> list[Route]:
         steps = [Route(f"/{name}", self.step, methods=["POST"]) for name in ("pause", "resume", "reset_prefix_cache")]
         reload = Route("/collective_rpc", self.reload, methods=["POST"])
-        return [Route("/v1/completions", self.answer, methods=["POST"]), reload, *steps]
+        tokenize = Route("/tokenize", self.odd_ids, methods=["POST"])
+        return [Route("/v1/completions", self.answer, methods=["POST"]), reload, tokenize, *steps]
 
     def reset(self) -> None:
         self.calls: list[str] = []
@@ -82,6 +83,9 @@ class Server:
         if message.url.path != "/reset_prefix_cache":
             self.paused = message.url.path == "/pause"
         return JSONResponse({"success": True})
+
+    async def odd_ids(self, message: Message) -> Any:
+        return self.always(message) if self.always else JSONResponse({}, 404)
 
     async def reload(self, message: Message) -> Any:
         self.calls.append(call_of(message))

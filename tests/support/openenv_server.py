@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -19,8 +19,12 @@ ACTION = {
 }
 
 
-def server(how: str = "", most: int = 2) -> Starlette:
-    """An application with at most `most` sessions at once."""
+REWARDS = {"nan": float("nan"), "digits": 10**400, "large": 1.7e308, "text": "0.5", "list": [1]}
+DONES = {"done text": "false", "done list": [], "done two": 2, "done none": None, "done number": 1}
+
+
+def server(how: str = "", most: int = 2, elsewhere: str = "") -> Starlette:
+    """An application with at most `most` sessions at once; `elsewhere` is where it redirects to."""
     live: set[WebSocket] = set()
 
     def observation(text: str, reward: float | None = None, done: bool = False, **more: Any) -> dict[str, Any]:
@@ -34,7 +38,10 @@ def server(how: str = "", most: int = 2) -> Starlette:
             return PlainTextResponse("not found", 404)
         if how == "large schema":
             return JSONResponse({"action": "x" * (5 << 20)})
-        return JSONResponse({"action": ACTION, "observation": {}, "state": {}})
+        if how == "redirect":
+            return RedirectResponse(f"{elsewhere}/schema")
+        action = {**ACTION, "required": None} if how == "null" else ACTION
+        return JSONResponse({"action": action, "observation": {}, "state": {}})
 
     async def answer(message: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
         if message["type"] == "reset":
@@ -47,17 +54,29 @@ def server(how: str = "", most: int = 2) -> Starlette:
             return error("EXECUTION_ERROR", "division by zero")
         if how == "refuse":
             return error("VALIDATION_ERROR", "Invalid message", errors=[{"loc": ["guess"]}])
-        if how == "large":
+        if how == "large message":
             return observation("x" * (5 << 20))
         if how == "other":
             return {"type": "state", "data": {}}
-        if how == "nan":
-            return observation("nan", float("nan"))
+        if how in REWARDS:
+            return observation("x", REWARDS[how])
+        if how in DONES:
+            return observation("x", 0.5, DONES[how])
+        if how == "escape":
+            return observation("\x1b]0;owned\x07clue", 0.5, True, **{"half \ud800": ["\x9b31m"]})
+        if how == "deep":
+            return observation("x", deep=json.loads("[" * 900 + "]" * 900))
+        if how == "many":
+            return observation("x", many=[0] * 200_000)
         guess, wanted = message["data"]["guess"], state["wanted"]
         clue = "right" if guess == wanted else "higher" if guess < wanted else "lower"
         return observation(clue, 1 - abs(guess - wanted) / 10, guess == wanted, tries=1, success=guess == wanted)
 
     async def session(socket: WebSocket) -> None:
+        if how == "redirect socket":
+            headers = {"location": f"ws{elsewhere.removeprefix('http')}/ws"}
+            await socket.send_denial_response(PlainTextResponse("elsewhere", 307, headers))
+            return
         await socket.accept()
         if len(live) >= most:
             await socket.send_text(json.dumps(error("CAPACITY_REACHED", "no room")))
@@ -70,6 +89,8 @@ def server(how: str = "", most: int = 2) -> Starlette:
                 if how == "gone" and message["type"] == "step":
                     break
                 await socket.send_text(json.dumps(await answer(message, state)))
+            while how == "flood":
+                await socket.send_text("x" * 100_000)
             await asyncio.sleep(0.3)  # a real server ends a session some time after its connection
             await socket.close()
         except WebSocketDisconnect:

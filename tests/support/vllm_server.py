@@ -52,7 +52,7 @@ class VLLMServer(Server):
             return Route(f"/{name}", self._handled(lambda _: read()), methods=["GET"])
 
         return [
-            *[r for r in super().routes() if r.path not in ("/pause", "/resume", "/reset_prefix_cache")],
+            *[r for r in super().routes() if r.path not in ("/pause", "/resume", "/reset_prefix_cache", "/tokenize")],
             get("version", lambda: {"version": self.version}),
             get("get_world_size", lambda: {"world_size": 1}),
             get("is_sleeping", lambda: {"is_sleeping": bool(self.asleep)}),

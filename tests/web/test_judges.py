@@ -143,6 +143,8 @@ class TestTrouble:
             (response("[" * 100_000), "choices"),
             (response([]), "choices"),
             (response({"choices": []}), "choices"),
+            (response('{"choices": ' + "[" * 200 + "]" * 200 + "}"), "choices"),
+            (response('{"choices": 1' + "0" * 5000 + "}"), "choices"),
             (response({"choices": [{"text": "red"}]}), "choices"),
             (response(b"\xff\xfe"), "choices"),
             (response(said(None)), "no text"),

@@ -1,9 +1,9 @@
 """Environments behind an OpenEnv server (github.com/meta-pytorch/OpenEnv), over its web socket.
 
 What always holds: an episode is one connection, and so one session of the server; the server is untrusted: what it
-sends is bounded in size and in time, and is shown and nothing else; a server that is gone, late or breaks the protocol
-is an `EnvFailure`. An action is a JSON object that fits the server's own schema (or, where that has one field, the
-field's value alone), checked before it is sent; what does not fit costs a turn.
+sends is bounded in size and in time, read by `core.foreign`, and is shown and nothing else; a server that is gone, late
+or breaks the protocol is an `EnvFailure`. An action is a JSON object that fits the server's own schema (or, where that
+has one field, the field's value alone), checked before it is sent; what does not fit costs a turn.
 
 | message | data |
 |---|---|
@@ -14,20 +14,23 @@ field's value alone), checked before it is sent; what does not fit costs a turn.
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.address import Address
 from longstride.core.errors import EnvFailure, require, short
-from longstride.core.foreign import bounded, number
-from longstride.core.http import client
+from longstride.core.foreign import UnreadableError, bounded, flag, json_object, number, read_json
+from longstride.core.http import client, connect, post
 from longstride.core.numbers import Count, Positive
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
+from longstride.envs.schemas import check_schemas, misfit
 from longstride.envs.text import said
-from longstride.envs.tools import ALL, MAX_ARGUMENTS, Manual, Tool, misfit, read_object, signature
+from longstride.envs.tools import ALL, MAX_ARGUMENTS, Manual, Tool, read_object, signature
+
+T = TypeVar("T")
 
 MAX_MESSAGE = 4 << 20
 """Bytes of one message of the server."""
@@ -35,6 +38,8 @@ REFUSED = ("VALIDATION_ERROR", "INVALID_JSON")
 """Codes of errors that are about the action."""
 FULL = "CAPACITY_REACHED"
 """Code of a server that has no free session."""
+CLOSING = 2.0
+"""Seconds that a server has for the end of a connection."""
 AGAIN = 0.2
 """Seconds before a full server is asked again: it ends a session a little after its connection."""
 
@@ -74,6 +79,7 @@ class OpenenvEnv:
     def __init__(self, source: Openenv) -> None:
         self._source = source
         self._name = f"the server {source.address}"
+        self._actions = f"{self._name}'s actions"
         self._socket: Any = None
         self._schema: dict[str, Any] = {}
         self._seen = ""
@@ -86,6 +92,7 @@ class OpenenvEnv:
             EnvFailure: the server cannot be reached, has no free session, or does not answer as it should.
         """
         self._schema = await self._action_schema()
+        await asyncio.to_thread(check_schemas, {self._actions: self._schema})
         wanted = {**self._source.reset, "seed": task.meta.get("seed", seed % (1 << 32))}
         try:
             async with asyncio.timeout(self._source.deadline):
@@ -111,8 +118,9 @@ class OpenenvEnv:
         if isinstance(came, str):
             return Step(Observation(f"{self._seen}\nerror: {came}"), error=came)
         self._look(came)
-        reward = number(came.get("reward") or 0, f"the reward of {self._name}")
-        return Step(Observation(self._seen), reward, terminated=bool(came.get("done")), action=json.dumps(action))
+        reward = _given(came, "reward", number, f"the reward of {self._name}")
+        done = _given(came, "done", flag, f"`done` of {self._name}")
+        return Step(Observation(self._seen), reward, terminated=done, action=json.dumps(action))
 
     async def final_state(self) -> dict[str, Any]:
         """`{"success": ...}` where an observation or its metadata said so."""
@@ -123,22 +131,19 @@ class OpenenvEnv:
         socket, self._socket = self._socket, None
         if socket is not None:
             websockets = require("websockets", "openenv")
-            with suppress(websockets.WebSocketException, OSError):
-                await socket.send(json.dumps({"type": "close"}))
-            await socket.close()
+            with suppress(websockets.WebSocketException, OSError, TimeoutError):
+                async with asyncio.timeout(CLOSING):
+                    await socket.send(json.dumps({"type": "close"}))
+                    await socket.close()
+            socket.transport.abort()
 
     async def _first(self, wanted: dict[str, Any]) -> dict[str, Any] | None:
         """The answer to `reset` over a new connection; None where the server is full."""
         websockets = require("websockets", "openenv")
-        connect = require("websockets.asyncio.client", "openenv").connect
-        url = f"ws{self._source.address.removeprefix('http')}/ws"
-        deadline = self._source.deadline
         try:
-            self._socket = await connect(
-                url, max_size=MAX_MESSAGE, compression=None, open_timeout=deadline, close_timeout=1.0, proxy=None
-            )
+            self._socket = await connect(self._source.address, "/ws", self._source.deadline, MAX_MESSAGE)
         except (OSError, TimeoutError, websockets.WebSocketException) as e:
-            raise EnvFailure(f"{self._name} cannot be reached at {url}: {str(e)[:200]}; start it first") from e
+            raise EnvFailure(f"{self._name} has no web socket at /ws: {str(e)[:200]}; start it first") from e
         came = await self._exchange("reset", wanted, full=True)
         if came == FULL:
             await self.close()
@@ -154,19 +159,17 @@ class OpenenvEnv:
             async with asyncio.timeout(self._source.deadline):
                 with suppress(websockets.ConnectionClosed):  # a full server says so at once, and closes
                     await self._socket.send(json.dumps({"type": kind, "data": data}))
-                message = _object(await self._socket.recv())
+                message = read_json(await self._socket.recv(decode=False))
         except TimeoutError:
             raise EnvFailure(f"{self._name} did not answer {kind} within {self._source.deadline:g} s") from None
         except websockets.ConnectionClosed as e:
             raise EnvFailure(f"{self._name} closed the connection before it answered {kind}: {str(e)[:200]}") from e
-        came = message.get("data")
-        if (
-            message.get("type") == "observation"
-            and isinstance(came, dict)
-            and isinstance(came.get("observation"), dict)
-        ):
+        except UnreadableError as e:
+            raise EnvFailure(f"{self._name} answered {kind} with a message that {e}") from None
+        what, came = (message.get("type"), message.get("data")) if isinstance(message, dict) else (None, None)
+        if what == "observation" and isinstance(came, dict) and isinstance(came.get("observation"), dict):
             return came
-        if message.get("type") != "error" or not isinstance(came, dict):
+        if what != "error" or not isinstance(came, dict):
             raise EnvFailure(f"{self._name} answered {kind} with {short(message)}; expected an observation")
         code, why = came.get("code"), bounded(str(came.get("message")), 300)
         if code == FULL and full:
@@ -180,26 +183,21 @@ class OpenenvEnv:
         """What the server takes as an action, without the field that OpenEnv adds to every action."""
         import httpx2
 
-        url, data, deadline = f"{self._source.address}/schema", bytearray(), self._source.deadline
+        url, deadline = f"{self._source.address}/schema", self._source.deadline
         try:
-            async with (
-                asyncio.timeout(deadline),
-                client("", trust_env=False) as http,
-                http.stream("GET", url) as response,
-            ):
-                async for chunk in response.aiter_raw(1 << 16):
-                    data += chunk
-                    if len(data) > MAX_MESSAGE:
-                        raise EnvFailure(f"{url} answered with more than {MAX_MESSAGE} bytes")
+            async with client("", trust_env=False) as http:
+                came = await post(http, url, None, deadline, MAX_MESSAGE, "GET")
         except TimeoutError:
             raise EnvFailure(f"{url} did not answer within {deadline:g} s") from None
         except httpx2.TransportError as e:
             raise EnvFailure(
                 f"{self._name} cannot be reached: {str(e)[:200] or type(e).__name__}; start it first"
             ) from e
-        schema = _object(bytes(data)).get("action")
-        if not isinstance(schema, dict) or response.status_code != 200:
-            raise EnvFailure(f"{url} answered status {response.status_code}; expected the schemas of an OpenEnv server")
+        if came.body is None:
+            raise EnvFailure(f"{url} answered with more than {MAX_MESSAGE} bytes")
+        schema = json_object(came.body).get("action")
+        if not isinstance(schema, dict) or came.status != 200:
+            raise EnvFailure(f"{url} answered status {came.status}; expected the schemas of an OpenEnv server")
         fields = schema.get("properties")
         own = {name: kind for name, kind in fields.items() if name != "metadata"} if isinstance(fields, dict) else {}
         return {**schema, "properties": own}
@@ -221,7 +219,7 @@ class OpenenvEnv:
             action = read_object(text) if text else "no action was given"
         if isinstance(action, str):
             return f"{action}; use {signature(self._schema)}"
-        return misfit(action, self._schema, f"{self._name}'s actions") or action
+        return misfit(action, self._schema, self._actions) or action
 
     def _look(self, came: Mapping[str, Any]) -> None:
         """Takes an observation over."""
@@ -236,9 +234,7 @@ class OpenenvEnv:
                 self._success = place[SUCCESS]
 
 
-def _object(text: str | bytes) -> dict[str, Any]:
-    """A JSON object; empty where it is none."""
-    with suppress(ValueError, RecursionError):
-        if isinstance(found := json.loads(text), dict):
-            return found
-    return {}
+def _given(came: Mapping[str, Any], key: str, kind: Callable[[Any, str], T], what: str) -> T:
+    """A value of an answer, which may leave it out."""
+    value = came.get(key)
+    return kind(0 if value is None else value, what)

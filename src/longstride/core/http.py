@@ -1,7 +1,8 @@
-"""What the clients of model servers share: keys, certificates, one request, and when it is sent again.
+"""What the clients of servers share: keys, certificates, one request, when it is sent again, and web sockets.
 
-What always holds: a request is sent again only where there was no answer, or one of status 429 or 5xx; an answer is
-read up to a number of bytes and no further; redirects, which could carry a key elsewhere, are not followed.
+What always holds: a request is sent again only where there was no answer, or one of status 429 or 5xx; an answer, and a
+message of a web socket, is read up to a number of bytes and no further; redirects, which could carry a key elsewhere or
+have this machine ask others, are not followed.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, require
 
 if TYPE_CHECKING:
     import httpx2
@@ -113,6 +114,31 @@ async def post(
             if len(data) > largest:
                 return HTTPResponse(response.status_code, response.headers, None)
         return HTTPResponse(response.status_code, response.headers, bytes(data))
+
+
+async def connect(address: str, path: str, seconds: float, largest: int) -> Any:
+    """A connection over a web socket, of the library `websockets`.
+
+    Args:
+        address: of the server, `http` or `https`.
+        path: of the socket there.
+        seconds: for connecting.
+        largest: bytes of one message of the server at most.
+
+    Raises:
+        TimeoutError, OSError, websockets.WebSocketException: there is none; a redirect is an answer like any other.
+        MissingExtra: `websockets` is not installed.
+    """
+    base = require("websockets.asyncio.client", "openenv").connect
+
+    class Unredirected(base):
+        def process_redirect(self, exc: Exception) -> Exception:
+            return exc
+
+    url = f"ws{address.removeprefix('http')}{path}"
+    return await Unredirected(
+        url, max_size=largest, compression=None, open_timeout=seconds, close_timeout=1.0, proxy=None
+    )
 
 
 async def retry(

@@ -14,20 +14,19 @@ The form is that of vLLM (its pull request 22587) and SGLang (30917): `return_to
 """
 
 import asyncio
-import json
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import suppress
 from itertools import count
 from typing import Annotated, Any, Literal, TypeVar
 
 import torch.distributed as dist
-from pydantic import AliasPath, BaseModel, Field, FiniteFloat, ValidationError
+from pydantic import AfterValidator, AliasPath, BaseModel, Field, ValidationError
 
 from longstride.core import http
 from longstride.core.background import Background
 from longstride.core.errors import ConfigError, EngineFailure, LongstrideError
+from longstride.core.foreign import json_object
 from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.implementation import implements
 from longstride.core.seeds import stream
@@ -46,7 +45,14 @@ KEPT_OPEN = 2.0
 is just being closed."""
 NEUTRAL = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 """Sent along, since servers take what a request leaves out from the model's generation_config.json."""
+LEAST = -100.0
+"""Log-probability of a sampled token: less is sampled never, and only a broken server says so."""
 FORM = "expected is a server that takes and returns token ids, such as a recent vLLM or SGLang"
+
+
+def _at_most_0(logprob: float) -> float:
+    """Without what rounding added."""
+    return min(logprob, 0.0)
 
 
 class _Choice(BaseModel):
@@ -54,7 +60,7 @@ class _Choice(BaseModel):
 
     ids: list[Annotated[int, Field(strict=True, ge=0)]] = Field(validation_alias=AliasPath("choices", 0, "token_ids"))
     prompt: list[int] = Field(validation_alias=AliasPath("choices", 0, "prompt_token_ids"))
-    logprobs: list[Annotated[FiniteFloat, Field(le=1e-3)]] = Field(  # 0, and rounding
+    logprobs: list[Annotated[float, Field(ge=LEAST, le=1e-3), AfterValidator(_at_most_0)]] = Field(
         validation_alias=AliasPath("choices", 0, "logprobs", "token_logprobs")
     )
     finish: Literal["stop", "length"] = Field(validation_alias=AliasPath("choices", 0, "finish_reason"))
@@ -306,10 +312,7 @@ class _Client(Background):
         """The JSON object that answers a call outside of `/v1`; empty where there is none."""
         url = f"{self._config.url.removesuffix('/v1')}/{path}"
         data = await self._post(url, body, 1 << 20, advice, retries=0, method=method)
-        with suppress(ValueError):
-            found = json.loads(data)
-            return found if isinstance(found, dict) else {}
-        return {}
+        return json_object(data)
 
     async def _post(
         self,

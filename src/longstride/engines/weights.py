@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 from pydantic import Field
 
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError, EngineFailure, MissingExtra
+from longstride.core.errors import ConfigError, EngineFailure, MissingExtra, short
 
 if TYPE_CHECKING:
     from torch import nn
@@ -116,7 +116,7 @@ class _VLLM(Push):
     """Of sleep: 2 forgets the weights, since new ones come; 1 keeps them in the machine's memory."""
 
     def _push(self, model: "nn.Module", version: int) -> None:
-        asleep = self.settings.sleep and self._call("is_sleeping", method="GET")["is_sleeping"]
+        asleep = self._is_asleep()
         self._call("wake_up?tags=weights" if asleep else "pause?mode=wait")
         self.send(model, version)
         if asleep and self._call("wake_up?tags=kv_cache").get("status") != "awake":
@@ -125,6 +125,9 @@ class _VLLM(Push):
             raise EngineFailure("vLLM did not drop its cache of the old weights: is another client sampling?")
         if not asleep:
             self._call("resume")
+
+    def _is_asleep(self) -> bool:
+        return self.settings.sleep and self._call("is_sleeping", method="GET").get("is_sleeping") is True
 
     def _sleep(self) -> None:
         self._call(f"sleep?level={self.level}&mode=wait")
@@ -243,7 +246,7 @@ class _AdapterPush(_VLLM):
         self._folders, self._run, self._begun = _Folders(settings.path), token_hex(4), False
 
     def _push(self, model: "nn.Module", version: int) -> None:
-        if self.settings.sleep and self._call("is_sleeping", method="GET")["is_sleeping"]:
+        if self._is_asleep():
             self._call("wake_up")
         self.send(model, version)
 
@@ -361,7 +364,9 @@ class _TransferPush(_VLLM):
         if isinstance(self.settings, NCCL):
             from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo  # pyright: ignore[reportMissingImports]
 
-            others = self._call("get_world_size", method="GET")["world_size"]
+            others = self._call("get_world_size", method="GET").get("world_size")
+            if not isinstance(others, int):
+                raise EngineFailure(f"vLLM has a world size of {short(others)}; expected a number of processes")
             port = self.settings.port or _free_port()
             info: Any = NCCLTrainerInitInfo(
                 master_address=self.settings.address, master_port=port, world_size=others + 1, rank=0

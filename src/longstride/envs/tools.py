@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 from longstride.core import foreign
 from longstride.core.errors import short, unknown
-from longstride.core.foreign import UnreadableError
+from longstride.core.foreign import UnreadableError, bounded
 from longstride.envs.schemas import misfit
 from longstride.envs.text import MARK, said
 
 MAX_ARGUMENTS = 20_000
 """Characters of a call that are read."""
+MAX_SIGNATURE = 4000
+"""Characters of its arguments in short."""
 MAX_DESCRIPTION = 300
 """Characters of a tool's description that the agent reads."""
 ALL = "{...}"
@@ -169,7 +171,7 @@ def signature(schema: Mapping[str, Any]) -> str:
     needed = required if isinstance(required, list | tuple) else ()
     named = properties.items() if isinstance(properties, Mapping) else ()
     fields = (f'"{name}": {_kind(kind)}{"" if name in needed else "?"}' for name, kind in named)
-    return "{" + ", ".join(fields) + "}"
+    return bounded("{" + ", ".join(fields) + "}", MAX_SIGNATURE)
 
 
 def _words(value: Any) -> str:

@@ -20,11 +20,11 @@ from starlette.staticfiles import StaticFiles
 
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, EnvFailure
+from longstride.core.foreign import guarded, number, read_json
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.envs.sites.actions import MANUAL
-from longstride.envs.sites.cleaning import well_formed
 from longstride.envs.sites.env import WebEnv
 from longstride.web.chromium.browser import ChromiumBrowser
 from longstride.web.chromium.env import ChromiumEnv
@@ -202,8 +202,9 @@ class MiniwobEnv(ChromiumEnv):
         step = await WebEnv.step(self, text)
         note = '[-1, "left the task\'s page"]' if not self.browser.url.startswith(self.origin) else self.browser.note
         if note:
-            reward, reason = well_formed(json.loads(note))
-            step.terminated, step.reward = True, float(reward > 0)
+            with guarded("the note of a page of MiniWoB's"):
+                reward, reason = read_json(note)
+            step.terminated, step.reward = True, float(number(reward, "a page of MiniWoB's") > 0)
             step.info |= {"raw_reward": reward, "reason": reason}
         return step
 

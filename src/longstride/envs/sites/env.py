@@ -5,18 +5,17 @@ explains why (`error: ...`); nothing on a page makes a step raise; only a failur
 Observations do not repeat the goal.
 """
 
-import json
 from typing import Annotated, Any, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from longstride.core.errors import EnvFailure
+from longstride.core.foreign import UnreadableError, read_json
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.sites.actions import INFEASIBLE, MANUAL, WebAction, parse
 from longstride.envs.sites.browser import Application, TextBrowser
-from longstride.envs.sites.cleaning import well_formed
 
 Window = Annotated[int, Field(ge=5)]
 """Lines of a page that are seen at once."""
@@ -114,9 +113,9 @@ class WebEnv:
         if status == 404:
             return {}
         try:
-            state = well_formed(json.loads(body)) if status == 200 else None
-        except (ValueError, RecursionError) as e:
-            raise EnvFailure(f"{path} is not JSON: {e}") from e
+            state = read_json(body) if status == 200 else None
+        except UnreadableError as e:
+            raise EnvFailure(f"{path} {e}") from e
         if not isinstance(state, dict):
             raise EnvFailure(f"{path} answered status {status} with {body[:60]!r}; a JSON object was expected")
         return state

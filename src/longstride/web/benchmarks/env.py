@@ -6,7 +6,6 @@ text, as in WebArena; a page that cannot be read is None, which matches nothing.
 page and nowhere else.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,9 +14,9 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from longstride.core.errors import ConfigError, EnvFailure, TaskError
+from longstride.core.foreign import UnreadableError, guarded, read_json
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
-from longstride.envs.sites.cleaning import well_formed
 from longstride.web.benchmarks.programs import LAST, Helper, Program, programs_of
 from longstride.web.chromium.browser import ChromiumBrowser
 from longstride.web.chromium.env import ChromiumEnv
@@ -118,14 +117,16 @@ class BenchmarkEnv(ChromiumEnv):
             return post_url(last if url.argument == LAST else url.argument)
         sort = "searchCriteria[sortOrders][0][field]=created_at&searchCriteria[sortOrders][0][direction]=DESC"
         orders = await self._shop(browser, f"orders?{sort}&searchCriteria[pageSize]=1")
-        return f"{_origin(last)}/sales/order/view/order_id/{int(orders['items'][0]['increment_id'])}/"
+        with guarded("what the shop says of its orders"):
+            return f"{_origin(last)}/sales/order/view/order_id/{int(orders['items'][0]['increment_id'])}/"
 
     async def _review(self, browser: ChromiumBrowser, probe: Helper) -> str:
         reviews = await self._shop(browser, f"products/{quote(probe.argument, safe='')}/reviews")
         if not reviews:
             return ""
-        newest = reviews[-1]
-        return str(newest["nickname"] if probe.name.endswith("author") else newest["ratings"][0]["percent"])
+        with guarded("what the shop says of its reviews"):
+            newest = reviews[-1]
+            return str(newest["nickname"] if probe.name.endswith("author") else newest["ratings"][0]["percent"])
 
     async def _shop(self, browser: ChromiumBrowser, path: str) -> Any:
         """What the shop's REST interface answers its administrator."""
@@ -136,12 +137,12 @@ class BenchmarkEnv(ChromiumEnv):
         account = {"username": user, "password": password}
         _, token = await browser.call("POST", f"{rest}/default/V1/integration/admin/token", account)
         try:
-            header = {"Authorization": f"Bearer {json.loads(token)}"}
+            header = {"Authorization": f"Bearer {read_json(token)}"}
             status, answer = await browser.call("GET", f"{rest}/V1/{path}", headers=header)
             if status == 200:
-                return well_formed(json.loads(answer))
-        except (ValueError, RecursionError) as e:
-            raise EnvFailure(f"the shop's answer is not JSON: {e}") from e
+                return read_json(answer)
+        except UnreadableError as e:
+            raise EnvFailure(f"the shop's answer {e}") from e
         raise EnvFailure(f"the shop refused its administrator: status {status}")
 
 

@@ -25,6 +25,7 @@ from longstride.core import http
 from longstride.core.address import Address
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, JudgeFailure
+from longstride.core.foreign import UnreadableError, read_json
 from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.core.seeds import stream
@@ -143,8 +144,8 @@ class OpenAIJudge(Component):
         if media != "application/json":
             raise self._failure(f"expected application/json, got {media[:60]!r} with {start}; look at url")
         try:
-            reply = json.loads(text)["choices"][0]["message"]["content"]
-        except (ValueError, LookupError, TypeError, RecursionError):
+            reply = read_json(text)["choices"][0]["message"]["content"]
+        except (UnreadableError, LookupError, TypeError):
             raise self._failure(f"expected choices[0].message.content in JSON, got {start}; look at url") from None
         if not isinstance(reply, str) or not reply.strip():
             raise self._failure(f"no text in the reply {start}; a model that thinks first needs more max_tokens")

@@ -4,6 +4,7 @@ measured as they were had."""
 import random
 from collections.abc import Callable, Sequence
 from itertools import islice
+from urllib.parse import urlsplit
 
 import pytest
 from helpers import make_task
@@ -217,3 +218,35 @@ def test_the_exact_model_says_what_measured_habits_come_to(wrong: float) -> None
     supported = sum(t.supported for t in found) / len(found)
     assert supported == pytest.approx(sum(by_chance.values()) / len(by_chance), abs=0.06)
     assert by_chance[2] > by_chance[10] > by_chance[21] < 0.2
+
+
+async def both(source: Dial, task: Task, texts: Sequence[str]) -> None:
+    """Plays the same on the pages and in text, and compares all that is seen."""
+    pages, text = source.env(), DialEnv()
+    try:
+        on_page, in_text = await pages.reset(task, 0), await text.reset(task, 0)
+        for said in texts:
+            assert on_page.text == in_text.text and urlsplit(on_page.url).path == in_text.url
+            step, same = await pages.step(said), await text.step(said)
+            assert (step.action, step.error, step.answer) == (same.action, same.error, same.answer), said
+            on_page, in_text = step.observation, same.observation
+    finally:
+        await pages.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("help_", [True, False])
+def test_as_pages_a_trail_reads_and_moves_as_in_text(kind: str, help_: bool) -> None:
+    source = Dial(kinds=(kind,), distances=(6, 6), help=help_, browser="text")
+    task = source.held_out(1)[0]
+    (walked,) = walk(source.replace(browser="none"), [task], begins=0.5, goes_on=0.7, wrong=0.5)
+    odd = ["Action: back", "Action: home", "Action: goto /", "Action: click [9]", "nonsense"]
+    run_now(both(source, task, [*odd, *(turn.text for turn in walked.turns[:-1]), *odd, walked.turns[-1].text]))
+    assert walked.success and walked.length > 8
+
+
+def test_an_address_of_no_trail_is_refused_by_the_site() -> None:
+    task = Dial(browser="text").held_out(1)[0]
+    for start in ("/dial/maze-3/0", "/dial/index-3-4-2-1-0-7/3", "/dial/index-3-4-2-1-0-7/0.1.1.1"):
+        with pytest.raises(EnvFailure, match="status 404"):
+            run_now(Dial(browser="text").env().reset(task.model_copy(update={"start": start}), 0))

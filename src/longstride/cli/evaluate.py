@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Watch = Callable[[str], Callable[[int, int], None]]
 """Gives a progress callback (done, total) for what is evaluated."""
 MODEL_RECIPES = {
+    "base-dial": "tti/dial",
     "base-keep-last": "webagent_r1",
     "base-miniwob": "tti/miniwob",
     "base-puzzles": "grpo",

@@ -26,7 +26,7 @@ from longstride.models.size import check_size
 
 SHIPPED = {
     name: Path(__file__).parent / "shipped" / name
-    for name in ("base", "base-keep-last", "base-miniwob", "base-puzzles", "base-thoughts", "base-wander")
+    for name in ("base", "base-dial", "base-keep-last", "base-miniwob", "base-puzzles", "base-thoughts", "base-wander")
 }
 BASE = SHIPPED["base"]
 """Folders of the shipped models (see README.md there), in half precision, which halves the package."""

@@ -9,7 +9,11 @@ from longstride.envs.dial import Dial, Walker
 from longstride.envs.dial.env import STILL
 from longstride.envs.dial.trail import ASTRAY, CODE, HELP
 from longstride.envs.sites import lexicon
+from longstride.models.tiny import words_of
 from longstride.starts.demonstrators import Demonstration, Demonstrators, run_now
+
+LONGEST = len(words_of("Action: click amber castle [3]"))
+"""Tokens of the longest action. A turn weighs by its tokens, for otherwise short actions would be favoured."""
 
 
 class DialWalks(Demonstrators):
@@ -33,7 +37,9 @@ class DialWalks(Demonstrators):
             source = self.tasks.replace(help=rng.random() < 0.5)
             task = source.sample(rng, 1)[0]
             walker = Walker(rng, self.begins, self.goes_on, self.draw_patience(rng), self.wrong)
-            yield run_now(self.demonstrate(task, source.env(), lambda _, w=walker: w, derive(seed, "demo-env", n)))
+            shown = run_now(self.demonstrate(task, source.env(), lambda _, w=walker: w, derive(seed, "demo-env", n)))
+            shown.weights = [len(words_of(text)) / LONGEST for text in shown.texts]
+            yield shown
 
     def words(self) -> list[str]:
-        return [*lexicon.ADJECTIVES, *lexicon.NOUNS, ASTRAY, CODE, HELP, "home", "error : there is no element", STILL]
+        return [*lexicon.ADJECTIVES, *lexicon.NOUNS, *ASTRAY, CODE, HELP, "home", "error : there is no element", STILL]

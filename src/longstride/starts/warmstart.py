@@ -48,7 +48,7 @@ class WarmStart(Component):
     model: TinyConfig = TinyConfig()
     """The new network."""
     tokens: Count = 11_000_000
-    """Padded training tokens of demonstrations. A context that is rebuilt counts with its last prompt alone, and
+    """Padded training tokens of demonstrations. A context that is rebuilt counts with its longest turn alone, and
     computes more."""
     demonstrators: Demonstrators = Sites()
     """Who is imitated."""
@@ -167,8 +167,8 @@ def _recital(words: Sequence[int], chat: ChatFormat, rng: random.Random) -> list
 
 
 def _length(episode: list[Sample]) -> int:
-    """Tokens of an episode's row (under a context that only grows)."""
-    return len(episode[-1].prompt_ids) + len(episode[-1].sampled_ids)
+    """Tokens of an episode's longest turn: of its row, under a context that only grows."""
+    return max(len(turn.prompt_ids) + len(turn.sampled_ids) for turn in episode)
 
 
 def _batches(config: WarmStart, chat: ChatFormat, rng: random.Random) -> Iterator[list[list[Sample]]]:

@@ -45,7 +45,7 @@ class Walker:
         lines = page.split("\n")
         links = {name: number for name, number in _LINK.findall(page) if name != HELP}
         code = next((line.removeprefix(f"{CODE} ") for line in lines if line.startswith(f"{CODE} ")), "")
-        lost = ASTRAY in lines
+        lost = " ".join(ASTRAY) in lines
         first, self._first, self.hesitated = self._first, False, False
         name = "" if lost or code else next(n for n in links if any(line.endswith(f" {n}") for line in lines))
         if self.rng.random() < (self.goes_on if error or lost else self.begins):

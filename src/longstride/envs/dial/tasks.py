@@ -5,15 +5,18 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from longstride.core.component import unknown
+from longstride.core.component import find, unknown
 from longstride.core.seeds import stream
 from longstride.core.task import Difficulty, Task
 from longstride.envs.base import Env, TaskSource
 from longstride.envs.dial.demonstrator import Walker
 from longstride.envs.dial.env import DialEnv
 from longstride.envs.dial.trail import KINDS, Astray, Distance, Links, Trail
+from longstride.envs.sites.tasks import BROWSERS
 
 GOAL = "find the code"
+LINES = 60
+"""Lines of a page that are seen at once: all."""
 
 
 class Dial(TaskSource):
@@ -34,6 +37,9 @@ class Dial(TaskSource):
     help: bool = True
     """Whether each page has a link to itself (`click read help [1]`, as many tokens as a link that leads on). Without
     it the idle action is `wait`, half as long: under credit by 1/|a| waste is then favoured twofold, else not."""
+    browser: Literal["none", "text", "chromium"] = "none"
+    """What the pages are seen with: nothing, for they are known as text; as pages of the embedded sites, with the text
+    browser or a real one. The text is the same."""
 
     @field_validator("kinds")
     @classmethod
@@ -60,8 +66,18 @@ class Dial(TaskSource):
         every = self.test_distances or range(nearest, farthest + 1)
         return [self._task(rng, every[k % len(every)], "test") for k in range(n)]
 
+    @property
+    def at_once(self) -> int:
+        return 8 if self.browser == "chromium" else 512
+
     def env(self) -> Env:
-        return DialEnv()
+        if self.browser == "none":
+            return DialEnv()
+        from longstride.envs.dial.pages import TrailPages  # noqa: PLC0415 (Starlette and Jinja2 only where pages are made)
+
+        make = find(BROWSERS, "browser", self.browser)
+        assert make is not None
+        return TrailPages(make(LINES))
 
     def demonstrate(self, task: Task) -> list[str]:
         """A shortest solution: `task.optimal` texts. Raises: TaskError for a task of another source."""

@@ -47,7 +47,8 @@ KINDS: dict[str, tuple[tuple[str, ...], str]] = {
 """By kind: the titles of its pages, in turn, and the words before the name on a sign."""
 BELOW = ("parcel",)
 """Kinds whose sign stands below the links."""
-HELP, ASTRAY, CODE = "read help", "nothing here", "code"
+HELP, CODE = "read help", "code"
+ASTRAY = ("nothing", "here")
 LOWEST, HIGHEST = 10, 99
 """Codes: a guess is right once in 90 times."""
 NEAREST, FARTHEST = 2, 10_000
@@ -67,8 +68,8 @@ class TrailPage:
     """A page of a trail."""
 
     title: str
-    sign: str
-    """What it says: where the way goes on, the code, or that nothing is here."""
+    sign: tuple[str, str]
+    """What it says: where the way goes on, the code, or that nothing is here; in two parts, as a row of a table."""
     links: tuple[str, ...]
     help: bool
     """Whether it has a link to itself."""
@@ -86,7 +87,8 @@ class TrailPage:
         """What is read."""
         first = 1 + self.help
         rows = [f"{name} [{n}]" for n, name in enumerate(self.links, first)]
-        main = [*rows, self.sign] if self.below else [self.sign, *rows]
+        sign = " ".join(self.sign)
+        main = [*rows, sign] if self.below else [sign, *rows]
         return "\n".join([*([f"{HELP} [1]"] if self.help else []), f"# {self.title}", *main])
 
 
@@ -167,13 +169,13 @@ class Trail(BaseModel):
         title = titles[(place[0] + len(place) - 1) % len(titles)]
         below = self.kind in BELOW
         if self.is_last(place):
-            return TrailPage(title, f"{CODE} {self.code}", (), self.help, below)
+            return TrailPage(title, (CODE, self.code), (), self.help, below)
         rng = stream(self.seed, "page", *place)
         if len(place) > 1:
             links = self._draw_names(rng) if len(place) <= self.astray else ()
             return TrailPage(title, ASTRAY, links, self.help, below)
         links, right = self._draw_names(rng), int(rng.random() * self.links)
-        return TrailPage(title, f"{sign} {links[right]}", links, self.help, below, right + 1)
+        return TrailPage(title, (sign, links[right]), links, self.help, below, right + 1)
 
     def after(self, place: Place, link: int) -> Place:
         """Where a link leads, by its number from 1."""

@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from longstride.core.errors import TaskError
+from longstride.envs.dial.pages import ROUTE as TRAILS
 from longstride.envs.sites.world import KINDS, PAGE, World, make_world
 
 SESSIONS = 20_000
@@ -275,4 +276,4 @@ def build_application() -> Starlette:
     base = "/{kind}/{seed:number}/"
     routes = [Route(base + path, visit(h), methods=["GET"]) for path, h in PAGES.items()]
     routes += [Route(base + path, visit(h), methods=["POST"]) for path, h in POSTS.items()]
-    return Starlette(routes=[Route("/", index), *routes])
+    return Starlette(routes=[Route("/", index), TRAILS, *routes])

@@ -20,6 +20,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from longstride.core.content import media_of
 from longstride.core.errors import EnvFailure
+from longstride.envs.dial import Dial, DialEnv, Trail, Walker
 from longstride.envs.sites import KINDS, application
 from longstride.envs.sites.demonstrator import Demonstrator
 from longstride.envs.sites.env import WebEnv
@@ -52,6 +53,23 @@ async def test_chromium_and_the_text_browser_show_the_same(kind: str) -> None:
             assert await text.final_state() == await real.final_state()
         finally:
             await real.close()
+
+
+async def test_a_trail_reads_and_moves_in_chromium_as_in_text() -> None:
+    source = Dial(distances=(3, 3), browser="chromium")
+    task, walker = source.held_out(1)[0], Walker(random.Random(9), begins=0.4, goes_on=0.7, wrong=0.6)
+    real, text, acts = source.env(), DialEnv(), list[str]()
+    try:
+        a, b = await real.reset(task, 0), await text.reset(task, 0)
+        while "answer" not in "".join(acts):
+            assert (a.text, a.url.removeprefix("http://sites.test")) == (b.text, b.url)
+            acts.append(walker.say(a.text) if len(acts) > 1 else ("Action: goto /", "Action: wait")[len(acts)])
+            one, two = await real.step(acts[-1]), await text.step(acts[-1])
+            assert (one.action, one.error, one.answer) == (two.action, two.error, two.answer), acts
+            a, b = one.observation, two.observation
+        assert one.answer == Trail.of(task).code and "Action: back" in acts
+    finally:
+        await real.close()
 
 
 def arbitrary(rng: random.Random, page: str) -> str:

@@ -1,0 +1,19 @@
+"""The shipped start on trails: it wanders, and copies names that it never saw."""
+
+import random
+
+from longstride.envs.dial import Habits
+from longstride.models.load import SHIPPED, load_policy
+from longstride.papers.tti.dial import RECIPE
+from longstride.run.evaluation import evaluate_policy
+
+
+def test_the_start_wastes_a_third_of_its_turns_and_copies_new_names_as_well_as_known_ones() -> None:
+    assert sum(p.stat().st_size for p in SHIPPED["base-dial"].iterdir()) < 0.5e6
+    policy, recipe = load_policy("base-dial"), RECIPE.replace(engine={"processes": 1})
+    tasks = recipe.tasks.held_out(100), recipe.tasks.sample(random.Random(1), 100)
+    for played in (evaluate_policy(policy, recipe, drawn) for drawn in tasks):
+        habits = {name: value or 0.0 for name, value in Habits.of(played.trajectories).table().items()}
+        assert habits["idle"] > 0.3 and habits["begins"] < habits["goes_on"]
+        assert 0.05 < habits["quits"] < 0.2 and habits["misreads"] < 0.07
+        assert 0.4 < played.summary["by_difficulty"]["easy"]["success"] < 0.85

@@ -81,6 +81,7 @@ from longstride.methods import turn_rewards as turn_rewards
 from longstride.methods import turn_states as turn_states
 from longstride.methods.preferences import DPO as DPO
 from longstride.methods.preferences import IPO as IPO
+from longstride.models.api import ChatAPI as ChatAPI
 from longstride.models.chat import ChatConfig as ChatConfig
 from longstride.models.load import Policy as Policy
 from longstride.models.load import load_policy as load_policy

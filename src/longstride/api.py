@@ -17,6 +17,7 @@ from longstride.run.recipe import Recipe
 if TYPE_CHECKING:
     from longstride.core.task import Task
     from longstride.core.trajectory import Trajectory
+    from longstride.models.api import ChatAPI
     from longstride.models.load import Policy
     from longstride.run.evaluation import Result
     from longstride.run.listener import Listener
@@ -242,7 +243,7 @@ def _train(
 
 
 def evaluate(
-    target: "Run | Policy | str | Path",
+    target: "Run | Policy | ChatAPI | str | Path",
     recipe: Experiment | str | Path | None = None,
     strategy: "Strategy | None" = None,
     held_out: "Sequence[Task] | None" = None,
@@ -252,7 +253,8 @@ def evaluate(
     """Plays a policy on held-out tasks.
 
     Args:
-        target: a run, a run folder, a model folder, a Hugging Face name, or a policy in memory.
+        target: a run, a run folder, a model folder, a Hugging Face name, a policy in memory, or a model behind a chat
+            API.
         recipe: gives tasks, environment, context, budget and reward; a run has one of its own.
         strategy: what is done with the policy at test time; `Direct()` if left out.
         held_out: other tasks than the recipe's held-out ones.
@@ -266,6 +268,7 @@ def evaluate(
         ConfigError: a model without a recipe, or a recipe of another kind than for language agents.
         RunError, ModelError: nothing to be evaluated is there.
     """
+    from longstride.models.api import ChatAPI
     from longstride.models.device import device_here
     from longstride.models.load import Policy, load_policy
     from longstride.run.evaluation import evaluate_policy
@@ -280,6 +283,6 @@ def evaluate(
     if not isinstance(found, Recipe):
         raise ConfigError(f"{found.name} is a {found.type_name()}; expected a recipe for language agents")
     policy = target.policy if isinstance(target, Run) else target
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy | ChatAPI):
         policy = load_policy(str(policy), found.chat, device_here(found.device, str(policy)))
     return evaluate_policy(policy, found, held_out, strategy, progress)

@@ -120,7 +120,7 @@ def test_a_published_recipe_is_printed_and_names_a_source_for_its_numbers(
     assert text and re.search(r"^\| setting \| (published|released) \| source[^|]* \|$", text, re.M)
     assert type(recipe) is type(papers.load(listed.home)), "it varies the main recipe"
     if isinstance(recipe, Recipe):
-        assert re.fullmatch(r"[\w.-]+/[\w.-]+", recipe.model), "a model of the paper's size, by its name on the hub"
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", recipe.start), "a model of the paper's size, by its name on the hub"
     monkeypatch.setattr("longstride.run.memory.plan", _unknown)  # it would ask the hub
     assert main(["train", name, "--dry-run"]) == 0
     assert tomllib.loads(capsys.readouterr().out)["name"] == name

@@ -109,7 +109,7 @@ def test_nothing_is_asked_of_a_failed_episode():
 
 
 def test_it_is_refused_where_it_cannot_measure():
-    with pytest.raises(ConfigError, match="ScriptedPlayer is no language model"):
+    with pytest.raises(ConfigError, match="ScriptedPlayer gives text alone"):
         next(Anytime().run([plan()], ScriptedPlayer(lambda e: "")))
     with pytest.raises(ConfigError, match="episodes may take 24; take tasks of a single turn"):
         next(Anytime().run([Plan(make_task(), 0, 0, Budget(turns=24))], PLAYER))

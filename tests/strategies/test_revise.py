@@ -169,5 +169,5 @@ def test_models_of_different_tokenizers_share_whole_episodes_alone() -> None:
     policy = load_policy("base")
     with pytest.raises(ConfigError, match="'base-puzzles' has another vocabulary than the policy"):
         evaluate_policy(policy, PUZZLES, strategy=Delegate(model="base-puzzles", each="turn"))
-    with pytest.raises(ConfigError, match="ScriptedPlayer is none"):
+    with pytest.raises(ConfigError, match="ScriptedPlayer gives text alone"):
         Delegate(model="base").players(ScriptedPlayer(lambda _: ""), load_policy)

@@ -228,7 +228,7 @@ def test_a_turn_without_room_for_the_longest_thought_and_an_action_is_refused() 
 
 
 def test_who_is_no_language_model_cannot_think_on() -> None:
-    with pytest.raises(ConfigError, match="decides how long a language model thinks, and ScriptedPlayer is none"):
+    with pytest.raises(ConfigError, match="language model thinks: .* ScriptedPlayer gives text alone"):
         next(ThinkOn().run([plan()], ScriptedPlayer(lambda _: "back")))
 
 

@@ -130,7 +130,7 @@ def test_names_differ_and_come_from_data_and_who_is_no_language_model_cannot_sea
     assert strategy.name == "beam_4_2_width_by_score_guided_by_oracle_1"
     names = {strategy.replace(**change).name for change in ({}, {"mark": ""}, {"guide": Confidence()}, {"mark": "."})}
     assert len(names) == 4
-    with pytest.raises(ConfigError, match="ScriptedPlayer is none"):
+    with pytest.raises(ConfigError, match="ScriptedPlayer gives text alone"):
         next(strategy.run([plan()], ScriptedPlayer(lambda _: "back")))
 
 

@@ -48,7 +48,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Qua
     """
     if peer is not None:
         raise ConfigError(f"the recipe is compared with itself under plain settings; leave --peer {peer} out")
-    policy = load_policy(RECIPE.model)
+    policy = load_policy(RECIPE.start)
     ours = RECIPE.replace(engine=RECIPE.engine.settled(), learner=RECIPE.learner.settled())
     recipes = {"ours": ours, "plain": ours.replace(**PLAIN)}
     engines = {name: r.engine.make(policy, 0, [r.sampling]) for name, r in recipes.items()}

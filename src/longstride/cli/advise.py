@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "advise", help="say which test-time strategy to use", description=__doc__, allow_abbrev=False
     )
-    parser.add_argument("target", metavar="RUN_OR_MODEL", help="a run folder, `base`, a model folder or a name")
+    parser.add_argument("target", metavar="TARGET", help="a run folder, `base`, a model folder, a name, or a recipe")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
         "--tasks", type=int, default=120, metavar="N", help="held-out tasks, both halves together (default: 120)"

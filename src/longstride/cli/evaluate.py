@@ -16,6 +16,7 @@ from longstride.core.locations import LOCATIONS
 if TYPE_CHECKING:
     from longstride.core.component import Component
     from longstride.core.task import Task
+    from longstride.models.api import ChatAPI
     from longstride.models.load import Policy
     from longstride.run.experiment import Experiment
     from longstride.run.recipe import Recipe
@@ -41,12 +42,16 @@ def add(commands: Any) -> None:
         "eval",
         help="evaluate a run or a model",
         description=__doc__,
-        epilog="example: longstride eval RUN --strategy direct --strategy best_of attempts=8 by.type=likelihood",
+        epilog="examples: longstride eval RUN --strategy direct --strategy best_of attempts=8 by.type=likelihood; "
+        "longstride eval RUN model.url=http://127.0.0.1:11434/v1 model.name=qwen3:8b actions=explained",
         allow_abbrev=False,
         add_help=False,
     )
     parser.add_argument(
-        "target", metavar="RUN_OR_MODEL", help="a run folder, `base`, a model folder or a Hugging Face name"
+        "target",
+        metavar="TARGET",
+        help="a run folder, `base`, a model folder, a Hugging Face name, or a recipe, whose `model` is then "
+        "evaluated: one behind a chat API by model.url and model.name",
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="replaces a setting of the run's recipe")
     parser.add_argument(
@@ -115,6 +120,8 @@ def run(args: argparse.Namespace) -> int:
         print_json({"target": args.target, "tasks": tasks, "seed": experiment.seed, "rows": rows})
     else:
         _print_table(rows, tasks)
+        if isinstance(experiment, Recipe):
+            _print_advice(rows[0]["summary"], experiment)
     return 0
 
 
@@ -173,7 +180,7 @@ def _described(name: str, *settings: str) -> str:
 
     cls = type(_base(name))
     shown = argparse.ArgumentParser(
-        usage=f"longstride eval RUN_OR_MODEL --strategy {name} [KEY=VALUE ...]",
+        usage=f"longstride eval TARGET --strategy {name} [KEY=VALUE ...]",
         description=_as_help(cls.__doc__),
         add_help=False,
     )
@@ -223,31 +230,37 @@ def bars() -> Iterator[Watch]:
 
 
 def experiment_of(target: str) -> "Experiment":
-    """What a run is of; for a model, the recipe that gives tasks, horizon and context."""
+    """What a run is of, or a recipe; for a model, the recipe that gives tasks, horizon and context."""
+    from longstride.papers.naming import find_experiment, names_experiment
     from longstride.run.experiment import load_run_experiment
 
-    is_run = (Path(target) / RUN_FILE).is_file()
-    return load_run_experiment(Path(target)) if is_run else papers.load(MODEL_RECIPES.get(target, "tti"))
+    if (Path(target) / RUN_FILE).is_file():
+        return load_run_experiment(Path(target))
+    return find_experiment(target) if names_experiment(target) else papers.load(MODEL_RECIPES.get(target, "tti"))
 
 
-def agent_of(target: str, recipe: "Recipe") -> "Policy":
-    """The policy of a run's last checkpoint, or a model under a recipe's settings."""
+def agent_of(target: str, recipe: "Recipe") -> "Policy | ChatAPI":
+    """The model of a recipe, where that is the target or behind a chat API; else the policy of a run's last checkpoint,
+    or a model, under a recipe's settings."""
+    from longstride.papers.naming import names_experiment
     from longstride.run.policies import load
 
-    return load(target, recipe.chat, recipe.device)
+    if not isinstance(recipe.model, str):
+        return recipe.model
+    return load(recipe.model if names_experiment(target) else target, recipe.chat, recipe.device)
 
 
 def _rows(
     target: str, recipe: "Recipe", tasks: "Sequence[Task]", strategies: "Sequence[Strategy]", watch: Watch
 ) -> list[dict[str, Any]]:
     """Rows with the keys of an evaluation in `metrics.jsonl`."""
-    from longstride.models.load import load_policy
+    from longstride.models.load import Policy, load_policy
     from longstride.run.evaluation import evaluate_baselines, evaluate_policy
 
     agent = agent_of(target, recipe)
-    start = load_policy(recipe.model, recipe.chat, agent.device) if target != recipe.model else None
     results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
-    if start is not None:
+    if isinstance(agent, Policy) and agent.name != recipe.model:
+        start = load_policy(recipe.start, recipe.chat, agent.device)
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
     baselines = evaluate_baselines(recipe, tasks, watch("baselines")) if recipe.evaluation.baselines else {}
     results += [(name, "direct", result) for name, result in baselines.items()]
@@ -289,5 +302,27 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
     for row in rows:
         if values := [v for v in row.get("measures", {}).get("anytime", ()) if v is not None]:
             print(f"{row['policy']} {row['strategy']}: anytime {fmean(values):.3f} (1 - normalised regret)")
+    for row in rows:
+        if usage := row["summary"].get("usage"):
+            print(f"{row['policy']} {row['strategy']}: {_spent(usage, tasks)}")
     if failed := sum(row["summary"]["failed"] for row in rows):
         print(f"{failed} episodes failed for reasons of infrastructure; they are in no figure above")
+
+
+def _spent(usage: Mapping[str, Any], tasks: int) -> str:
+    """What an API took, in words."""
+    cached = f" ({usage['cached']:,} of them cached)" if usage["cached"] else ""
+    tokens = f"{usage['read']:,} tokens read{cached}, {usage['sampled'] + usage['beside']:,} sampled"
+    counted = tokens if usage["read"] else "the server counts no tokens"
+    cost = f"; cost {usage['cost']:.4g}, {usage['cost'] / tasks:.3g} a task" if usage["cost"] else ""
+    return f"{usage['requests']:,} requests, {counted}{cost}"
+
+
+def _print_advice(summary: Mapping[str, Any], recipe: "Recipe") -> None:
+    """What probably was not meant, where most turns did nothing."""
+    if summary["cut"] > 0.5:
+        print(
+            f"most turns were cut at test_budget.turn_tokens ({recipe.test_budget.limits('turn_tokens', 1)}): raise it"
+        )
+    elif summary["invalid"] > 0.5 and recipe.actions == "text":
+        print("most turns had no action: actions=explained says what can be done, actions=tool_calls gives tools")

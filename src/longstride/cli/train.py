@@ -129,12 +129,13 @@ def _print_memory(experiment: "Experiment") -> None:
     """The memory plan, as comments of TOML; shipped models, which fit everywhere, have none."""
     from longstride.run.recipe import Recipe
 
-    if isinstance(experiment, Recipe) and ("/" in experiment.model or Path(experiment.model).is_dir()):
+    model = experiment.model if isinstance(experiment, Recipe) else None
+    if isinstance(experiment, Recipe) and isinstance(model, str) and ("/" in model or Path(model).is_dir()):
         from longstride.run.memory import plan, suggestion
 
         try:
             found = plan(experiment)
-            lines = [f"memory of {experiment.model}:", *str(found).splitlines()]
+            lines = [f"memory of {model}:", *str(found).splitlines()]
             lines += [] if found.fits else [f"it does not fit; {suggestion(experiment)}"]
         except LongstrideError as e:
             lines = f"memory: not known: {e}".splitlines()

@@ -283,6 +283,13 @@ def component_in(annotation: Any) -> type[Component] | None:
     return next((c for a in typing.get_args(annotation) if (c := component_in(a))), None)
 
 
+def is_either(annotation: Any) -> bool:
+    """Whether a field holds a component, or something plain in its place (`str | ChatAPI`)."""
+    kinds = typing.get_args(annotation) if typing.get_origin(annotation) in (typing.Union, UnionType) else ()
+    components = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Component)]
+    return 0 < len(components) < len([kind for kind in kinds if kind is not type(None)])
+
+
 def _explain(err: Any, cls: type[Component], where: str) -> str:
     message = err["msg"].removeprefix("Value error, ")
     if not err["loc"]:  # a rule about several fields has the whole object as its input, which says nothing to a reader
@@ -296,7 +303,8 @@ def _explain(err: Any, cls: type[Component], where: str) -> str:
     if err["type"] == "missing":
         return f"{place}: {message}"
     if err["type"] == "model_type" and part is not None:
-        return f"{place}: expected a table, for {part.__name__} (got {_brief(value)}){setting(part, place, value)}"
+        hint = "" if is_either(annotation) else setting(part, place, value)
+        return f"{place}: expected a table, for {part.__name__} (got {_brief(value)}){hint}"
     return f"{place}: {message} (got {_brief(value)})"
 
 

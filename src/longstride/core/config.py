@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import tomli_w
 
-from longstride.core.component import Component, build, member_of
+from longstride.core.component import Component, build, is_either, member_of
 from longstride.core.errors import ConfigError
 
 C = TypeVar("C", bound=Component)
@@ -99,6 +99,10 @@ def resolve(cls: type[C], base: C, overrides: Sequence[str]) -> C:
         *path, last = key.split(".")
         place = data
         for depth, name in enumerate(path, 1):
+            holder = _at(base, path[: depth - 1])
+            field = type(holder).model_fields.get(name) if isinstance(holder, Component) else None
+            if field and is_either(field.annotation) and not isinstance(place.get(name), dict):
+                place[name] = {}
             place = place.setdefault(name, {})
             if not isinstance(place, dict):
                 raise ConfigError(f"{key}: {'.'.join(path[:depth])} is {place!r} and has no fields; set it whole")

@@ -1,15 +1,18 @@
 """Trajectories: what was seen, sampled and earned, in token ids.
 
 What always holds: `sampled_ids`, `behaviour_logprobs` and `versions` of a turn have one entry for each token that the
-trained policy sampled, and nothing else ever enters them; `prompt_ids` is exactly what was read; a trajectory on disk
-is one JSON line from which an equal object is read back (prompts are kept as what they share with the turn before, and
-the rest). Images and data stand in a line by name (`core.content`): whoever reads it says where their bytes are.
+trained policy sampled, and nothing else ever enters them; `prompt_ids` is exactly what was read; what a model behind a
+chat API said is text alone, with its server's count of tokens (`Usage`), and no id of it is ever a sampled one; a
+trajectory on disk is one JSON line from which an equal object is read back (prompts are kept as what they share with
+the turn before, and the rest). Images and data stand in a line by name (`core.content`): whoever reads it says where
+their bytes are.
 """
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from functools import reduce
+from typing import Any, Literal, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
 from longstride.core.budget import Budget, StopReason
@@ -25,6 +28,27 @@ INFEASIBLE = "n/a"
 """The answer that says that a task cannot be done."""
 MEASURED = "measured"
 """The role of an episode that measures something: it is stored and counted, and never trained on."""
+
+
+class Usage(NamedTuple):
+    """What turns cost that a server sampled and gave no ids of."""
+
+    requests: int = 0
+    """That were answered."""
+    read: int = 0
+    """Tokens of their prompts, as the server counts them."""
+    cached: int = 0
+    """Those of them that it had in its cache."""
+    sampled: int = 0
+    """Tokens of its answers, thoughts that it does not show included."""
+    beside: int = 0
+    """Those of companions of the policy."""
+    cost: float = 0.0
+    """By the prices that were set."""
+
+    def plus(self, other: Self) -> Self:
+        """Both together."""
+        return self._make(a + b for a, b in zip(self, other, strict=True))
 
 
 @dataclass(slots=True)
@@ -59,6 +83,8 @@ class Turn:
     """Whose turn it was, where an environment has several speakers."""
     media: tuple[Media, ...] = ()
     """What the placeholders in `prompt_ids` stand for."""
+    usage: Usage | None = None
+    """What it cost, where a server sampled it and gave no ids."""
     estimates: dict[str, float] = field(default_factory=dict, compare=False)
     """What a critic says of the turn, by name (`value`: what is still to be earned before it); made for an update, and
     not kept."""
@@ -76,7 +102,18 @@ class Turn:
     @property
     def left_out(self) -> int:
         """How many images and data of its observation the policy was not given."""
-        return sum(each not in self.media for each in media_of(self.observation)) if self.prompt_ids else 0
+        asked = bool(self.prompt_ids or self.usage)
+        return sum(each not in self.media for each in media_of(self.observation)) if asked else 0
+
+    @property
+    def sampled_tokens(self) -> int:
+        """How many tokens the policy sampled."""
+        return self.usage.sampled if self.usage else len(self.sampled_ids)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """How many tokens were read."""
+        return self.usage.read if self.usage else len(self.prompt_ids)
 
     @property
     def verb(self) -> str:
@@ -138,7 +175,7 @@ class Trajectory:
 
     @property
     def sampled_tokens(self) -> int:
-        return sum(len(t.sampled_ids) for t in self.turns)
+        return sum(t.sampled_tokens for t in self.turns)
 
     @property
     def unseen(self) -> list[str]:
@@ -201,6 +238,7 @@ class Trajectory:
                     "finish": t.finish,
                     "given": t.given,
                     "speaker": t.speaker,
+                    **({"usage": t.usage} if t.usage else {}),
                 }
             )
             before = t.prompt_ids + t.sampled_ids
@@ -267,6 +305,7 @@ class Trajectory:
                         t["given"],
                         t["speaker"],
                         placed(prompt, known) if media else (),
+                        Usage(*t["usage"]) if "usage" in t else None,
                     )
                 )
                 before = prompt + t["ids"]
@@ -325,6 +364,12 @@ def by_trial(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
             trials.setdefault(t.trial, []).append(t)
     order = dict.fromkeys(t.trial for t in trajectories)
     return [trials[number] for number in order if number in trials]
+
+
+def usage_of(trajectories: Iterable[Trajectory]) -> Usage | None:
+    """What all their turns cost together; None where none was asked of a server that gives no ids."""
+    found = [turn.usage for t in trajectories for turn in t.turns if turn.usage]
+    return reduce(Usage.plus, found) if found else None
 
 
 def without_error(observation: Content, error: str | None) -> Content:

@@ -139,6 +139,11 @@ class ChatFormat:
         return self._offering(json.dumps(tools)) if tools else self
 
     @property
+    def config(self) -> ChatConfig:
+        """How the model is talked to."""
+        return self._config
+
+    @property
     def vocabulary(self) -> dict[str, int]:
         """The id of each token."""
         return self._tokenizer.get_vocab()

@@ -28,6 +28,12 @@ _FILE = re.compile(r"(.+\.py)(?::(\w+))?")
 _ATTRIBUTE = re.compile(r"([\w.]+):(\w+)")
 
 
+def names_experiment(target: str) -> bool:
+    """Whether a word names a recipe, and not a run or a model: a name of the catalogue, a file, or `module:RECIPE`."""
+    file = _FILE.fullmatch(target) or target.endswith(".toml") or _ATTRIBUTE.fullmatch(target)
+    return bool(file) or target in papers.catalogue()
+
+
 def find_experiment(target: str) -> Experiment:
     """What is to be run.
 

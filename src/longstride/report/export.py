@@ -73,13 +73,13 @@ def _save_adapters(recipe: Recipe, checkpoint: Checkpoint, folder: Path) -> None
             "the adapters stand on the model after cloning, which nobody else has: leave out --adapter, and the merged "
             "weights are exported"
         )
-    policy = load_policy(recipe.model, recipe.chat)
+    policy = load_policy(recipe.start, recipe.chat)
     adapt(policy.model, lora)
     known = dict(policy.model.named_parameters())
     for name, tensor in checkpoint.tensors().items():
         if name.startswith(ADAPTER):
             known[name.removeprefix(ADAPTER)].detach().copy_(tensor)
-    save_adapters(policy.model, folder, str(SHIPPED.get(recipe.model, recipe.model)))
+    save_adapters(policy.model, folder, str(SHIPPED.get(recipe.start, recipe.start)))
     policy.tokenizer.save_pretrained(folder)
 
 
@@ -90,10 +90,10 @@ def model_card(recipe: Recipe, record: Record, name: str, adapter: bool) -> str:
         value, ends = measure(row, "success"), interval(row or {})
         if value is not None:
             measured += f"| {label} | {value:.3f} | {f'{ends[0]:.3f} to {ends[1]:.3f}' if ends else ''} |\n"
-    on_the_hub = recipe.model not in SHIPPED and not Path(recipe.model).exists()
-    stands = f"The adapters stand on `{recipe.model}`"
+    on_the_hub = recipe.start not in SHIPPED and not Path(recipe.start).exists()
+    stands = f"The adapters stand on `{recipe.start}`"
     if not on_the_hub:
-        place = "Longstride brings" if recipe.model in SHIPPED else "is a folder"
+        place = "Longstride brings" if recipe.start in SHIPPED else "is a folder"
         stands += f", which {place}: elsewhere,\nset `base_model_name_or_path` in adapter_config.json to where it is"
     said = verdict(record)
     return CARD.format(
@@ -101,7 +101,7 @@ def model_card(recipe: Recipe, record: Record, name: str, adapter: bool) -> str:
         imports=PEFT_IMPORTS if adapter else "from transformers import AutoModelForCausalLM, AutoTokenizer",
         stands=f"{stands}.\n\n" if adapter else "",
         kind="AutoPeftModelForCausalLM" if adapter else "AutoModelForCausalLM",
-        base=f"base_model: {recipe.model}\n" if on_the_hub else "",
+        base=f"base_model: {recipe.start}\n" if on_the_hub else "",
         name=name,
         recipe=recipe.name,
         version=__version__,

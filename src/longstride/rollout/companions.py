@@ -41,4 +41,5 @@ def _given(outcome: Generation | EngineFailure) -> Generation | EngineFailure:
         return outcome
     ids = outcome.prompt_ids + outcome.sampled_ids
     given = outcome.given + len(outcome.sampled_ids)
-    return Generation(ids, [], [], [], outcome.text, outcome.finish, given, media=outcome.media)
+    usage = outcome.usage and outcome.usage._replace(sampled=0, beside=outcome.usage.sampled)
+    return Generation(ids, [], [], [], outcome.text, outcome.finish, given, media=outcome.media, usage=usage)

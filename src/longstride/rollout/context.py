@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from string import Formatter
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from pydantic import Field, field_validator
 
@@ -21,8 +21,26 @@ from longstride.core.content import Content, chunks_of, joined, with_lines
 from longstride.core.numbers import Count, Limit
 from longstride.core.trajectory import Trajectory
 
-if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
-    from longstride.models.chat import ChatFormat
+
+class PromptPieces(Protocol):
+    """What makes the pieces of a prompt: a chat template (`models.chat.ChatFormat`), or the messages of a chat API
+    (`rollout.chat_player.Messages`)."""
+
+    def head(self, goal: str) -> list[int]:
+        """All that stands before the first observation."""
+        ...
+
+    def observation(self, content: Content, first: bool = False, past: bool = False) -> list[int]:
+        """An observation with what stands before and after it, up to the place where the agent speaks."""
+        ...
+
+    def spoken(self, ids: list[int]) -> list[int]:
+        """The ids of an earlier turn as they stand in later prompts."""
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of plain text."""
+        ...
 
 
 class SpentBudget(NamedTuple):
@@ -42,7 +60,7 @@ class Past:
     observations: Sequence[Content]
     """All that was seen in this episode, oldest first: one more than `sampled`."""
     sampled: Sequence[list[int]] = ()
-    """Ids sampled in each past turn of it; `ChatFormat.spoken` says how they stand in a prompt."""
+    """Ids sampled in each past turn of it; `PromptPieces.spoken` says how they stand in a prompt."""
     rewards: Sequence[float] = ()
     """What the environment gave in each past turn of it."""
     earlier: Sequence[Trajectory] = ()
@@ -57,7 +75,7 @@ class ContextPolicy(Component):
     """Family: what the policy still sees of its past."""
 
     @abstractmethod
-    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+    def render(self, chat: PromptPieces, past: Past) -> list[int]:
         """The prompt of the next turn; `chat` makes ids of goal and observations."""
 
 
@@ -65,7 +83,7 @@ class LatestObservation(ContextPolicy):
     """The goal and the newest observation: no earlier turn, and no older observation. For environments whose
     observation says all that is to be known of the past (Reasoning Cache)."""
 
-    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+    def render(self, chat: PromptPieces, past: Past) -> list[int]:
         return chat.head(past.goal) + chat.observation(past.observations[-1], first=True)
 
 
@@ -76,7 +94,7 @@ class Transcript(ContextPolicy):
     def seen(self, observations: Sequence[Content]) -> Sequence[Content]:
         """The observations (oldest first) as they stand in the next prompt: as many as came."""
 
-    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+    def render(self, chat: PromptPieces, past: Past) -> list[int]:
         shown = self.seen(past.observations)
         prompt = [*chat.head(past.goal)]
         for k, (content, ids) in enumerate(zip(shown[:-1], past.sampled, strict=True)):
@@ -112,7 +130,7 @@ class RecentTurns(ContextPolicy):
     keep: Count = 1
     """Earlier turns that are read."""
 
-    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+    def render(self, chat: PromptPieces, past: Past) -> list[int]:
         left_out = max(0, len(past.sampled) - self.keep)
         seen = [past.observations[0], *past.observations[left_out + 1 :]]
         return FullHistory().render(chat, replace(past, observations=seen, sampled=past.sampled[left_out:]))
@@ -130,7 +148,7 @@ class TrialHistory(ContextPolicy):
     episodes: Limit = None
     """Newest earlier episodes that are read; all if left out."""
 
-    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+    def render(self, chat: PromptPieces, past: Past) -> list[int]:
         seen: list[Content] = []
         sampled: list[list[int]] = []
         before: Content = ""
@@ -183,7 +201,7 @@ class BudgetInView(ContextPolicy):
             raise ValueError("words say {left}, and may say {limit} and {what}; a brace is written twice")
         return value
 
-    def render(self, chat: "ChatFormat", past: Past) -> list[int]:
+    def render(self, chat: PromptPieces, past: Past) -> list[int]:
         if past.budget is None:
             return self.within.render(chat, past)
         pairs = zip(past.observations, past.spent, strict=True)

@@ -34,7 +34,7 @@ from longstride.core.content import Content, Media, by_placeholder, media_of, te
 from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.task import Task
-from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn, without_error
+from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn, Usage, without_error
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.tools import Tool
 from longstride.models.thoughts import spoken
@@ -111,6 +111,7 @@ class Generation:
     thought: int = 0
     """How many of the given ids the policy sampled: a thought that its budget cut."""
     media: tuple[Media, ...] = ()
+    usage: Usage | None = None
 
 
 class Episode:
@@ -296,10 +297,11 @@ class Episode:
             given=generation.given,
             speaker=self.speaker,
             media=generation.media,
+            usage=generation.usage,
         )
         self.trajectory.turns.append(turn)
         played_again = self.turns <= len(self.plan.history)
-        self._tokens += len(generation.sampled_ids) + (generation.given if played_again else generation.thought)
+        self._tokens += turn.sampled_tokens + (generation.given if played_again else generation.thought)
         self._tool_calls += turn.verb != "answer"
         self._held_answer = step.info.get(HELD_ANSWER, self._held_answer)
         self._see(step.observation)

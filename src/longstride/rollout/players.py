@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from longstride.core.content import placed
-from longstride.core.errors import EngineFailure
+from longstride.core.errors import ConfigError, EngineFailure
 from longstride.core.seeds import derive
 from longstride.engines.base import Completion, Engine, Request, Sampling
 from longstride.rollout.context import ContextPolicy
@@ -155,6 +155,24 @@ class LanguagePlayer:
             del self._asked[ticket]
             self.engine.cancel(ticket)
         (self.engine.release if self._kept is None else self._kept.append)(episode.session)
+
+
+def with_ids(player: Player, who: str) -> LanguagePlayer:
+    """A player of a model in this process or behind a server of tokens.
+
+    Args:
+        player: any.
+        who: needs token ids or log-probabilities: the subject of a sentence, with what it does with them.
+
+    Raises:
+        ConfigError: it is another one: a script, or a model behind a chat API, which gives text alone.
+    """
+    if not isinstance(player, LanguagePlayer):
+        raise ConfigError(
+            f"{who}: it needs token ids and log-probabilities, and {type(player).__name__} gives text alone; take "
+            "direct, check_again, or best_of by.type=majority"
+        )
+    return player
 
 
 class ScriptedPlayer:

@@ -11,7 +11,7 @@ from typing import Any
 
 from longstride.core.budget import StopReason
 from longstride.core.component import Component
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, usage_of
 
 MEASURES: dict[str, Callable[[Trajectory], float]] = {
     "success": lambda t: float(t.success),
@@ -19,7 +19,7 @@ MEASURES: dict[str, Callable[[Trajectory], float]] = {
     "reward": lambda t: t.reward,
     "length": lambda t: float(t.length),
     "sampled_tokens": lambda t: float(t.sampled_tokens),
-    "prompt_tokens": lambda t: float(sum(len(turn.prompt_ids) for turn in t.turns)),
+    "prompt_tokens": lambda t: float(sum(turn.prompt_tokens for turn in t.turns)),
 }
 """What every evaluation measures of an episode, by name: what claims compare."""
 
@@ -50,7 +50,8 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         `success`, `length`}}; likewise `by_place` {number of the episode in its trial, from 1}, where there are trials,
         with `unplayed`, the episodes that came after the ends of their trials; where rewards have several terms,
         `terms` {name: mean over the episodes that have it}; where images and data were seen and not given to the
-        policy, `left_out` (how many).
+        policy, `left_out` (how many); where a model behind a chat API spoke, `usage` (the fields of
+        `core.trajectory.Usage`, failed episodes included: they were paid for too).
     """
     given = list(trajectories)
     played = [t for t in given if not t.stop.failed]
@@ -93,6 +94,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         **({"by_role": {name: _brief(by_role[name]) for name in sorted(by_role)}} if len(by_role) > 1 else {}),
         **(trials if any(t.place for t in given) else {}),
         **({"left_out": left_out} if left_out else {}),
+        **({"usage": usage._asdict()} if (usage := usage_of(given)) else {}),
         **({"terms": {name: _mean(terms[name]) for name in sorted(terms)}} if terms else {}),
     }
 

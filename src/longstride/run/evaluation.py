@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
-from longstride.core.trajectory import Trajectory, by_trial
+from longstride.core.trajectory import Trajectory, by_trial, usage_of
 from longstride.engines.base import Engine
 from longstride.envs.acting import acting
 from longstride.learner import parallel
+from longstride.models.api import ChatAPI
 from longstride.models.load import Policy
+from longstride.rollout.chat_player import ChatPlayer
 from longstride.rollout.companions import CompanionPlayer
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
@@ -35,7 +37,7 @@ class Result(NamedTuple):
     """One evaluation."""
 
     summary: dict[str, Any]
-    """See `rollout.summary.summarise`."""
+    """See `rollout.summary.summarise`; its `usage` is that of all that was played, whatever counts."""
     interval: tuple[float, float]
     """95 % Wilson interval of the success rate over the episodes that did not fail."""
     episodes: list[EvalEpisode]
@@ -137,11 +139,21 @@ def evaluate_player(
 
     plans = [plan(n, k) for n in range(recipe.evaluation.attempts * length) for k in range(len(tasks))]
     pool = _pool(player, recipe, strategy)
-    episodes = _play(strategy.run(plans, player), lambda stage: _shared(stage, lambda mine: pool.run(mine, progress)))
+    played: list[Trajectory] = []
+
+    def play(stage: Sequence[Plan]) -> list[Trajectory]:
+        found = _shared(stage, lambda mine: pool.run(mine, progress))
+        played.extend(found)
+        return found
+
+    episodes = _play(strategy.run(plans, player), play)
     trajectories = [e.trajectory for e in episodes]
+    summary = summarise(trajectories)
+    if usage := usage_of(played):
+        summary["usage"] = usage._asdict()
     counted = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
-    return Result(summarise(trajectories), interval, episodes, len(tasks), recipe.evaluation.measures, length)
+    return Result(summary, interval, episodes, len(tasks), recipe.evaluation.measures, length)
 
 
 def _pool(player: Player, recipe: Recipe, strategy: Strategy) -> Pool:
@@ -193,7 +205,7 @@ def _play(stages: EvalPlan, play: Callable[[Sequence[Plan]], list[Trajectory]]) 
 
 
 def evaluate_policy(
-    policy: Policy,
+    policy: Policy | ChatAPI,
     recipe: Recipe,
     tasks: Sequence[Task] | None = None,
     strategy: Strategy | None = None,
@@ -202,7 +214,7 @@ def evaluate_policy(
     """Evaluates a policy under a recipe's settings.
 
     Args:
-        policy: what is evaluated.
+        policy: what is evaluated: a model, or one behind a chat API.
         recipe: gives environment, context, sampling, test budget, reward and seed.
         tasks: the recipe's held-out tasks if left out.
         strategy: `Direct()` if left out.
@@ -224,7 +236,7 @@ def evaluate_baselines(
 
 
 def language_player(
-    policy: Policy,
+    policy: Policy | ChatAPI,
     recipe: Recipe,
     engine: Engine | None = None,
     companions: Mapping[str, Player] | None = None,
@@ -233,12 +245,20 @@ def language_player(
     """The policy as a player, beside the companions of its recipe. Engine and companions are its own unless they are
     given; `testing` says which sampling is meant."""
     budgets = (recipe.budget, recipe.test_budget)
+    sampling = (recipe.evaluation.sampling if testing else None) or recipe.sampling
+    if isinstance(policy, ChatAPI):
+        if recipe.test_budget.thought_tokens is not None:
+            raise ConfigError(
+                f"test_budget.thought_tokens limits thoughts, and {policy} is asked for whole turns; leave it out"
+            )
+        player = ChatPlayer(policy, recipe.chat, recipe.context, sampling)
+        others = companion_players(policy, recipe)
+        return CompanionPlayer(player, others) if others else player
     if policy.chat.thought_end is None and any(budget.thought_tokens is not None for budget in budgets):
         raise ConfigError(
             f"budget.thought_tokens limits what a reasoning model thinks, and {policy.name} has no tokens <think> and "
             "</think>; leave it out"
         )
-    sampling = (recipe.evaluation.sampling if testing else None) or recipe.sampling
     engine = engine or recipe.engine.make(policy, 0, [sampling])
     player = LanguagePlayer(engine, policy.chat, recipe.context, sampling)
     companions = companion_players(policy, recipe) if companions is None else companions

@@ -91,7 +91,7 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
     device = available() if recipe.device == "auto" else recipe.device
     weights = settled_weights(recipe.weights, device, learner.lora is None)
     bfloat16 = learner.dtype == "bfloat16" or learner.dtype == "auto" and device != "cpu"
-    model = skeleton_of(recipe.model)
+    model = skeleton_of(recipe.start)
     size, words = sum(p.numel() for p in model.parameters()), model.get_input_embeddings().weight.shape[0]
     kept, trained = passes = other.passes if other else _kept(recipe, weights, bfloat16)
     shards = int(os.environ.get("WORLD_SIZE", "1")) if learner.sharded else 1
@@ -104,7 +104,8 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
         sampled = size * BYTES[sampled_in] * (sampled_in != weights)
         cache = int(engine.cache_gigabytes * GIB)
     taken = int(engine.memory * total_on(device)) if isinstance(engine, VLLM) and not engine.sleep else 0
-    others = sum(sum(p.numel() for p in skeleton_of(c.model).parameters()) for c in recipe.companions.values())
+    companions = [c.model for c in recipe.companions.values() if isinstance(c.model, str)]
+    others = sum(sum(p.numel() for p in skeleton_of(name).parameters()) for name in companions)
     parts = {
         f"weights ({size / 1e9:.2f}B parameters, {weights})": whole // shards,
         f"gradients ({trained / 1e9:.2f}B trained)": mine,
@@ -129,7 +130,7 @@ def check_memory(recipe: Recipe) -> None:
     Raises:
         ConfigError: what it needs, what is free, and which settings would fit.
     """
-    folder = folder_of(recipe.model)
+    folder = folder_of(recipe.start)
     if folder is not None:
         sizes = [path.stat().st_size for path in folder.glob("*.safetensors")]
         if sizes and sum(sizes) <= 4 * TINY:
@@ -182,7 +183,7 @@ def total_on(device: str) -> int:
 
 def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> tuple[Kept, int]:
     """What a pass of the model keeps, and how many of its parameters are trained."""
-    plain = skeleton_of(recipe.model)
+    plain = skeleton_of(recipe.start)
     with FakeTensorMode():
         model: Any = AutoModelForCausalLM.from_config(plain.config, dtype=getattr(torch, weights))
         layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]

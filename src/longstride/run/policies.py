@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
-from longstride.core.errors import ModelError, RunError
+from longstride.core.errors import ConfigError, ModelError, RunError
 from longstride.engines.config import Local
+from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatConfig
 from longstride.models.device import device_here
 from longstride.models.load import Policy, load_policy
+from longstride.rollout.chat_player import ChatPlayer
 from longstride.rollout.players import LanguagePlayer, Player
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.experiment import RUN_FILE, load_run_experiment
@@ -45,15 +47,26 @@ def load_run(path: Path) -> tuple[Recipe, Policy]:
     return recipe, load_policy(folder, recipe.chat, device_here(recipe.device, folder))
 
 
-def companion_players(policy: Policy, recipe: Recipe) -> dict[str, Player]:
-    """The companions of a recipe at work, by speaker, in engines of this process: a server has the policy alone.
+def companion_players(policy: Policy | ChatAPI, recipe: Recipe) -> dict[str, Player]:
+    """The companions of a recipe at work, by speaker, in engines of this process: a server has the policy alone. One
+    behind a chat API is told texts, and what it says is made ids of the policy's.
 
     Raises:
+        ConfigError: the policy is behind a chat API, and one of them is not, which could not read what it says.
         ModelError: one of them cannot be loaded, or has not the policy's tokens, which both read.
     """
     players: dict[str, Player] = {}
     config = recipe.engine if isinstance(recipe.engine, Local) else Local()
     for name, companion in recipe.companions.items():
+        if isinstance(companion.model, ChatAPI):
+            reader = policy.chat if isinstance(policy, Policy) else None
+            players[name] = ChatPlayer(companion.model, companion.chat, companion.context, companion.sampling, reader)
+            continue
+        if isinstance(policy, ChatAPI):
+            raise ConfigError(
+                f"companions.{name}: {companion.model!r} reads tokens, and {policy} gives text alone; take a companion "
+                "behind an API too"
+            )
         other = load_policy(companion.model, companion.chat, policy.device)
         if other.chat.vocabulary != policy.chat.vocabulary:
             raise ModelError(

@@ -11,6 +11,7 @@ import longstride.envs.dial
 import longstride.envs.puzzles
 import longstride.envs.sites.tasks  # noqa: F401 (members of TaskSource that can be named in TOML)
 from longstride.core.component import Component
+from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.curriculum import BudgetSchedule, TaskCurriculum, Uniform
 from longstride.engines.base import Sampling
@@ -21,6 +22,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig
 from longstride.methods import Credit, Loss, Reinforce, Replay
 from longstride.methods.ratios import RatioLoss
+from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatConfig
 from longstride.rewards import EvaluatorFirst, Reward
 from longstride.rollout.context import ContextPolicy
@@ -79,8 +81,8 @@ class ObjectivePhase(Component):
 class Companion(Component):
     """A model that speaks in the episodes beside the policy, and is never trained."""
 
-    model: str
-    """As `Recipe.model`."""
+    model: str | ChatAPI
+    """As `Recipe.model`; one behind a chat API need not have the policy's tokens."""
     context: ContextPolicy
     """How a history becomes its prompt."""
     chat: ChatConfig = ChatConfig()
@@ -101,8 +103,9 @@ class Recipe(Experiment):
     trial: Trial = Trial()
     """Episodes of a task that follow one another under one context, in training and evaluation: `group_size` trials of
     `trial.episodes` episodes each are played of a task, and a group is of those at one place."""
-    model: str = "base"
-    """Where the policy starts: `base` (the shipped one), a folder, or a Hugging Face name."""
+    model: str | ChatAPI = "base"
+    """Where the policy starts: `base` (the shipped one), a folder, or a Hugging Face name. Or a model behind a chat API
+    (`model.url`, `model.name`), which is evaluated and cannot be trained."""
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     """Where policy, reference, companions, critics of their own encoder and the local engine compute. `auto`: a GPU
     where there is one, unless the model is tiny and was timed to be faster on the CPU (`models.device`)."""
@@ -208,6 +211,20 @@ class Recipe(Experiment):
         return [self.loss, *(phase.loss for phase in self.objectives if phase.loss)]
 
     @property
+    def start(self) -> str:
+        """The model that training starts from.
+
+        Raises:
+            ConfigError: it is behind a chat API.
+        """
+        if isinstance(self.model, ChatAPI):
+            raise ConfigError(
+                f"model: {self.model} is behind a chat API, which gives neither tokens nor weights, so it cannot be "
+                "trained; `longstride eval` evaluates it"
+            )
+        return self.model
+
+    @property
     def adaptive(self) -> bool:
         """Whether what an iteration plays depends on what was played before."""
         return self.sampler.adaptive or self.curriculum.adaptive or self.budget.adaptive
@@ -233,7 +250,7 @@ class Recipe(Experiment):
         from longstride.models.device import settled_device, settled_weights
 
         elsewhere = placement is not None and self.device == "auto"
-        device = "cpu" if elsewhere else settled_device(self.device, self.model)
+        device = "cpu" if elsewhere else settled_device(self.device, self.start)
         weights = settled_weights(self.weights, device, trained=self.learner.lora is None)
         engine = self.engine if elsewhere else self.engine.settled(device)
         learner = self.learner.settled(device)

@@ -59,7 +59,7 @@ class Session:
 
     def __init__(self, recipe: Recipe, run: RunFolder, placed: Placed) -> None:
         self.recipe, self.run = recipe, run
-        checkpoint, start = run.checkpoint, recipe.model
+        checkpoint, start = run.checkpoint, recipe.start
         if checkpoint and recipe.cloning:
             start = str(open_checkpoint(run.folder / "checkpoints" / FIRST).folder)
         # adapters are kept apart from the weights that they adapt

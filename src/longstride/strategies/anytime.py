@@ -19,7 +19,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.text import ANSWERING, MARK, STEP_END
 from longstride.rollout.branching import answer_plan, cuts
 from longstride.rollout.episode import Plan
-from longstride.rollout.players import LanguagePlayer, Player
+from longstride.rollout.players import Player, with_ids
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
@@ -49,11 +49,7 @@ class Anytime(Strategy):
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """Raises: ConfigError where no language model plays, or episodes have several turns."""
-        if not isinstance(player, LanguagePlayer):
-            raise ConfigError(
-                f"strategy {self.name} cuts what a language model says into steps, and {type(player).__name__} is no "
-                "language model; evaluate it under direct"
-            )
+        player = with_ids(player, f"strategy {self.name} cuts what a language model says into steps")
         if (turns := max((plan.budget.turns for plan in plans), default=1)) > 1:
             raise ConfigError(
                 f"strategy {self.name} asks for answers in the middle of an only turn, and episodes may take {turns}; "

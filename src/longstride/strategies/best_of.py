@@ -19,7 +19,7 @@ from longstride.core.numbers import Share
 from longstride.core.seeds import stream
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.episode import Plan
-from longstride.rollout.players import Player
+from longstride.rollout.players import Player, with_ids
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 
 
@@ -30,6 +30,13 @@ class Choice(Component):
     def name(self) -> str:
         """What metrics rows call it: the class name in snake case, unless fields give different results."""
         return self.type_name()
+
+    def check(self, player: Player) -> None:  # noqa: B027 (most need nothing)
+        """Refuses, before anything is played, a player that does not have what it needs.
+
+        Raises:
+            ConfigError: it does not.
+        """
 
     @abstractmethod
     def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
@@ -86,6 +93,9 @@ class Majority(Choice):
 class Likelihood(Choice):
     """The one whose sampled tokens the policy finds most likely in the mean."""
 
+    def check(self, player: Player) -> None:
+        with_ids(player, "best_of by likelihood takes what a language model finds likeliest")
+
     def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
         return max(attempts, key=lambda t: fmean([x for turn in t.turns for x in turn.behaviour_logprobs] or [0.0]))
 
@@ -104,6 +114,7 @@ class BestOf(Strategy):
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         n = self.attempts
+        self.by.check(player)
         found = yield [plan for first in plans for plan in (first, *self._further(first))]
         return self.by.choose([found[k : k + n] for k in range(0, len(found), n)], player)
 

@@ -14,6 +14,7 @@ nothing is handed over are those of `Direct`, id for id, unless they are cut int
 """
 
 from collections.abc import Generator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,8 +24,10 @@ from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
 from longstride.engines.config import EngineConfig, Local
 from longstride.envs.text import STEP_END
+from longstride.models.api import ChatAPI
+from longstride.rollout.chat_player import ChatPlayer
 from longstride.rollout.episode import Episode, Generation, Plan
-from longstride.rollout.players import LanguagePlayer, Player
+from longstride.rollout.players import LanguagePlayer, Player, with_ids
 from longstride.strategies.base import EvalEpisode, EvalPlan, Load, Strategy
 from longstride.strategies.searched import Confidence, Guide, next_step, unfinished
 
@@ -35,9 +38,9 @@ HANDED = "handed_over"
 class Delegate(Strategy):
     """Hands over what the policy is in doubt of."""
 
-    model: str
-    """Who goes on: a run folder, a model's folder, or a name. It is shown what the policy is shown, and samples as
-    it does."""
+    model: str | ChatAPI
+    """Who goes on: a run folder, a model's folder, a name, or a model behind a chat API. It is shown what the policy is
+    shown, and samples as it does."""
     below: Share = 0.5
     """Score of the guide under which a try is handed over."""
     guide: Guide = Confidence()
@@ -54,20 +57,25 @@ class Delegate(Strategy):
     @property
     def name(self) -> str:
         mark = f"_at_{self.mark!r}" if self.each == "step" and self.mark != STEP_END else ""
+        other = self.model.name if isinstance(self.model, ChatAPI) else self.model
         price = "" if self.price == 1 else f"_at_price_{self.price:g}"
-        return f"delegate_{self.each}{mark}_below_{self.below:g}_by_{self.guide.name}_to_{self.model}{price}"
+        return f"delegate_{self.each}{mark}_below_{self.below:g}_by_{self.guide.name}_to_{other}{price}"
 
     def players(self, player: Player, load: Load) -> Player:
         """The policy, and the other model beside it.
 
         Raises:
-            ConfigError: no language model plays, or parts of episodes are handed over between different tokenizers.
+            ConfigError: the policy has no token ids, or parts of episodes are handed over between different tokenizers.
         """
-        if not isinstance(player, LanguagePlayer):
-            raise ConfigError(
-                f"strategy {self.name} goes on with what a language model said, and {type(player).__name__} is none; "
-                "evaluate it under direct"
-            )
+        player = with_ids(player, f"strategy {self.name} goes on with what a language model said")
+        if isinstance(self.model, ChatAPI):
+            if self.each == "step":
+                raise ConfigError(
+                    f"strategy {self.name}: a step goes on in the middle of a thought, and a chat API takes whole "
+                    "turns; hand over turns (each=turn) or episodes (each=episode)"
+                )
+            asked = ChatPlayer(self.model, player.chat.config, player.context, player.sampling, player.chat)
+            return _Pair(player, asked)
         other = load(self.model)
         if self.each != "episode" and other.chat.vocabulary != player.chat.vocabulary:
             raise ConfigError(
@@ -81,7 +89,8 @@ class Delegate(Strategy):
         assert isinstance(player, _Pair)
         marks = (tuple(player.policy.chat.encode(self.mark)),) if self.each == "step" else ()
         tasks = [_Task(plan) for plan in plans]
-        with player.policy.keeping(), player.other.keeping():
+        kept = player.other.keeping() if isinstance(player.other, LanguagePlayer) else nullcontext()
+        with player.policy.keeping(), kept:
             while live := [task for task in tasks if task.goes_on]:
                 yield from self._step(live, marks, player)
         return [self._ended(task) for task in tasks]
@@ -153,10 +162,10 @@ class _Pair:
 
     parts = 1
 
-    def __init__(self, policy: LanguagePlayer, other: LanguagePlayer) -> None:
+    def __init__(self, policy: LanguagePlayer, other: LanguagePlayer | ChatPlayer) -> None:
         self.policy, self.other = policy, other
 
-    def _who(self, episode: Episode) -> LanguagePlayer:
+    def _who(self, episode: Episode) -> Player:
         return self.other if episode.plan.role == HANDED else self.policy
 
     def ask(self, episode: Episode) -> None:

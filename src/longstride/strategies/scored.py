@@ -13,12 +13,12 @@ from math import exp
 from typing import Literal
 
 from longstride.core.budget import StopReason
-from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure
+from longstride.core.errors import EngineFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Request
 from longstride.rewards.scorers import Answered, Judge, Question, Reply, Score, Scorer, score
-from longstride.rollout.players import LanguagePlayer, Player
+from longstride.rollout.players import Player, with_ids
 from longstride.strategies.base import EvalEpisode
 from longstride.strategies.best_of import Choice
 
@@ -42,11 +42,14 @@ class Scored(Choice):
         asked = f"_{self.judge.type_name()}" if self.judge else ""
         return self.scorer.name + asked + ("_turn" if self.shown == "turn" else "")
 
+    def check(self, player: Player) -> None:
+        if self.judge is None:
+            AskedPolicy(player, 0)
+
     def __call__(self, attempts: Sequence[Trajectory]) -> Trajectory:
         return max(attempts, key=lambda t: t.evidence.get("score", 0.0))
 
     def choose(self, groups: Sequence[Sequence[Trajectory]], player: Player) -> list[EvalEpisode]:
-        """Raises: ConfigError where somebody has to be asked, no language model plays, and there is no judge."""
         seed = groups[0][0].seed if groups else 0
 
         def ask(questions: Sequence[Question]) -> Sequence[Answered]:
@@ -99,12 +102,7 @@ class AskedPolicy:
     """
 
     def __init__(self, player: Player, seed: int) -> None:
-        if not isinstance(player, LanguagePlayer):
-            raise ConfigError(
-                f"a scorer asks a language model, and {type(player).__name__} is none; name a judge, or take another "
-                "way to choose"
-            )
-        self._player, self._seed = player, seed
+        self._player, self._seed = with_ids(player, "a scorer without a judge asks the policy itself"), seed
 
     def __call__(self, questions: Sequence[Question]) -> list[Answered]:
         chat, mark = self._player.chat, tuple(self._player.chat.encode(VERDICT))

@@ -13,6 +13,7 @@ counts only where nothing else was finished. Searches of all tasks go step by st
 
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import exp
 from statistics import fmean
@@ -30,7 +31,7 @@ from longstride.envs.text import MARK, STEP_END
 from longstride.rewards.scorers import Judge, Score, Scorer, score
 from longstride.rewards.simulated import StepScorer
 from longstride.rollout.episode import PastTurn, Plan
-from longstride.rollout.players import LanguagePlayer, Player
+from longstride.rollout.players import LanguagePlayer, Player, with_ids
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.scored import AskedPolicy
@@ -44,6 +45,13 @@ class Guide(Component):
     def name(self) -> str:
         """What metrics rows call it."""
         return self.type_name()
+
+    def check(self, player: Player) -> None:  # noqa: B027 (most need nothing)
+        """Refuses, before anything is played, a player that does not have what it needs.
+
+        Raises:
+            ConfigError: it does not.
+        """
 
     @abstractmethod
     def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
@@ -60,6 +68,9 @@ class Guide(Component):
 
 class Confidence(Guide):
     """The mean probability of a token, by the policy itself: exp of the mean log-probability of its own turns."""
+
+    def check(self, player: Player) -> None:
+        with_ids(player, "the guide confidence reads how likely a language model finds what it says")
 
     def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
         return [Score(exp(fmean(lps) if (lps := _logprobs(t)) else 0.0)) for t in solutions]
@@ -110,6 +121,10 @@ class Asked(Guide):
     def name(self) -> str:
         return self.scorer.name + (f"_{self.judge.type_name()}" if self.judge else "")
 
+    def check(self, player: Player) -> None:
+        if self.judge is None:
+            AskedPolicy(player, 0)
+
     def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
         judge, seed = self.judge, solutions[0].seed if solutions else 0
         ask = (lambda questions: judge.ask(questions, seed)) if judge else AskedPolicy(player, seed)
@@ -148,15 +163,14 @@ class Searched(Strategy):
         return f"{self.search.name}_guided_by_{self.guide.name}{words}"
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
-        """Raises: ConfigError where no language model plays."""
-        if not isinstance(player, LanguagePlayer):
-            raise ConfigError(
-                f"strategy {self.name} extends what a language model said, and {type(player).__name__} is none; "
-                "evaluate it under direct"
-            )
-        marks = (tuple(player.chat.encode(self.mark)),) if self.mark else ()
+        """Raises: ConfigError where a step is a piece of a thought, and the player has no token ids."""
+        self.guide.check(player)
+        marks: tuple[tuple[int, ...], ...] = ()
+        if self.mark:
+            whole = with_ids(player, f"strategy {self.name} extends what a language model said")
+            marks = (tuple(whole.chat.encode(self.mark)),)
         tasks = [self._begun(plan) for plan in plans]
-        with player.keeping():
+        with player.keeping() if isinstance(player, LanguagePlayer) else nullcontext():
             while live := [task for task in tasks if task.wanted]:
                 yield from self._step(live, marks, player)
         return [self._ended(task) for task in tasks]

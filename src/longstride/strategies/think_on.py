@@ -20,7 +20,7 @@ from longstride.core.numbers import CountOrZero, Limit
 from longstride.core.trajectory import Trajectory
 from longstride.envs.text import MARK, THOUGHT
 from longstride.rollout.episode import PastTurn, Plan
-from longstride.rollout.players import LanguagePlayer, Player
+from longstride.rollout.players import Player, with_ids
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 
 if TYPE_CHECKING:  # the tokenizers behind it take seconds to import
@@ -74,11 +74,7 @@ class ThinkOn(Strategy):
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """Raises: ConfigError where no language model plays, or a turn has no room for such thoughts."""
-        if not isinstance(player, LanguagePlayer):
-            raise ConfigError(
-                f"strategy {self.name} decides how long a language model thinks, and {type(player).__name__} is none; "
-                "evaluate it under direct"
-            )
+        player = with_ids(player, f"strategy {self.name} decides how long a language model thinks")
         least = min((plan.budget.turn_tokens for plan in plans), default=0)
         if plans and self.most is not None and least <= self.most:
             raise ConfigError(

@@ -303,7 +303,8 @@ def _explain(err: Any, cls: type[Component], where: str) -> str:
     if err["type"] == "missing":
         return f"{place}: {message}"
     if err["type"] == "model_type" and part is not None:
-        hint = "" if is_either(annotation) else setting(part, place, value)
+        plain = is_either(annotation) and not isinstance(value, str)  # it was meant for what is no component
+        hint = "" if plain else setting(part, place, value)
         return f"{place}: expected a table, for {part.__name__} (got {_brief(value)}){hint}"
     return f"{place}: {message} (got {_brief(value)})"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
 from longstride.core.implementation import implementation
-from longstride.core.numbers import Count, CountOrZero, Positive, Weight
+from longstride.core.numbers import Count, CountOrZero, Seconds, Weight
 
 if TYPE_CHECKING:
     from longstride.run.placement import Placed
@@ -43,7 +43,7 @@ class ClusterConfig(Component):
     """GPUs that Ray reserves for each replica and each learner rank. Left out: 1 where the cluster has any."""
     retries: CountOrZero = 3
     """How often a replica that died is started again, and a plan whose worker died is played anew."""
-    start_seconds: Positive = 300.0
+    start_seconds: Seconds = 300.0
     """Seconds that actors have to be placed and to start."""
 
     def place(self, recipe: "Recipe") -> AbstractContextManager["Placed"]:

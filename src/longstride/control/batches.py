@@ -18,7 +18,7 @@ from longstride.control.data import TransitionStore
 from longstride.control.envs.base import Spec
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError
-from longstride.core.numbers import Count, Share
+from longstride.core.numbers import Count, Positive, Share
 
 Discount = Annotated[float, Field(gt=0, lt=1)]
 
@@ -116,7 +116,7 @@ class NStep(Component):
     """n."""
     discount: Discount = 0.99
     """gamma, per environment step."""
-    reward_scale: float = 1.0
+    reward_scale: Positive = 1.0
     """Factor of the rewards of the data."""
     reward_shift: float = 0.0
     """Added to the scaled rewards: -1 makes every step cost."""

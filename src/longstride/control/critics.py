@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from longstride.control.batches import Batch
@@ -198,6 +198,13 @@ class TDCritic(QCritic):
     """Targets are clamped to it: the least and the largest return that are possible; None: not clamped."""
     conservative: Conservative | None = None
     """What lowers the values of unseen actions."""
+
+    @field_validator("target_range")
+    @classmethod
+    def _ordered(cls, ends: tuple[float, float] | None) -> tuple[float, float] | None:
+        if ends and ends[0] > ends[1]:
+            raise ValueError("expected the least return first, then the largest")
+        return ends
 
     @property
     def needs_returns(self) -> bool:

@@ -7,9 +7,10 @@ of the state, see `control.memory`). K actions per state can be sampled at once,
 
 import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
+from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -62,6 +63,12 @@ class GaussianPolicy(NetworkPolicy):
     """Least logarithm of the standard deviation."""
     log_std_max: float = 2.0
     """Largest logarithm of the standard deviation."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.log_std_min >= self.log_std_max:
+            raise ValueError(f"log_std_max must be above log_std_min ({self.log_std_min}), got {self.log_std_max}")
+        return self
 
     def make(self, state: int, action: int, generator: torch.Generator) -> "GaussianNets":
         return GaussianNets(self, state, action, generator)

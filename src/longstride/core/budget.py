@@ -8,7 +8,7 @@ it: never a sample, never a reward of zero).
 from enum import StrEnum
 
 from longstride.core.component import Component
-from longstride.core.numbers import Count, Limit, Positive
+from longstride.core.numbers import Count, Limit, Seconds
 
 
 class StopReason(StrEnum):
@@ -62,7 +62,7 @@ class Budget(Component):
     which goes on; it is read and not trained."""
     tool_calls: Limit = None
     """Actions other than an answer."""
-    seconds: Positive | None = None
+    seconds: Seconds | None = None
     """Wall clock of the episode."""
 
     def exhausted(self, turns: int, tokens: int, tool_calls: int, seconds: float) -> StopReason | None:

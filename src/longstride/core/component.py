@@ -36,7 +36,7 @@ SCRIPTS = ("__main__", "__mp_main__")
 class Component(BaseModel):
     """Base of everything that a recipe is made of."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     @classmethod
     def type_name(cls) -> str:

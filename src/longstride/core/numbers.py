@@ -1,4 +1,5 @@
-"""Ranges of numbers, each under one name: what the fields of components are made of."""
+"""Ranges of numbers, each under one name: what the fields of components are made of. No component takes `nan` or `inf`,
+whatever the range (`core.component`)."""
 
 from typing import Annotated
 
@@ -17,4 +18,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Weight = Annotated[float, Field(ge=0)]
 """A factor that may be zero."""
 Positive = Annotated[float, Field(gt=0)]
-"""A rate, a scale, a number of seconds."""
+"""A rate, a scale."""
+Seconds = Annotated[float, Field(gt=0, le=MOST)]
+"""How long something may take: no longer than the waits of an operating system."""
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""What is left of a running mean at each step."""

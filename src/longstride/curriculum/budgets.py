@@ -9,7 +9,7 @@ from typing import Any
 from longstride.core.budget import Budget
 from longstride.core.component import Component
 from longstride.core.experience import Experience
-from longstride.core.numbers import Count, Positive
+from longstride.core.numbers import Count, Seconds
 from longstride.core.task import DIFFICULTIES, Difficulty
 from longstride.curriculum.schedules import Schedule
 
@@ -27,7 +27,7 @@ class BudgetSchedule(Component):
     """Sampled tokens of a turn up to `</think>`: a thought that is cut is ended for the policy, and not trained."""
     tool_calls: Schedule | Count | None = None
     """Actions other than an answer."""
-    seconds: Positive | None = None
+    seconds: Seconds | None = None
     """Wall clock of the episode; it makes runs depend on the speed of the machine."""
 
     @property

@@ -9,20 +9,32 @@ of the arithmetic). An engine is used by one thread at a time, though not always
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator
 
 from longstride.core.component import Component
 from longstride.core.content import Media, by_placeholder, placed
 from longstride.core.errors import EngineFailure, ModelError
 
+COLDEST = 1e-3
+"""Smallest temperature above 0."""
+
 
 class Sampling(Component):
     """How tokens are drawn."""
 
-    temperature: float = 1.0
+    temperature: Annotated[float, Field(ge=0, le=100)] = 1.0
     """0 is greedy."""
-    top_p: float = 1.0
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Nucleus; log-probabilities are renormalised on the kept support."""
+
+    @field_validator("temperature")
+    @classmethod
+    def _far_from_zero(cls, temperature: float) -> float:
+        if 0 < temperature < COLDEST:
+            raise ValueError(f"expected 0, which is greedy, or {COLDEST} at least: logits are divided by it")
+        return temperature
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from typing import Literal, Self
 
 from longstride.core.component import Component
-from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
+from longstride.core.numbers import Count, CountOrZero, Decay, Positive, Share, Weight
 from longstride.models.kernels import Kernels, settled
 from longstride.models.lora import LoRA
 
@@ -13,7 +13,7 @@ class LearnerConfig(Component):
 
     lr: Positive = 5e-4
     """Peak learning rate of AdamW."""
-    betas: tuple[float, float] = (0.9, 0.95)
+    betas: tuple[Decay, Decay] = (0.9, 0.95)
     """Decay of AdamW's first and second moment."""
     weight_decay: Weight = 0.01
     """Decoupled weight decay, on every parameter."""

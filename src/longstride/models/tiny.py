@@ -16,6 +16,7 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from longstride.core.component import Component
+from longstride.core.numbers import Positive
 
 PAD, UNKNOWN, USER, AGENT, END = SPECIALS = ("<pad>", "<unk>", "<user>", "<agent>", "<end>")
 ALWAYS = (*SPECIALS, "Thought:", "Action:", *(f"[{n}]" for n in range(1, 61)), *(str(n) for n in range(100)))
@@ -44,7 +45,7 @@ class TinyConfig(Component):
     """Inner width of the gated feed-forward layer."""
     context: Size = 1280
     """Tokens the model can see."""
-    rope_theta: float = 1e4
+    rope_theta: Positive = 1e4
     """Base of the rotary position embedding (Su et al. 2021)."""
 
     @model_validator(mode="after")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError
-from longstride.core.numbers import CountOrZero, Positive
+from longstride.core.numbers import CountOrZero, Seconds
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Stages
@@ -28,7 +28,7 @@ class PoolConfig(Component):
     """Whether tokens are sampled when no environment is at work any more, so that it does not depend on their
     latencies which episodes are computed together, and the last bits of a run with them; slow environments hold all
     others up. Engine processes go in a lockstep each. Left out: where `staleness` is 0."""
-    step_deadline: Positive = 60.0
+    step_deadline: Seconds = 60.0
     """Seconds that an environment and a judge have for one turn; who is late is named, and failed."""
     retries: CountOrZero = 1
     """How often a failed episode is tried again."""

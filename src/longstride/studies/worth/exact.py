@@ -21,7 +21,7 @@ from itertools import product
 import numpy as np
 
 from longstride.claims.claim import Claim
-from longstride.core.numbers import Count, Positive
+from longstride.core.numbers import Count, Positive, Weight
 from longstride.core.task import DIFFICULTIES, difficulty_of
 from longstride.curriculum import Fixed, Multiplicative, PerDifficulty, Schedule
 from longstride.curriculum.schedules import StepList
@@ -30,7 +30,7 @@ from longstride.stats import Ordering
 from longstride.studies.tti_map.exact import Errands, HabitCloning
 from longstride.studies.worth.method import Onward, WatchedEpisodes, Worth
 
-Between = tuple[float, float]
+Between = tuple[Weight, Weight]
 """A range that a number is drawn from, each value equally likely."""
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, EnvFailure
-from longstride.core.numbers import Positive, Weight
+from longstride.core.numbers import Seconds, Weight
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
@@ -242,7 +242,7 @@ class BrowserGym(TaskSource):
     """Training tasks, such as browsergym/miniwob.click-test."""
     test_ids: tuple[str, ...] | None = None
     """Evaluation tasks; those of training if left out, which is right only where the seed makes the problem."""
-    deadline: Positive = 50.0
+    deadline: Seconds = 50.0
     """Seconds that a reset or a step may take; below the pool's own."""
     delay: Weight = 0.5
     """Seconds that BrowserGym waits before it looks at a page."""

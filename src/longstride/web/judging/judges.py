@@ -27,7 +27,7 @@ from longstride.core.component import Component
 from longstride.core.errors import ConfigError, JudgeFailure
 from longstride.core.foreign import UnreadableError, read_json
 from longstride.core.http import HTTPResponse, key_in, without_key
-from longstride.core.numbers import Count, CountOrZero, Positive, Weight
+from longstride.core.numbers import Count, CountOrZero, Seconds, Weight
 from longstride.core.seeds import stream
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class OpenAIJudge(Component):
     """The model's name, as the server knows it."""
     key_env: str | None = None
     """Name of the environment variable that holds the key; a server of one's own mostly needs none."""
-    timeout: Positive = 30.0
+    timeout: Seconds = 30.0
     """Seconds for one request, from connecting to the last byte."""
     retries: CountOrZero = 3
     """How often a request is sent again that was not answered, or was answered by status 429 or 5xx."""

@@ -13,11 +13,11 @@ import pytest
 from guides import own_modules
 from helpers import content, shown_of, tiny_policy
 
-from longstride.claims import runner as claims
 from longstride.claims.claim import Claim
 from longstride.claims.curves import _matched, paired_values
+from longstride.claims.judging import judge_kept, verdict_of
 from longstride.claims.kept import write_kept
-from longstride.claims.runner import run_claim, verdict_of
+from longstride.claims.runner import run_claim
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.lock import held
@@ -61,16 +61,17 @@ class Patience:
 
 
 class PatienceTasks(TaskSource):
-    """One task in six takes one turn, the others take three."""
+    """One task in six takes one turn, of the others half take two and half three."""
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:
         return self.held_out(n)
 
     def held_out(self, n: int) -> list[Task]:
         evaluator = {"type": "answer", "reference": "yes"}
+        turns = [1 if k % 6 == 0 else 2 if k % 12 < 7 else 3 for k in range(n)]
         return [
-            Task(id=f"t{k}", source="patience", goal="wait", start="/", facts=3 if k % 6 else 1, evaluator=evaluator)
-            for k in range(n)
+            Task(id=f"t{k}", source="patience", goal="wait", start="/", facts=facts, evaluator=evaluator)
+            for k, facts in enumerate(turns)
         ]
 
     def env(self) -> Patience:
@@ -78,15 +79,15 @@ class PatienceTasks(TaskSource):
 
 
 def make_claim(recipe: Recipe, **changes: Any) -> Claim:
-    long = recipe.replace(test_budget={"turns": 4})
+    long, middle = (recipe.replace(test_budget={"turns": n}) for n in (4, 2))
     settings: dict[str, Any] = {
         "name": "patience",
         "paper": "none",
         "statement": "A long horizon solves what a short one cannot.",
         "recipe": recipe,
-        "arms": {"short": recipe, "long": long, "long_too": long.replace(budget={"turns": 2})},
+        "arms": {"short": recipe, "long": long, "middle": middle, "long_too": long.replace(budget={"turns": 2})},
         "expected": Ordering(relations=("long > short by 0.1",)),
-        "control": Ordering(relations=("long_too > long by 0.1",)),
+        "control": Ordering(relations=("short > middle by 0.1",)),
         "seeds": (0, 1, 2),
     }
     return Claim(**(settings | changes))
@@ -144,7 +145,7 @@ def test_a_claim_writes_what_it_found(done):
     assert result["arms"]["long"]["changes"] == {"test_budget.turns": 4}
     assert set(result["arms"]["long"]) == {"changes", "measures", "env_steps", "sampled_tokens"}
     assert {p.name for p in (folder / "patience").iterdir()} == {
-        f"{a}-{s}" for a in ("short", "long", "long_too") for s in (0, 1, 2)
+        f"{a}-{s}" for a in ("short", "long", "middle", "long_too") for s in (0, 1, 2)
     }
     page = (folder / "patience.md").read_text()
     assert page.startswith("# patience: reproduced") and "| long > short by 0.1 | +0.833 |" in page
@@ -165,7 +166,9 @@ def test_arms_are_compared_under_another_strategy_and_by_another_measure(recipe,
     relations = ("long > long@direct_2_turns by 0.2", "long@direct_2_turns > short by 0.2")
     claim = make_claim(both, measure="length", expected=Ordering(relations=relations), control=None)
     result = run_claim(claim, tmp_path, seeds=(0, 1))
-    assert set(result["arms"]) == {a + s for a in ("long", "short", "long_too") for s in ("", "@direct_2_turns")}
+    assert set(result["arms"]) == {
+        a + s for a in ("long", "short", "middle", "long_too") for s in ("", "@direct_2_turns")
+    }
     long, cut, short = (
         result["arms"][side]["measures"]["length"]["value"] for side in ("long", "long@direct_2_turns", "short")
     )
@@ -189,7 +192,7 @@ def test_a_claim_along_tokens_shows_each_kind_of_strategy_by_what_it_spends(reci
     first = result["arms"]["long"]["measures"]
     assert set(first) == {"success", "spent_tokens"} == set(result["arms"]["short@best_of_2_by_majority"]["measures"])
     lines = {line.get_label(): np.asarray(line.get_xydata()) for line in pages._by_strategy(result).axes[0].lines}
-    arms = ("long", "short", "long_too")
+    arms = ("long", "short", "middle", "long_too")
     assert set(lines) == {f"{arm}: {kind}" for arm in arms for kind in ("direct turns", "best of by majority")}
     assert len(lines["long: direct turns"]) == 3 and len(lines["long: best of by majority"]) == 2
     assert [first["spent_tokens"]["value"], first["success"]["value"]] in lines["long: direct turns"].tolist()
@@ -198,7 +201,11 @@ def test_a_claim_along_tokens_shows_each_kind_of_strategy_by_what_it_spends(reci
 def test_the_figure_has_every_seed_of_every_arm_and_the_interval_of_the_mean(done):
     _, result = done
     ax = pages._by_arm(result).axes[0]
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == list(result["arms"]) == ["short", "long", "long_too"]
+    assert (
+        [tick.get_text() for tick in ax.get_yticklabels()]
+        == list(result["arms"])
+        == ["short", "long", "middle", "long_too"]
+    )
     seeds, interval, mean = (np.asarray(line.get_xydata()).tolist() for line in ax.lines[:3])
     short = result["arms"]["short"]["measures"]["success"]
     assert seeds == [[0.166667, 0]] * 3 and mean == [[0.166667, 0]]
@@ -331,31 +338,31 @@ def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, t
         control=None,
         reported=Ordering(relations=(first,)),
     )
-    again = claims.judge_kept(moved, kept, tmp_path)
+    again = judge_kept(moved, kept, tmp_path)
     assert again["verdict"] == result["control_effects"][0]["verdict"] == "not reproduced" != result["verdict"]
     assert again["effects"] == result["control_effects"] and again["reported"] == result["effects"][:1]
     assert again["arms"] == result["arms"] and again == json.loads((tmp_path / "patience.json").read_text())
     assert json.loads(kept.read_text()) == result and again["matched"] == result["matched"]
     assert "changed after the run" in pages.page(again, drawn=True)
     with pytest.raises(ConfigError, match="nothing is kept of 'long > short by 0.77'"):
-        claims.judge_kept(make_claim(recipe, expected=Ordering(relations=("long > short by 0.77",))), kept, tmp_path)
+        judge_kept(make_claim(recipe, expected=Ordering(relations=("long > short by 0.77",))), kept, tmp_path)
 
 
 def test_relations_that_were_chosen_after_the_run_never_raise_a_verdict(done, recipe, tmp_path):
     folder, result = done
     kept = tmp_path / "patience.json"
     kept.write_text(json.dumps(result | {"verdict": "undecided"}))
-    again = claims.judge_kept(make_claim(recipe), kept, tmp_path)
+    again = judge_kept(make_claim(recipe), kept, tmp_path)
     assert again["effects"][0]["verdict"] == "reproduced" and again["verdict"] == "undecided"
-    again = claims.judge_kept(make_claim(recipe), kept, tmp_path)
+    again = judge_kept(make_claim(recipe), kept, tmp_path)
     assert again["judged"] == ["undecided", "reproduced", "reproduced"] and again["verdict"] == "undecided"
     assert "the first one first: undecided, reproduced, reproduced." in pages.page(again, drawn=True)
 
 
 def test_what_is_kept_of_a_claim_that_has_changed_is_of_an_earlier_form(done, recipe, tmp_path):
     folder, _ = done
-    assert "earlier" not in claims.judge_kept(make_claim(recipe), folder / "patience.json", tmp_path)
-    again = claims.judge_kept(make_claim(recipe, seeds=(4, 5)), folder / "patience.json", tmp_path)
+    assert "earlier" not in judge_kept(make_claim(recipe), folder / "patience.json", tmp_path)
+    again = judge_kept(make_claim(recipe, seeds=(4, 5)), folder / "patience.json", tmp_path)
     assert again["earlier"] == ["seeds: [0, 1, 2], now [4, 5]"]
     write_pages(tmp_path, again)
     assert "- seeds: [0, 1, 2], now [4, 5]" in (tmp_path / "patience.md").read_text()

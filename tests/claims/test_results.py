@@ -9,8 +9,8 @@ import pytest
 
 from longstride import papers
 from longstride.claims.claim import Claim, changed, differing
+from longstride.claims.judging import LOWEST_FIRST, verdict_of
 from longstride.claims.kept import differences, read_kept, write_kept
-from longstride.claims.runner import LOWEST_FIRST, verdict_of
 from longstride.core import provenance
 from longstride.core.component import build
 from longstride.core.errors import RunError

@@ -13,11 +13,13 @@ from climbing import CLAIM, RATES, RECIPE, SLIPS, claim
 from scipy.special import ndtri, stdtrit
 
 from longstride.claims import frozen as freezing
+from longstride.claims.controls import rise, void
 from longstride.claims.curves import at_equal_cost, costs_differ
 from longstride.claims.frozen import SUFFIX, freeze, frozen_at, hash_of, kept_beside
 from longstride.claims.pilot import seeds_needed, told
 from longstride.claims.runner import prepare, run_claim
-from longstride.claims.tuning import tune
+from longstride.claims.tuning import arm_run, tune
+from longstride.claims.worlds import Among, Between, world
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import came_after, committed
 from longstride.run.listener import Silent
@@ -34,9 +36,11 @@ class TestTuning:
         assert {arm: of["chosen"] for arm, of in result["tuned"].items()} == {
             "firm": {"method.rate": 1.0},
             "slips": {"method.rate": 1.0},
+            "hardly": {"method.rate": 1.0},
+            "more": {"method.rate": 1.0},
         }
         assert [changes for changes, _ in result["tuned"]["slips"]["tried"]] == [{"method.rate": r} for r in RATES]
-        assert [arm["measures"]["success"]["value"] for arm in result["arms"].values()] == [1.0, 0.7]
+        assert [arm["measures"]["success"]["value"] for arm in result["arms"].values()] == [1.0, 0.7, 0.9, 0.89]
         assert result["arms"]["slips"]["changes"] == {"method.slip": 0.3}  # what it is about, not what tuning chose
         assert result["verdict"] == "reproduced" and result["because"] == []
 
@@ -48,11 +52,11 @@ class TestTuning:
             return Silent()
 
         tune(CLAIM, tmp_path, watch, 1)
-        assert seen[0] == "slips,rate=0.01,seed=10" and seen[-1] == "firm,rate=1.9,seed=11" and len(seen) == 24
+        assert seen[0] == "slips,rate=0.01,seed=10" and seen[-1] == "more,rate=1.9,seed=11" and len(seen) == 48
 
     def test_an_arm_that_is_about_a_setting_or_lacks_it_keeps_its_own(self, tmp_path: Path):
         gentle = RECIPE.replace(method={"rate": 0.05})
-        found = tuned(CLAIM.replace(arms={"firm": RECIPE, "slips": SLIPS, "gentle": gentle}), tmp_path)
+        found = tuned(CLAIM.replace(arms={**CLAIM.arms, "gentle": gentle}), tmp_path)
         assert found["gentle"] == {"chosen": {}, "tried": [], "ends": []}
         with pytest.raises(ConfigError, match="no arm has method.rte"):
             tuned(claim(grid={"method.rte": RATES}, tuning_seeds=(10,)), tmp_path)
@@ -69,10 +73,10 @@ class TestTuning:
 
     def test_a_weaker_side_that_is_best_at_an_end_of_its_grid_leaves_the_claim_undecided(self, tmp_path: Path):
         short = CLAIM.replace(grid={"method.rate": (0.01, 0.02, 0.03, 0.04, 0.1)})
-        weak = short.replace(arms={"firm": RECIPE.replace(method={"rate": 1.0}), "slips": SLIPS})
+        weak = short.replace(arms={**CLAIM.arms, "firm": RECIPE.replace(method={"rate": 1.0})})
         result = run_claim(weak, tmp_path)
         assert result["effects"][0]["verdict"] == "reproduced" and result["verdict"] == "undecided"
-        assert result["because"] == ["slips is at its best at an end of the grid, method.rate=0.1"]
+        assert result["because"][0] == "slips is at its best at an end of the grid, method.rate=0.1"
 
     def test_runs_that_tune_may_be_shorter_and_those_that_decide_are_not(self, tmp_path: Path):
         result = run_claim(CLAIM.replace(tuning={"iterations": 1}), tmp_path)
@@ -163,6 +167,120 @@ class TestPilot:
             prepare(CLAIM.replace(expected=Ordering(relations=("firm > slips",))), tmp_path)
 
 
+class TestWorlds:
+    DRAWN = {"problem.top": Between(low=0.5, high=1.5), "method.slip": Between(low=0.05, high=0.1)}
+
+    def test_two_seeds_draw_two_worlds_and_all_arms_of_a_seed_share_one(self):
+        drawn = CLAIM.replace(worlds=self.DRAWN)
+        runs = {(arm, seed): arm_run(drawn, arm, {}, seed) for arm in drawn.arms for seed in (1, 2)}
+        tops = {key: run.as_data()["problem"]["top"] for key, run in runs.items()}
+        assert len({tops["firm", 1], tops["firm", 2]}) == 2
+        assert all(tops[arm, seed] == tops["firm", seed] for arm, seed in tops)
+
+    def test_an_arm_that_sets_a_constant_otherwise_keeps_its_own(self):
+        drawn = CLAIM.replace(worlds=self.DRAWN)
+        slips = [arm_run(drawn, arm, {}, 1).as_data()["method"]["slip"] for arm in ("firm", "slips", "hardly")]
+        assert 0.05 <= slips[0] <= 0.1 and slips[1:] == [0.3, 0.1]
+
+    def test_a_constant_that_is_added_changes_no_other(self):
+        assert world(self.DRAWN | {"a": Among(values=(1, 2))}, 5).items() >= world(self.DRAWN, 5).items()
+
+    def test_ranges_are_even_in_what_they_say_and_hold_their_ends(self):
+        rng = np.random.default_rng(0)
+        logs = [Between(low=0.01, high=1.0, log=True).draw(rng) for _ in range(400)]
+        assert min(logs) >= 0.01 and max(logs) <= 1 and np.median(logs) == pytest.approx(0.1, rel=0.3)
+        whole = [Between(low=1, high=3).draw(rng) for _ in range(300)]
+        assert {type(n) for n in whole} == {int} and all(70 < whole.count(n) < 130 for n in (1, 2, 3))
+        table = Between(low=0.0, high=1.0, shape=(2, 3)).draw(rng)
+        assert [len(row) for row in table] == [3, 3] and type(table) is tuple
+        with pytest.raises(ValueError, match="a range goes up"):
+            Between(low=1.0, high=1.0)
+        with pytest.raises(ValueError, match="above 0 for log"):
+            Between(low=0, high=1, log=True)
+
+    def test_the_share_of_worlds_is_said_with_the_constant_that_it_turns_with(self, tmp_path: Path):
+        steep, quick = Between(low=0.0, high=0.6), RECIPE.replace(method={"rate": 1.0})
+        drawn = claim(
+            arms={"firm": quick, "slips": quick.replace(method={"slip": 0.2})},
+            worlds={"problem.top": Between(low=0.9, high=1.0), "method.slip": steep},
+            control=None,
+            dose=("more > hardly", "firm > slips", "firm > hardly"),
+            seeds=tuple(range(40)),
+        )
+        result = run_claim(drawn, tmp_path)
+        worlds = result["effects"][0]["worlds"]
+        slips = [world(drawn.worlds, seed)["method.slip"] for seed in range(40)]
+        holds = [0.2 - slip > 0.1 for slip in slips]  # slipping costs what it is, and the drawn slip is that of `firm`
+        assert worlds["share"] == pytest.approx(np.mean(holds)) and worlds["lo"] < np.mean(holds) < worlds["hi"] < 0.5
+        assert worlds["against"] == pytest.approx(np.mean([slip > 0.2 for slip in slips]))
+        assert list(worlds["turns"]) == ["method.slip", "problem.top"]
+        low, middle, high = worlds["turns"]["method.slip"]
+        assert low["mean"] > middle["mean"] > high["mean"] and (low["from"], high["to"]) == pytest.approx(
+            (min(slips), max(slips)), abs=1e-5
+        )
+        assert result["verdict"] == "not reproduced" and "of the worlds [" in result["because"][0]
+
+    def test_a_world_that_an_arm_refuses_is_named_before_anything_is_run(self, tmp_path: Path):
+        drawn = CLAIM.replace(worlds={"problem.height": Between(low=0.0, high=1.0)})
+        with pytest.raises(ConfigError, match=r"slips: .*height.*in the world that seed 10 draws"):
+            run_claim(drawn, tmp_path)
+        assert not list(tmp_path.rglob("metrics.jsonl"))
+        with pytest.raises(ConfigError, match="is drawn by the seed and tuned"):
+            CLAIM.replace(worlds={"method.rate": Between(low=0.1, high=1.0)})
+
+
+class TestControls:
+    def reason(self, better: float, worse: float, spread: float = 0.02, **changes: Any) -> str:
+        arms = claim().arms
+        of = claim(arms={**arms, "hardly": arms["hardly"].replace(iterations=changes.pop("iterations", 4))}, **changes)
+        scatter = np.array([[-spread], [0.0], [spread]])
+        return void(of, of.relations[1], better + scatter, worse - scatter)
+
+    def test_one_that_has_room_is_valid(self):
+        assert self.reason(0.5, 0.5) == ""
+
+    def test_what_could_not_have_failed_is_void_and_says_why(self):
+        assert self.reason(0.5, 0.5, iterations=1) == "its arms run shorter than those of the effect"
+        wide = Ordering(relations=("hardly > more by 0.2",))
+        assert self.reason(0.5, 0.5, control=wide) == "its margin is larger than that of the effect, 0.1"
+        assert self.reason(0.97, 0.9) == "an arm of it is at the ceiling"
+        assert self.reason(0.2, 0.03) == "an arm of it is at the floor"
+        assert self.reason(0.2, 0.03, scale=(-1.0, 1.0)) == ""
+        assert self.reason(0.5, 7.0) == "success leaves the scale of the claim, 0 to 1"
+        assert self.reason(0.5, 0.5, spread=1e-6) == "its arms are equal by algebra"
+
+    def test_a_claim_whose_controls_are_void_or_that_has_none_is_not_reproduced(self, tmp_path: Path):
+        result = run_claim(claim(control=Ordering(relations=("slips > firm by 0.1",))), tmp_path / "a")
+        assert result["control_effects"][0]["void"] == "an arm of it is at the floor"
+        assert (result["verdict"], result["because"]) == ("undecided", ["every control is void"])
+        result = run_claim(claim(control=None), tmp_path / "b")
+        assert (result["verdict"], result["because"]) == ("undecided", ["it has no control"])
+
+    def test_an_effect_that_rises_with_its_cause_is_a_control(self, tmp_path: Path):
+        dose = ("firm > hardly", "firm > more", "firm > slips")
+        result = run_claim(claim(control=None, dose=dose), tmp_path)
+        assert result["verdict"] == "reproduced" == result["dose"]["verdict"] and len(result["dose"]["means"]) == 3
+
+    def test_an_effect_that_does_not_rise_with_its_cause_is_not_reproduced(self, tmp_path: Path):
+        result = run_claim(claim(control=None, dose=("firm > slips", "firm > more", "firm > hardly")), tmp_path)
+        assert result["effects"][0]["verdict"] == "reproduced" and result["verdict"] == "not reproduced"
+
+    def test_a_step_back_on_the_way_is_no_rise(self):
+        at = [np.full((3, 1), mean) for mean in (0.1, 0.4, 0.3)]
+        assert rise(("a > b",) * 3, at)["verdict"] == "undecided"
+        assert rise(("a > b",) * 3, sorted(at, key=lambda of: of[0, 0]))["verdict"] == "reproduced"
+        with pytest.raises(ValueError, match="3 strengths or more, got 2"):
+            claim(dose=("firm > slips", "firm > more"))
+
+
+def test_what_was_gained_is_the_end_minus_the_start_of_the_same_task(tmp_path: Path):
+    result = run_claim(claim(arms={"firm": RECIPE, "slips": SLIPS}, measure="gained_success"), tmp_path)
+    assert result["arms"]["firm"]["measures"]["gained_success"]["by_seed"] == pytest.approx([1 - 0.7**4] * 3)
+    higher = RECIPE.replace(problem={"top": 0.5})  # it begins at success .5, half way to what it can have
+    result = run_claim(claim(arms={"firm": higher, "slips": SLIPS}, measure="gained_success"), tmp_path / "higher")
+    assert result["arms"]["firm"]["measures"]["gained_success"]["value"] == pytest.approx(0.5 * (1 - 0.7**4), abs=1e-5)
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout with a commit; `frozen.json` would stand in it."""
@@ -210,7 +328,7 @@ class TestFrozen:
         for other in (
             CLAIM.replace(expected=Ordering(relations=("firm > slips by 0.05",))),
             CLAIM.replace(seeds=(0, 1, 2, 3)),
-            CLAIM.replace(arms={"firm": RECIPE, "slips": SLIPS.replace(method={"slip": 0.4})}),
+            CLAIM.replace(arms={**CLAIM.arms, "slips": SLIPS.replace(method={"slip": 0.4})}),
             CLAIM.replace(statement="Who slips falls."),
             CLAIM.replace(cost=""),
         ):

@@ -39,16 +39,22 @@ class Climber(ExactMethod[Hill]):
 RECIPE = ExactRecipe(name="climbing", problem=Hill(), method=Climber(), iterations=4)
 SLIPS = RECIPE.replace(method={"slip": 0.3})
 
+HARDLY = {name: RECIPE.replace(method={"slip": slip}) for name, slip in (("hardly", 0.1), ("more", 0.11))}
+"""Arms of a control: one slips hardly more than the other."""
+
 
 def claim(**changes: Any) -> Claim:
     """That slipping costs success."""
+    if "arms" in changes:
+        changes = changes | {"arms": HARDLY | changes["arms"]}
     settings: dict[str, Any] = {
         "name": "climbing",
         "paper": "none",
         "statement": "Who slips stays lower.",
         "recipe": RECIPE,
-        "arms": {"firm": RECIPE, "slips": SLIPS},
+        "arms": {"firm": RECIPE, "slips": SLIPS} | HARDLY,
         "expected": Ordering(relations=("firm > slips by 0.1",)),
+        "control": Ordering(relations=("hardly > more by 0.1",)),
         "seeds": (0, 1, 2),
     }
     return Claim(**(settings | changes))

@@ -5,16 +5,30 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from longstride.claims.worlds import Draw
 from longstride.core.component import Component
 from longstride.core.errors import unknown
 from longstride.run.experiment import Experiment
 from longstride.stats import Ordering, Relation
 
+DOSES = 3
+"""Fewest strengths of a cause."""
 GRID = 5
 """Fewest values of a setting that arms are tuned over."""
 SPENT = ("env_steps", "sampled_tokens")
 """What training spends."""
-DESIGN = ("grid", "tuning_seeds", "tuning", "tuned_by", "lower_is_better", "cost", "equal_cost")
+DESIGN = (
+    "worlds",
+    "grid",
+    "tuning_seeds",
+    "tuning",
+    "tuned_by",
+    "lower_is_better",
+    "cost",
+    "equal_cost",
+    "dose",
+    "scale",
+)
 """Fields of a claim that hold it to be fair."""
 FRESH = tuple(range(10, 20))
 """Seeds of a claim: none of them was looked at when its recipe's settings were chosen. A claim that has, names
@@ -36,7 +50,7 @@ class Claim(Component):
     """By name; each differs from `recipe` in what it is about."""
     measure: str = "success"
     """What is compared where a relation names nothing else: a measure of the last evaluation, by its name in
-    `metrics.jsonl` (such as `pass@16`)."""
+    `metrics.jsonl` (such as `pass@16`); `gained_NAME` is that minus what it was before training."""
     expected: Ordering
     """Relations between arms, under the first of `evaluation.strategies`; `ARM@STRATEGY` is the arm under another."""
     control: Ordering | None = None
@@ -50,6 +64,9 @@ class Claim(Component):
     """Arm whose start and final policy are evaluated with 1 to 4 checks of the answer; none if empty."""
     seeds: Annotated[tuple[int, ...], Field(min_length=2)] = FRESH
     """Recipe seeds, each of them for every arm."""
+    worlds: Mapping[str, Draw] = {}
+    """By dotted setting of the problem, what the seed draws it from: every seed has a world of its own, which all arms
+    share. An arm that sets it otherwise keeps its own, such as one from which the cause is taken away."""
     grid: Mapping[str, Annotated[tuple[Any, ...], Field(min_length=GRID)]] = {}
     """By dotted setting, values in their order (`{"learner.lr": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3)}`): every arm is tried
     under every combination and enters at its own best. An arm that lacks a setting, or is about it, keeps its own."""
@@ -68,6 +85,11 @@ class Claim(Component):
     """Whether relations are judged where both sides have spent as much as the thriftier one in all, between the two
     evaluations next to it; at the end if not. So evaluate often: a curve that flattens is read a little too low."""
 
+    dose: Annotated[tuple[str, ...], Field(max_length=9)] = ()
+    """Relations at three or more rising strengths of the cause, along which the effect has to rise: a control too."""
+    scale: tuple[float, float] = (0.0, 1.0)
+    """Least and greatest value of what is measured: a control is void with an arm in a twentieth at either end."""
+
     @model_validator(mode="after")
     def _is_tuned_on_other_seeds(self) -> Self:
         if self.grid and not self.tuning_seeds:
@@ -76,6 +98,10 @@ class Claim(Component):
             raise ValueError(f"tuning_seeds are none of the seeds, and {sorted(shared)} are both; take others")
         if self.equal_cost and not self.cost:
             raise ValueError("equal_cost needs to know of what: name the cost, such as env_steps")
+        if both := set(self.worlds) & set(self.grid):
+            raise ValueError(f"{sorted(both)} is drawn by the seed and tuned: leave it out of worlds, or of the grid")
+        if self.dose and len(self.dose) < DOSES:
+            raise ValueError(f"a dose has {DOSES} strengths or more, got {len(self.dose)}")
         return self
 
     @model_validator(mode="after")
@@ -89,8 +115,9 @@ class Claim(Component):
 
     @property
     def relations(self) -> list[Relation]:
-        """Those that are expected, then those of the control, then those that are only reported."""
-        return [r for of in (self.expected, self.control, self.reported) if of for r in of.parsed]
+        """Those that are expected, then those of the control and of the dose, then those that are only reported."""
+        dose = Ordering(relations=self.dose) if self.dose else None
+        return [r for of in (self.expected, self.control, dose, self.reported) if of for r in of.parsed]
 
     @property
     def measures(self) -> list[str]:

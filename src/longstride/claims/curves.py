@@ -15,6 +15,8 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.run.folder import read_rows
 from longstride.stats import Relation, paired_difference
 
+GAINED = "gained_"
+"""Before the name of a measure: what it has become more by since training began."""
 Point = dict[str, Any]
 """An evaluation: what was spent until then, and by measure the values of all tasks."""
 Curves = dict[str, list[list[Point]]]
@@ -28,6 +30,7 @@ def read_curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[
     Raises:
         RunError: the rows of the run are damaged.
     """
+    wanted = dict.fromkeys(m.removeprefix(GAINED) for m in measures)
     try:
         curves: dict[str, list[Point]] = {}
         tokens, first = 0, None
@@ -43,14 +46,27 @@ def read_curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[
                     "env_steps": row["total_env_steps"],
                     "sampled_tokens": tokens,
                     "seconds": row["seconds"],
-                    "values": {m: row["measures"][m] for m in measures if m in row["measures"]},
+                    "values": {m: row["measures"][m] for m in wanted if m in row["measures"]},
                 }
             )
+        for curve in curves.values():
+            for measure in set(measures) - set(wanted):
+                _add_gained(curve, measure)
         return curves
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise RunError(
             f"{run / 'metrics.jsonl'} cannot be read: {type(e).__name__}: {e}; delete {run} to run it anew"
         ) from e
+
+
+def _add_gained(curve: list[Point], measure: str) -> None:
+    """Adds what was gained since the first point of a curve, where that has the measure."""
+    of = measure.removeprefix(GAINED)
+    first = list(curve[0]["values"].get(of, ()))
+    for point in curve:
+        if first and of in point["values"]:
+            pairs = zip(point["values"][of], first, strict=True)
+            point["values"][measure] = [None if None in (now, then) else now - then for now, then in pairs]
 
 
 def all_curves(runs: Mapping[Path, str], measures: Sequence[str]) -> Curves:

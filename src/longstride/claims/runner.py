@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from longstride.claims.claim import SPENT, Claim, nested
-from longstride.claims.curves import Curves, all_curves, at_equal_cost, costs_differ, matched, paired_values
+from longstride.claims.claim import SPENT, Claim
+from longstride.claims.curves import all_curves, matched, paired_values
 from longstride.claims.frozen import check_runs, frozen_at
-from longstride.claims.kept import differences, read_kept, write_kept
+from longstride.claims.judging import judge
+from longstride.claims.kept import write_kept
 from longstride.claims.pilot import run_pilot
-from longstride.claims.tuning import Tuned, tune
+from longstride.claims.tuning import Tuned, arm_run, tune
 from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.core.lock import held
 from longstride.core.provenance import clean, commit
@@ -29,14 +30,10 @@ from longstride.run.listener import Listener, Silent
 from longstride.run.many import train_all
 from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe
-from longstride.stats import Effect, Finding, Judgement, Ordering, mean_interval, overall
+from longstride.stats import mean_interval
 from longstride.strategies import Direct
 from longstride.strategies.check_again import CheckAgain
 
-COSTS = 0.05
-"""Share by which the costs of two arms may differ."""
-LOWEST_FIRST = ("not reproduced", "undecided", "reproduced")
-"""Verdicts."""
 CHECKS = (1, 2, 3, 4)
 """Times that an answer has to be given: TTI's direct, double, triple and fourth check (figure of section 3)."""
 
@@ -110,37 +107,26 @@ def _run_claim(
         return watch(run) if watch else Silent()
 
     tuned: Tuned = frozen["tuned"] if frozen else tune(claim, home, named, jobs)
-    arms = {arm: recipe.replace(**nested(tuned[arm]["chosen"])) for arm, recipe in claim.arms.items()}
-    sides = {home / f"{arm}-{seed}": (arm, seed) for seed in seeds for arm in arms}
-    runs = {run: arms[arm].replace(seed=seed) for run, (arm, seed) in sides.items()}
+    sides = {home / f"{arm}-{seed}": (arm, seed) for seed in seeds for arm in claim.arms}
+    runs = {run: arm_run(claim, arm, tuned[arm]["chosen"], seed) for run, (arm, seed) in sides.items()}
     train_all(runs, lambda run: named("{}, seed {}".format(*sides[run])), jobs)
     curves = all_curves({run: arm for run, (arm, _) in sides.items()}, claim.measures)
     checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
 
     final = {measure: paired_values(curves, measure) for measure in claim.measures}
-    findings, controls, reported = (
-        _judge(of, claim, final, curves) for of in (claim.expected, claim.control, claim.reported)
-    )
-    costs = _costs(claim, curves)
-    verdict, because = _held(verdict_of(findings, controls), claim, tuned, costs)
     result = {
         "name": claim.name,
         "paper": claim.paper,
         "statement": claim.statement,
         "measure": claim.measure,
         **({"along": claim.along} if claim.along else {}),
-        "verdict": verdict,
-        "because": because,
+        **judge(claim, curves, tuned, seeds),
         "ordering": list(claim.expected.relations),
         "control": list(claim.control.relations) if claim.control else [],
         "recipe": claim.recipe.as_data(),
         "seeds": list(seeds),
-        "effects": [_effect(f) for f in findings],
-        "control_effects": [_effect(f) for f in controls],
-        "reported": [_effect(f) for f in reported],
         "matched": matched(claim.expected.relations, claim.measure, curves),
         "design": claim.design,
-        "costs": costs,
         "frozen": {"hash": frozen["hash"], "commit": frozen["commit"]} if frozen else None,
         "pilot": frozen["pilot"] if frozen else None,
         "tuned": tuned,
@@ -176,106 +162,11 @@ def prepare(
         return watch(run) if watch else Silent()
 
     with held(home := folder / claim.name):
+        for seed in claim.seeds:  # what an own seed draws is refused before it is spent
+            for arm in claim.arms:
+                arm_run(claim, arm, {}, seed)
         tuned = tune(claim, home, named, jobs)
         return tuned, run_pilot(claim, tuned, home, named, jobs)
-
-
-def _judge(
-    of: Ordering | None, claim: Claim, final: Mapping[str, Mapping[str, np.ndarray]], curves: Curves
-) -> list[Finding]:
-    """What the runs say to some relations, at the end or at equal cost."""
-    if of is None or not claim.equal_cost:
-        return of.judge(final, claim.measure, seed=0) if of else []
-    findings = []
-    for text, relation in zip(of.relations, of.parsed, strict=True):
-        measure = relation.measure or claim.measure
-        at = {measure: at_equal_cost(relation, measure, claim.cost, curves)}
-        findings += Ordering(relations=(text,)).judge(at, measure, seed=0)
-    return findings
-
-
-def _costs(claim: Claim, curves: Curves) -> dict[str, float]:
-    """By which share the costs of the two sides of each expected relation differ; empty where no cost is named."""
-    relations = zip(claim.expected.relations, claim.expected.parsed, strict=True) if claim.cost else ()
-    return {text: costs_differ(relation, claim.cost, curves) for text, relation in relations}
-
-
-def _held(verdict: Judgement, claim: Claim, tuned: Tuned, costs: Mapping[str, float]) -> tuple[Judgement, list[str]]:
-    """The verdict that the standard allows, and what forbids a better one: nothing is judged at unequal cost, and an
-    effect over an arm that could be tuned further is none."""
-    unequal = [
-        f"{text}: {claim.cost} differ by {100 * share:.0f} %"
-        for text, share in costs.items()
-        if share > COSTS and not claim.equal_cost
-    ]
-    weaker = dict.fromkeys(relation.worse.partition("@")[0] for relation in claim.expected.parsed)
-    ends = [
-        f"{arm} is at its best at an end of the grid, {key}={tuned[arm]['chosen'][key]}"
-        for arm in weaker
-        for key in tuned[arm]["ends"]
-    ]
-    if unequal or (ends and verdict == "reproduced"):
-        return "undecided", [*unequal, *ends]
-    return verdict, []
-
-
-def verdict_of(findings: Sequence[Finding], controls: Sequence[Finding]) -> Judgement:
-    """All relations must be reproduced, and no control: an effect that stays without its cause has another one."""
-    verdict = overall(findings)
-    against = {f.verdict for f in controls}
-    if "reproduced" in against:
-        return "not reproduced"
-    return "undecided" if verdict == "reproduced" and "undecided" in against else verdict
-
-
-def judge_kept(claim: Claim, path: Path, folder: Path) -> dict[str, Any]:
-    """Judges the result of a claim in `path` by the relations that decide now, and keeps it in `folder/NAME.json`.
-    Nothing is run: differences and intervals are those of the run. Relations that were chosen after the run can lower
-    its verdict and never raise it.
-
-    Returns:
-        What `run_claim` does, with `judged` (every verdict, the first one first) and, where the claim has changed since
-        then, `earlier`: in what (see `kept.differences`).
-
-    Raises:
-        ConfigError: nothing is kept of one of its relations.
-        RunError: what is kept is damaged.
-    """
-    return write_kept(folder / f"{claim.name}.json", _judged_again(claim, read_kept(path)))
-
-
-def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
-    kept = {e["relation"]: e for part in ("effects", "control_effects", "reported") for e in result.get(part, [])}
-    expected, control, reported = (
-        list(of.relations) if of else [] for of in (claim.expected, claim.control, claim.reported)
-    )
-    for text in (*expected, *control, *reported):
-        if text not in kept:
-            raise ConfigError(f"{claim.name}: nothing is kept of {text!r}; run the claim again, without --judge")
-
-    def findings(texts: Sequence[str]) -> list[Finding]:
-        found = [kept[text] for text in texts]
-        return [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in found]
-
-    judged = [*result.get("judged", [result["verdict"]]), verdict_of(findings(expected), findings(control))]
-    found = result | {
-        "verdict": min(judged, key=LOWEST_FIRST.index),
-        "judged": judged,
-        "statement": claim.statement,
-        "ordering": expected,
-        "control": control,
-        "effects": [kept[text] for text in expected],
-        "control_effects": [kept[text] for text in control],
-        "reported": [kept[text] for text in reported],
-    }
-    earlier = differences(claim, found)
-    return found | ({"earlier": earlier} if earlier else {})
-
-
-def _effect(finding: Finding) -> dict[str, Any]:
-    e = finding.effect
-    interval = {"mean": e.mean, "lo": e.lo, "hi": e.hi}
-    return {"relation": finding.relation, **interval, "gap": finding.gap, "verdict": finding.verdict}
 
 
 def _arm(

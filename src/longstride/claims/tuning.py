@@ -16,6 +16,7 @@ from typing import Any
 from longstride.claims.claim import Claim, nested, setting
 from longstride.claims.curves import read_curves, value
 from longstride.claims.kept import DIGITS
+from longstride.claims.worlds import world
 from longstride.core.errors import ConfigError
 from longstride.run.experiment import Experiment
 from longstride.run.listener import Listener
@@ -34,10 +35,24 @@ def axes(claim: Claim, arm: str) -> dict[str, tuple[Any, ...]]:
     return {key: of for key, of in claim.grid.items() if setting(ours, key) == setting(recipe, key) is not None}
 
 
+def arm_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int) -> Experiment:
+    """The run of an arm with changes in the world of a seed.
+
+    Raises:
+        ConfigError: the arm refuses a change, or the world that the seed draws.
+    """
+    ours, recipe = claim.arms[arm].as_data(), claim.recipe.as_data()
+    drawn = {key: of for key, of in world(claim.worlds, seed).items() if setting(ours, key) == setting(recipe, key)}
+    try:
+        return claim.arms[arm].replace(**nested(drawn)).replace(**nested(changes)).replace(seed=seed)
+    except ConfigError as e:
+        drew = f", in the world that seed {seed} draws: {drawn}" if drawn else ""
+        raise ConfigError(f"{arm}: {e}{drew}") from e
+
+
 def tuning_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Experiment:
     """The run of an arm on a tuning seed, as long as the claim's own runs where it is `whole`."""
-    run = claim.arms[arm].replace(**nested(changes))
-    return run.replace(**({} if whole else nested(claim.tuning))).replace(seed=seed)
+    return arm_run(claim, arm, changes if whole else {**changes, **claim.tuning}, seed)
 
 
 def tuning_folder(claim: Claim, home: Path, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Path:

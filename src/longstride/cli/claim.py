@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.console import Console
 
-    from longstride.claims.runner import judge_kept, run_claim
+    from longstride.claims.judging import judge_kept
+    from longstride.claims.runner import run_claim
     from longstride.report.claims import judged, write_pages
     from longstride.report.live import Live
 
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
         for relation, e, judgement in judged(result):
             print(f"  {relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {judgement}")
-        for reason in result["because"]:
+        for reason in result.get("because", ()):
             print(f"  {reason}")
         print(f"  kept in {FOLDER / result['name']}.md")
     return 0

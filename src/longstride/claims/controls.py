@@ -1,0 +1,67 @@
+"""Controls that could fail: whether a control had room to show what it must not, and whether an effect rises with its
+cause.
+
+What always holds: a control is void where its arms run shorter than those of the effect, where its margin is larger,
+where an arm of it stands at the floor or the ceiling, and where its arms are equal by algebra. What is void decides
+nothing.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from longstride.claims.claim import Claim
+from longstride.stats import Judgement, Relation, paired_difference_clustered
+
+EDGE = 0.05
+"""Share of the scale at each end that is its floor, or its ceiling."""
+LEVEL = 1e-4
+"""Share of the scale by which arms that are not equal by algebra differ in some seed."""
+
+
+def void(claim: Claim, relation: Relation, better_ST: np.ndarray, worse_ST: np.ndarray) -> str:
+    """Why a control could not have failed; empty where it could.
+
+    Args:
+        claim: whose control it is.
+        relation: that of the control.
+        better_ST: what its first arm came to, (seeds, tasks).
+        worse_ST: what the other did.
+    """
+    effect = claim.expected.parsed[0]
+    ours, theirs = ([claim.arms[side.partition("@")[0]] for side in of[:2]] for of in (relation, effect))
+    if min(arm.iterations for arm in ours) < min(arm.iterations for arm in theirs):
+        return "its arms run shorter than those of the effect"
+    measure = relation.measure or claim.measure
+    if relation.gap > effect.gap and measure == (effect.measure or claim.measure):
+        return f"its margin is larger than that of the effect, {effect.gap:g}"
+    low, high = claim.scale
+    at = [float(of.mean()) for of in (better_ST, worse_ST)]
+    if not measure.startswith("gained_"):
+        if min(at) < low or max(at) > high:
+            return f"{measure} leaves the scale of the claim, {low:g} to {high:g}"
+        if min(at) < low + EDGE * (high - low) or max(at) > high - EDGE * (high - low):
+            return f"an arm of it is at {'the floor' if min(at) < low + EDGE * (high - low) else 'the ceiling'}"
+    if np.abs(better_ST.mean(1) - worse_ST.mean(1)).max() < LEVEL * (high - low):
+        return "its arms are equal by algebra"
+    return ""
+
+
+def rise(relations: Sequence[str], differences: Sequence[np.ndarray]) -> dict[str, Any]:
+    """Whether an effect rises with its cause.
+
+    Args:
+        relations: at rising strengths of the cause.
+        differences: of each, (seeds, tasks).
+
+    Returns:
+        `relations`, their mean differences (`means`), the last minus the first with its interval (`mean`, `lo`, `hi`),
+        `verdict`: reproduced where that is surely above 0 and no step falls, not reproduced where it is surely not.
+    """
+    means = [float(of.mean()) for of in differences]
+    e = paired_difference_clustered(differences[-1], differences[0], seed=0)
+    rising = all(a <= b for a, b in pairwise(means))
+    verdict: Judgement = "reproduced" if e.lo > 0 and rising else "not reproduced" if e.hi <= 0 else "undecided"
+    return {"relations": list(relations), "means": means, "mean": e.mean, "lo": e.lo, "hi": e.hi, "verdict": verdict}

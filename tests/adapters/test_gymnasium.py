@@ -1,6 +1,8 @@
 """Gymnasium's environments as task sources: what is shown, what can be said, what is refused."""
 
+import math
 import random
+import sys
 import zlib
 from typing import Any
 
@@ -16,6 +18,29 @@ from longstride.core.errors import ConfigError, EnvFailure
 from longstride.envs.base import TaskSource
 
 gymnasium = pytest.importorskip("gymnasium", reason="needs pip install 'longstride[gymnasium]'")
+
+
+class Rude:
+    """Raises at whatever is asked of it."""
+
+    def __bool__(self) -> Any:
+        raise RuntimeError("no")
+
+    __float__ = __repr__ = __str__ = __bool__
+
+
+TWO = np.array([True, False])
+BREAKS: dict[str, dict[str, Any]] = {
+    "nan": {"reward": math.nan}, "digits": {"reward": 10**400}, "large": {"reward": 1.7e308},
+    "two rewards": {"reward": np.array([1.0, 2.0])}, "no reward": {"reward": None}, "text": {"reward": "1.0"},
+    "rude": {"reward": Rude()}, "terminated two": {"terminated": TWO}, "terminated none": {"terminated": None},
+    "terminated text": {"terminated": "False"}, "terminated rude": {"terminated": Rude()},
+    "truncated two": {"truncated": TWO}, "success two": {"info": {"success": TWO}},
+    "success text": {"info": {"is_success": "no"}}, "success rude": {"info": {"success": Rude()}},
+    "observation": {"observation": object()}, "rude observation": {"observation": Rude()},
+    "many parts": {"observation": [0] * 2000}, "image": {"observation": np.zeros((3000, 3000, 3), np.uint8)},
+}  # fmt: skip
+"""What a step returns that it must not."""
 
 
 class Guess(gymnasium.Env):
@@ -38,9 +63,18 @@ class Guess(gymnasium.Env):
             return "a word", 1.0
         if self.breaks == "raise":
             raise KeyError("lost")
-        reward = float("nan") if self.breaks == "nan" else len(action) / 10
-        observation = object() if self.breaks == "observation" else f"not {action}"
-        return observation, reward, action == "red", False, {"success": action == "red"}
+        if self.breaks == "exit":
+            sys.exit(3)
+        if self.breaks == "odd":
+            return "\x1b]0;owned\x07half \ud800", np.float32(1), np.array([True]), np.bool_(False), {"success": 1}
+        if self.breaks == "deep":
+            nested: Any = 0
+            for _ in range(5000):
+                nested = [nested]
+            return nested, 0.0, False, False, {}
+        done = action == "red"
+        found = {"observation": f"not {action}", "reward": len(action) / 10, "terminated": done, "truncated": False}
+        return tuple((found | {"info": {"success": done}} | BREAKS.get(self.breaks, {})).values())
 
 
 gymnasium.register(id="Guess-v0", entry_point=Guess, max_episode_steps=3)
@@ -113,14 +147,40 @@ def test_what_cannot_be_played_is_refused_before_the_first_episode(fields: dict[
     [
         ("step", r"Guess\.step, which returns \(observation, reward, terminated, truncated, info\), raised ValueError"),
         ("raise", r"Guess\.step, .* raised KeyError: 'lost' \(test_gymnasium\.py, line \d+\)"),
+        ("exit", r"Guess\.step, .* raised SystemExit: 3 \(test_gymnasium\.py, line \d+\)"),
         ("nan", r"the reward of .*Guess\.step: expected a finite number, got nan"),
+        ("digits", r"the reward of .*: expected a finite number, got 10000"),
+        ("large", r"the reward of .*: expected a finite number of at most 1e\+15 in size, got 1\.7e\+308"),
+        ("two rewards", r"the reward of .*: expected a finite number, got array"),
+        ("no reward", r"the reward of .*: expected a finite number, got None"),
+        ("text", r"the reward of .*: expected a finite number, got '1\.0'"),
+        ("rude", r"the reward of .*: expected a finite number, got \(Rude, which cannot be shown\)"),
+        ("terminated two", r"`terminated` of .*Guess\.step: expected True or False, got array"),
+        ("terminated none", r"`terminated` of .*Guess\.step: expected True or False, got None"),
+        ("terminated text", r"`terminated` of .*Guess\.step: expected True or False, got 'False'"),
+        ("terminated rude", r"`terminated` of .*Guess\.step: expected True or False, got \(Rude"),
+        ("truncated two", r"`truncated` of .*Guess\.step: expected True or False, got array"),
+        ("success two", r"`success` in the info of .*Guess\.step: expected True or False, got array"),
+        ("success text", r"`success` in the info of .*Guess\.step: expected True or False, got 'no'"),
+        ("success rude", r"`success` in the info of .*Guess\.step: expected True or False, got \(Rude"),
         ("observation", r"Guess shows <object .*expected texts, numbers"),
+        ("rude observation", r"Guess shows \(Rude, which cannot be shown\); expected texts, numbers"),
+        ("many parts", r"Guess shows 2000 parts, and at most 1024 can be read"),
+        ("image", r"Guess shows an image of the shape \(3000, 3000, 3\); expected at most \d+ bytes"),
+        ("deep", r"Guess\.step, .* raised RecursionError"),
     ],
 )
 def test_an_environment_that_breaks_fails_the_episode_with_its_class(breaks: str, message: str) -> None:
     broken = source(id="Guess-v0", kwargs={"breaks": breaks})
     with pytest.raises(EnvFailure, match=message):
         play(broken.env(), broken.held_out(1)[0], ["red"])
+
+
+def test_flags_may_be_arrays_of_one_and_what_is_shown_is_plain_text() -> None:
+    odd = source(id="Guess-v0", kwargs={"breaks": "odd"})
+    _, (step,), state = play(odd.env(), odd.held_out(1)[0], ["red"])
+    assert (step.observation.text, step.reward, step.terminated, step.truncated) == ("half ?", 1.0, True, False)
+    assert state == {"success": True}
 
 
 def test_values_become_short_words() -> None:

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from guides import own_modules
 
@@ -78,7 +79,20 @@ plain_step.__name__ = "step"
             r"the reward is nan \(float\); expected a",
         ),
         (world(step=returns(ls.Step("x"))), "the step's observation is 'x'"),  # pyright: ignore[reportArgumentType]
+        (
+            world(step=returns(ls.Step(ls.Observation("x"), reward=10**400))),
+            r"the reward is 10000.* \(int\); expected a finite",
+        ),
+        (world(step=returns(ls.Step(ls.Observation("x"), reward=1e300))), "expected a finite number, of at most 1e"),
+        (world(step=returns(ls.Step(ls.Observation("x"), terminated=np.array([True, False])))), "terminated is array"),  # pyright: ignore[reportArgumentType]
+        (
+            world(step=returns(ls.Step(ls.Observation("x"), truncated="no"))),  # pyright: ignore[reportArgumentType]
+            r"truncated is 'no' \(str\); expected True",
+        ),  # pyright: ignore[reportArgumentType]
+        (world(step=returns(ls.Step(ls.Observation("x"), terminated=None))), "terminated is None"),  # pyright: ignore[reportArgumentType]
         (world(final_state=returns(None)), "expected a dict"),
+        (world(final_state=None), "Mine has no final_state: write `async def final_state"),
+        (world(close=None), "Mine has no close: write `async def close"),
     ],
 )
 def test_what_an_environment_returns_is_checked(env: World, says: str) -> None:
@@ -93,6 +107,8 @@ def test_what_an_environment_returns_is_checked(env: World, says: str) -> None:
         (0.5, r"Fixed returned 0.5 \(float\); expected a Verdict"),
         (ls.Verdict(math.inf, True), r"Fixed: the reward is inf \(float\); expected a finite number"),
         (ls.Verdict("1", True), r"the reward is '1' \(str\)"),  # pyright: ignore[reportArgumentType]
+        (ls.Verdict(1.0, np.array([True, False])), "Fixed: success is array"),  # pyright: ignore[reportArgumentType]
+        (ls.Verdict(1.0, True, {"style": math.nan}), "Fixed: the term 'style' is nan"),
     ],
 )
 def test_what_a_reward_returns_is_checked(verdict: Any, says: str) -> None:
@@ -102,6 +118,7 @@ def test_what_a_reward_returns_is_checked(verdict: Any, says: str) -> None:
 
 FILE = """
 import longstride as ls
+from longstride.envs.tools import Manual, Tool, arguments
 
 
 class Broken:
@@ -109,16 +126,16 @@ class Broken:
         {constructor}
 
     async def reset(self, task, seed):
-        return ls.Observation(self.first())
+        return {first}
 
     def first(self):
-        return {first}
+        return {{}}['word']
 
     async def step(self, text):
         return ls.Step(ls.Observation("end"), terminated=True)
 
     async def close(self):
-        pass
+        {close}
 
 
 class Source(ls.TaskSource):
@@ -132,23 +149,48 @@ class Source(ls.TaskSource):
         return Broken()
 
 
+class Pleased(ls.Reward):
+    def __call__(self, trajectory, state, seed):
+        return ls.Verdict(1.0, True)
+
+
+evaluation = {{"tasks": 2, "baselines": False, "reward": Pleased()}}
 RECIPE = ls.load_recipe("tti").replace(
-    tasks=Source(), iterations=1, episodes_per_iteration=2, evaluation={{"tasks": 2, "baselines": False}}
+    tasks=Source(), iterations=1, episodes_per_iteration=2, evaluation=evaluation, actions="{actions}"
 )
 """
+FIRST = "ls.Observation(self.first())"
+GOOD = "ls.Observation('start', manual=Manual((Tool('go', arguments(), form='go'),)))"
 
 
+@pytest.mark.parametrize("actions", ["text", "explained"])
 @pytest.mark.parametrize(
-    ("constructor", "first", "line", "kind"),
-    [("pass", "{}['word']", 13, "first: KeyError: 'word'"), ("self.x = 1 / 0", "''", 7, "__init__: ZeroDivisionError")],
+    ("first", "close", "says"),
+    [
+        (FIRST, "pass", "line 14, in first: KeyError: 'word'"),
+        (FIRST, "self.db.close()", "line 14, in first: KeyError: 'word'"),
+        ("'start'", "pass", "line 10: Broken.reset returned 'start' (str); expected an Observation"),
+        (GOOD, "pass", "line 6: Broken has no final_state: write `async def final_state(...)`"),
+    ],
 )
-def test_an_error_in_an_own_file_is_one_message_with_the_line_and_leaves_no_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], constructor: str, first: str, line: int, kind: str
+def test_the_first_error_in_an_own_environment_is_one_message_with_its_line_and_leaves_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], actions: str, first: str, close: str, says: str
 ) -> None:
-    path = tmp_path / f"broken_{line}.py"
-    path.write_text(FILE.format(constructor=constructor, first=first))
+    path = tmp_path / f"broken_{tmp_path.name}.py"
+    path.write_text(FILE.format(constructor="pass", first=first, close=close, actions=actions))
     with own_modules(tmp_path):
         assert main(["train", str(path), "--out", str(tmp_path / "run")]) == 2
     said = capsys.readouterr().err
-    assert said.startswith(f"error: {path}, line {line}, in {kind}") and "Traceback" not in said
+    assert f"error: {path}, {says}" in said and "Traceback" not in said
     assert not (tmp_path / "run").exists()
+
+
+def test_an_error_of_its_constructor_is_one_message_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "broken_made.py"
+    path.write_text(FILE.format(constructor="self.x = 1 / 0", first=GOOD, close="pass", actions="text"))
+    with own_modules(tmp_path):
+        assert main(["train", str(path), "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {path}, line 8, in __init__: ZeroDivisionError") and "Traceback" not in said

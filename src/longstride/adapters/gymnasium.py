@@ -20,7 +20,7 @@ import numpy as np
 from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.content import Content, Media, chunks_of, joined, with_lines
 from longstride.core.errors import ConfigError, EnvFailure, require, short
-from longstride.core.foreign import bounded, guarded, number
+from longstride.core.foreign import bounded_content, flag, guarded, number
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.text import MARK, said
@@ -28,6 +28,8 @@ from longstride.envs.tools import Manual, Tool, arguments
 
 MAX_NUMBERS = 1024
 """Numbers of an observation that are shown, but for those of an image."""
+MAX_IMAGE = 1 << 24
+"""Bytes of an image: more than 2,000 pixels each way."""
 NAMES: dict[str, tuple[str, ...]] = {
     "Acrobot": ("left", "wait", "right"),
     "Blackjack": ("stick", "hit"),
@@ -194,10 +196,13 @@ class GymnasiumEnv:
             self._check("step", found, 5, STEP)
             observation, reward, terminated, truncated, info = found
             self._look(observation)
-        if isinstance(info, Mapping) and (success := info.get(SUCCESS, info.get("is_success"))) is not None:
-            self._success = bool(success)
-        reward = number(reward, f"the reward of {self._name}.step")
-        return Step(Observation(self._seen), reward, bool(terminated), bool(truncated), name)
+            success = info.get(SUCCESS, info.get("is_success")) if isinstance(info, Mapping) else None
+            if success is not None:
+                self._success = flag(success, f"`success` in the info of {self._name}.step")
+            reward = number(reward, f"the reward of {self._name}.step")
+            terminated = flag(terminated, f"`terminated` of {self._name}.step")
+            truncated = flag(truncated, f"`truncated` of {self._name}.step")
+        return Step(Observation(self._seen), reward, terminated, truncated, name)
 
     async def final_state(self) -> dict[str, Any]:
         """`{"success": ...}` where the environment said so in `info`."""
@@ -214,7 +219,7 @@ class GymnasiumEnv:
     def _look(self, observation: Any) -> None:
         if self.env.render_mode == "ansi":
             observation = marked(self.env.render())
-        self._seen = seen(observation, self._name)
+        self._seen = bounded_content(seen(observation, self._name))
 
 
 def marked(printed: Any) -> Any:
@@ -237,8 +242,10 @@ def seen(value: Any, name: str) -> Content:
         lines = [("\n", f"{key}: ", *chunks_of(seen(part, name))) for key, part in value.items()]
         return joined([chunk for line in lines for chunk in line][1:])
     if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 3 and value.shape[2] == 3:
+        if value.nbytes > MAX_IMAGE:
+            raise EnvFailure(f"{name} shows an image of the shape {value.shape}; expected at most {MAX_IMAGE} bytes")
         return (Media(png(value)),)
-    return bounded(in_words(value, name))
+    return in_words(value, name)
 
 
 def png(image_H_W_3: np.ndarray) -> bytes:
@@ -265,6 +272,8 @@ def in_words(value: Any, name: str) -> str:
     if isinstance(value, Mapping):
         return "\n".join(f"{key}: {in_words(part, name)}" for key, part in value.items())
     if isinstance(value, tuple | list):
+        if len(value) > MAX_NUMBERS:
+            raise EnvFailure(f"{name} shows {len(value)} parts, and at most {MAX_NUMBERS} can be read")
         return " ; ".join(in_words(part, name) for part in value)
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":

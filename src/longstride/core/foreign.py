@@ -122,7 +122,7 @@ def number(value: Any, what: str) -> float:
     Raises:
         EnvFailure: it is none; `what` says whose.
     """
-    found = _float(value)
+    found = float_of(value)
     if not abs(found) <= LARGEST:
         size = f" of at most {LARGEST:g} in size" if math.isfinite(found) else ""
         raise EnvFailure(f"{what}: expected a finite number{size}, got {short(value)}")
@@ -135,14 +135,14 @@ def flag(value: Any, what: str) -> bool:
     Raises:
         EnvFailure: it is neither; `what` says whose.
     """
-    found = _float(value)
+    found = float_of(value)
     if found not in (0.0, 1.0):
         raise EnvFailure(f"{what}: expected True or False, got {short(value)}")
     return found == 1.0
 
 
-def _float(value: Any) -> float:
-    """A number, also of an array of one; NaN for whatever is none."""
+def float_of(value: Any) -> float:
+    """A number, also of an array of one; NaN for whatever is none, texts too."""
     if isinstance(value, str | bytes):
         return math.nan
     try:

@@ -4,7 +4,6 @@ What always holds: what is said costs a turn, whether it fits or not; what does 
 observation, and the environment does not move.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from longstride.core.content import Content, with_lines
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.envs.base import Env, Observation, Step
+from longstride.envs.interface import ask
 from longstride.envs.text import MARK
 from longstride.envs.tools import Manual, Tool, parse_calls
 
@@ -26,29 +26,36 @@ class Explained:
 
     def __init__(self, env: Env) -> None:
         self._env = env
-        self.step: Callable[[str], Any] = env.step
-        self.final_state = env.final_state
-        self.close = env.close
 
     async def reset(self, task: Task, seed: int) -> Observation:
         """Starts the episode. Raises: ConfigError where the environment does not say how to act in it."""
-        first = await self._env.reset(task, seed)
+        first = await ask(Observation, self._env, "reset", task, seed)
         return replace(first, manual=replace(_manual(first, self._env), needed=True))
 
+    async def step(self, text: str) -> Step:
+        """Acts with the policy's text."""
+        return await ask(Step, self._env, "step", text)
 
-class ToolCalls:
+    async def final_state(self) -> dict[str, Any]:
+        """That of the environment."""
+        return await ask(dict, self._env, "final_state")
+
+    async def close(self) -> None:
+        """Closes the environment."""
+        await ask(object, self._env, "close")
+
+
+class ToolCalls(Explained):
     """An environment whose agent calls tools: a call is checked and said in the environment's words."""
 
     def __init__(self, env: Env) -> None:
-        self._env = env
+        super().__init__(env)
         self._tools: dict[str, Tool] = {}
         self._seen: Content = ""
-        self.final_state = env.final_state
-        self.close = env.close
 
     async def reset(self, task: Task, seed: int) -> Observation:
         """Starts the episode. Raises: ConfigError where the environment names no tools."""
-        first = await self._env.reset(task, seed)
+        first = await ask(Observation, self._env, "reset", task, seed)
         manual = _manual(first, self._env)
         self._tools, self._seen = {tool.name: tool for tool in manual.tools}, first.content
         return replace(first, manual=Manual((), words=manual.about), tools=manual.tools)
@@ -58,7 +65,7 @@ class ToolCalls:
         call = parse_calls(text, self._tools)
         if isinstance(call, str):
             return Step(Observation(with_lines(self._seen, f"error: {call}")), error=call)
-        step = await self._env.step(f"{MARK} {self._tools[call.tool].spelled(call.arguments)}")
+        step = await super().step(f"{MARK} {self._tools[call.tool].spelled(call.arguments)}")
         self._seen = step.observation.content
         return step
 

@@ -36,11 +36,12 @@ from longstride.core.seeds import derive
 from longstride.core.task import Task
 from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn, Usage, without_error
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
+from longstride.envs.interface import ask
 from longstride.envs.tools import Tool
 from longstride.models.thoughts import spoken
 from longstride.rewards import Reward, Verdict
 from longstride.rollout.context import Past, SpentBudget
-from longstride.rollout.interface import ask, ask_reward
+from longstride.rollout.interface import ask_reward
 from longstride.rollout.trial import Trial
 
 _log = logging.getLogger(__name__)
@@ -214,7 +215,7 @@ class Episode:
             self._finish()
             return
         try:
-            first = await ask(Observation, self.env.reset, self.plan.task, self.plan.seed)
+            first = await ask(Observation, self.env, "reset", self.plan.task, self.plan.seed)
             goal = first.goal or self.goal
             manual = str(first.manual) if first.manual is not None and first.manual.needed else ""
             if not goal.endswith(manual):  # it does where the task is that of an earlier episode
@@ -240,7 +241,7 @@ class Episode:
                 await self._end(StopReason.MARK, None, reward)
                 return
             began = time.monotonic()
-            step = await ask(Step, self.env.step, spoken(generation.text))
+            step = await ask(Step, self.env, "step", spoken(generation.text))
             if self.ended:  # the pool has given it up meanwhile
                 return
             self._record(generation, step, time.monotonic() - began)
@@ -265,7 +266,7 @@ class Episode:
         if self._over:  # nothing was opened
             return
         try:
-            await self.env.close()
+            await ask(object, self.env, "close")
         except EnvFailure as e:
             _log.warning("task %s: closing the environment failed: %s", self.plan.task.id, e)
 
@@ -275,7 +276,10 @@ class Episode:
     def _see(self, observation: Observation) -> None:
         self.observations.append(observation.content)
         self._spent.append(SpentBudget(self.turns, self._tokens, self._tool_calls))
-        self.media |= by_placeholder([*self.media.values(), *media_of(observation.content)])
+        try:
+            self.media |= by_placeholder([*self.media.values(), *media_of(observation.content)])
+        except ValueError as e:  # made so that their names are the same
+            raise EnvFailure(str(e)) from e
         self._url, self.speaker = observation.url, observation.speaker
 
     def _record(self, generation: Generation, step: Step, seconds: float) -> None:
@@ -324,7 +328,7 @@ class Episode:
     async def _end(self, stop: StopReason, answer: str | None, reward: Reward) -> None:
         trajectory, plan = self.trajectory, self.plan
         trajectory.stop, trajectory.answer = stop, self._held_answer if stop.truncated else answer
-        state = await ask(dict, self.env.final_state) if reward.needs_state(trajectory) else {}
+        state = await ask(dict, self.env, "final_state") if reward.needs_state(trajectory) else {}
         verdict = await ask_reward(reward, trajectory, state, derive(plan.seed, "reward", plan.ordinal))
         if self.ended:
             return

@@ -288,9 +288,11 @@ class Pool(RolloutScheduler):
                     episode.fail(f"engine: {turn}")
                 else:
                     await self._bounded(episode, episode.take(turn, self.reward))
-        finally:
-            self._gone.append(episode)
-            await within(self.config.step_deadline, episode.close())
+        except BaseException:
+            with suppress(Exception):  # the first error is shown: what follows from it may not hide it
+                await self._close(episode)
+            raise
+        await self._close(episode)
         if episode.trajectory.stop is StopReason.INFRA_FAILURE and tries < self.config.retries:
             self._wait(plan, tries + 1)
             return
@@ -299,6 +301,10 @@ class Pool(RolloutScheduler):
             freed = self._freed(plan.ordinal)
             self._changed.notify_all()
         self._take(freed)
+
+    async def _close(self, episode: Episode) -> None:
+        self._gone.append(episode)
+        await within(self.config.step_deadline, episode.close())
 
     async def _bounded(self, episode: Episode, coroutine: Coroutine[Any, Any, None]) -> None:
         deadline = self.config.step_deadline

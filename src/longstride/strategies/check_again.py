@@ -12,6 +12,7 @@ from pydantic import Field
 from longstride.core.content import with_lines
 from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
+from longstride.envs.interface import ask
 from longstride.envs.sites.actions import Action, parse
 from longstride.strategies.base import Strategy
 
@@ -45,7 +46,7 @@ class _CheckAgainEnv:
         self._page = Observation("")
 
     async def reset(self, task: Task, seed: int) -> Observation:
-        self._page = await self._env.reset(task, seed)
+        self._page = await ask(Observation, self._env, "reset", task, seed)
         return self._page
 
     async def step(self, text: str) -> Step:
@@ -56,12 +57,12 @@ class _CheckAgainEnv:
                 info = {HELD_ANSWER: action.text} if self._strategy.keep_last_answer else {}
                 page = Observation(with_lines(self._page.content, self._strategy.paragraph), self._page.url)
                 return Step(page, action=str(action), info=info)
-        step = await self._env.step(text)
+        step = await ask(Step, self._env, "step", text)
         self._page = step.observation
         return step
 
     async def final_state(self) -> dict[str, Any]:
-        return await self._env.final_state()
+        return await ask(dict, self._env, "final_state")
 
     async def close(self) -> None:
-        await self._env.close()
+        await ask(object, self._env, "close")

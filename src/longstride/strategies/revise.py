@@ -17,6 +17,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
+from longstride.envs.interface import ask
 from longstride.envs.puzzles.attempts import AGAIN
 from longstride.envs.text import said
 from longstride.rollout.episode import Plan
@@ -73,7 +74,7 @@ class _RevisedEnv:
         self._given: list[str] = []
 
     async def reset(self, task: Task, seed: int) -> Observation:
-        self._page = await self._env.reset(task, seed)
+        self._page = await ask(Observation, self._env, "reset", task, seed)
         return self._page
 
     async def step(self, text: str) -> Step:
@@ -81,7 +82,7 @@ class _RevisedEnv:
         if len(self._given) < self._strategy.answers:
             page = Observation(with_lines(self._page.content, self._strategy.paragraph), self._page.url)
             return Step(page, action=said(text), info={HELD_ANSWER: said(text)})
-        return await self._env.step(self._counts())
+        return await ask(Step, self._env, "step", self._counts())
 
     def _counts(self) -> str:
         if self._strategy.counts == "last":
@@ -90,7 +91,7 @@ class _RevisedEnv:
         return self._given[answers.index(Counter(answers).most_common(1)[0][0])]
 
     async def final_state(self) -> dict[str, Any]:
-        return await self._env.final_state()
+        return await ask(dict, self._env, "final_state")
 
     async def close(self) -> None:
-        await self._env.close()
+        await ask(object, self._env, "close")

@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, EnvFailure
+from longstride.core.foreign import flag, number
 from longstride.core.numbers import Seconds, Weight
 from longstride.core.seeds import stream
 from longstride.core.task import Task
@@ -143,9 +144,9 @@ class BrowserGymEnv:
             answer, terminated = (action.text if action.verb == "answer" else INFEASIBLE), True
         return Step(
             self._observe(error),
-            float(reward),
-            bool(terminated),
-            bool(truncated),
+            number(reward, "the reward of BrowserGym"),
+            flag(terminated, "`terminated` of BrowserGym"),
+            flag(truncated, "`truncated` of BrowserGym"),
             str(action),
             error or None,
             answer,

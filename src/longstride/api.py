@@ -248,6 +248,7 @@ def evaluate(
     strategy: "Strategy | None" = None,
     held_out: "Sequence[Task] | None" = None,
     progress: Callable[[int, int], None] | None = None,
+    folder: str | Path | None = None,
     **changes: Any,
 ) -> "Result":
     """Plays a policy on held-out tasks.
@@ -259,6 +260,7 @@ def evaluate(
         strategy: what is done with the policy at test time; `Direct()` if left out.
         held_out: other tasks than the recipe's held-out ones.
         progress: called with (episodes done, all).
+        folder: where it is kept, as a run that trained nothing: `compare` and `load_run` read it.
         **changes: other values of the recipe's fields, as in `train`: `evaluation={"tasks": 50}`.
 
     Returns:
@@ -266,12 +268,15 @@ def evaluate(
 
     Raises:
         ConfigError: a model without a recipe, or a recipe of another kind than for language agents.
-        RunError, ModelError: nothing to be evaluated is there.
+        RunError, ModelError: nothing to be evaluated is there, or `folder` holds a run.
     """
     from longstride.models.api import ChatAPI
     from longstride.models.device import device_here
     from longstride.models.load import Policy, load_policy
     from longstride.run.evaluation import evaluate_policy
+    from longstride.run.experiment import counted
+    from longstride.run.folder import keep_evaluation
+    from longstride.strategies import Direct
 
     if isinstance(target, str | Path) and (Path(target) / RUN_FILE).is_file():
         target = Run(target)
@@ -285,4 +290,8 @@ def evaluate(
     policy = target.policy if isinstance(target, Run) else target
     if not isinstance(policy, Policy | ChatAPI):
         policy = load_policy(str(policy), found.chat, device_here(found.device, str(policy)))
-    return evaluate_policy(policy, found, held_out, strategy, progress)
+    result = evaluate_policy(policy, found, held_out, strategy, progress)
+    if folder is not None:
+        iteration = counted(target.folder, "iteration") if isinstance(target, Run) else 0
+        keep_evaluation(policy, found, Path(folder), [("agent", (strategy or Direct()).name, result)], iteration)
+    return result

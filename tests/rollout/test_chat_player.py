@@ -399,6 +399,13 @@ class Turns(Guide):
         return [Score(t.length / 10) for t in solutions]
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> ls.Run:
+    short = {"turns": 3, "turn_tokens": 4}
+    few = {"iterations": 1, "episodes_per_iteration": 2, "group_size": 2, "evaluation": {"tasks": 4}}
+    return ls.train(recipe(**few, budget=short, test_budget=short), tmp_path_factory.mktemp("run") / "r", ls.Silent())
+
+
 class TestCommands:
     def test_a_recipe_is_evaluated_with_a_model_behind_an_api(
         self, server: ChatServer, capsys: pytest.CaptureFixture[str]
@@ -413,6 +420,33 @@ class TestCommands:
         out = capsys.readouterr().out
         assert "agent   direct    1.00" in out and "warm_start" not in out
         assert "agent direct: 3 requests, 45 tokens read (3 of them cached), 75 sampled; cost 75, 25 a task" in out
+
+    def test_an_evaluation_that_is_kept_is_compared_with_a_run_and_says_its_cost(
+        self, server: ChatServer, run: ls.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        kept = tmp_path / "api"
+        server.model = flips
+        paid = [f"model.url={server.url}", "model.name=m", "model.price_out=1000000", "--out", str(kept)]
+        assert main(["eval", str(run.folder), *paid]) == 0
+        assert f"kept:   {kept}" in capsys.readouterr().out
+        (difference,) = ls.compare(run, kept)["differences"]
+        assert difference["success"]["mean"] == 1 and difference["success"]["tasks"] == 4
+        assert main(["compare", str(run.folder), str(kept)]) == 0
+        out = capsys.readouterr().out
+        assert "cost" in out.splitlines()[0] and KEY not in out and "model.url" in out
+        sampled = ls.load_run(kept).metrics.column("summary.usage.sampled")[0]
+        page = (kept / "report.html").read_text(encoding="utf-8")
+        assert "held-out success 1.00 of m" in page and "stands at iteration" not in page
+        assert ">Cost</h2>" in page and f"<td>{sampled:.4g}</td>" in page and "flip 0" in page
+        assert ">Cost</h2>" not in (run.folder / "report.html").read_text(encoding="utf-8")
+        assert main(["eval", str(run.folder), *paid]) == 2
+
+    def test_a_run_that_is_evaluated_again_and_kept_stands_at_its_iteration(self, run: ls.Run, tmp_path: Path) -> None:
+        ls.evaluate(run, strategy=ls.CheckAgain(), folder=tmp_path / "kept")
+        (row,) = ls.load_run(tmp_path / "kept").metrics
+        assert (row["policy"], row["strategy"], row["iteration"]) == ("agent", "check_again_2", 1)
+        assert ls.compare(run, tmp_path / "kept")["runs"][1]["after"] == row["summary"]["success"]
+        assert isinstance(kept := ls.load_run(tmp_path / "kept").recipe, ls.Recipe) and "checkpoints" in kept.start
 
     def test_the_guide_does_what_it_says(
         self, server: ChatServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from longstride import papers
-from longstride.cli.common import RUN_FILE, print_json
+from longstride.cli.common import RUN_FILE, free_folder, print_json
 from longstride.core.errors import ConfigError
 from longstride.core.locations import LOCATIONS
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from longstride.core.task import Task
     from longstride.models.api import ChatAPI
     from longstride.models.load import Policy
+    from longstride.run.evaluation import Result
     from longstride.run.experiment import Experiment
     from longstride.run.recipe import Recipe
     from longstride.strategies import Strategy
@@ -68,6 +69,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--horizon", type=int, metavar="N", help="turns of an episode (default: the recipe's test budget)"
     )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="keep it there, as `view` and `compare` read it (language agents)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("-h", "--help", action=_Help, nargs=0, help="show this, or the settings of a strategy")
     parser.set_defaults(run=run)
@@ -101,27 +105,41 @@ def run(args: argparse.Namespace) -> int:
     from longstride.control.evaluation import evaluate_run
     from longstride.control.recipe import ControlRecipe
     from longstride.core.config import resolve
+    from longstride.models.load import Policy
+    from longstride.report.html import write_report
+    from longstride.run.experiment import counted
+    from longstride.run.folder import keep_evaluation
     from longstride.run.recipe import Recipe
 
+    folder = free_folder(args.out) if args.out else None
     experiment = experiment_of(args.target)
     experiment = resolve(type(experiment), experiment, overrides_of(args, isinstance(experiment, ControlRecipe)))
     if not isinstance(experiment, Recipe | ControlRecipe):
         raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
     with bars() as watch:
         if isinstance(experiment, ControlRecipe):
-            if args.strategy:
-                raise ConfigError(f"--strategy is for language agents, and {args.target} is of control")
+            if args.strategy or folder:
+                option = "--strategy" if args.strategy else "--out"
+                raise ConfigError(f"{option} is for language agents, and {args.target} is of control")
             rows = evaluate_run(experiment, Path(args.target), watch)
             tasks = len(rows[0]["summary"]["by_source"])
         else:
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
-            rows, tasks = _rows(args.target, experiment, held_out, strategies(args.strategy), watch), len(held_out)
+            asked, agent = strategies(args.strategy), agent_of(args.target, experiment)
+            results = _results(agent, experiment, held_out, asked, watch)
+            rows, tasks = _rows(experiment, results), len(held_out)
+            if folder:
+                iteration = counted(Path(args.target), "iteration") if isinstance(agent, Policy) else 0
+                keep_evaluation(agent, experiment, folder, results, iteration)
+                write_report(folder)
     if args.json:
         print_json({"target": args.target, "tasks": tasks, "seed": experiment.seed, "rows": rows})
     else:
         _print_table(rows, tasks)
         if isinstance(experiment, Recipe):
             _print_advice(rows[0]["summary"], experiment)
+        if folder:
+            print(f"kept:   {folder}\nreport: {folder / 'report.html'}")
     return 0
 
 
@@ -250,20 +268,23 @@ def agent_of(target: str, recipe: "Recipe") -> "Policy | ChatAPI":
     return load(recipe.model if names_experiment(target) else target, recipe.chat, recipe.device)
 
 
-def _rows(
-    target: str, recipe: "Recipe", tasks: "Sequence[Task]", strategies: "Sequence[Strategy]", watch: Watch
-) -> list[dict[str, Any]]:
-    """Rows with the keys of an evaluation in `metrics.jsonl`."""
+def _results(
+    agent: "Policy | ChatAPI", recipe: "Recipe", tasks: "Sequence[Task]", strategies: "Sequence[Strategy]", watch: Watch
+) -> "list[tuple[str, str, Result]]":
+    """Policy, strategy and what came of it."""
     from longstride.models.load import Policy, load_policy
     from longstride.run.evaluation import evaluate_baselines, evaluate_policy
 
-    agent = agent_of(target, recipe)
     results = [("agent", s.name, evaluate_policy(agent, recipe, tasks, s, watch(s.name))) for s in strategies]
     if isinstance(agent, Policy) and agent.name != recipe.model:
         start = load_policy(recipe.start, recipe.chat, agent.device)
         results.append(("warm_start", "direct", evaluate_policy(start, recipe, tasks, None, watch("warm start"))))
     baselines = evaluate_baselines(recipe, tasks, watch("baselines")) if recipe.evaluation.baselines else {}
-    results += [(name, "direct", result) for name, result in baselines.items()]
+    return results + [(name, "direct", result) for name, result in baselines.items()]
+
+
+def _rows(recipe: "Recipe", results: "Sequence[tuple[str, str, Result]]") -> list[dict[str, Any]]:
+    """Rows with the keys of an evaluation in `metrics.jsonl`."""
     horizon = recipe.test_budget.limits("turns", 1)
     return [
         {

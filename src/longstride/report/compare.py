@@ -45,7 +45,8 @@ def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
 
     Returns:
         `runs`: of each `name`, `recipe`, `folder`, `iterations`, `episodes`, `env_steps`, `seconds`, `before`, `after`
-        (success of the start and of the trained policy), `interval` of the latter, `curve` of evaluations;
+        (success of the start and of the trained policy), `interval` of the latter, `cost` of its evaluation, `curve`
+        of evaluations;
         `differences` of each other run from the first: `run`, `against`, and by measure `mean`, `lo`, `hi`, on how many
         tasks it is `higher` and `lower`, of how many `tasks`, or a `note` in place of them; `recipe`: by dotted key
         what each run has, where they differ; `code`: likewise, the version and commit that wrote each run; `methods`
@@ -116,6 +117,8 @@ def _names(folders: Sequence[Path]) -> list[str]:
 
 def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
     first, last = record.ends
+    if last is None and record.trained_nothing:
+        first, last = None, first
     final = last or first
     largest = lambda key: max((number(r, key) or 0.0 for r in record.rows), default=0.0)  # noqa: E731
     curve = [
@@ -138,6 +141,7 @@ def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
         "before": measure(first, "success"),
         "after": measure(last, "success"),
         "interval": interval(final) if final else None,
+        "cost": number(final, "summary", "usage", "cost"),
         "curve": curve,
     }
 
@@ -214,6 +218,8 @@ def _settings(records: Sequence[Record]) -> list[str]:
 
 def _rows(found: dict[str, Any]) -> list[list[str]]:
     rows = [["run", "recipe", "iterations", "env steps", "minutes", "success before", "after", "95 %", "along the way"]]
+    paid = any(run["cost"] for run in found["runs"])
+    rows[0] += ["cost"] * paid
     for run in found["runs"]:
         ends = run["interval"]
         rows.append(
@@ -227,6 +233,7 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
                 _share(run["after"]),
                 f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "-",
                 " ".join(_share(point["success"]) for point in _thinned(run["curve"])),
+                *[f"{run['cost'] or 0:.4g}"] * paid,
             ]
         )
     return rows

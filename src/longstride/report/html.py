@@ -27,6 +27,7 @@ from longstride.report.rows import (
     interval,
     measure,
     number,
+    numbers,
     points,
     read_record,
     short,
@@ -73,6 +74,8 @@ def verdict(record: Record) -> str:
     if not first and (exact := record.measured):
         changes = (f"{name.replace('_', ' ')} {found[0][1]:.4g} -> {found[-1][1]:.4g}" for name, found in exact.items())
         return f"{', '.join(list(changes)[:3])} in {spent}"
+    if first and record.trained_nothing:
+        return f"held-out success {number(first, 'summary', 'success') or 0.0:.2f} of {record.model}"
     if first:
         return f"held-out success {number(first, 'summary', 'success') or 0.0:.2f} before training; nothing trained yet"
     return "nothing measured yet"
@@ -92,7 +95,7 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
     style, script = _static("report.css"), _static("charts.js") + _static("viewer.js")
     planned = record.planned
     notes = [*record.notes, *notes]
-    if planned and record.last_iteration < planned:
+    if planned and record.last_iteration < planned and not record.trained_nothing:
         notes.insert(
             0, f"The run stands at iteration {record.last_iteration} of {planned:.0f}: it is going on or was stopped."
         )
@@ -103,6 +106,7 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
         tiles=_tiles(record),
         notes="".join(f"<li>{escape(n)}</li>" for n in notes),
         table=_table([*record.evals, *record.beside]) or _computed(record) or "<p>None yet.</p>",
+        cost=_costs([*record.evals, *record.beside, *record.train]),
         recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
         hidden="" if record.has_trajectories else " hidden",
         style=style,
@@ -177,6 +181,34 @@ def _computed(record: Record) -> str:
         for at, value in found:
             by_iteration.setdefault(at, {"iteration": f"{at:.0f}"})[name.replace("_", " ")] = f"{value:.4g}"
     return _as_table([by_iteration[at] for at in sorted(by_iteration)])
+
+
+def _costs(rows: Sequence[Row]) -> str:
+    """The section on what models behind APIs cost; empty where none was asked."""
+    found = [_cost(row) for row in rows if number(row, "summary", "usage", "requests")]
+    if not found:
+        return ""
+    table = _as_table(found)
+    words = "Tokens as the servers count them, of all that was played; cost by the prices of the recipe."
+    return f'<section aria-labelledby="cost-title"><h2 id="cost-title">Cost</h2><p>{words}</p>{table}</section>'
+
+
+def _cost(row: Row) -> dict[str, str]:
+    """The texts of a row by column."""
+    usage, summary = numbers(row, "summary", "usage"), numbers(row, "summary")
+    cost, episodes = usage.get("cost", 0.0), summary.get("episodes", 0.0)
+    solved = episodes * summary.get("success", 0.0)
+    return {
+        "iteration": f"{number(row, 'iteration') or 0:.0f}",
+        **{word: str(row.get(word, ""))[:60].replace("_", " ") for word in WORDS},
+        "requests": f"{usage.get('requests', 0):.0f}",
+        "tokens read": f"{usage.get('read', 0):.0f}",
+        "cached": f"{usage.get('cached', 0):.0f}",
+        "sampled": f"{usage.get('sampled', 0) + usage.get('beside', 0):.0f}",
+        "cost": f"{cost:.4g}" if cost else "",
+        "an episode": f"{cost / episodes:.3g}" if cost and episodes else "",
+        "a success": f"{cost / solved:.3g}" if cost and solved else "",
+    }
 
 
 def _as_table(rows: Sequence[Mapping[str, str]]) -> str:

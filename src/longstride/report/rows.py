@@ -193,6 +193,17 @@ class Record:
         return found
 
     @property
+    def trained_nothing(self) -> bool:
+        """Whether it is an evaluation alone, which was kept."""
+        return not self.train and bool(self.curve("agent"))
+
+    @property
+    def model(self) -> str:
+        """What it starts from."""
+        model = self.recipe.get("model", "-")
+        return str(model.get("name", "-") if isinstance(model, Mapping) else model)
+
+    @property
     def planned(self) -> float | None:
         """Iterations that the recipe asks for, where it is known: its own, or those of its phases."""
         phases = self.recipe.get("phases")

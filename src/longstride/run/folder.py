@@ -36,6 +36,8 @@ from longstride.core.sealed import (
 )
 from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.learner import parallel
+from longstride.models.api import ChatAPI
+from longstride.models.load import Policy
 from longstride.rollout.media import MEDIA
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.checkpoint import (
@@ -47,7 +49,7 @@ from longstride.run.checkpoint import (
 )
 from longstride.run.evaluation import Result
 from longstride.run.experiment import FORMAT_FILE, RUN_FILE, Experiment, format_of, load_run_experiment
-from longstride.run.listener import Listener
+from longstride.run.listener import Listener, Silent
 from longstride.run.recipe import Recipe
 
 SHOWN = 40
@@ -322,6 +324,34 @@ class RunFolder(RunFiles):
     def pending(self) -> list[Trajectory]:
         """What of this process's episodes was played before the last checkpoint, and not trained on."""
         return [t for t in self.checkpoint.pending() if self.plays(t.group)] if self.checkpoint else []
+
+
+def keep_evaluation(
+    agent: Policy | ChatAPI,
+    recipe: Recipe,
+    folder: Path,
+    results: Sequence[tuple[str, str, Result]],
+    iteration: int = 0,
+) -> None:
+    """Keeps an evaluation as the folder of a run that trained nothing: reports and comparisons read it as any other.
+
+    Args:
+        agent: what was evaluated.
+        recipe: what it was under.
+        folder: made.
+        results: each with policy and strategy, as in a row; the first one's episodes are kept too.
+        iteration: after which the agent was evaluated, in the run that trained it.
+
+    Raises:
+        RunError: the folder holds a run already.
+    """
+    model = agent.name if isinstance(agent, Policy) else agent
+    run = RunFolder(recipe.replace(model=model), folder, Silent(), resume=False)
+    with run.undone_before_the_start(), run.explains_trouble():
+        for policy, strategy, result in results:
+            run.iteration = iteration if policy == "agent" else 0
+            run.evaluated(policy, strategy, result)
+        run.show("after" if iteration else "before", results[0][2].trajectories)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -143,7 +143,7 @@ def test_a_claim_writes_what_it_found(done):
     assert result["effects"][0]["mean"] == 0.833333
     assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.166667] * 3
     assert result["arms"]["long"]["changes"] == {"test_budget.turns": 4}
-    assert set(result["arms"]["long"]) == {"changes", "measures", "env_steps", "sampled_tokens"}
+    assert set(result["arms"]["long"]) == {"changes", "measures", "horizons", "env_steps", "sampled_tokens"}
     assert {p.name for p in (folder / "patience").iterdir()} == {
         f"{a}-{s}" for a in ("short", "long", "middle", "long_too") for s in (0, 1, 2)
     }
@@ -244,7 +244,7 @@ def test_a_relation_is_judged_and_matched_in_its_own_measure(recipe, tmp_path):
         assert effect["mean"] == pytest.approx(long[measure]["value"] - short[measure]["value"], abs=1e-5)
         matched = [e["mean"] for e in result["matched"] if e["relation"] == effect["relation"]]
         assert len(matched) == 2 and effect["mean"] > 0.1
-    assert "| by seed | length | env steps |" in pages.page(result, drawn=True)
+    assert "| by seed | length | budget | env steps |" in pages.page(result, drawn=True)
 
 
 def test_what_is_only_reported_is_measured_and_decides_nothing(recipe, tmp_path):

@@ -77,6 +77,7 @@ class TestCompare:
         page = tmp_path / "pages" / "compared.html"
         assert main(["compare", *folders, "--html", str(page)]) == 0
         out = capsys.readouterr().out
+        assert "run    goal distance  budget  effective horizon" in out
         assert "lora - plain" in out and "learner.lr" in out and max(map(len, out.splitlines())) < 160
         assert main(["compare", *folders, "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(ls.compare(*folders)))

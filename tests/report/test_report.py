@@ -23,6 +23,7 @@ from longstride.report.episodes import read_episodes
 from longstride.report.figures import MOST_POINTS, figures
 from longstride.report.html import verdict, write_report
 from longstride.report.rows import Record, horizon_text, interval, number, read_record, short
+from longstride.rollout.summary import HORIZONS
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script </script x & \u2028 \ud800"
 PAGE = "home [1] textbox search [2]\n# lamps\namber lantern [3]"
@@ -358,3 +359,16 @@ def test_importing_the_report_loads_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_goal_distance_budget_and_effective_horizon_are_three_columns_and_success_is_drawn_by_distance(
+    tmp_path: Path,
+) -> None:
+    by = {"2": {"episodes": 3, "success": 1.0, "length": 2.5}, "11": {"episodes": 3, "success": 0.4, "length": 19.0}}
+    far = evaluation(15, "agent", 0.7) | {"summary": summary(0.7, goal_distance=6.5, by_distance=by)}
+    rows = [evaluation(0, "warm_start", 0.2), far]
+    drawn = next(f for f in figures(Record("x", rows=rows)) if f["title"] == "Success by distance")
+    assert [s["name"] for s in drawn["series"]] == ["after"] and drawn["axes"] == ["goal distance"]
+    page = write_report(write_run(tmp_path / "run", rows, [], [])).read_text()
+    titles = re.findall(r'<th scope="col">([^<]+)</th>', page)
+    assert [t for t in titles if t in HORIZONS.values()] == ["goal distance", "budget", "effective horizon"]

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 import pytest
-from helpers import SLOW, content, make_trajectory, make_turn
+from helpers import SLOW, content, make_task, make_trajectory, make_turn
 from line_world import CHAT, END, Line, LineEngine, ids, language, plan, play, script, walk
 
 from longstride.core.budget import Budget, StopReason
@@ -468,8 +468,17 @@ class TestSummary:
             "length": 2.0, "length_success": 1.0, "timeouts": 1 / 3, "cut": 0.0, "idle": 1.0, "invalid": 4 / 6,
             "sampled_tokens": 0, "actions": {"answer": 2, "invalid": 4}, "stops": {"answered": 2, "turns": 1},
             "by_difficulty": {"easy": {"episodes": 3, "success": 1 / 3, "length": 2.0}},
-            "by_source": {"line": {"episodes": 3, "success": 1 / 3, "length": 2.0}},
+            "by_source": {"line": {"episodes": 3, "success": 1 / 3, "length": 2.0}}, "budget": 4.0,
         }  # fmt: skip
+
+    def test_goal_distance_stands_beside_budget_and_length_where_tasks_know_it(self):
+        far = [make_trajectory(2, 1.0, task=make_task(optimal=d)) for d in (2, 2, 5)]
+        found = summarise([*far, *self.trajectories()])
+        assert (found["goal_distance"], found["budget"]) == (3.0, (3 * far[0].budget.turns + 12) / 6)
+        assert found["by_distance"] == {
+            "2": {"episodes": 2, "success": 1.0, "length": 2.0},
+            "5": {"episodes": 1, "success": 1.0, "length": 2.0},
+        }
 
     def test_failed_episodes_are_counted_in_failed_and_in_nothing_else(self):
         async def dead(task, turn):

@@ -12,6 +12,7 @@ import numpy as np
 
 from longstride.claims.claim import SPENT
 from longstride.core.errors import ConfigError, RunError
+from longstride.rollout.summary import HORIZONS
 from longstride.run.folder import read_rows
 from longstride.stats import Relation, paired_difference
 
@@ -46,6 +47,7 @@ def read_curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[
                     "env_steps": row["total_env_steps"],
                     "sampled_tokens": tokens,
                     "seconds": row["seconds"],
+                    "horizons": {name: row["summary"][name] for name in HORIZONS if name in row.get("summary", ())},
                     "values": {m: row["measures"][m] for m in wanted if m in row["measures"]},
                 }
             )

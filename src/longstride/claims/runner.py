@@ -8,6 +8,7 @@ written down like any other.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from longstride.core.lock import held
 from longstride.core.provenance import clean, commit
 from longstride.core.sealed import DamagedError, read_object, write_object
 from longstride.models.load import load_policy
+from longstride.rollout.summary import HORIZONS
 from longstride.run.checkpoint import FIRST, open_checkpoint
 from longstride.run.evaluation import evaluate_policy
 from longstride.run.listener import Listener, Silent
@@ -172,7 +174,7 @@ def prepare(
 def _arm(
     changes: Mapping[str, Any], by_seed: list[list[dict[str, Any]]], final: dict[str, np.ndarray]
 ) -> dict[str, Any]:
-    measures = {}
+    measures, horizons = {}, [curve[-1]["horizons"] for curve in by_seed]
     for measure, values_ST in final.items():
         values = [float(v) for v in values_ST.mean(axis=1)]
         interval = list(mean_interval(values, seed=0))
@@ -180,6 +182,7 @@ def _arm(
     return {
         "changes": dict(changes),
         "measures": measures,
+        "horizons": {name: fmean(h[name] for h in horizons) for name in HORIZONS if all(name in h for h in horizons)},
         **{spent: [curve[-1][spent] for curve in by_seed] for spent in SPENT},
     }
 

@@ -49,7 +49,8 @@ class Task(BaseModel):
     horizon: int | None = Field(default=None, ge=1)
     """A limit of the task's own, below whatever the schedule says."""
     optimal: int | None = Field(default=None, ge=1)
-    """Steps of the scripted solver, the answer included."""
+    """Its goal distance: the fewest actions that do it, the answer included, as its scripted solver knows. None where
+    that is not known."""
     meta: dict[str, Any] = Field(default_factory=dict)
 
 

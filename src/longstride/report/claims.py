@@ -16,6 +16,7 @@ from longstride.claims.claim import SPENT
 from longstride.claims.kept import read_kept
 from longstride.claims.runner import CHECKS
 from longstride.core.files import write_atomically
+from longstride.rollout.summary import HORIZONS
 from longstride.stats import Relation
 
 if TYPE_CHECKING:
@@ -113,7 +114,10 @@ def page(result: dict[str, Any], drawn: bool) -> str:
     spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
     measure = result["measure"]
     others = dict.fromkeys(m for arm in result["arms"].values() for m in arm["measures"] if m != measure)
-    titles = ["arm", measure, "95 % over seeds", "by seed", *(name.replace("_", " ") for name in [*others, *spent])]
+    measured = [set(arm.get("horizons", ())) - {measure, *others} for arm in result["arms"].values()]
+    horizons = [name for name in HORIZONS if all(name in of for of in measured)]
+    titles = ["arm", measure, "95 % over seeds", "by seed", *(name.replace("_", " ") for name in others)]
+    titles += [*(HORIZONS[name] for name in horizons), *(name.replace("_", " ") for name in spent)]
     lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for name, arm in result["arms"].items():
         cells = [name, "", "", ""]
@@ -121,6 +125,7 @@ def page(result: dict[str, Any], drawn: bool) -> str:
             lo, hi = of["interval"]
             cells = [name, f"{of['value']:.3f}", f"{lo:.3f} to {hi:.3f}", _listed(of["by_seed"], "{:.3f}".format)]
         cells += [f"{of['value']:.3f}" if (of := arm["measures"].get(m)) else "" for m in others]
+        cells += [f"{arm['horizons'][name]:.1f}" for name in horizons]
         lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
     lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
     reported = [(e["relation"], e, "reported only") for e in result.get("reported", [])]

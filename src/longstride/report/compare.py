@@ -23,6 +23,7 @@ from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
 from longstride.report.rows import Record, Row, embed, interval, measure, number, read_record, short
 from longstride.report.tables import table
+from longstride.rollout.summary import HORIZONS
 from longstride.stats import paired_difference
 from longstride.stats.reliable import (
     interquartile_mean,
@@ -45,8 +46,8 @@ def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
 
     Returns:
         `runs`: of each `name`, `recipe`, `folder`, `iterations`, `episodes`, `env_steps`, `seconds`, `before`, `after`
-        (success of the start and of the trained policy), `interval` of the latter, `cost` of its evaluation, `curve`
-        of evaluations;
+        (success of the start and of the trained policy), `interval` of the latter, `cost` of its evaluation, its
+        `horizons` (`goal_distance`, `budget`, `length`; None where it is not known), `curve` of evaluations;
         `differences` of each other run from the first: `run`, `against`, and by measure `mean`, `lo`, `hi`, on how many
         tasks it is `higher` and `lower`, of how many `tasks`, or a `note` in place of them; `recipe`: by dotted key
         what each run has, where they differ; `code`: likewise, the version and commit that wrote each run; `methods`
@@ -77,8 +78,9 @@ def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
 
 def as_text(found: dict[str, Any]) -> str:
     """What `compare` found, as tables of plain text."""
-    parts = [table(_rows(found)), table(_difference_rows(found)), table(_method_rows(found)), "\n".join(_notes(found))]
-    return "\n\n".join(filter(None, [*parts, table(_recipe_rows(found)) or SAME]))
+    kinds = (_rows, _horizon_rows, _difference_rows, _method_rows)
+    parts = [*(table(rows(found)) for rows in kinds), "\n".join(_notes(found)), table(_recipe_rows(found)) or SAME]
+    return "\n\n".join(filter(None, parts))
 
 
 def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Path) -> Path:
@@ -89,7 +91,7 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
     page = string.Template((STATIC / "compare.html").read_text(encoding="utf-8")).substitute(
         title=escape(" and ".join(names) if len(names) == 2 else f"{len(names)} runs"),
         summary=escape(_summary(found)),
-        runs=_html(_rows(found)),
+        runs=_html(_rows(found)) + _html(_horizon_rows(found)),
         differences=_html(_difference_rows(found))
         + _html(_method_rows(found))
         + "".join(f"<p>{escape(note)}.</p>" for note in _notes(found)),
@@ -142,6 +144,7 @@ def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
         "after": measure(last, "success"),
         "interval": interval(final) if final else None,
         "cost": number(final, "summary", "usage", "cost"),
+        "horizons": {name: measure(final, name) for name in HORIZONS},
         "curve": curve,
     }
 
@@ -239,6 +242,14 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
+def _horizon_rows(found: dict[str, Any]) -> list[list[str]]:
+    """Goal distance, budget and effective horizon of the newest evaluation of each run."""
+    rows = [["run", *HORIZONS.values()]]
+    for run in found["runs"]:
+        rows.append([run["name"], *("-" if v is None else f"{v:.1f}" for v in run["horizons"].values())])
+    return rows
+
+
 def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
     rows = [["difference", "measure", "mean", "95 %", "tasks higher", "lower", "of"]]
     for d in found["differences"]:
@@ -246,7 +257,17 @@ def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
         for name in COMPARED:
             if isinstance(e := d.get(name), Mapping):
                 ends = f"{e['lo']:+.3f} to {e['hi']:+.3f}"
-                rows.append([pair, name, f"{e['mean']:+.3f}", ends, str(e["higher"]), str(e["lower"]), str(e["tasks"])])
+                rows.append(
+                    [
+                        pair,
+                        HORIZONS.get(name, name),
+                        f"{e['mean']:+.3f}",
+                        ends,
+                        str(e["higher"]),
+                        str(e["lower"]),
+                        str(e["tasks"]),
+                    ]
+                )
     return rows
 
 

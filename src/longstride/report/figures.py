@@ -37,6 +37,8 @@ HUES = (
 )
 """Hue and mark of each series of a figure whose series are not known in advance."""
 _MARKS = {"easy": ("sky", "circle"), "medium": ("blue", "square"), "hard": ("vermilion", "triangle")}
+_ENDS = (("before training", "orange", "square"), ("after", "blue", "circle"))
+"""The two policies that a report compares, as it draws them."""
 _CHECKS = re.compile(r"check_again_(\d+)(.*)", re.DOTALL)
 Figure = dict[str, Any]
 Read = Callable[[Row], float | None]
@@ -50,6 +52,7 @@ def figures(record: Record) -> list[Figure]:
         _lengths(record),
         _tokens(record),
         _difficulty(record),
+        _distance(record),
         _tasks(record),
         _strategies(record),
         _roles(record),
@@ -109,9 +112,8 @@ def _learning(record: Record) -> Figure | None:
 def _test_horizons(record: Record) -> Figure | None:
     """Success within h turns, for every h up to the test horizon. A policy does not know its horizon, so an episode
     under a shorter one is the beginning of the same episode: one evaluation has them all."""
-    first, last = record.ends
     series = []
-    for name, row, hue, mark in (("before training", first, "orange", "square"), ("after", last, "blue", "circle")):
+    for (name, hue, mark), row in zip(_ENDS, record.ends, strict=True):
         longest, found = max(horizons(row or {}).values(), default=0), _solved_lengths(row or {})
         if found is None or not 1 < longest <= MOST_POINTS:
             continue
@@ -227,6 +229,18 @@ def _difficulty(record: Record) -> Figure | None:
     ]
     where = "Held-out" if held_out else "Training"
     return _lines("Success by difficulty", f"{where} tasks.", "success", series, share=True)
+
+
+def _distance(record: Record) -> Figure | None:
+    """Success of the start and of the newest policy by goal distance, where tasks know it and differ in it."""
+    series = []
+    for (name, hue, mark), row in zip(_ENDS, record.ends, strict=True):
+        by = successes(row or {}, "by_distance")
+        points = [{"d": float(d), "share": by[d]} for d in sorted(by, key=float)]
+        if len(points) > 1:
+            series.append(_series(name, points, [_get("d")], _get("share"), hue, mark=mark))
+    caption = "Held-out tasks by the fewest actions that do them, the answer included."
+    return _lines("Success by distance", caption, "success", series, axes=["goal distance"], share=True)
 
 
 def _tasks(record: Record) -> Figure | None:

@@ -32,6 +32,7 @@ from longstride.report.rows import (
     read_record,
     short,
 )
+from longstride.rollout.summary import HORIZONS
 from longstride.stats import paired_difference
 
 STATIC = Path(__file__).parent / "static"
@@ -156,7 +157,7 @@ def _tiles(record: Record) -> str:
     for label, key, digits in (
         ("success", "success", 2),
         ("supported", "supported", 2),
-        ("mean length", "length", 1),
+        (HORIZONS["length"], "length", 1),
         ("length of successes", "length_success", 1),
         ("time-outs", "timeouts", 2),
         ("idle turns", "idle", 2),
@@ -240,13 +241,14 @@ def _cells(row: Row) -> dict[str, str]:
     return {
         "iteration": shown(0, "iteration"),
         **{word: str(row.get(word, ""))[:60].replace("_", " ") for word in WORDS},
-        "horizon": horizon_text(row),
+        HORIZONS["goal_distance"]: shown(1, "summary", "goal_distance"),
+        HORIZONS["budget"]: horizon_text(row),
+        HORIZONS["length"]: shown(1, "summary", "length"),
         "episodes": shown(0, "summary", "episodes"),
         "failed": shown(0, "summary", "failed"),
         "success": shown(3, "summary", "success"),
         "supported": "" if measure(row, "supported") is None else shown(3, "summary", "supported"),
         "95% interval": f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",
-        "length": shown(1, "summary", "length"),
         "time-outs": shown(2, "summary", "timeouts"),
         "invalid": shown(3, "summary", "invalid"),
         **{d: shown(2, "summary", "by_difficulty", d, "success") for d in DIFFICULTIES},

@@ -13,15 +13,20 @@ from longstride.core.budget import StopReason
 from longstride.core.component import Component
 from longstride.core.trajectory import Trajectory, usage_of
 
-MEASURES: dict[str, Callable[[Trajectory], float]] = {
+HORIZONS = {"goal_distance": "goal distance", "budget": "budget", "length": "effective horizon"}
+"""Three numbers that are easily mixed up (arXiv 2605.02572), by their names in a summary, with their titles
+in tables: the fewest actions that do a task, the turns that an episode may take, and the turns that it takes."""
+MEASURES: dict[str, Callable[[Trajectory], float | None]] = {
     "success": lambda t: float(t.success),
     "supported": lambda t: float(t.supported),
     "reward": lambda t: t.reward,
     "length": lambda t: float(t.length),
+    "budget": lambda t: float(t.budget.turns),
+    "goal_distance": lambda t: t.task.optimal and float(t.task.optimal),
     "sampled_tokens": lambda t: float(t.sampled_tokens),
     "prompt_tokens": lambda t: float(sum(turn.prompt_tokens for turn in t.turns)),
 }
-"""What every evaluation measures of an episode, by name: what claims compare."""
+"""What every evaluation measures of an episode, by name: what claims compare. None where a task does not say."""
 
 
 class Measure(Component):
@@ -43,12 +48,14 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
     Returns:
         `episodes` (not failed), `failed`, `env_steps` and `sampled_tokens` (sums), `success` (share that did the task),
         `supported` (share that did it and saw all that their answer rests on), `reward` (mean), `length` and
-        `length_success` (mean environment steps of all and of successes), `timeouts` (share that a limit cut), `cut`,
+        `length_success` (mean environment steps of all, the effective horizon, and of successes), `budget` (mean of the
+        turns that episodes might take), `timeouts` (share that a limit cut), `cut`,
         `idle` and `invalid` (share of turns whose generation a limit cut, of those that changed nothing, the last of
         each episode left out, and of those without a parsed action), `actions` {verb: count}, `stops` {reason: count},
         `by_difficulty`, `by_source` and, where a sampler gave them several roles, `by_role` {name: {`episodes`,
         `success`, `length`}}; likewise `by_place` {number of the episode in its trial, from 1}, where there are trials,
-        with `unplayed`, the episodes that came after the ends of their trials; where rewards have several terms,
+        with `unplayed`, the episodes that came after the ends of their trials; where tasks know it, `goal_distance`
+        (mean) and `by_distance` {goal distance: the same}; where rewards have several terms,
         `terms` {name: mean over the episodes that have it}; where images and data were seen and not given to the
         policy, `left_out` (how many); where a model behind a chat API spoke, `usage` (the fields of
         `core.trajectory.Usage`, failed episodes included: they were paid for too).
@@ -62,6 +69,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
     by_source: dict[str, list[Trajectory]] = defaultdict(list)
     by_role: dict[str, list[Trajectory]] = defaultdict(list)
     by_place: dict[int, list[Trajectory]] = defaultdict(list)
+    by_distance: dict[int, list[Trajectory]] = defaultdict(list)
     terms: dict[str, list[float]] = defaultdict(list)
     left_out = sum(turn.left_out for t in played for turn in t.turns)
     for t in played:
@@ -71,8 +79,15 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         by_source[t.task.source].append(t)
         by_role[t.role].append(t)
         by_place[t.place + 1].append(t)
+        if t.task.optimal is not None:
+            by_distance[t.task.optimal].append(t)
     unplayed = sum(t.stop is StopReason.UNPLAYED for t in given)
     trials = {"by_place": {str(k): _brief(by_place[k]) for k in sorted(by_place)}, "unplayed": unplayed}
+    known = [distance for distance, part in by_distance.items() for _ in part]
+    distances = {
+        "goal_distance": _mean(known),
+        "by_distance": {str(distance): _brief(by_distance[distance]) for distance in sorted(by_distance)},
+    }
     return {
         "episodes": len(played),
         "failed": len(given) - len(played) - unplayed,
@@ -82,6 +97,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         "reward": _mean([t.reward for t in played]),
         "length": _mean([t.length for t in played]),
         "length_success": _mean([t.length for t in played if t.success]),
+        "budget": _mean([t.budget.turns for t in played]),
         "timeouts": _mean([t.stop.truncated for t in played]),
         "cut": _mean([turn.finish == "length" for t in played for turn in t.turns]),
         "idle": _mean([not turn.changed for turn in acted]),
@@ -92,6 +108,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         "by_difficulty": {name: _brief(part) for name, part in by_difficulty.items() if part},
         "by_source": {name: _brief(by_source[name]) for name in sorted(by_source)},
         **({"by_role": {name: _brief(by_role[name]) for name in sorted(by_role)}} if len(by_role) > 1 else {}),
+        **(distances if known else {}),
         **(trials if any(t.place for t in given) else {}),
         **({"left_out": left_out} if left_out else {}),
         **({"usage": usage._asdict()} if (usage := usage_of(given)) else {}),

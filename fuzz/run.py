@@ -28,8 +28,8 @@ def main() -> None:
     except ImportError:
         sys.exit("error: fuzzing needs atheris: pip install atheris")
     with atheris.instrument_imports(include=["longstride"]):
-        sys.path.insert(0, str(HERE))
-        from targets import LONGEST, TARGETS
+        sys.path.insert(0, str(HERE.parent))
+        from fuzz.targets import LONGEST, TARGETS
     if args.target not in TARGETS:
         sys.exit(f"error: there is no target {args.target!r}; there are {', '.join(TARGETS)}")
     if args.input:

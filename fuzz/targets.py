@@ -11,17 +11,17 @@ import random
 import shutil
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from zlib import crc32
 
+from fuzz.promise import MESSAGE, typed
+from fuzz.servers import SERVERS
+
 from longstride.adapters.dataset import Dataset
 from longstride.core.component import build
 from longstride.core.config import dump_toml, parse_override, read_toml, resolve
-from longstride.core.errors import LongstrideError
 from longstride.core.sealed import cut, place_of, seal, seal_lines, seal_toml, write_object
 from longstride.core.task import read_tasks
 from longstride.core.trajectory import Trajectory
@@ -50,24 +50,11 @@ from longstride.web.browsergym.grammar import from_browsergym
 from longstride.web.chromium.gateway import Gateway, _Connection
 from longstride.web.chromium.reach import Reach
 
-MESSAGE = 2000
-"""Characters of a message about what others wrote; one about a user's own recipe may repeat it."""
 LONGEST = 20_000
 """Bytes of an input."""
 SECONDS_PER_100_KB = 1.0
 """For reading a page: twenty times what SECURITY.md promises, as fuzzing runs instrumented and on a busy machine."""
 TOOLS = {tool.name: tool for tool in MANUAL.tools}
-
-
-@contextmanager
-def typed(most: int = MESSAGE) -> Iterator[None]:
-    """Within it only typed errors may be raised, each with a message of bounded size that can be printed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except LongstrideError as e:
-        assert 0 < len(str(e)) <= most, f"a message of {len(str(e))} characters: {str(e)[:300]}"
 
 
 @cache
@@ -272,5 +259,5 @@ def gateway(data: bytes) -> None:
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "actions": actions, "tasks": tasks, "run_files": run_files, "page": page, "config": config, "models": models,
-    "served": served, "gateway": gateway,
+    "served": served, "gateway": gateway, **SERVERS,
 }  # fmt: skip

@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
         from longstride.core.config import dump_toml
 
         print(dump_toml(recipe), end="")
+        _print_cloning(recipe)
         _print_memory(recipe)
         return 0
 
@@ -123,6 +124,14 @@ def _experiment(args: argparse.Namespace) -> "Experiment":
     else:
         base = experiment_from(args.recipe)
     return resolve(type(base), base, overrides + ([f"seed={args.seed}"] if args.seed is not None else []))
+
+
+def _print_cloning(experiment: "Experiment") -> None:
+    """What cloning comes to, as a comment of TOML."""
+    from longstride.run.recipe import Recipe
+
+    if isinstance(experiment, Recipe) and experiment.cloning:
+        print(f"# cloning: {experiment.cloning}")
 
 
 def _print_memory(experiment: "Experiment") -> None:

@@ -283,11 +283,18 @@ class Learner:
         samples: Sequence[Sample],
         rng: random.Random,
         progress: Callable[[int, int], None] | None = None,
+        stepped: Callable[[int, int, dict[str, float]], None] | None = None,
     ) -> dict[str, Any]:
         """Trains on `samples` for `config.epochs`: shuffled, cut into steps of about `config.batch_samples`.
 
         What is shuffled are `batching.units`: the turns of an episode whose context grows, and all that shares enough
         of a prompt with one another, such as the siblings of a group, stay together in one step.
+
+        Args:
+            samples: what is trained on.
+            rng: shuffles.
+            progress: called with (steps done, all).
+            stepped: called after each step with (turns in it, steps in all, what `step` returned).
 
         Returns:
             means over the finite steps of `loss` and `grad_norm` (0 without any), the last `lr`, and counts:
@@ -307,6 +314,8 @@ class Learner:
         for n, batch in enumerate(batches, 1):
             self._unmoved = n == 1
             done.append(self.step(batch))
+            if stepped is not None:
+                stepped(len(batch), len(batches), done[-1])
             if progress is not None:
                 progress(n, len(batches))
         finite = [d for d in done if not d["skipped"]]

@@ -107,6 +107,7 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
         tiles=_tiles(record),
         notes="".join(f"<li>{escape(n)}</li>" for n in notes),
         table=_table([*record.evals, *record.beside]) or _computed(record) or "<p>None yet.</p>",
+        cloning=_cloned(record.rows),
         cost=_costs([*record.evals, *record.beside, *record.train]),
         recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
         hidden="" if record.has_trajectories else " hidden",
@@ -182,6 +183,27 @@ def _computed(record: Record) -> str:
         for at, value in found:
             by_iteration.setdefault(at, {"iteration": f"{at:.0f}"})[name.replace("_", " ")] = f"{value:.4g}"
     return _as_table([by_iteration[at] for at in sorted(by_iteration)])
+
+
+def _cloned(rows: Sequence[Row]) -> str:
+    """The section on cloning before the first iteration; empty where there was none."""
+    names = {"step": 0, "of": 0, "examples": 0, "tokens": 0, "loss": 4, "learning rate": 2}
+    keys = ("step", "steps", "examples", "tokens", "loss", "lr")
+    found = [
+        {
+            name: "" if (v := number(row, key)) is None else f"{v:.{digits}g}" if digits else f"{v:.0f}"
+            for (name, digits), key in zip(names.items(), keys, strict=True)
+        }
+        for row in rows
+        if row.get("kind") == "cloning"
+    ]
+    if not found:
+        return ""
+    words = "Before the first iteration; loss: mean negative log-likelihood of a token, since the row before."
+    return (
+        f'<section aria-labelledby="cloning-title"><h2 id="cloning-title">Cloning</h2><p>{words}</p>'
+        f"{_as_table(found)}</section>"
+    )
 
 
 def _costs(rows: Sequence[Row]) -> str:

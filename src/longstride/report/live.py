@@ -43,6 +43,7 @@ class Live:
         self._train: list[Row] = []
         self._held_out: list[Row] = []
         self._start: Row = {}
+        self._cloned: Row = {}
         self._strategy: object = None
         self._phase: tuple[str, int, int] = ("starting", 0, 0)
         self._spent, self._since = 0.0, time.monotonic()
@@ -66,6 +67,8 @@ class Live:
         main = self._is_main(row)
         if row.get("kind") == "train":
             self._train.append(row)
+        elif row.get("kind") == "cloning":
+            self._cloned = row
         elif main and row.get("policy") == "warm_start":
             self._start = row
         elif main and row.get("policy") == "agent":
@@ -84,6 +87,11 @@ class Live:
         if self._strategy is None:
             self._strategy = row.get("strategy", "direct")
         return row.get("strategy", "direct") == self._strategy
+
+    def _loss(self, phase: str) -> list[str]:
+        """What cloning has come to, while it goes on."""
+        loss = number(self._cloned, "loss")
+        return [f"loss {loss:.4g}"] if phase == "cloning" and loss is not None else []
 
     def _seconds(self) -> float:
         return self._spent + time.monotonic() - self._since
@@ -130,6 +138,7 @@ class Live:
         parts += _computed(row)
         if self._is_main(row) and (change := self._change(row)):
             parts.append(change)
+        parts += _cloning(row)
         if (loss := number(row, "loss")) is not None:
             parts.append(f"loss {loss:.4g}")
         if (updates := number(row, "updates")) is not None:
@@ -162,7 +171,7 @@ class Live:
         bar.add_row(
             Text(phase),
             ProgressBar(total=max(total, 1), completed=at, width=32),
-            Text(f"{at}/{total}" if total else ""),
+            Text("  ".join([f"{at}/{total}" if total else "", *self._loss(phase)])),
         )
         return Group(head, grid, bar)
 
@@ -205,6 +214,14 @@ class Live:
         """Shares in [0, 1] as one character each."""
         levels = _PLAIN if self._console.options.ascii_only else _BLOCKS
         return "".join(levels[min(len(levels) - 1, max(0, int(v * len(levels))))] for v in values)
+
+
+def _cloning(row: Row) -> list[str]:
+    """How far cloning is, and its own rate."""
+    step, steps, examples = (number(row, name) for name in ("step", "steps", "examples"))
+    if row.get("kind") != "cloning" or step is None or steps is None:
+        return []
+    return [f"step {step:.0f}/{steps:.0f}", f"{examples or 0:.0f} examples", f"lr {number(row, 'lr') or 0.0:.2g}"]
 
 
 def _computed(row: Row) -> list[str]:

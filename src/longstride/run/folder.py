@@ -84,6 +84,7 @@ class RunFiles:
         self.metrics = folder / "metrics.jsonl"
         self.checkpoint = parallel.broadcast(self._choose)  # the others wait for it
         self.iteration, self.rows = self.kept_count("iteration"), self.kept_count("rows")
+        self._measured = self.rows > 0
         self.seconds_before = self.kept_count("seconds", float)
         self.saved = f"iteration {self.iteration}" if self.checkpoint else "its start"
         """What the last checkpoint keeps."""
@@ -172,6 +173,7 @@ class RunFiles:
         with self.metrics.open("a", encoding="utf-8") as f:
             f.write(seal(json.dumps(row), place_of(self.rows)) + "\n")
         self.rows += 1
+        self._measured |= kind != "cloning"
         self.listener(row)
 
     @property
@@ -201,12 +203,12 @@ class RunFiles:
 
     @contextmanager
     def undone_before_the_start(self) -> Iterator[None]:
-        """Takes the folder's files away again where a run fails before it has measured anything: nobody needs a run
-        that could not begin. An interrupt leaves them."""
+        """Takes the folder's files away again where a run fails before it has measured anything (what cloning was like
+        is no measure): nobody needs a run that could not begin. An interrupt leaves them."""
         try:
             yield
         except Exception:
-            if self.leads and self.rows == 0:
+            if self.leads and not self._measured:
                 for path in map(self.folder.joinpath, OURS):
                     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
                 with suppress(OSError):  # somebody else's files are in it

@@ -101,14 +101,25 @@ class StoredSuccesses(Demonstrations):
 
 
 class Cloning(Component):
-    """A phase of behaviour cloning before the first iteration."""
+    """A phase of behaviour cloning before the first iteration: supervised fine-tuning on demonstrations that succeeded.
+    It has an optimiser of its own, so `learner.lr` of the recipe is not its rate: `cloning.learner.lr` is, and
+    `cloning.learner.epochs` says how many passes it makes."""
 
     demonstrations: Demonstrations = SolverDemonstrations()
     """What is imitated."""
     episodes: Count = 1000
     """Demonstrated episodes."""
     learner: LearnerConfig = LearnerConfig(batch_samples=64)
-    """The optimiser of this phase."""
+    """The optimiser of this phase: a step is of `batch_samples` turns, and in the first `warmup_steps` its rate is
+    still lower than `lr`."""
+
+    def __str__(self) -> str:
+        own, passes = self.learner, self.learner.epochs
+        steps = passes * -(-self.episodes // own.batch_samples)
+        return (
+            f"{self.episodes} episodes, {passes} pass{'es' * (passes != 1)}, up to {own.batch_samples} turns a step: "
+            f"{steps} steps or more where all succeed; rate {own.lr:g} after {own.warmup_steps} steps of warm-up"
+        )
 
 
 class Imitation(Component):

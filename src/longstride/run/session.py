@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from statistics import fmean
 from types import TracebackType
 from typing import Any, Self
 
@@ -44,6 +45,8 @@ from longstride.run.stored import stored_iterations
 
 CRITIC = "critic/"
 """What the names of the critic's tensors begin with, among those of a checkpoint."""
+CLONING_ROWS = 20
+"""Metrics rows of a phase of cloning, at most."""
 IMITATION = Reinforce(aggregation=Mean(over="token"))
 """The loss of demonstrations: their mean negative log-likelihood."""
 
@@ -298,8 +301,9 @@ class Session:
         samples = cloning.demonstrations.samples(
             self.recipe, self.policy.chat, cloning.episodes, stream(self.recipe.seed, "cloning")
         )
-        learner = Learner(self.policy.model, cloning.learner, IMITATION)
-        learner.update(samples, stream(self.recipe.seed, "cloning-order"), self.run.progress("train"))
+        learner, report = Learner(self.policy.model, cloning.learner, IMITATION), CloningRows(self.run)
+        order = stream(self.recipe.seed, "cloning-order")
+        learner.update(samples, order, self.run.progress("cloning"), report.stepped)
         self.policy.model = learner.full_model()
 
     def _imitate(self, now: Recipe) -> float:
@@ -314,6 +318,27 @@ class Session:
         loss = self.learner.update(samples, stream(seed, "imitation-order", i))["loss"]
         self.learner.loss = now.loss
         return loss
+
+
+class CloningRows:
+    """Metrics rows of cloning: one a step, `CLONING_ROWS` at most, each of the steps since the one before."""
+
+    def __init__(self, run: RunFolder) -> None:
+        self._run = run
+        self._step = self._examples = self._tokens = 0
+        self._losses: list[float] = []
+
+    def stepped(self, examples: int, steps: int, done: dict[str, float]) -> None:
+        """Takes a step of `steps`; see `Learner.update`."""
+        self._step, self._examples = self._step + 1, self._examples + examples
+        self._tokens += int(done["tokens"])
+        if not done["skipped"]:
+            self._losses.append(done["loss"])
+        if self._step * CLONING_ROWS // steps > (self._step - 1) * CLONING_ROWS // steps:
+            loss = fmean(self._losses) if self._losses else None
+            counts = {"examples": self._examples, "tokens": self._tokens}
+            self._run.row("cloning", step=self._step, steps=steps, **counts, loss=loss, lr=done["lr"])
+            self._losses = []
 
 
 def staleness(trajectories: Sequence[Trajectory], version: int) -> dict[str, float]:

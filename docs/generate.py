@@ -29,7 +29,6 @@ ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/READ
 """Pages that are files of the repository."""
 MEASURED = {
     "browser": ("web/chromium", "web/miniwob.py"),
-    "ceiling": ("envs/sites", "learner", "models", "starts"),
     "generation": ("engines", "models"),
     "gpu": ("engines", "learner", "models"),
     "search": ("engines", "rollout", "strategies"),

@@ -70,6 +70,7 @@ LOCATIONS |= {
         "solve": "longstride.exact.steps",
         "walked": "longstride.exact.walks",
     },
+    "demonstrations": {"scripted_demonstrations": "longstride.starts.scripted"},
     "browser": {"chromium": "longstride.web.chromium.env"},
     "evaluator": {
         "number": "longstride.adapters.matching",

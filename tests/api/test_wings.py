@@ -39,7 +39,7 @@ def test_a_name_is_registered_by_the_module_that_is_named_for_it(family: str, na
 def test_a_member_that_is_found_by_name_stands_in_a_wing_unless_the_command_line_or_torch_says_otherwise() -> None:
     others = {"experiment", "implementation", "strategy", "choice"}
     places = {module.split(".")[1] for family, _, module in PLACES if family not in others}
-    assert places <= {"adapters", "control", "exact", "web"}
+    assert places <= {"adapters", "control", "exact", "starts", "web"}
 
 
 @pytest.mark.parametrize("wing", ["control", "web", "cluster", "starts"])

@@ -15,6 +15,7 @@ from longstride.claims.claim import Claim, changed, differing
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import make_folder, write_atomically
+from longstride.core.sealed import dumps
 from longstride.run.experiment import Experiment
 
 SETTINGS = ("recipe", "changes", "design", "chosen", "tried")
@@ -97,7 +98,7 @@ def _rounded(value: Any) -> Any:
 def _lines(value: Any, depth: int = 0) -> str:
     """JSON of which two levels take a line for each entry, and all below stands on that line."""
     if depth == 2 or not value or not isinstance(value, (dict, list)) or not _nested(value):
-        return json.dumps(value)
+        return dumps(value)
     inner = "\n" + " " * (depth + 1)
     if isinstance(value, dict):
         entries = [f"{json.dumps(key)}: {_lines(of, depth + 1)}" for key, of in value.items()]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from longstride.cli.common import print_json
+from longstride.cli.common import print_json, say
 from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -79,12 +79,12 @@ def _print(advice: "Advice") -> None:
     for a in advice.by_difficulty:
         observed = "-" if a.observed is None else f"{a.observed:.2f} [{a.interval[0]:.2f}, {a.interval[1]:.2f}]"
         lines.append([a.difficulty, a.strategy, f"{a.tokens:.0f}", f"{a.predicted:.2f}", f"{observed} of {a.tasks}"])
-    print(table(lines))
-    print()
-    print(table([["one strategy for all", "success"], *([name, f"{v:.2f}"] for name, v in advice.fixed.items())]))
+    say(table(lines))
+    say()
+    say(table([["one strategy for all", "success"], *([name, f"{v:.2f}"] for name, v in advice.fixed.items())]))
     mean, low, high = advice.difference
     verdict = "better" if advice.beats else "not better"
-    print(
+    say(
         f"\non the half that was not looked at: {advice.success:.2f} as advised, {verdict} than every fixed strategy "
         f"({mean:+.2f} [{low:+.2f}, {high:+.2f}] against the best of them)"
     )

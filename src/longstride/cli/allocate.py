@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import print_json
+from longstride.cli.common import print_json, say
 
 
 def add(commands: Any) -> None:
@@ -23,5 +23,5 @@ def run(args: argparse.Namespace) -> int:
     from longstride.report.fits import allocate, choices_as_text, load_fits
 
     found = allocate(load_fits(args.fits), args.budget)
-    print_json(found) if args.json else print(choices_as_text(found))
+    print_json(found) if args.json else say(choices_as_text(found))
     return 0

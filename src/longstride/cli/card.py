@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import RUN_FILE, print_json
+from longstride.cli.common import RUN_FILE, print_json, say
 from longstride.core.errors import ConfigError
 
 CARD_FILE = "card.json"
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(card)
     else:
-        print(f"{as_text(card)}\n\nkept: {page}")
+        say(f"{as_text(card)}\n\nkept: {page}")
     return 0
 
 

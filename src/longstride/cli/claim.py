@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longstride.cli.common import print_json, program
+from longstride.cli.common import print_json, program, say
 from longstride.core.errors import ConfigError
 from longstride.papers import catalogue
 
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
             count = "" if args.seeds is None else f" --seeds {args.seeds}"
             count += " --pilot" * args.pilot + " --freeze" * args.freeze
             jobs = "" if args.jobs == 1 else f" --jobs {args.jobs}"
-            print(f"\nstopped; go on with:\n  {program()} claim {again}{count}{jobs}", file=sys.stderr)
+            say(f"\nstopped; go on with:\n  {program()} claim {again}{count}{jobs}", file=sys.stderr)
             return 130
     if args.pilot or args.freeze:
         return 0
@@ -91,12 +91,12 @@ def run(args: argparse.Namespace) -> int:
         print_json({"claims": results} if args.all else results[0])
         return 0
     for result in results:
-        print(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
+        say(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
         for relation, e, judgement in judged(result):
-            print(f"  {relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {judgement}")
+            say(f"  {relation}: {e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}] {judgement}")
         for reason in result.get("because", ()):
-            print(f"  {reason}")
-        print(f"  kept in {FOLDER / result['name']}.md")
+            say(f"  {reason}")
+        say(f"  kept in {FOLDER / result['name']}.md")
     return 0
 
 
@@ -111,13 +111,13 @@ def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) ->
     if args.json:
         print_json(found)
         return
-    print(f"{claim.name}: {told(pilot)}")
+    say(f"{claim.name}: {told(pilot)}")
     for arm, of in tuned.items():
         chosen = ", ".join(f"{key}={value}" for key, value in of["chosen"].items()) or "not tuned"
         ends = f"; at an end of the grid: {', '.join(of['ends'])}" if of["ends"] else ""
-        print(f"  {arm}: {chosen}{ends}")
+        say(f"  {arm}: {chosen}{ends}")
     if args.freeze:
-        print(f"  frozen in {_place(name, claim)}: commit that, then run the claim")
+        say(f"  frozen in {_place(name, claim)}: commit that, then run the claim")
 
 
 def _place(name: str, claim: "Claim") -> Path:

@@ -1,13 +1,14 @@
 """What several commands share."""
 
-import json
 import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.plain import plain
+from longstride.core.sealed import dumps
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
@@ -18,7 +19,13 @@ RUN_FILE = "run.toml"
 
 def print_json(value: Any) -> None:
     """Prints one JSON object."""
-    print(json.dumps(value, indent=1))
+    print(dumps(value, indent=1))
+
+
+def say(*lines: object, file: TextIO | None = None) -> None:
+    """Prints lines in which texts of files may stand: run folders, tasks, recipes of others. What a terminal obeys is
+    left out."""
+    print(plain("\n".join(map(str, lines))), file=file, flush=True)
 
 
 def experiment_from(target: str) -> "Experiment":

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import print_json
+from longstride.cli.common import print_json, say
 
 
 def add(commands: Any) -> None:
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(found)
     else:
-        print(as_text(found))
+        say(as_text(found))
     if args.html:
-        print(f"\npage: {write_comparison(runs, found, args.html)}", file=sys.stderr if args.json else sys.stdout)
+        say(f"\npage: {write_comparison(runs, found, args.html)}", file=sys.stderr if args.json else sys.stdout)
     return 0

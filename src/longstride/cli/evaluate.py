@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from longstride import papers
-from longstride.cli.common import RUN_FILE, free_folder, print_json
+from longstride.cli.common import RUN_FILE, free_folder, print_json, say
 from longstride.core.errors import ConfigError
 from longstride.core.locations import LOCATIONS
 
@@ -139,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(experiment, Recipe):
             _print_advice(rows[0]["summary"], experiment)
         if folder:
-            print(f"kept:   {folder}\nreport: {folder / 'report.html'}")
+            say(f"kept:   {folder}\nreport: {folder / 'report.html'}")
     return 0
 
 
@@ -317,17 +317,17 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
         numbers = [f"{s['length']:.1f}", f"{s['timeouts']:.2f}", invalid, *tokens]
         lines.append([row["policy"], row["strategy"], success, *by_part, *numbers])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    print(f"{tasks} held-out tasks, horizon {turns}, 95 % intervals")
+    say(f"{tasks} held-out tasks, horizon {turns}, 95 % intervals")
     for line in lines:
-        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+        say("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
     for row in rows:
         if values := [v for v in row.get("measures", {}).get("anytime", ()) if v is not None]:
-            print(f"{row['policy']} {row['strategy']}: anytime {fmean(values):.3f} (1 - normalised regret)")
+            say(f"{row['policy']} {row['strategy']}: anytime {fmean(values):.3f} (1 - normalised regret)")
     for row in rows:
         if usage := row["summary"].get("usage"):
-            print(f"{row['policy']} {row['strategy']}: {_spent(usage, tasks)}")
+            say(f"{row['policy']} {row['strategy']}: {_spent(usage, tasks)}")
     if failed := sum(row["summary"]["failed"] for row in rows):
-        print(f"{failed} episodes failed for reasons of infrastructure; they are in no figure above")
+        say(f"{failed} episodes failed for reasons of infrastructure; they are in no figure above")
 
 
 def _spent(usage: Mapping[str, Any], tasks: int) -> str:
@@ -342,8 +342,6 @@ def _spent(usage: Mapping[str, Any], tasks: int) -> str:
 def _print_advice(summary: Mapping[str, Any], recipe: "Recipe") -> None:
     """What probably was not meant, where most turns did nothing."""
     if summary["cut"] > 0.5:
-        print(
-            f"most turns were cut at test_budget.turn_tokens ({recipe.test_budget.limits('turn_tokens', 1)}): raise it"
-        )
+        say(f"most turns were cut at test_budget.turn_tokens ({recipe.test_budget.limits('turn_tokens', 1)}): raise it")
     elif summary["invalid"] > 0.5 and recipe.actions == "text":
-        print("most turns had no action: actions=explained says what can be done, actions=tool_calls gives tools")
+        say("most turns had no action: actions=explained says what can be done, actions=tool_calls gives tools")

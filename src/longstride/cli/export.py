@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from longstride.cli.common import say
+
 
 def add(commands: Any) -> None:
     """Adds the command."""
@@ -18,5 +20,5 @@ def run(args: argparse.Namespace) -> int:
     """Writes the folder and prints where it is."""
     from longstride.report.export import export
 
-    print(export(args.folder, args.out, args.adapter))
+    say(export(args.folder, args.out, args.adapter))
     return 0

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import print_json
+from longstride.cli.common import print_json, say
 
 LAWS = ("sigmoid", "power", "geometric", "mixed_geometric", "sized_power")
 
@@ -48,5 +48,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(found)
     else:
-        print(fits_as_text(found) + (f"\n\nkept: {shown}" if shown else ""))
+        say(fits_as_text(found) + (f"\n\nkept: {shown}" if shown else ""))
     return 0

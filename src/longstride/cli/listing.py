@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from longstride.cli.claim import FOLDER
-from longstride.cli.common import print_json
+from longstride.cli.common import print_json, say
 from longstride.core.errors import ConfigError, RunError, unknown
 from longstride.papers import Listed, catalogue
 from longstride.papers.card import TOPICS, Paper, Study
@@ -58,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     width, wide = (max(map(len, column), default=0) for column in (states, states.values()))
     for origin, members in groupby(found.items(), lambda item: _origin(item[1])):
-        print(f"{origin}:")
+        say(f"{origin}:")
         for name, listed in members:
-            print(f"  {name:{width}}  {listed.kind:9}  {states[name]:{wide}}  {listed.summary}")
+            say(f"  {name:{width}}  {listed.kind:9}  {states[name]:{wide}}  {listed.summary}")
     return 0
 
 

@@ -34,6 +34,7 @@ from longstride.cli import (
     train,
     view,
 )
+from longstride.cli.common import say
 from longstride.core.errors import LongstrideError, LongstrideWarning
 from longstride.core.files import explain, trouble_of
 from longstride.core.modules import own_frames
@@ -110,7 +111,7 @@ def _warnings_as_lines() -> Iterator[None]:
             show(message, category, *place, **more)
         elif str(message) not in shown:
             shown.add(str(message))
-            print(f"warning: {message}", file=sys.stderr)
+            say(f"warning: {message}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", LongstrideWarning)
@@ -119,7 +120,7 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 def _fail(error: Exception, message: str, *more: str) -> int:
-    print(f"error: {message}", *more, *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
+    say(f"error: {message}", *more, *getattr(error, "__notes__", ()), file=sys.stderr)
     return 2
 
 

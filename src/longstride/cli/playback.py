@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import print_json, run_recipe
+from longstride.cli.common import print_json, run_recipe, say
 from longstride.core.errors import RunError
 
 
@@ -37,11 +37,11 @@ def run(args: argparse.Namespace) -> int:
         found = [d._asdict() for d in differences]
         print_json({"ordinal": stored.ordinal, "task": stored.task.id, "reward": again.reward, "differences": found})
         return int(bool(differences))
-    print(f"episode {stored.ordinal} of iteration {stored.iteration}: {stored.task.goal}")
+    say(f"episode {stored.ordinal} of iteration {stored.iteration}: {stored.task.goal}")
     for k, turn in enumerate(again.turns, 1):
-        print(f"{k:2} {describe(turn)}")
-    print(f"stopped ({stored.stop}), reward {again.reward:g}")
+        say(f"{k:2} {describe(turn)}")
+    say(f"stopped ({stored.stop}), reward {again.reward:g}")
     for turn, what, was, now in differences:
-        print(f"differs: {what} {f'in turn {turn}' if turn else 'at the end'}: was {was!r}, is {now!r}")
-    print("nothing differs from what was stored" if not differences else f"{len(differences)} differences")
+        say(f"differs: {what} {f'in turn {turn}' if turn else 'at the end'}: was {was!r}, is {now!r}")
+    say("nothing differs from what was stored" if not differences else f"{len(differences)} differences")
     return int(bool(differences))

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from longstride.cli.common import experiment_from, print_json
+from longstride.cli.common import experiment_from, print_json, say
 from longstride.core.errors import ConfigError
 
 
@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
     try:
         train_all(runs, watch, args.jobs)
     except KeyboardInterrupt:
-        print(f"\nstopped; {args.out} keeps what was finished, and the same command goes on", file=sys.stderr)
+        say(f"\nstopped; {args.out} keeps what was finished, and the same command goes on", file=sys.stderr)
         return 130
     found = summary(list(runs), list(axes), args.measure)
-    print_json(found) if args.json else print(as_text(found))
+    print_json(found) if args.json else say(as_text(found))
     return 0

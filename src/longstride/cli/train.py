@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command
+from longstride.cli.common import RUN_FILE, experiment_from, free_folder, program, resume_command, say
 from longstride.core.errors import ConfigError, LongstrideError
 from longstride.core.files import make_folder, trouble_of
 
@@ -73,17 +73,17 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(recipe, Recipe):
         recipe = recipe.settled(placement)
     folder = args.resume or (free_folder(args.out) if args.out else _next_folder(recipe.name))
-    print(f"run folder: {folder}", flush=True)
+    say(f"run folder: {folder}")
     if isinstance(recipe, Recipe):
         from longstride.models.device import described
 
-        print(f"device: {described(recipe.device)}; weights in {recipe.weights}", flush=True)
+        say(f"device: {described(recipe.device)}; weights in {recipe.weights}")
     try:
         with Live(recipe.name, recipe.iterations) as live, Tracked(args.track, recipe, folder, live) as listener:
             recipe.train(folder, listener, resume=args.resume is not None, placement=placement)
         report = write_report(folder)
     except KeyboardInterrupt:
-        print(
+        say(
             f"\nstopped; {folder} keeps all finished iterations. Go on with:\n  {resume_command(folder)}",
             file=sys.stderr,
         )
@@ -97,11 +97,11 @@ def run(args: argparse.Namespace) -> int:
     finally:
         with suppress(OSError):  # a folder with nothing in it was made for nothing
             folder.rmdir()
-    print(f"report: {report}")
+    say(f"report: {report}")
     if isinstance(recipe, Recipe):
         # answers are held back where they are given to pages; any episode can be played several times
         other = "check_again" if "browser" in type(recipe.tasks).model_fields else "best_of attempts=4"
-        print(f"more:   {program()} eval {folder} --strategy direct --strategy {other}")
+        say(f"more:   {program()} eval {folder} --strategy direct --strategy {other}")
     return 0
 
 

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from longstride.cli.common import say
+
 
 def add(commands: Any) -> None:
     """Adds the command."""
@@ -16,5 +18,5 @@ def run(args: argparse.Namespace) -> int:
     """Writes the report."""
     from longstride.report.html import write_report
 
-    print(write_report(args.folder))
+    say(write_report(args.folder))
     return 0

@@ -10,6 +10,7 @@ default.
 """
 
 import datetime
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from longstride.core.component import Component, build, is_either, member_of
 from longstride.core.errors import ConfigError
 
 C = TypeVar("C", bound=Component)
+_ODD = re.compile("[\x7f-\x9f]")
+"""Control characters that TOML leaves as they are."""
 UNSET = object()
 """What an override without a value says: the field's default. An empty text is `key=""`."""
 
@@ -55,8 +58,8 @@ def load_toml(cls: type[C], path: Path) -> C:
 
 
 def dump_toml(component: Component) -> str:
-    """The TOML text that describes a component, all fields written out."""
-    return tomli_w.dumps(component.as_data())
+    """The TOML text that describes a component, all fields written out; it can be shown in a terminal."""
+    return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", tomli_w.dumps(component.as_data()))
 
 
 def parse_override(text: str) -> tuple[str, Any]:

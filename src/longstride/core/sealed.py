@@ -10,6 +10,7 @@ reader knows of it (the number of the line).
 
 import json
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -20,6 +21,22 @@ NOT_WRITTEN = "it is not what was written there"
 _KEY, _END = b',"crc":"', b'"}'
 _SIZE = len(_KEY) + 8 + len(_END)
 _COMMENT = "# checksum of all above: "
+
+
+def dumps(data: Any, **form: Any) -> str:
+    """JSON: of a number that is not finite, which JSON has not, nothing is known (`null`)."""
+    try:
+        return json.dumps(data, allow_nan=False, **form)
+    except ValueError:
+        return json.dumps(_finite(data), allow_nan=False, **form)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not isfinite(data) else data
 
 
 class DamagedError(ValueError):
@@ -68,7 +85,7 @@ def loads(data: bytes, place: str = "") -> dict[str, Any]:
 
 def write_object(path: Path, data: dict[str, Any]) -> None:
     """Replaces a file by a sealed object, a line of its own."""
-    write_atomically(path, seal(json.dumps(data)) + "\n")
+    write_atomically(path, seal(dumps(data)) + "\n")
 
 
 def read_object(path: Path) -> dict[str, Any]:

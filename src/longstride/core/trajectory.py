@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from longstride.core.budget import Budget, StopReason
 from longstride.core.content import Content, Media, by_placeholder, chunks_of, joined, media_of, placed
 from longstride.core.errors import RunError
+from longstride.core.sealed import dumps
 from longstride.core.task import Task
 
 Finish = Literal["stop", "length", "context", "mark"]
@@ -242,7 +243,7 @@ class Trajectory:
                 }
             )
             before = t.prompt_ids + t.sampled_ids
-        return json.dumps(
+        return dumps(
             {
                 "task": self.task.model_dump(exclude_defaults=True),
                 "ordinal": self.ordinal,

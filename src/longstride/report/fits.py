@@ -14,6 +14,7 @@ from longstride.core.component import build, member_of
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import write_atomically
 from longstride.core.provenance import commit
+from longstride.core.sealed import dumps
 from longstride.report.curves import Curve, by_setting, curve_of, run_folders, size_of
 from longstride.report.tables import table
 from longstride.scaling import Fit, FitError, Geometric, Law, MixedGeometric, fit, split
@@ -96,7 +97,7 @@ def keep(found: dict[str, Any], path: Path) -> Path:
     Returns:
         The figure, or the JSON file where there is none.
     """
-    write_atomically(path, json.dumps(found, indent=1) + "\n")
+    write_atomically(path, dumps(found, indent=1) + "\n")
     try:
         from matplotlib.figure import Figure
     except ImportError:

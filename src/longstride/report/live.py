@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from longstride.core.plain import plain
 from longstride.report.rows import (
     DIFFICULTIES,
     TRAINED,
@@ -37,7 +38,7 @@ class Live:
     """A training listener: `live(row)` for each metrics row, `live.progress(phase, done, total)` while it works."""
 
     def __init__(self, name: str, iterations: int, console: Console | None = None) -> None:
-        self._name, self._iterations = name, iterations
+        self._name, self._iterations = plain(name), iterations
         self._console = console or Console()
         self._screen: Screen | None = None
         self._train: list[Row] = []
@@ -148,7 +149,7 @@ class Live:
         parts.append(f"{_clock(self._seconds())} spent")
         if row.get("kind") == "train" and (left := self._left()) is not None:
             parts.append(f"{_clock(left)} left")
-        return "  ".join(" ".join(part.split()).encode("ascii", "replace").decode() for part in parts)
+        return "  ".join(" ".join(plain(part).split()).encode("ascii", "replace").decode() for part in parts)
 
     def _view(self) -> RenderableType:
         train, held_out = self._train[-1] if self._train else {}, self._held_out[-1] if self._held_out else self._start
@@ -208,7 +209,7 @@ class Live:
     def _parts(self, row: Row) -> list[str]:
         """Success by difficulty, or by task where there is none."""
         found = {d: v for d in DIFFICULTIES if (v := number(row, "summary", "by_difficulty", d, "success")) is not None}
-        return [f"{name} {share:.2f}" for name, share in (found or successes(row, "by_source")).items()]
+        return [f"{plain(name)} {share:.2f}" for name, share in (found or successes(row, "by_source")).items()]
 
     def _spark(self, values: Sequence[float]) -> str:
         """Shares in [0, 1] as one character each."""
@@ -230,7 +231,7 @@ def _computed(row: Row) -> list[str]:
     if "summary" in row or not isinstance(found, Mapping):
         return []
     firsts = ((name, number({"x": v[0]}, "x") if isinstance(v, list) and v else None) for name, v in found.items())
-    return [f"{name} {value:.4g}" for name, value in firsts if value is not None][:COMPUTED]
+    return [f"{plain(name)} {value:.4g}" for name, value in firsts if value is not None][:COMPUTED]
 
 
 def _show(value: float | None, digits: int) -> str:

@@ -5,7 +5,6 @@ by a crash is skipped and becomes a sentence in `Record.notes`; a missing folder
 not what was written. Nothing here writes.
 """
 
-import json
 import math
 import tomllib
 import warnings
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from longstride.core.errors import LongstrideWarning, RunError
-from longstride.core.sealed import DamagedError, cut, loads, place_of
+from longstride.core.sealed import DamagedError, cut, dumps, loads, place_of
 from longstride.run.experiment import RUN_FILE, check_run_folder, counted
 
 Row = Mapping[str, Any]
@@ -104,7 +103,7 @@ def points(before: float, after: float) -> str:
 
 def embed(data: Any) -> str:
     """JSON that cannot end the script element it stands in, nor open a tag or a comment."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    text = dumps(data, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 

@@ -8,7 +8,6 @@ it counts, the run goes on from there. Where several processes train, the first 
 checkpoint that they go on from: all must see the folder. One run at a time writes there (`core.lock`).
 """
 
-import json
 import shutil
 import time
 import warnings
@@ -26,6 +25,7 @@ from longstride.core.files import explain, flush, make_folder, trouble_of, write
 from longstride.core.sealed import (
     DamagedError,
     cut,
+    dumps,
     loads,
     place_of,
     seal,
@@ -171,7 +171,7 @@ class RunFiles:
             **values,
         }
         with self.metrics.open("a", encoding="utf-8") as f:
-            f.write(seal(json.dumps(row), place_of(self.rows)) + "\n")
+            f.write(seal(dumps(row), place_of(self.rows)) + "\n")
         self.rows += 1
         self._measured |= kind != "cloning"
         self.listener(row)

@@ -36,6 +36,9 @@ SIGNED = {
     "Skills.level": "a log-odds",
     "Power.limit": "of a measure",
     "TDCritic.target_range": "returns",
+    "Between.low": "of any number",
+    "Between.high": "of any number",
+    "Claim.scale": "settings",
 }
 """Fields that may be below zero, and what they are."""
 SKIPPED = re.compile(r"longstride\.(bench|web\.browsergym)|\.test_|__main__")
@@ -74,6 +77,8 @@ def refuses(cls: type[Component], name: str, value: Any) -> bool:
         cls.__pydantic_validator__.validate_assignment(cls.model_construct(), name, value)
     except ValidationError as e:
         return any(error["loc"][:1] == (name,) for error in e.errors())
+    except AttributeError:  # it fits, and a rule asks for the other fields, which are not there
+        return False
     return False
 
 

@@ -1,6 +1,7 @@
 """TextArena's games as task sources: one player, a rule or a model on the other side, games that break."""
 
 import random
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from longstride.adapters.seeded import EnvironmentReward
 from longstride.adapters.textarena import OPPONENT, Opponent, RandomMove, Textarena
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EnvFailure
+from longstride.core.foreign import MAX_TEXT
+from longstride.core.plain import plain
 from longstride.core.task import Task
 from longstride.envs.base import TaskSource
 from longstride.rollout import FullHistory
@@ -32,6 +35,68 @@ class Fixed(Opponent):
         if self.says == "raise":
             raise RuntimeError("no idea")
         return self.says
+
+
+class Hostile(textarena.Env):
+    """A game that does what it must not, in its first step or, as `at reset` says, before."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def reset(self, num_players: int, seed: int | None = None) -> None:
+        self.state = textarena.SinglePlayerState(num_players=num_players, seed=seed)
+        self.state.reset(
+            game_state={}, player_prompt_function=lambda player_id, game_state: RULES.get(self.how, "Play.")
+        )
+        if self.how.endswith("at reset"):
+            self.break_the_state()
+
+    def step(self, action: str) -> Any:
+        self.state.add_observation(message="seen", observation_type=textarena.ObservationType.GAME_MESSAGE)
+        if not self.how.endswith("at reset"):
+            self.break_the_state()
+        return self.state.step()
+
+    def break_the_state(self) -> None:
+        state: Any = self.state
+        kind = textarena.ObservationType.GAME_MESSAGE
+        match self.how.removesuffix(" at reset"):
+            case "exit":
+                sys.exit(7)
+            case "escape":
+                raise ValueError("bad \x1b]0;owned\x07 move \ud800")
+            case "player":
+                state.current_player_id = -1
+            case "player list":
+                state.current_player_id = [0]
+            case "done":
+                state.done = np.array([True, False])
+            case "done text":
+                state.done = "False"
+            case "nan" | "digits" | "text" | "list" as reward:
+                state.set_outcome({"nan": float("nan"), "digits": 10**400, "text": "1", "list": [1]}[reward])
+            case "rewards":
+                state.set_outcome(1)
+                state.rewards = [1]
+            case "messages":
+                self.get_observation = lambda: (0, [("x",)])
+            case "nothing":
+                self.get_observation = lambda: None
+            case "message number":
+                self.get_observation = lambda: (0, [(-1, 5, kind)])
+            case "other player":
+                self.get_observation = lambda: (-1, [])
+            case "stateless":
+                del self.state
+            case "large":
+                self.get_observation = lambda: (0, [(-1, "word " * 1_000_000 + "\x1b[31m", kind)])
+            case "reason":
+                state.error_allowance = 0
+                state.set_invalid_move("\x1b[31m\ud800" + "why " * 1000)
+
+
+RULES: dict[str, Any] = {"rules at reset": 5, "large rules": "\x1b[1mrule " * 100_000}
+textarena.register("Hostile-v0", entry_point=Hostile)
 
 
 def source(id: str, **fields: Any) -> Textarena:
@@ -116,6 +181,52 @@ def test_a_game_that_cannot_be_set_up_is_refused_before_the_first_episode(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         source(id, **fields).held_out(1)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("exit", r"Hostile-v0\.step\('go'\) raised SystemExit: 7 \(test_textarena\.py, line \d+\)"),
+        ("escape", r"Hostile-v0\.step\('go'\) raised ValueError: bad move \? \(test_textarena\.py, line \d+\)"),
+        ("player", r"player -1; expected 0 or 1|raised KeyError: -1"),
+        ("player list", r"raised TypeError: unhashable type"),
+        ("done", r"Hostile-v0\.step\('go'\) raised ValueError: The truth value of an array"),
+        ("done text", r"`done` of Hostile-v0: expected True or False, got 'False'"),
+        ("nan", r"the reward of Hostile-v0 for player 0: expected a finite number, got nan"),
+        ("digits", r"the reward of Hostile-v0 for player 0: expected a finite number, got 10000"),
+        ("text", r"the reward of Hostile-v0 for player 0: expected a finite number, got '1'"),
+        ("list", r"the reward of Hostile-v0 for player 0: expected a finite number, got \[1\]"),
+        ("rewards", r"the state of Hostile-v0 raised AttributeError: 'list' object has no attribute 'get'"),
+        ("messages", r"the state of Hostile-v0 raised ValueError: not enough values to unpack"),
+        ("nothing", r"raised TypeError: cannot unpack non-iterable NoneType"),
+        ("message number", r"raised AttributeError|seen"),
+        ("other player", r"Hostile-v0 says something to player -1; expected 0 or 1"),
+        ("stateless", r"raised AttributeError"),
+        ("player at reset", r"Hostile-v0\.get_observation raised KeyError: -1"),
+        ("done at reset", r"`done` of Hostile-v0: expected True or False, got array"),
+        ("nothing at reset", r"raised TypeError: cannot unpack non-iterable NoneType"),
+    ],
+)
+def test_a_hostile_game_fails_its_episode_and_nothing_else(how: str, message: str) -> None:
+    games = source("Hostile-v0", kwargs={"how": how})
+    with pytest.raises(EnvFailure, match=message):
+        _, (step,), _ = play(games.env(), games.sample(random.Random(0), 1)[0], ["Action: go"])
+        raise EnvFailure(f"seen {step.observation.text}")  # where it is a step like any other
+
+
+@pytest.mark.parametrize("how", ["stateless at reset", "exit at reset", "rules at reset"])
+def test_a_hostile_game_that_cannot_be_set_up_is_refused_with_the_recipe(how: str) -> None:
+    with pytest.raises(ConfigError, match="setting up Hostile-v0 for 1 players"):
+        source("Hostile-v0", kwargs={"how": how}).held_out(1)
+
+
+def test_what_a_game_says_is_bounded_plain_text() -> None:
+    for how in ("large", "large rules", "reason"):
+        games = source("Hostile-v0", kwargs={"how": how})
+        first, (step,), _ = play(games.env(), games.sample(random.Random(0), 1)[0], ["Action: go"])
+        assert max(len(first.goal), len(step.observation.text)) < MAX_TEXT + 500 and len(step.error or "") < 400
+        assert first.goal == plain(first.goal) and step.observation.text == plain(step.observation.text)
+        assert (step.error or "") == plain(step.error or "")
 
 
 def test_the_example_trains(tmp_path) -> None:

@@ -4,9 +4,12 @@ interfaces. The library wants a Python environment of its own (it asks for one v
 import asyncio
 import importlib.util
 import random
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from adapter_runs import few_words, play, run, small
 
@@ -17,9 +20,22 @@ from longstride.adapters.verifiers_worlds import Ask, Scores, VerifiersWorld
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EnvFailure, MissingExtra
+from longstride.core.foreign import MAX_TEXT
+from longstride.core.plain import plain
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.base import TaskSource
+
+SCORES: dict[str, Any] = {
+    "nan": Scores(float("nan"), {}),
+    "digits": Scores(10**400, {}),
+    "nothing": None,
+    "two": Scores(np.array([1.0, 2.0]), {}),  # pyright: ignore[reportArgumentType]
+    "term": Scores(1.0, {"style": float("inf")}),
+    "terms": Scores(1.0, {str(k): 0.0 for k in range(101)}),
+    "no terms": Scores(1.0, None),  # pyright: ignore[reportArgumentType]
+    "names": Scores(1.0, {5: 0.5, "\x1b[31mname\ud800" * 20: 0.0}),  # pyright: ignore[reportArgumentType]
+}
 
 
 class Letters(VerifiersWorld):
@@ -32,8 +48,13 @@ class Letters(VerifiersWorld):
         while (word := await ask(said)) is not None:
             if word == "raise":
                 raise KeyError("lost")
-            if word == "nan":
-                return Scores(float("nan"), {})
+            if word in SCORES:
+                return SCORES[word]
+            if word == "exit":
+                sys.exit(3)
+            if word == "number":
+                said: Any = 5
+                continue
             words += 1
             if letter in word:
                 return Scores(1.0, {"length": len(word) / 10, "words": words})
@@ -92,11 +113,53 @@ def test_an_episode_that_a_limit_cut_is_scored_as_it_stands(monkeypatch) -> None
     assert (verdict.reward, verdict.success, verdict.terms) == (0.25, False, {"length": 0.0, "words": 1})
 
 
+def test_names_of_terms_are_short_plain_texts(monkeypatch) -> None:
+    letters = source(Letters, monkeypatch)
+    _, _, state = play(letters.env(), task_of(letters), ["names"])
+    assert state["terms"]["5"] == 0.5 and all(len(n) < 150 and n == plain(n) for n in state["terms"])
+
+
+class Stubborn(VerifiersWorld):
+    """Goes on when it is asked to end for the first time, and begins with a long prompt."""
+
+    prompts = ["\x1b[1mlong " * 100_000]
+
+    async def play(self, row: int, ask: Ask) -> Scores:
+        with suppress(asyncio.CancelledError):
+            await ask("first")
+        await ask("again")
+        return Scores(0.0, {})
+
+
+def test_a_loop_that_does_not_end_is_left_and_a_long_prompt_is_cut(monkeypatch) -> None:
+    monkeypatch.setattr(verifiers, "CLOSING", 0.05)
+    stubborn = source(Stubborn, monkeypatch, test_share=0)
+    (task,) = stubborn.sample(random.Random(0), 1)
+    assert len(task.goal) < MAX_TEXT + 100 and task.goal == plain(task.goal)
+
+    async def left() -> bool:
+        env = stubborn.env()
+        await env.reset(task, 0)
+        loop = env._play
+        await asyncio.wait_for(env.close(), 20)
+        return loop is not None and not loop.done()
+
+    assert asyncio.run(left())
+
+
 @pytest.mark.parametrize(
     ("says", "message"),
     [
         (["raise"], r"the environment 'letters' raised KeyError: 'lost' \(test_verifiers\.py, line \d+\)"),
         (["nan"], r"the reward of the environment 'letters': expected a finite number, got nan"),
+        (["digits"], r"the reward of the environment 'letters': expected a finite number, got 10000"),
+        (["two"], r"the reward of the environment 'letters': expected a finite number, got array"),
+        (["nothing"], r"the environment 'letters' raised AttributeError"),
+        (["term"], r"'style' of the environment 'letters': expected a finite number, got inf"),
+        (["terms"], r"the environment 'letters' has 101 terms of its reward; expected at most 100"),
+        (["no terms"], r"the environment 'letters' raised TypeError"),
+        (["exit"], r"the environment 'letters' raised SystemExit: 3 \(test_verifiers\.py, line \d+\)"),
+        (["number"], r"the environment 'letters' raised (TypeError|AttributeError)"),
     ],
 )
 def test_what_the_library_raises_fails_the_episode(monkeypatch, says: list[str], message: str) -> None:

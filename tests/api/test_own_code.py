@@ -1,6 +1,7 @@
 """Environments and rewards of a user's own that do not keep to their interface: one message that names the class."""
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,14 @@ def test_what_an_environment_returns_is_checked(env: World, says: str) -> None:
 def test_what_a_reward_returns_is_checked(verdict: Any, says: str) -> None:
     with pytest.raises(ls.OwnCodeError, match=says):
         play(World(), Fixed(verdict=verdict))
+
+
+def test_an_environment_that_ends_the_program_ends_the_run_with_a_message() -> None:
+    async def leave(*args: Any) -> Any:
+        sys.exit(3)
+
+    with pytest.raises(ls.LongstrideError, match=r"asked for the end of the program: SystemExit: 3 \(test"):
+        play(world(step=leave))
 
 
 FILE = """

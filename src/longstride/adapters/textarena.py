@@ -20,7 +20,7 @@ import numpy as np
 from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EnvFailure, require, short
-from longstride.core.foreign import bounded, guarded, number
+from longstride.core.foreign import bounded, flag, guarded, number
 from longstride.core.seeds import derive, stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
@@ -30,6 +30,8 @@ OPPONENT = "opponent"
 """The speaker whose turn it is when the other player moves: the name of a companion."""
 REPLIES = 200
 """Moves of a scripted opponent that may follow one of the policy's."""
+MAX_REASON = 300
+"""Characters of why a move was refused."""
 HOW = "End each turn with Action: and your move."
 _BRACKETS = re.compile(r"\[[^\[\]\n]{1,20}\]")
 
@@ -146,25 +148,30 @@ class TextarenaEnv:
                 core = core.env
             self._core = core
             told = core.state.observations[self.seat]
-        self._rules = bounded("\n".join(text for _, text, kind in told if kind == self._prompt)).strip()
+            self._rules = bounded("\n".join(text for _, text, kind in told if kind == self._prompt)).strip()
 
     async def reset(self, task: Task, seed: int) -> Observation:
         """Starts the game of the task's seed. Raises: EnvFailure when the game raises."""
         self.open(task.meta.get("seed", seed % (1 << 32)))
-        self._listen()
-        self._let_opponent_move()
-        first = self._observation()
+        with guarded(f"the state of {self._source.id}"):
+            self._listen()
+            self._let_opponent_move()
+            first = self._observation()
         first.goal = f"{self._rules or f'Play {self._source.id}.'}\n{HOW}"
         return first
 
     async def step(self, text: str) -> Step:
         """Gives the game the move in the policy's text, or in its opponent's. Raises: EnvFailure when the game
-        raises."""
-        mover, move = self._core.state.current_player_id, bounded(said(text))
+        raises, or is in a state that it cannot be in."""
+        with guarded(f"the state of {self._source.id}"):
+            return self._step(bounded(said(text)))
+
+    def _step(self, move: str) -> Step:
+        mover = self._mover
         refused = self._move(move)
         self._listen()
         self._let_opponent_move()
-        done, reward = self._core.state.done, 0.0
+        done, reward = self._done, 0.0
         if done:
             rewards = self._core.state.rewards or {}
             reward = number(rewards.get(self.seat, 0), f"the reward of {self._source.id} for player {self.seat}")
@@ -186,6 +193,19 @@ class TextarenaEnv:
         """Forgets the game."""
         self._game = self._core = None
 
+    @property
+    def _done(self) -> bool:
+        """Whether the game is over."""
+        return flag(self._core.state.done, f"`done` of {self._source.id}")
+
+    @property
+    def _mover(self) -> int:
+        """The player whose turn it is."""
+        found = self._core.state.current_player_id
+        if found not in self._heard:
+            raise EnvFailure(f"{self._source.id}: it is the turn of player {short(found)}; expected 0 or 1")
+        return found
+
     @contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
         """For calls of the game."""
@@ -194,19 +214,21 @@ class TextarenaEnv:
 
     def _move(self, move: str) -> str | None:
         """Makes a move; why the game refused it, or None."""
-        state, player = self._core.state, self._core.state.current_player_id
+        state, player = self._core.state, self._mover
         with self._guarded(f"{self._source.id}.step({short(move)})"):
             self._game.step(action=move)
         told = state.game_info.get(player, {})
-        if state.done and told.get("invalid_move"):
-            return str(told.get("reason") or "the move is invalid")
-        again = not state.done and state.current_player_id == player and getattr(state, "error_count", 0)
+        if self._done and told.get("invalid_move"):
+            return bounded(str(told.get("reason") or "the move is invalid"), MAX_REASON)
+        again = not self._done and state.current_player_id == player and getattr(state, "error_count", 0)
         return "the move is invalid" if again else None
 
     def _listen(self) -> None:
         """Hears what is new for the player whose turn it is, but its own moves, and the rules, which are the goal."""
         with self._guarded(f"{self._source.id}.get_observation"):
             player, messages = self._core.get_observation()
+            if player not in self._heard:
+                raise EnvFailure(f"{self._source.id} says something to player {short(player)}; expected 0 or 1")
         names, new = self._core.state.role_mapping, []
         for sender, text, kind in messages:
             if kind == self._player_action and sender != player:
@@ -218,11 +240,11 @@ class TextarenaEnv:
 
     def _let_opponent_move(self) -> None:
         """Where a rule plays the other side: until it is the policy's turn, or the game is over."""
-        opponent, state = self._source.opponent, self._core.state
+        opponent = self._source.opponent
         if opponent is None:
             return
         for _ in range(REPLIES):
-            if state.done or state.current_player_id == self.seat:
+            if self._done or self._mover == self.seat:
                 return
             with guarded(f"{type(opponent).__module__}.{type(opponent).__qualname__}.move"):
                 move = opponent.move(self._heard[1 - self.seat], self._rng)
@@ -231,6 +253,5 @@ class TextarenaEnv:
         raise EnvFailure(f"{self._source.id}: {opponent.type_name()} moved {REPLIES} times, and its turn does not end")
 
     def _observation(self) -> Observation:
-        state = self._core.state
-        speaker = "" if state.done or state.current_player_id == self.seat else OPPONENT
+        speaker = "" if self._done or self._mover == self.seat else OPPONENT
         return Observation(bounded(self._waiting), speaker=speaker)

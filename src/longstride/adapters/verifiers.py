@@ -25,6 +25,13 @@ from longstride.core.seeds import derive
 from longstride.core.task import Task, split_of
 from longstride.envs.base import Observation, Step, TaskSource
 
+MAX_TERMS = 100
+"""Parts of a reward."""
+MAX_NAME = 100
+"""Characters of the name of one."""
+CLOSING = 2.0
+"""Seconds that the library has for ending its loop."""
+
 
 class Verifiers(TaskSource):
     """An environment of the verifiers library."""
@@ -95,7 +102,7 @@ class Verifiers(TaskSource):
             id=f"verifiers/{self.id}/{split}/{row}",
             source=f"verifiers/{self.id}",
             split=split,
-            goal=prompt,
+            goal=bounded(prompt),
             start=str(row),
             template_id=f"{derive(0, prompt):016x}",
             meta={"row": row, "test": test},
@@ -115,7 +122,7 @@ class VerifiersEnv:
     async def reset(self, task: Task, seed: int) -> Observation:
         """Starts the library's loop. Raises: EnvFailure when it ends without a question."""
         world = self._source.worlds[task.meta["test"]]
-        self._play = asyncio.create_task(world.play(task.meta["row"], self._ask))
+        self._play = asyncio.create_task(self._played(world, task.meta["row"]))
         goal = await self._next()
         if goal is None:
             raise EnvFailure(f"{self._name} ended before it asked anything")
@@ -133,10 +140,17 @@ class VerifiersEnv:
         if self._play is None:
             return {}
         self._replies.put_nowait(None)
+        scores = await self._play
         with guarded(self._name):
-            scores = await self._play
             reward = number(scores.reward, f"the reward of {self._name}")
-            terms = {name: number(value, f"{name!r} of {self._name}") for name, value in scores.terms.items()}
+            if len(scores.terms) > MAX_TERMS:
+                raise EnvFailure(
+                    f"{self._name} has {len(scores.terms)} terms of its reward; expected at most {MAX_TERMS}"
+                )
+            terms = {
+                bounded(str(name), MAX_NAME): number(value, f"{short(name)} of {self._name}")
+                for name, value in scores.terms.items()
+            }
         return {REWARD: reward, TERMS: terms}
 
     async def close(self) -> None:
@@ -144,9 +158,13 @@ class VerifiersEnv:
         play, self._play = self._play, None
         if play is not None:
             play.cancel()
-            await asyncio.wait({play})
-            if not play.cancelled():
+            await asyncio.wait({play}, timeout=CLOSING)  # it may refuse
+            if play.done() and not play.cancelled():
                 play.exception()  # looked at, so that asyncio does not report it
+
+    async def _played(self, world: VerifiersWorld, row: int) -> Scores:
+        with guarded(self._name):
+            return await world.play(row, self._ask)
 
     async def _ask(self, said: str) -> str | None:
         self._questions.put_nowait(bounded(said))
@@ -162,6 +180,5 @@ class VerifiersEnv:
                 return question.result()
         finally:
             question.cancel()
-        with guarded(self._name):
-            self._play.result()
+        self._play.result()
         return None

@@ -28,6 +28,7 @@ from typing import Any, Self, TypeVar
 
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure, RunError
+from longstride.core.foreign import raised
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
 from longstride.rewards import Reward
@@ -199,6 +200,8 @@ class Pool(RolloutScheduler):
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._play())
+        except SystemExit as e:
+            self._end_with(RunError(f"an environment asked for the end of the program: {raised(e)}"))
         except BaseException as e:  # Ctrl-C in an environment too: whoever collects gets the error
             self._end_with(e)
         try:

@@ -23,6 +23,7 @@ from transformers.models.gpt_oss import GptOssConfig, GptOssForCausalLM
 
 import longstride.engines.attention as attention
 import longstride.engines.local as local
+import longstride.engines.rows as rows
 from longstride.core.content import Media
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.base import Completion, Request, Sampling
@@ -295,7 +296,7 @@ def test_a_failed_pass_leaves_no_wrong_cache(monkeypatch: pytest.MonkeyPatch) ->
             raise EngineFailure("out of memory")
         return draw(*args)
 
-    monkeypatch.setattr(local, "draw", breaking)
+    monkeypatch.setattr(rows, "draw", breaking)
     with pytest.raises(EngineFailure, match="out of memory"):
         engine.generate(longer)
     again, want = engine.generate(longer), fresh.generate(longer)

@@ -24,6 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import longstride.engines.local as local
+import longstride.engines.rows as rows
 from longstride.core.errors import EngineFailure
 from longstride.engines.base import Completion, Outcome, Request, Sampling
 from longstride.engines.local import LocalEngine
@@ -120,7 +121,7 @@ class TestPolling:
         requests = batch(prompts(3))
         tickets = list(map(engine.submit, requests))
         with monkeypatch.context() as broken:
-            broken.setattr(local, "draw", lambda *_: (_ for _ in ()).throw(EngineFailure("broken")))
+            broken.setattr(rows, "draw", lambda *_: (_ for _ in ()).throw(EngineFailure("broken")))
             found = dict(engine.poll())
         assert list(found) == tickets[:2] and all(isinstance(o, EngineFailure) for o in found.values())
         assert like(until_done(engine, tickets[2])[tickets[2]], alone(model, requests[2]))

@@ -337,9 +337,7 @@ def attend(
     """
     strange = [name for name in ("softcap", "s_aux", "position_bias", "head_mask") if more.get(name) is not None]
     if layout is None or attention_mask is not None or strange:
-        raise ModelError(
-            f"the local engine cannot run {type(module).__name__}: it asks for {', '.join(strange) or 'its own mask'}"
-        )
+        raise ModelError(f"{type(module).__name__} asks for {', '.join(strange) or 'its own mask'}")
     query, key, value = (x[0].transpose(0, 1) for x in (query, key, value))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     return layout.attend(module.layer_idx, query, key, value, scale, sliding_window).unsqueeze(0), None

@@ -4,15 +4,17 @@ What always holds: an engine that `make` returns samples from the policy's weigh
 and its log-probabilities are those of each way of sampling that was named.
 """
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from longstride.core.address import Address
 from longstride.core.component import Component
+from longstride.core.errors import LongstrideWarning, ModelError
 from longstride.core.implementation import implementation
 from longstride.core.numbers import Count
 from longstride.engines.base import Engine, Sampling
@@ -22,13 +24,16 @@ from longstride.models.kernels import Kernels, settled
 if TYPE_CHECKING:
     from longstride.models.load import Policy
 
+PLAIN_COSTS = "slower, and each turn is read from its beginning"
+"""What a user is told of the plain engine."""
+
 
 class EngineConfig(Component):
     """Family: where tokens come from."""
 
-    def settled(self, device: str = "cpu") -> Self:
-        """A copy in which what depends on this machine, and on the device of the policy, is decided: what a run keeps
-        and goes on with."""
+    def settled(self, device: str = "cpu", model: str = "") -> Self:
+        """A copy in which what depends on this machine, on the device of the policy and on its model (as `Recipe.model`
+        names it, where it is known) is decided: what a run keeps and goes on with."""
         return self
 
     @abstractmethod
@@ -65,10 +70,23 @@ class Local(EngineConfig):
     """The head computes in float32 whatever `dtype` is: log-probabilities nearer to the learner's."""
     graphs: bool = False
     """On CUDA decoding passes are captured as CUDA graphs (`engines.graphs`); not yet run on a GPU."""
+    plain: bool | Literal["auto"] = "auto"
+    """Passes are the model's own, over transformers' caches (`engines.plain`): any causal model, and slower. `auto`:
+    where our own attention does not fit the model; `run.toml` says which."""
 
-    def settled(self, device: str = "cpu") -> Self:
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.graphs and self.plain is True:
+            raise ValueError("graphs are of our own attention, and plain does without it: leave one of them out")
+        return self
+
+    def settled(self, device: str = "cpu", model: str = "") -> Self:
         from longstride.engines.local_processes import cores
 
+        if self.plain == "auto" and model:
+            from longstride.engines.fit import misfit_of
+
+            return self.replace(plain=not self.graphs and bool(misfit_of(model))).settled(device)
         processes = min(cores(), 8) if self.processes == "auto" else self.processes
         usual = "bfloat16" if device.startswith("cuda") else "float32"
         return self.replace(
@@ -80,18 +98,39 @@ class Local(EngineConfig):
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         from longstride.engines.local import LocalEngine
 
-        size = int(self.cache_gigabytes * (1 << 30))
-        chat, context, now = policy.chat, policy.max_context, self.settled(policy.device)
-        processes, dtype = now.processes, cast(Literal["float32", "bfloat16"], now.dtype)
-        make = partial(LocalEngine, end_ids=chat.end_ids, max_context=context, version=version, dtype=dtype)
-        make = partial(make, kernels=cast(Literal["torch", "native"], now.kernels))
-        make = partial(make, graphs=now.graphs, float32_head=now.float32_head)
-        if processes != 1:
-            from longstride.engines.local_processes import ProcessEngine, worth_several
+        now = self.settled(policy.device)
+        if now.plain is True:
+            return now._plainly(policy, version, shared)
+        dtype, kernels = (cast(Any, kind) for kind in (now.dtype, now.kernels))
+        make = partial(LocalEngine, dtype=dtype, kernels=kernels, graphs=now.graphs, float32_head=now.float32_head)
+        try:
+            return now._in_processes(make, policy, version, shared)
+        except ModelError:
+            if now.plain is False or now.graphs:
+                raise
+            return now._plainly(policy, version, shared)
 
-            if worth_several(policy.model):
-                each = partial(make, cache_bytes=size // cast(int, processes))
-                return ProcessEngine(policy.model, each, cast(int, processes), version)
+    def _plainly(self, policy: "Policy", version: int, shared: bool) -> Engine:
+        """The plain engine, and a line of what that means."""
+        from longstride.engines.plain import PlainEngine
+
+        warnings.warn(
+            f"{policy.name!r} ({type(policy.model).__name__}) is sampled plainly, by transformers' own passes and "
+            f"caches: {PLAIN_COSTS}",
+            LongstrideWarning,
+            stacklevel=3,
+        )
+        make = partial(PlainEngine, dtype=cast(Any, self.dtype), float32_head=self.float32_head)
+        return self._in_processes(make, policy, version, shared)
+
+    def _in_processes(self, make: Callable[..., Engine], policy: "Policy", version: int, shared: bool) -> Engine:
+        """The engine, or several of it in processes of their own."""
+        from longstride.engines.local_processes import ProcessEngine, worth_several
+
+        size, processes = int(self.cache_gigabytes * (1 << 30)), cast(int, self.processes)
+        make = partial(make, end_ids=policy.chat.end_ids, max_context=policy.max_context, version=version)
+        if processes != 1 and worth_several(policy.model):
+            return ProcessEngine(policy.model, partial(make, cache_bytes=size // processes), processes, version)
         return make(policy.model, cache_bytes=size, shared=shared)
 
 

@@ -84,13 +84,16 @@ def _attention(module: Any, random: Callable[..., Tensor]) -> Callable[..., Any]
     position = angle.cos().repeat(1, 1, 2), angle.sin().repeat(1, 1, 2)
     want, _ = module(x, position_embeddings=position, attention_mask=None, layout=own)
     (_, scale, window), *_ = own.asked
+    usual = module.forward
 
     def forward(
         hidden_states: Tensor,
         position_embeddings: tuple[Tensor, Tensor],
         attention_mask: Tensor | None = None,
         **more: Any,
-    ) -> tuple[Tensor, None]:
+    ) -> tuple[Tensor, Any]:
+        if position_embeddings[0].shape[-1] != size:  # positions turn a part of each head
+            return usual(hidden_states, position_embeddings=position_embeddings, attention_mask=attention_mask, **more)
         shape = (*hidden_states.shape[:-1], -1, size)
         query = q_norm(module.q_proj(hidden_states).view(shape))
         key = k_norm(module.k_proj(hidden_states).view(shape))

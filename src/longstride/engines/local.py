@@ -17,11 +17,7 @@ keys and values belong to the weights that made them; where the tensors are the 
 is polled.
 """
 
-import copy
-import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, Literal
 
 import torch
@@ -29,50 +25,22 @@ from torch import Tensor, nn
 
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, SharedStart
-from longstride.engines.base import Completion, Engine, Outcome, Request
+from longstride.engines.base import Outcome
 from longstride.engines.cache import Cache, Slot, shared_beginnings
-from longstride.engines.prepare import prepared
-from longstride.engines.sampling import draw
+from longstride.engines.fit import misfit
+from longstride.engines.prepare import own_logits, prepared, twin_of
+from longstride.engines.rows import LESS, PASS_TOKENS, Row, RowEngine
 from longstride.models.native import NativeSampler, supported
-from longstride.models.room import doing
+from longstride.models.room import doing, ran_out
 
-PASS_TOKENS = {"cpu": 1024, "cuda": 16384}
-"""Prompt tokens of one pass: on a CPU what stays in its cache between two layers, on a GPU what fills it."""
 KEPT = 1 << 24
 """Logits after whole prompts that are kept, in numbers, for who has the same prompt."""
 SHARE = {"cpu": 512, "cuda": 16384}
 """Positions that need not be read, at least, for rows to attend to the beginning that they share together."""
-LESS = "set engine.cache_gigabytes lower, or play fewer episodes at once"
-"""What takes less memory than sampling does."""
-TOLERANCE = 0.02, 0.5
-"""How far the probe's logits may lie off, relative to their spread (float32, otherwise): far above rounding."""
 
 
-@dataclass(slots=True, eq=False)
-class _Row:
-    """A request on its way."""
-
-    ticket: int
-    request: Request
-    limit: int
-    """Tokens it may sample: what it asked for, or what the context leaves."""
-    ids: list[int]
-    """Prompt and sampled tokens."""
-    logprobs: list[float] = field(default_factory=list)
-    versions: list[int] = field(default_factory=list)
-
-    @property
-    def need(self) -> int:
-        """Positions of its slot."""
-        return len(self.request.prompt) + self.limit
-
-    @property
-    def sampled(self) -> list[int]:
-        return self.ids[len(self.request.prompt) :]
-
-
-class LocalEngine(Engine):
-    """A batched sampler (see the module's docstring). With temperature 0 every log-probability is 0.
+class LocalEngine(RowEngine):
+    """A batched sampler (see the module's docstring).
 
     Args:
         model: a Hugging Face causal language model whose attention goes through the library's attention interface.
@@ -107,30 +75,16 @@ class LocalEngine(Engine):
         graphs: bool = False,
         float32_head: bool = False,
     ) -> None:
-        super().__init__(version)
+        super().__init__(end_ids, max_context, version)
         self._kernels, self._graphs, self._float32_head = kernels, graphs, float32_head
-        self._end_ids, self._max_context = end_ids, max_context
         self._max_batch, self._cache_bytes, self._shared = max_batch, cache_bytes, shared
         self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[dtype]
-        self._tickets = count()
-        self._waiting: dict[int, _Row] = {}
-        """By ticket, the first to be served first."""
-        self._going: dict[int, tuple[_Row, Slot]] = {}
+        self._going: dict[int, tuple[Row, Slot]] = {}
         self._last: dict[tuple[int, ...], Tensor] = {}
         """By prompt the logits after it, the oldest first."""
         self._take(model)
         self._bytes_per_token = self._probe(model)
         self._cache = self._empty_cache()
-
-    def submit(self, request: Request) -> int:
-        self.check(request)
-        ticket, limit = next(self._tickets), min(request.max_new, max(self._max_context - len(request.prompt), 0))
-        row = _Row(ticket, request, limit, list(request.prompt))
-        if limit:
-            self._waiting[ticket] = row
-        else:
-            self._done[ticket] = self._completion(row)
-        return ticket
 
     @torch.inference_mode()
     def poll(self) -> list[tuple[int, Outcome]]:
@@ -140,12 +94,6 @@ class LocalEngine(Engine):
         if self._going:
             self._advance()
         return self._take_done()
-
-    def cancel(self, ticket: int) -> None:
-        self._done.pop(ticket, None)
-        self._waiting.pop(ticket, None)
-        if ticket in self._going:
-            self._leave(ticket)
 
     def release(self, session: int) -> None:
         self._cache.release(session)
@@ -164,7 +112,8 @@ class LocalEngine(Engine):
         self._waiting = {ticket: row for ticket, (row, _) in going.items()} | self._waiting
 
     def _take(self, model: nn.Module) -> None:
-        self._model = _twin(model, self._dtype, self._shared)
+        self._model = twin_of(model, self._dtype, self._shared)
+        self._model.set_attn_implementation(NAME)
         self._device = next(self._model.parameters()).device
         self._native: Callable[..., Tensor] | None = None
         if self._kernels == "native":
@@ -179,24 +128,27 @@ class LocalEngine(Engine):
     @torch.inference_mode()
     def _probe(self, model: nn.Module) -> int:
         """Compares a prompt, encoded in two parts, with the model's own pass; returns the bytes of a cached token."""
-        name = type(model).__name__
-        if not getattr(model, "_supports_attention_backend", False):
-            raise ModelError(f"the local engine cannot run {name}: its attention cannot be replaced")
-        if not {"position_ids", "logits_to_keep"} <= inspect.signature(model.forward).parameters.keys():
-            raise ModelError(f"the local engine cannot run {name}: its forward lacks position_ids or logits_to_keep")
-        ids, training = [0, 1, 1, 0, 1, 0, 0, 1], model.training
-        try:
-            plain = model.eval()(input_ids=torch.tensor([ids], device=self._device), use_cache=False)
-        finally:
-            model.train(training)
-        want = plain.logits[0, [2, -1]].float()
+        ids, reason = [0, 1, 1, 0, 1, 0, 0, 1], misfit(model)
         store = KeyValueStore(1, len(ids))
-        parts = [Piece(0, 0, 3), Piece(0, 3, 5)]
-        with doing("sampling 1 rows", LESS):
-            got = torch.cat([self._forward(store, ids[p.start : p.start + p.count], [p], [0]) for p in parts])
-        exact = self._dtype == next(model.parameters()).dtype == torch.float32
-        if not (got - want).abs().max() <= TOLERANCE[0 if exact else 1] * want.std():
-            raise ModelError(f"the local engine cannot run {name}: its logits come out different from the model's own")
+        if not reason:
+            want, bound = own_logits(model, ids, self._dtype)
+            parts = [Piece(0, 0, 3), Piece(0, 3, 5)]
+            try:
+                with doing("sampling 1 rows", LESS):
+                    got = torch.cat([self._forward(store, ids[p.start : p.start + p.count], [p], [0]) for p in parts])
+                if not (got - want[[2, -1]]).abs().max() <= bound:
+                    reason = "its logits come out different from the model's own"
+            except ModelError as e:
+                reason = str(e)
+            except (TypeError, ValueError, RuntimeError, AttributeError) as e:
+                if ran_out(e):
+                    raise
+                reason = f"its passes fail with other attention ({type(e).__name__}: {str(e)[:100]})"
+        if reason:
+            name = type(model).__name__
+            raise ModelError(
+                f"the local engine cannot run {name}: {reason}; with engine.plain=true it runs plainly, which is slower"
+            )
         return store.bytes_per_token
 
     def _forward(
@@ -230,7 +182,7 @@ class LocalEngine(Engine):
     def _admit(self) -> None:
         """Gives slots to those who wait longest, as far as there is room; shorter prompts get lower slots, so that rows
         of like length lie together."""
-        wave: list[_Row] = []
+        wave: list[Row] = []
         need = 1
         for row in self._waiting.values():
             room = self._cache.room(max(need, row.need))
@@ -251,11 +203,11 @@ class LocalEngine(Engine):
                 self._done[row.ticket] = e
             del self._waiting[row.ticket]
 
-    def _plan(self) -> tuple[list[tuple[_Row, Slot, Piece]], list[SharedStart]]:
+    def _plan(self) -> tuple[list[tuple[Row, Slot, Piece]], list[SharedStart]]:
         """What the next pass encodes: a token of each row that is decoded, and pieces of prompts, the oldest first.
         Rows whose beginning is read for all of them stand in front, as `Layout` wants them."""
-        decoded: list[tuple[_Row, Slot, Piece]] = []
-        begun: list[tuple[_Row, Slot, Piece]] = []
+        decoded: list[tuple[Row, Slot, Piece]] = []
+        begun: list[tuple[Row, Slot, Piece]] = []
         left = PASS_TOKENS.get(self._device.type, PASS_TOKENS["cuda"])
         for row, slot in self._going.values():
             todo = len(row.ids) - slot.at
@@ -294,48 +246,21 @@ class LocalEngine(Engine):
         except EngineFailure as e:
             self._fail([row for row, *_ in plan], e)
 
-    def _fail(self, rows: Sequence[_Row], error: EngineFailure) -> None:
+    def _fail(self, rows: Sequence[Row], error: EngineFailure) -> None:
         for row in rows:
             self._cache.forget(self._going[row.ticket][1])
             self._leave(row.ticket)
             self._done[row.ticket] = error
 
-    def _draw(self, rows: Sequence[_Row], logits: Tensor) -> None:
-        """A token for each row, of logits (rows, vocabulary)."""
-        tokens, logprobs = draw(logits, [row.request for row in rows], [len(row.logprobs) for row in rows])
-        self.tokens_out += len(rows)
-        for row, token, logprob, last in zip(rows, tokens, logprobs, logits, strict=True):
-            if not row.logprobs and (prompt := tuple(row.ids)) not in self._last:
+    def _draw(self, rows: Sequence[Row], logits_R_V: Tensor) -> None:
+        begun = [(tuple(row.ids), last) for row, last in zip(rows, logits_R_V, strict=True) if not row.logprobs]
+        super()._draw(rows, logits_R_V)
+        for prompt, last in begun:
+            if prompt not in self._last:
                 self._last[prompt] = last.clone()
-            row.ids.append(token)
-            row.logprobs.append(logprob)
-            row.versions.append(self.version)
-            if len(row.logprobs) == row.limit or self._stopped(row):
-                self._leave(row.ticket)
-                self._done[row.ticket] = self._completion(row)
-        while len(self._last) * logits.shape[-1] > KEPT:
+        while len(self._last) * logits_R_V.shape[-1] > KEPT:
             del self._last[next(iter(self._last))]
 
     def _leave(self, ticket: int) -> None:
         _, slot = self._going.pop(ticket)
         self._cache.give_back(slot)
-
-    def _stopped(self, row: _Row) -> bool:
-        return bool(row.logprobs) and (row.ids[-1] in self._end_ids or row.request.stopped(row.sampled))
-
-    def _completion(self, row: _Row) -> Completion:
-        cut = "length" if row.limit == row.request.max_new else "context"
-        return Completion(row.sampled, row.logprobs, row.versions, "stop" if self._stopped(row) else cut)
-
-
-def _twin(model: nn.Module, dtype: torch.dtype, shared: bool) -> Any:
-    """A second module of the same structure, whose parameters are those of `model` where the type is `dtype` and they
-    are to be shared, and copies otherwise."""
-    known: dict[int, Any] = {id(b): b for b in model.buffers()}
-    for p in model.parameters():
-        same = p.dtype == dtype or not p.is_floating_point()
-        copied = nn.Parameter(p.detach().to(p.dtype if same else dtype, copy=True), requires_grad=False)
-        known[id(p)] = p if same and shared else copied
-    twin: Any = copy.deepcopy(model, known)
-    twin.set_attn_implementation(NAME)
-    return twin.eval()

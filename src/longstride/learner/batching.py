@@ -181,15 +181,17 @@ def shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
     return rng.sample(items, len(items))
 
 
-def packs(rows: Sequence[Row], micro_tokens: int, packed: bool = False) -> list[list[Row]]:
+def packs(rows: Sequence[Row], micro_tokens: int, packed: bool = False, padded: bool = True) -> list[list[Row]]:
     """Sorts rows by length and cuts them into parts of at most `micro_tokens` padded tokens; a longer row stands alone.
-    Rows that branch are apart from those that do not; they need no padding, and none does where all are `packed`."""
+    Rows that branch are apart from those that do not; they need no padding, and none does where all are `packed`. Where
+    rows must not be `padded`, those of a part have one length."""
     out: list[list[Row]] = []
     for branched in (True,) if packed else (False, True):
         part: list[Row] = []
         for row in sorted((r for r in rows if packed or bool(r.ends) == branched), key=lambda r: len(r.ids)):
-            padded = sum(len(r.ids) for r in part) if branched else len(part) * len(row.ids)
-            if not part or padded + len(row.ids) > micro_tokens:
+            tokens = sum(len(r.ids) for r in part) if branched else len(part) * len(row.ids)
+            apart = not (padded or branched) and part and len(part[0].ids) < len(row.ids)
+            if not part or apart or tokens + len(row.ids) > micro_tokens:
                 part = []
                 out.append(part)
             part.append(row)

@@ -167,7 +167,8 @@ class Learner:
         """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
         shares = parallel.balance([len(row.ids) for row in rows], parallel.world())
         one = self._likelihood.packed
-        packed = [packs([rows[k] for k in share], self.config.micro_tokens, one) for share in shares]
+        padded = self._likelihood.padded
+        packed = [packs([rows[k] for k in share], self.config.micro_tokens, one, padded) for share in shares]
         mine = packed[parallel.rank()]
         try:
             for part in mine:

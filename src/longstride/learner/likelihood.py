@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from longstride.core.errors import ModelError
+from longstride.engines.fit import misfit, usual_attention
 from longstride.learner.batching import MicroBatch
 from longstride.learner.compiled import compile_layers
 from longstride.learner.config import LearnerConfig
@@ -68,9 +69,11 @@ def split_head(model: nn.Module) -> tuple[Any, Any] | None:
         return None
     ids = torch.tensor([[0, 1, 1, 0]], device=next(model.parameters()).device)
     with torch.no_grad():
-        want = whole(ids).logits
+        want = whole(ids, use_cache=False).logits
         got = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
-    return (decoder, head) if _close(got, want) else None
+    exact = got.dtype in (torch.float32, torch.float64)  # a soft cap moves small logits by little
+    same = torch.allclose(got, want, rtol=1e-5, atol=1e-6) if exact else _close(got, want)
+    return (decoder, head) if same else None
 
 
 @torch.no_grad()
@@ -78,7 +81,7 @@ def takes_trees(model: nn.Module) -> bool:
     """Whether a model computes a row that branches: its attention can be replaced and its positions be given, and a few
     ids come out as they do in rows of their own."""
     whole: Any = model
-    if not getattr(model, "_supports_attention_backend", False):
+    if misfit(model):
         return False
     device = next(model.parameters()).device
     want = whole(torch.tensor([[0, 1, 1, 0], [0, 1, 0, 1]], device=device), use_cache=False).logits
@@ -99,6 +102,15 @@ def takes_trees(model: nn.Module) -> bool:
     return _close(got[:4], want[0]) and _close(got[4:], want[1, 2:])
 
 
+@torch.no_grad()
+def takes_padding(model: nn.Module) -> bool:
+    """Whether what stands behind a row changes nothing of it: rows of several lengths may be padded to one."""
+    whole: Any = model
+    ids = torch.tensor([[0, 1, 1, 0, 0, 1, 1, 1], [1, 0, 1, 0, 0, 0, 0, 0]], device=next(model.parameters()).device)
+    got = whole(ids, use_cache=False).logits[:, :4]
+    return _close(got, torch.cat([whole(row[None, :4], use_cache=False).logits for row in ids]))
+
+
 def log_likelihood(
     model: nn.Module,
     batch: MicroBatch,
@@ -116,7 +128,7 @@ def log_likelihood(
     """
     read = partial(_logprobs_of, entropy=entropy)
     if split is None:
-        logits_P_V = model(batch.ids_B_L, **_trees(batch)).logits.flatten(0, 1)[batch.at_P]
+        logits_P_V = model(batch.ids_B_L, use_cache=False, **_trees(batch)).logits.flatten(0, 1)[batch.at_P]
     else:
         decoder, head = split
         hidden_P_D = hidden_states(decoder, batch)
@@ -179,6 +191,8 @@ class TokenLikelihood(nn.Module):
                 self._split = Decoder(model), self._split[1]
         self.trees = takes_trees(model)
         """Whether rows may branch."""
+        self.padded = takes_padding(model)
+        """Whether rows of several lengths may stand in one pass."""
         self.layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
         """The layers of the model, where it says which they are."""
         self.packed = self.trees and (device.type != "cpu" if config.packed == "auto" else config.packed)
@@ -189,7 +203,7 @@ class TokenLikelihood(nn.Module):
         self._fused: Any = None
         if config.head == "liger" and self._split is not None:
             self._fused = liger_head(self._split[1], config.float32_head)
-        self._attention = ""
+        self._attention, self._usual = "", usual_attention(model)
         self._checkpointing = config.checkpointing
         if config.checkpointing:
             self._enable_checkpointing(device)
@@ -225,7 +239,7 @@ class TokenLikelihood(nn.Module):
         """Leaves the model with an attention that works without trees; to be called after the last backward pass, which
         may compute layers again."""
         if self._attention == NAME:
-            self._attend("sdpa")
+            self._attend(self._usual)
 
     def _recompute(self, on: bool) -> None:
         """Layers recompute only in training mode. They alone are put into it, not what they hold: no dropout."""
@@ -234,7 +248,7 @@ class TokenLikelihood(nn.Module):
 
     def _enable_checkpointing(self, device: torch.device) -> None:
         ids, name = torch.tensor([[0, 1, 1, 0]], device=device), type(self.model).__name__
-        want = self.model(ids).logits
+        want = self.model(ids, use_cache=False).logits
         try:
             enable = getattr(self.model, "activation_checkpointing_enable", None)  # its name in later versions
             (enable or self.model.gradient_checkpointing_enable)({"use_reentrant": False})
@@ -248,7 +262,7 @@ class TokenLikelihood(nn.Module):
 
     def _choose_attention(self, batch: MicroBatch) -> None:
         plain = self._bfloat16 and self._device_type == "cpu" and batch.ids_B_L.shape[1] <= EAGER_LENGTH
-        self._attend(NAME if batch.forest is not None else "eager" if plain else "sdpa")
+        self._attend(NAME if batch.forest is not None else "eager" if plain else self._usual)
 
     def _attend(self, kind: str) -> None:
         if self._attention != kind:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 TUNER, NAME = "_longstride_tuner", "default"
 """Where an adapted model keeps the object that put the adapters in, and what peft calls them."""
+MAMBA = frozenset(("falcon_h1", "falcon_mamba", "mamba", "mamba2", "nemotron_h"))
+"""Models, by their `model_type`, of which peft refuses some layers."""
 
 
 def adapt(model: "nn.Module", lora: LoRA) -> None:
@@ -36,7 +38,9 @@ def adapt(model: "nn.Module", lora: LoRA) -> None:
     import torch
 
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
-    config: Any = LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=targets)  # pyright: ignore[reportArgumentType]
+    left_out = _not_adapted(model) if lora.targets == "all-linear" else []
+    numbers: dict[str, Any] = {"r": lora.rank, "lora_alpha": lora.alpha}
+    config: Any = LoraConfig(**numbers, target_modules=targets, exclude_modules=left_out or None)
     with torch.random.fork_rng():  # peft draws from the global generator
         torch.manual_seed(lora.seed)
         try:
@@ -46,6 +50,20 @@ def adapt(model: "nn.Module", lora: LoRA) -> None:
                 p.data = p.data.float()  # 16 bits would lose most of an update
         except ValueError as e:
             raise ConfigError(f"learner.lora.targets {lora.targets!r} do not fit the model: {e}") from e
+
+
+def _not_adapted(model: "nn.Module") -> list[str]:
+    """Linear layers of a model that cannot have adapters: routers of experts, which answer with more than a tensor, and
+    those whose weights Mamba's kernels read by themselves."""
+    from torch import nn
+
+    mamba = getattr(getattr(model, "config", None), "model_type", "") in MAMBA
+    return [
+        name
+        for name, m in model.named_modules()
+        if (isinstance(m, nn.Linear) and "Router" in type(m).__name__)
+        or (mamba and name.rpartition(".")[2] in ("out_proj", "conv1d"))
+    ]
 
 
 def merged(model: "nn.Module") -> "nn.Module":

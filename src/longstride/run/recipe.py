@@ -252,10 +252,12 @@ class Recipe(Experiment):
         elsewhere = placement is not None and self.device == "auto"
         device = "cpu" if elsewhere else settled_device(self.device, self.start)
         weights = settled_weights(self.weights, device, trained=self.learner.lora is None)
-        engine = self.engine if elsewhere else self.engine.settled(device)
+        engine = self.engine if elsewhere else self.engine.settled(device, self.model)
         learner = self.learner.settled(device)
         return self.replace(device=device, weights=weights, engine=engine, learner=learner)
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()
+        if data["engine"].get("plain") is not True:  # runs of versions that had no plain engine say nothing of it
+            data["engine"].pop("plain", None)
         return {key: value for key, value in data.items() if key not in ("iterations", "patience", "device", "weights")}

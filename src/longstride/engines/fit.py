@@ -1,0 +1,68 @@
+"""Which models an attention of our own fits: what can be told of a model without its weights.
+
+What always holds: a reason that is found is a reason; where none is found, the probe of who computes has the last word
+(`local.LocalEngine`, `learner.likelihood.takes_trees`).
+"""
+
+import inspect
+from typing import Any
+
+import torch
+
+from longstride.core.errors import ConfigError, ModelError
+from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece
+from longstride.models.device import skeleton_of
+
+ATTENTION = frozenset(("attention", "full_attention", "sliding_attention"))
+"""Layers that see all that comes before, or a window of it, and keep nothing besides keys and values."""
+
+
+def usual_attention(model: Any) -> str:
+    """The fastest attention that a model has without an attention of our own."""
+    return "sdpa" if getattr(model, "_supports_sdpa", False) else "eager"
+
+
+def misfit(model: Any) -> str:
+    """What of a model is in the way of an attention of our own; empty where nothing is known to be."""
+    if not getattr(model, "_supports_attention_backend", False):
+        return "its attention cannot be replaced"
+    config = model.config.get_text_config()
+    kinds = {kind for name in ("layer_types", "layers_block_type") for kind in getattr(config, name, None) or ()}
+    if kinds - ATTENTION:
+        return f"it has layers of {' and '.join(sorted(kinds - ATTENTION))}"
+    if not {"position_ids", "logits_to_keep"} <= inspect.signature(model.forward).parameters.keys():
+        return "its forward lacks position_ids or logits_to_keep"
+    return ""
+
+
+def misfit_of(model: str) -> str:
+    """The same of a model as `Recipe.model` names it, from its configuration alone: what a pass without memory asks of
+    the attention counts too. Empty for a configuration that cannot be read, which loading refuses."""
+    try:
+        skeleton = skeleton_of(model)
+    except (ConfigError, ModelError):
+        return ""
+    text = skeleton.config.to_json_string()
+    if text not in _KNOWN:
+        _KNOWN[text] = misfit(skeleton) or _in_a_pass(skeleton)
+    return _KNOWN[text]
+
+
+_KNOWN: dict[str, str] = {}
+"""By configuration what `misfit_of` found: a pass without memory takes a tenth of a second."""
+
+
+def _in_a_pass(skeleton: Any) -> str:
+    layout = Layout(KeyValueStore(1, 4), [Piece(0, 0, 4)], torch.device("meta"))
+    ids = torch.zeros(1, 4, dtype=torch.long, device="meta")
+    skeleton.set_attn_implementation(NAME)
+    try:
+        with torch.no_grad():
+            skeleton(ids, position_ids=layout.position_N[None], use_cache=False, logits_to_keep=1, layout=layout)
+    except ModelError as e:
+        return str(e)
+    except (TypeError, AttributeError):
+        return "its attention takes no other in its place"
+    except (RuntimeError, NotImplementedError):  # of what depends on numbers, such as the experts of tokens
+        return ""
+    return ""

@@ -29,7 +29,7 @@ from longstride.engines.base import Outcome
 from longstride.engines.cache import Cache, Slot, shared_beginnings
 from longstride.engines.fit import misfit
 from longstride.engines.prepare import own_logits, prepared, twin_of
-from longstride.engines.rows import LESS, PASS_TOKENS, Row, RowEngine
+from longstride.engines.rows import LESS, PASS_TOKENS, RequestRow, RowEngine
 from longstride.models.native import NativeSampler, supported
 from longstride.models.room import doing, ran_out
 
@@ -79,7 +79,7 @@ class LocalEngine(RowEngine):
         self._kernels, self._graphs, self._float32_head = kernels, graphs, float32_head
         self._max_batch, self._cache_bytes, self._shared = max_batch, cache_bytes, shared
         self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[dtype]
-        self._going: dict[int, tuple[Row, Slot]] = {}
+        self._going: dict[int, tuple[RequestRow, Slot]] = {}
         self._last: dict[tuple[int, ...], Tensor] = {}
         """By prompt the logits after it, the oldest first."""
         self._take(model)
@@ -182,7 +182,7 @@ class LocalEngine(RowEngine):
     def _admit(self) -> None:
         """Gives slots to those who wait longest, as far as there is room; shorter prompts get lower slots, so that rows
         of like length lie together."""
-        wave: list[Row] = []
+        wave: list[RequestRow] = []
         need = 1
         for row in self._waiting.values():
             room = self._cache.room(max(need, row.need))
@@ -203,11 +203,11 @@ class LocalEngine(RowEngine):
                 self._done[row.ticket] = e
             del self._waiting[row.ticket]
 
-    def _plan(self) -> tuple[list[tuple[Row, Slot, Piece]], list[SharedStart]]:
+    def _plan(self) -> tuple[list[tuple[RequestRow, Slot, Piece]], list[SharedStart]]:
         """What the next pass encodes: a token of each row that is decoded, and pieces of prompts, the oldest first.
         Rows whose beginning is read for all of them stand in front, as `Layout` wants them."""
-        decoded: list[tuple[Row, Slot, Piece]] = []
-        begun: list[tuple[Row, Slot, Piece]] = []
+        decoded: list[tuple[RequestRow, Slot, Piece]] = []
+        begun: list[tuple[RequestRow, Slot, Piece]] = []
         left = PASS_TOKENS.get(self._device.type, PASS_TOKENS["cuda"])
         for row, slot in self._going.values():
             todo = len(row.ids) - slot.at
@@ -246,13 +246,13 @@ class LocalEngine(RowEngine):
         except EngineFailure as e:
             self._fail([row for row, *_ in plan], e)
 
-    def _fail(self, rows: Sequence[Row], error: EngineFailure) -> None:
+    def _fail(self, rows: Sequence[RequestRow], error: EngineFailure) -> None:
         for row in rows:
             self._cache.forget(self._going[row.ticket][1])
             self._leave(row.ticket)
             self._done[row.ticket] = error
 
-    def _draw(self, rows: Sequence[Row], logits_R_V: Tensor) -> None:
+    def _draw(self, rows: Sequence[RequestRow], logits_R_V: Tensor) -> None:
         begun = [(tuple(row.ids), last) for row, last in zip(rows, logits_R_V, strict=True) if not row.logprobs]
         super()._draw(rows, logits_R_V)
         for prompt, last in begun:

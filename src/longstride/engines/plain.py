@@ -25,7 +25,7 @@ from longstride.engines import states
 from longstride.engines.base import Outcome, Request
 from longstride.engines.fit import usual_attention
 from longstride.engines.prepare import compute_in_float32, own_logits, twin_of
-from longstride.engines.rows import LESS, PASS_TOKENS, Row, RowEngine
+from longstride.engines.rows import LESS, PASS_TOKENS, RequestRow, RowEngine
 from longstride.models.room import doing, ran_out
 
 CACHES = "past_key_values", "cache_params"
@@ -43,10 +43,10 @@ class Way(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class RowBatch:
     """Rows that are decoded together."""
 
-    rows: list[Row]
+    rows: list[RequestRow]
     cache: Any
     """Of all of their tokens but the last; None where each token takes a whole pass."""
 
@@ -86,8 +86,8 @@ class PlainEngine(RowEngine):
         self._max_batch, self._cache_bytes, self._shared = max_batch, cache_bytes, shared
         self._float32_head = float32_head
         self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[dtype]
-        self._going: dict[int, Row] = {}
-        self._batches: list[Batch] = []
+        self._going: dict[int, RequestRow] = {}
+        self._batches: list[RowBatch] = []
         self._take(model)
         self._fixed = self._per_token = 0
         """Bytes of the cache of a row, and of each of its positions."""
@@ -159,7 +159,7 @@ class PlainEngine(RowEngine):
     def _tried(self) -> tuple[Tensor, list[int]]:
         """Logits of rows that begin together, go on, and of which the first leaves, where the way lets them with one
         that joins and rows of several lengths; and of which id of the probe each came after."""
-        first, second, third = (Row(k, Request([], 0, 0), 0, list(PROBE[:n])) for k, n in enumerate((4, 4, 3)))
+        first, second, third = (RequestRow(k, Request([], 0, 0), 0, list(PROBE[:n])) for k, n in enumerate((4, 4, 3)))
         if padded := self.way is Way.PADDED:
             second.ids = second.ids[:2]
         batch, found = self._encoded([first, second])
@@ -179,15 +179,15 @@ class PlainEngine(RowEngine):
         """Finds out what caches take, from one of two rows of four positions."""
         self._fixed = self._per_token = 0
         if cache is not None:
-            longer, _ = self._encoded([Row(0, Request([], 0, 0), 0, list(PROBE))])
+            longer, _ = self._encoded([RequestRow(0, Request([], 0, 0), 0, list(PROBE))])
             few, many = states.size_of(cache) // 2, states.size_of(longer.cache)
             self._per_token = (many - few) // 4
             self._fixed = few - 4 * self._per_token
 
-    def _admitted(self) -> list[Row]:
+    def _admitted(self) -> list[RequestRow]:
         """Rows whose prompts the next pass reads: those that wait longest, as far as there is room, as one pass should
         have no more tokens, and as they may be decoded together."""
-        wave: list[Row] = []
+        wave: list[RequestRow] = []
         prompts: set[tuple[int, ...]] = set()
         need, width = max((row.need for row in self._going.values()), default=1), 0
         most = PASS_TOKENS.get(self._device.type, PASS_TOKENS["cuda"])
@@ -216,7 +216,7 @@ class PlainEngine(RowEngine):
         size = self._fixed + need * self._per_token
         return min(self._max_batch, self._cache_bytes // size) if size else self._max_batch
 
-    def _begin(self, rows: list[Row]) -> None:
+    def _begin(self, rows: list[RequestRow]) -> None:
         """Reads prompts, and draws the token after each."""
         try:
             with doing(f"reading {len(rows)} prompts", LESS):
@@ -233,7 +233,7 @@ class PlainEngine(RowEngine):
                 self._joined(self._batches[0], batch)
             self._batches.pop()
 
-    def _advance(self, batch: Batch) -> None:
+    def _advance(self, batch: RowBatch) -> None:
         """A token for each row of a batch."""
         self._keep_going(batch)
         if not batch.rows:
@@ -248,12 +248,12 @@ class PlainEngine(RowEngine):
             self._batches.remove(batch)
             self._fail(rows, e)
 
-    def _fail(self, rows: Sequence[Row], error: EngineFailure) -> None:
+    def _fail(self, rows: Sequence[RequestRow], error: EngineFailure) -> None:
         for row in rows:
             self._leave(row.ticket)
             self._done[row.ticket] = error
 
-    def _encoded(self, rows: list[Row]) -> tuple[Batch, Tensor]:
+    def _encoded(self, rows: list[RequestRow]) -> tuple[RowBatch, Tensor]:
         """Reads all ids of rows, the same ones once; logits after the last."""
         place = {ids: k for k, ids in enumerate(dict.fromkeys(tuple(row.ids) for row in rows))}
         width = max(map(len, place))
@@ -262,9 +262,9 @@ class PlainEngine(RowEngine):
         index = [place[tuple(row.ids)] for row in rows]
         if cache is not None and index != list(range(len(place))):
             states.select(cache, index, self._device)
-        return Batch(list(rows), cache), logits_U_V[index]
+        return RowBatch(list(rows), cache), logits_U_V[index]
 
-    def _next(self, batch: Batch) -> Tensor:
+    def _next(self, batch: RowBatch) -> Tensor:
         """Reads the last id of each row; logits after it."""
         if batch.cache is None:
             return self._encoded(batch.rows)[1]
@@ -292,12 +292,12 @@ class PlainEngine(RowEngine):
         out = self._model(input_ids=torch.tensor(ids_B_Q, device=self._device), **inputs)
         return out.logits[:, -1].float(), getattr(out, self._cache_name) if keep else None
 
-    def _keep_going(self, batch: Batch) -> None:
+    def _keep_going(self, batch: RowBatch) -> None:
         stay = [k for k, row in enumerate(batch.rows) if self._going.get(row.ticket) is row]
         if len(stay) < len(batch.rows):
             self._keep(batch, stay)
 
-    def _keep(self, batch: Batch, stay: Sequence[int]) -> None:
+    def _keep(self, batch: RowBatch, stay: Sequence[int]) -> None:
         """Keeps some rows of a batch."""
         before = max(len(row.ids) for row in batch.rows)
         batch.rows = [batch.rows[k] for k in stay]
@@ -306,7 +306,7 @@ class PlainEngine(RowEngine):
             if cut := before - max(len(row.ids) for row in batch.rows):
                 states.shorten(batch.cache, cut)
 
-    def _joined(self, batch: Batch, other: Batch) -> None:
+    def _joined(self, batch: RowBatch, other: RowBatch) -> None:
         """Appends the rows of another batch."""
         states.join(batch.cache, other.cache)
         batch.rows = batch.rows + other.rows

@@ -23,7 +23,7 @@ LESS = "set engine.cache_gigabytes lower, or play fewer episodes at once"
 
 
 @dataclass(slots=True, eq=False)
-class Row:
+class RequestRow:
     """A request on its way."""
 
     ticket: int
@@ -58,7 +58,7 @@ class RowEngine(Engine):
         super().__init__(version)
         self._end_ids, self._max_context = end_ids, max_context
         self._tickets = count()
-        self._waiting: dict[int, Row] = {}
+        self._waiting: dict[int, RequestRow] = {}
         """By ticket, the first to be served first."""
         self._going: dict[int, Any] = {}
         """By ticket what is under way, as the engine keeps it."""
@@ -70,7 +70,7 @@ class RowEngine(Engine):
     def submit(self, request: Request) -> int:
         self.check(request)
         ticket, limit = next(self._tickets), min(request.max_new, max(self._max_context - len(request.prompt), 0))
-        row = Row(ticket, request, limit, list(request.prompt))
+        row = RequestRow(ticket, request, limit, list(request.prompt))
         if limit:
             self._waiting[ticket] = row
         else:
@@ -83,7 +83,7 @@ class RowEngine(Engine):
         if ticket in self._going:
             self._leave(ticket)
 
-    def _draw(self, rows: Sequence[Row], logits_R_V: Tensor) -> None:
+    def _draw(self, rows: Sequence[RequestRow], logits_R_V: Tensor) -> None:
         """A token for each row; those that are complete leave.
 
         Raises:
@@ -99,9 +99,9 @@ class RowEngine(Engine):
                 self._leave(row.ticket)
                 self._done[row.ticket] = self._completion(row)
 
-    def _stopped(self, row: Row) -> bool:
+    def _stopped(self, row: RequestRow) -> bool:
         return bool(row.logprobs) and (row.ids[-1] in self._end_ids or row.request.stopped(row.sampled))
 
-    def _completion(self, row: Row) -> Completion:
+    def _completion(self, row: RequestRow) -> Completion:
         cut = "length" if row.limit == row.request.max_new else "context"
         return Completion(row.sampled, row.logprobs, row.versions, "stop" if self._stopped(row) else cut)

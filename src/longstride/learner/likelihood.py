@@ -6,6 +6,7 @@ dropout stays off: what is trained is the distribution that was sampled from. Wh
 its decoder, rows that branch) is found out by putting a few ids through it both ways.
 """
 
+import inspect
 from functools import partial
 from typing import Any
 
@@ -50,6 +51,13 @@ def _close(a: Tensor, b: Tensor) -> bool:
     return torch.allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
+def logits_of(model: nn.Module, ids_B_L: Tensor, **more: Any) -> Tensor:
+    """What a model says, without keeping a cache where it has one."""
+    if "use_cache" in inspect.signature(model.forward).parameters:
+        more["use_cache"] = False
+    return model(ids_B_L, **more).logits
+
+
 def decoder_of(model: nn.Module) -> Any:
     """What of a model makes its last hidden states; None where it does not say."""
     whole: Any = model
@@ -69,7 +77,7 @@ def split_head(model: nn.Module) -> tuple[Any, Any] | None:
         return None
     ids = torch.tensor([[0, 1, 1, 0]], device=next(model.parameters()).device)
     with torch.no_grad():
-        want = whole(ids, use_cache=False).logits
+        want = logits_of(model, ids)
         got = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
     exact = got.dtype in (torch.float32, torch.float64)  # a soft cap moves small logits by little
     same = torch.allclose(got, want, rtol=1e-5, atol=1e-6) if exact else _close(got, want)
@@ -105,10 +113,9 @@ def takes_trees(model: nn.Module) -> bool:
 @torch.no_grad()
 def takes_padding(model: nn.Module) -> bool:
     """Whether what stands behind a row changes nothing of it: rows of several lengths may be padded to one."""
-    whole: Any = model
     ids = torch.tensor([[0, 1, 1, 0, 0, 1, 1, 1], [1, 0, 1, 0, 0, 0, 0, 0]], device=next(model.parameters()).device)
-    got = whole(ids, use_cache=False).logits[:, :4]
-    return _close(got, torch.cat([whole(row[None, :4], use_cache=False).logits for row in ids]))
+    alone = torch.cat([logits_of(model, row[None, :4]) for row in ids])
+    return _close(logits_of(model, ids)[:, :4], alone)
 
 
 def log_likelihood(
@@ -128,7 +135,7 @@ def log_likelihood(
     """
     read = partial(_logprobs_of, entropy=entropy)
     if split is None:
-        logits_P_V = model(batch.ids_B_L, use_cache=False, **_trees(batch)).logits.flatten(0, 1)[batch.at_P]
+        logits_P_V = logits_of(model, batch.ids_B_L, **_trees(batch)).flatten(0, 1)[batch.at_P]
     else:
         decoder, head = split
         hidden_P_D = hidden_states(decoder, batch)
@@ -248,14 +255,14 @@ class TokenLikelihood(nn.Module):
 
     def _enable_checkpointing(self, device: torch.device) -> None:
         ids, name = torch.tensor([[0, 1, 1, 0]], device=device), type(self.model).__name__
-        want = self.model(ids, use_cache=False).logits
+        want = logits_of(self.model, ids)
         try:
             enable = getattr(self.model, "activation_checkpointing_enable", None)  # its name in later versions
             (enable or self.model.gradient_checkpointing_enable)({"use_reentrant": False})
         except ValueError as e:
             raise ModelError(f"learner.checkpointing: {name} has no layers that can be computed again: {e}") from e
         self._recompute(True)
-        got = self.model(ids, use_cache=False).logits
+        got = logits_of(self.model, ids)
         self._recompute(False)
         if not _close(got, want):
             raise ModelError(f"learner.checkpointing: {name} drops out within its layers; set its dropout to 0")

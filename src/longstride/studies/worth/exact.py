@@ -6,7 +6,7 @@ Bands are difficulties: 1 to 3 pages, 4 to 6, more. Every arm stops learning whe
 that are taken again to measure. `best_fixed` tries seven horizons with all steps each and keeps the best of them by the
 test, in each world, which nobody who acts can do; `best_by_difficulty` does so with a limit for each band.
 
-`reached` says how much of the largest worth of a step, under the habits as they are, the limits have; `measuring` which
+Each arm is tuned over the rate of cloning. `reached` says how much of the largest worth of a step, under the habits as they are, the limits have; `measuring` which
 share of its steps an arm has spent on episodes that went on. The control takes the cause away: from a start that hardly
 wastes a step a longer horizon lets nothing in that is worth leaving out.
 
@@ -25,7 +25,7 @@ from longstride.core.numbers import Count, Positive, Weight
 from longstride.core.task import DIFFICULTIES, difficulty_of
 from longstride.curriculum import Fixed, Multiplicative, PerDifficulty, Schedule
 from longstride.curriculum.schedules import StepList
-from longstride.exact.experiment import ExactMethod, ExactRecipe, State
+from longstride.exact.experiment import ExactRecipe, State
 from longstride.stats import Ordering
 from longstride.studies.tti_map.exact import Errands, HabitCloning
 from longstride.studies.worth.method import Onward, WatchedEpisodes, Worth
@@ -64,20 +64,22 @@ class DrawnErrands(Errands):
         return np.array([of_M[bands(np.arange(1, len(of_M) + 1)) == k].mean(0) for k in range(3)])
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """`supported` and `idle` as in `Errands`; `reached` and `measuring`; `turns`, the mean limit of the bands."""
+        """`supported` and `idle` as in `Errands`; `reached` and `measuring`; `turns`, the mean limit of the bands; `spent`, the
+        steps taken."""
         found, largest = self.by_band(solution), int(solution["largest"])
         share = np.bincount(bands(np.arange(1, largest + 1)), minlength=3) / largest
         _, supported, wasted, steps = share @ found[:, -1]
         f, c = found[..., 1], found[..., 3]
         worth, limits = f * (1 - f) / c, np.minimum(solution["limits"], f.shape[1])
         reached = np.mean(worth[np.arange(3), limits - 1] / worth.max(1))
-        spent = max(float(solution["spent"]), 1.0)
+        spent = float(solution["spent"])
         return {
             "supported": supported,
             "idle": wasted / steps,
             "reached": float(reached),
-            "measuring": float(solution["again"]) / spent,
+            "measuring": float(solution["again"]) / max(spent, 1.0),
             "turns": float(limits.mean()),
+            "spent": spent,
         }
 
 
@@ -153,18 +155,26 @@ def _watched(seen: np.ndarray, band: int) -> WatchedEpisodes:
     return WatchedEpisodes(rows[1], rows[2], rows[3].astype(bool), rows[4].astype(bool))
 
 
-class Sweep(ExactMethod[DrawnErrands]):
-    """Several methods in the same world, of which the test chooses: what a sweep finds, at the price of all of them."""
+class Sweep(BandedCloning):
+    """Cloning under several schedules in the same world, of which the test chooses: what a sweep finds, at the price of all
+    of them."""
 
-    methods: tuple[BandedCloning, ...]
+    schedules: tuple[Schedule, ...]
+    """What is tried, `schedule` among them."""
 
-    def start(self, problem: DrawnErrands, rng: np.random.Generator) -> State:
+    @property
+    def methods(self) -> list[BandedCloning]:
+        """One for each schedule."""
+        shared = {name: getattr(self, name) for name in BandedCloning.model_fields if name != "schedule"}
+        return [BandedCloning(schedule=schedule, **shared) for schedule in self.schedules]
+
+    def start(self, problem: Errands, rng: np.random.Generator) -> State:
         return self._together([m.start(problem, deepcopy(rng)) for m in self.methods])
 
-    def step(self, problem: DrawnErrands, state: State, rng: np.random.Generator) -> State:
+    def step(self, problem: Errands, state: State, rng: np.random.Generator) -> State:
         return self._together([m.step(problem, of, deepcopy(rng)) for m, of in self._apart(state)])
 
-    def solution(self, problem: DrawnErrands, state: State) -> Mapping[str, np.ndarray]:
+    def solution(self, problem: Errands, state: State) -> Mapping[str, np.ndarray]:
         return max((of for _, of in self._apart(state)), key=lambda of: problem.measures(of)["supported"])
 
     def _together(self, states: list[State]) -> State:
@@ -176,7 +186,7 @@ class Sweep(ExactMethod[DrawnErrands]):
 
 
 LONG = 48
-WORTH = BandedCloning(schedule=Worth(start=8, limit=LONG))
+WORTH = BandedCloning(schedule=Worth(start=8, limit=LONG), episodes=32)
 
 
 def under(schedule: Schedule) -> dict[str, BandedCloning]:
@@ -186,7 +196,8 @@ def under(schedule: Schedule) -> dict[str, BandedCloning]:
 
 def sweep(schedules: Iterable[Schedule]) -> dict[str, Sweep]:
     """The change of a recipe to the best of these schedules in each world."""
-    return {"method": Sweep(methods=tuple(WORTH.replace(schedule=schedule) for schedule in schedules))}
+    tried = tuple(schedules)
+    return {"method": Sweep(schedule=tried[0], schedules=tried)}
 
 
 FIXED = sweep(Fixed(limit=h) for h in (4, 6, 8, 12, 16, 24, 32, LONG))
@@ -197,7 +208,7 @@ BY_DIFFICULTY = sweep(
 SELDOM = {"begins": (0.02, 0.06), "goes_on": (0.1, 0.2), "quits": (0.4, 0.7)}
 """A start that hardly wastes a step, and quits."""
 
-RECIPE = ExactRecipe(name="worth/exact", problem=DrawnErrands(), method=WORTH, iterations=100, every=100)
+RECIPE = ExactRecipe(name="worth/exact", problem=DrawnErrands(), method=WORTH, iterations=800, every=800)
 ARMS = {
     "worth": RECIPE,
     "worth_of_success": RECIPE.replace(**under(Worth(start=8, limit=LONG, seeks="success"))),
@@ -205,7 +216,7 @@ ARMS = {
     "best_by_difficulty": RECIPE.replace(**BY_DIFFICULTY),
     "long": RECIPE.replace(**under(Fixed(limit=LONG))),
     "multiplicative": RECIPE.replace(**under(Multiplicative(start=8, limit=LONG))),
-    "slow": RECIPE.replace(**under(StepList(steps=((4, 8), (8, 24), (9, LONG))))),
+    "slow": RECIPE.replace(**under(StepList(steps=((32, 8), (64, 24), (65, LONG))))),
 }
 
 CLAIM = Claim(
@@ -226,5 +237,8 @@ CLAIM = Claim(
             "seldom_best_fixed > seldom_worth",
         )
     ),
-    seeds=tuple(range(50)),
+    seeds=tuple(range(100, 130)),
+    tuning_seeds=(1000, 1001, 1002),
+    grid={"method.rate": (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)},
+    cost="spent",
 )

@@ -21,7 +21,8 @@ What is known of it:
 | does it pay? | `worth/exact`: .89 beside .77 for the best of eight fixed horizons, .82 for slow growth and .69 for the long one, by equal steps; and .87 for the best of twelve choices by difficulty, each with all steps, which nobody knows beforehand |
 | where does it lose? | by .04 where the start hardly wastes a step (`seldom_worth`): a limit that keeps outcomes open cuts long tasks, and there is nothing to be gained by it |
 
-Deviations: none, no paper has this. The exact world is that of `tti_map`. The idea of spending effort where outcomes are open is old (f (1 - f) chooses tasks by
+Deviations: none, no paper has this. The exact world is that of `tti_map`; what acts is `tti` on trails of
+pages, under another schedule. The idea of spending effort where outcomes are open is old (f (1 - f) chooses tasks by
 learnability in arXiv 2408.15099); the rule of when to stop is the marginal value theorem (Charnov, 1976).
 """
 

@@ -209,7 +209,7 @@ def test_a_schedule_whose_episodes_never_go_on_says_so(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("seed", range(3))
 def test_where_habits_stand_still_the_limits_have_nearly_the_largest_worth_of_a_step(seed: int):
-    problem, method = DrawnErrands(quits=(0.05, 0.15)), WORTH.replace(rate=0.0, steps=10**6)
+    problem, method = DrawnErrands(quits=(0.05, 0.15)), WORTH.replace(rate=0.0, steps=10**6, episodes=256)
     state = method.start(problem, np.random.default_rng(seed))
     assert problem.measures(state)["reached"] < 0.9
     for i in range(12):

@@ -1,18 +1,23 @@
 """Data sets as task sources: rows, splits, conversations, how answers are compared, and bad lines."""
 
+import datetime
 import json
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from adapter_runs import few_words, play, run, small
 
+from longstride.adapters import dataset
 from longstride.adapters.dataset import Dataset
 from longstride.adapters.matching import last_number
+from longstride.core.budget import Budget
 from longstride.core.component import build
-from longstride.core.errors import ConfigError, TaskError
+from longstride.core.errors import ConfigError, LongstrideWarning, TaskError
 from longstride.core.task import Task
+from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Solver, TaskSource
 from longstride.rewards import judge
 from longstride.run.imitation import Cloning
@@ -68,6 +73,60 @@ def test_parquet_holds_the_same_tasks(tmp_path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no table")
     with pytest.raises(TaskError, match=r"bad\.parquet: not a Parquet table that can be read"):
         source(tmp_path / "bad.parquet").sample(random.Random(0), 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [datetime.datetime(2026, 1, 1), datetime.date(2026, 1, 1), datetime.timedelta(1), b"\x00", Decimal("1.50"),
+     [datetime.date(2026, 1, 1)], {"when": [b"\x00"]}],
+)  # fmt: skip
+@pytest.mark.parametrize("column", ["k", "answer"])
+def test_a_column_that_cannot_be_stored_is_named_when_the_file_is_read(value, column, tmp_path) -> None:
+    pytest.importorskip("pyarrow", reason="needs pip install 'longstride[parquet]'")
+    import pyarrow
+    import pyarrow.parquet
+
+    rows = [{"prompt": f"q {k}", "answer": "red", "k": 1} | {column: value} for k in range(3)]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    with pytest.raises(TaskError, match=rf"rows\.parquet, line 1, {column}: expected a text, a number.*write it as"):
+        source(tmp_path / "rows.parquet", keep=["k"], match="none").sample(random.Random(0), 1)
+
+
+def test_what_is_kept_is_stored_as_it_is_but_for_what_is_no_number_or_no_text(tmp_path) -> None:
+    row = '{"prompt": "q", "answer": "r\\ud800", "k": {"a": [1, NaN, true, null, "\\u001b[2Jx"]}}'
+    task = one(tmp_path, row, keep=["k"])  # pyright: ignore[reportArgumentType]
+    assert task.meta == {"answer": "r?", "k": {"a": [1, None, True, None, "x"]}}
+    episode = Trajectory(task, 0, 0, Budget(turns=1, turn_tokens=1))
+    assert Trajectory.from_json(episode.to_json()).task == task
+    with pytest.raises(TaskError, match=r"line 1, k: expected a text"):
+        one(tmp_path, {"prompt": "q", "answer": "r", "k": json.loads("[" * 80 + "]" * 80)}, keep=["k"])
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.parquet"])
+def test_a_file_of_too_many_rows_is_refused_and_of_many_said_before_they_are_read(name, tmp_path, monkeypatch) -> None:
+    path, rows = tmp_path / name, [{"prompt": "q", "answer": "red"}] * 30
+    if name == "rows.parquet":
+        pytest.importorskip("pyarrow", reason="needs pip install 'longstride[parquet]'")
+        import pyarrow
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        write(tmp_path, rows)
+    with pytest.raises(TaskError, match=r"has more than 29 rows; take a part of it, or set tasks\.most_rows"):
+        source(path, most_rows=29).sample(random.Random(0), 1)
+    monkeypatch.setattr(dataset, "MANY", 20)
+    with pytest.warns(LongstrideWarning, match="more than 20 rows; reading goes on"):
+        source(path, test_share=0, most_rows=30).sample(random.Random(0), 1)
+    monkeypatch.setattr(dataset, "MOST_TEXT", 10)
+    with pytest.raises(TaskError, match="line 11: the prompts up to here have more than 10 characters"):
+        source(path).sample(random.Random(0), 1)
+
+
+@pytest.mark.parametrize("pattern", ["(" * 3000 + ")" * 3000, "(?<=" * 2000 + "a" + ")" * 2000, "a" * 20_000])
+def test_a_pattern_that_no_machine_reads_is_refused(pattern, tmp_path) -> None:
+    with pytest.raises(TaskError, match=r"'answer' is no pattern \((it is nested too deeply|it has more than 10,000)"):
+        one(tmp_path, {"prompt": "q", "answer": pattern}, match="regex")
 
 
 def test_a_conversation_is_shown_up_to_the_reply_that_is_its_reference(tmp_path) -> None:

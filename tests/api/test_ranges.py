@@ -38,7 +38,7 @@ SIGNED = {
     "TDCritic.target_range": "returns",
     "Between.low": "of any number",
     "Between.high": "of any number",
-    "Claim.scale": "settings",
+    "Claim.scale": "of a measure",
 }
 """Fields that may be below zero, and what they are."""
 SKIPPED = re.compile(r"longstride\.(bench|web\.browsergym)|\.test_|__main__")

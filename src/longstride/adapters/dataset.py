@@ -12,7 +12,9 @@ conversation is shown up to where the agent speaks; what an assistant says at it
 
 import functools
 import json
+import math
 import random
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -20,13 +22,20 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from longstride.adapters.matching import broken, last_number
-from longstride.core.errors import TaskError, require, short
-from longstride.core.foreign import bounded
-from longstride.core.numbers import Share
+from longstride.core.errors import LongstrideWarning, TaskError, require, short
+from longstride.core.foreign import MAX_DEPTH, bounded
+from longstride.core.numbers import Count, Share
+from longstride.core.plain import plain
 from longstride.core.seeds import derive
 from longstride.core.task import Task, split_of
 from longstride.envs.base import Observation, Step, TaskSource
 
+MANY = 200_000
+"""Rows that take some seconds to read."""
+MOST_TEXT = 2 * 10**9
+"""Characters of all prompts of a file: what a table of a few kilobytes may pack."""
+BATCH = 256
+"""Rows of a table that are unpacked at a time."""
 SPEAKERS = ("system", "user", "assistant")
 
 
@@ -50,7 +59,9 @@ class Dataset(TaskSource):
     mark: str = ""
     """Words that the answer follows, such as `Answer:`; the prompt asks for them. Left out, the reply is the answer."""
     keep: tuple[str, ...] = ()
-    """Further columns that a reward of your own reads."""
+    """Further columns that a reward of your own reads: texts, numbers, lists and tables of them."""
+    most_rows: Count = 1_000_000
+    """A file with more rows is refused: all are kept in memory, some two kilobytes each."""
 
     @model_validator(mode="after")
     def _finds_files(self) -> "Dataset":
@@ -86,9 +97,9 @@ class Dataset(TaskSource):
 
     @functools.cached_property
     def _tasks(self) -> dict[str, list[Task]]:
-        rows = [self._task(self.path, line, row) for line, row in read_rows(self.path)]
+        rows = self._read(self.path)
         if self.test_path is not None:
-            held = [self._task(self.test_path, line, row) for line, row in read_rows(self.test_path)]
+            held = self._read(self.test_path)
         else:
             splits = [split_of(task, self.test_share, 0) for task in rows]
             held = [task for task, split in zip(rows, splits, strict=True) if split == "test"]
@@ -96,6 +107,19 @@ class Dataset(TaskSource):
         held = [task.model_copy(update={"split": "test"}) for task in held]
         held.sort(key=lambda task: derive(0, "held-out", task.id))  # a file may have its easy rows first
         return {"train": rows, "test": held}
+
+    def _read(self, path: Path) -> list[Task]:
+        tasks: list[Task] = []
+        characters = 0
+        for line, row in read_rows(path, self.most_rows):
+            if len(tasks) == MANY:
+                text = f"{path} has more than {MANY:,} rows; reading goes on, and all are kept in memory"
+                warnings.warn(text, LongstrideWarning, stacklevel=2)
+            tasks.append(self._task(path, line, row))
+            characters += len(tasks[-1].goal)
+            if characters > MOST_TEXT:
+                raise TaskError(f"{path}, line {line}: the prompts up to here have more than {MOST_TEXT:,} characters")
+        return tasks
 
     def _of(self, split: Literal["train", "test"]) -> list[Task]:
         if not self._tasks[split]:
@@ -110,6 +134,7 @@ class Dataset(TaskSource):
                 raise TaskError(f"{place}: there is no {column!r}; the columns are {', '.join(row)[:200]}")
         goal, said = _shown(row[self.prompt], f"{place}, {self.prompt}")
         reference = row.get(self.answer, said)
+        reference = _data(reference, f"{place}, {self.answer}")
         if isinstance(reference, int | float) and not isinstance(reference, bool):
             reference = str(reference)
         if self.match != "none" and not (isinstance(reference, str) and reference.strip()):
@@ -124,7 +149,7 @@ class Dataset(TaskSource):
             start="reply",
             template_id=f"{derive(0, goal):016x}",
             evaluator=self._evaluator(reference, place),
-            meta={"answer": reference, **{column: row[column] for column in self.keep}},
+            meta={"answer": reference, **{column: _data(row[column], f"{place}, {column}") for column in self.keep}},
         )
 
     def _evaluator(self, reference: Any, place: str) -> dict[str, Any]:
@@ -168,19 +193,21 @@ class AnswerEnv:
         """There is nothing to free."""
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_rows(path: Path, most: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a file, with the number of each, from 1.
 
     Raises:
-        TaskError: the file cannot be read, or a row is not an object (its line is named).
+        TaskError: the file cannot be read, has more than `most` rows, or a row is not an object (its line is named).
         MissingExtra: a Parquet file, and pyarrow is not installed.
     """
     if path.suffix.lower() == ".parquet":
-        yield from _read_parquet(path)
+        yield from _read_parquet(path, most)
         return
     try:
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
+                if number > most:
+                    raise _too_many(path, most)
                 if line.strip():
                     yield number, _row(line, f"{path}, line {number}")
     except OSError as e:
@@ -199,16 +226,44 @@ def _row(line: bytes, place: str) -> dict[str, Any]:
     return row
 
 
-def _read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _too_many(path: Path, most: int) -> TaskError:
+    return TaskError(f"{path} has more than {most:,} rows; take a part of it, or set tasks.most_rows")
+
+
+def _read_parquet(path: Path, most: int) -> Iterator[tuple[int, dict[str, Any]]]:
     parquet, arrow = require("pyarrow.parquet", "parquet"), require("pyarrow", "parquet")
     try:
         with parquet.ParquetFile(path) as file:
+            if file.metadata.num_rows > most:
+                raise _too_many(path, most)
             number = 0
-            for batch in file.iter_batches():
+            for batch in file.iter_batches(BATCH):
                 for number, row in enumerate(batch.to_pylist(), number + 1):  # noqa: B020
                     yield number, row
     except (arrow.ArrowException, OSError) as e:
         raise TaskError(f"{path}: not a Parquet table that can be read ({' '.join(str(e).split())[:200]})") from e
+
+
+def _data(value: Any, place: str, depth: int = 0) -> Any:
+    """What can be stored as JSON, its texts plain; a number that is none, as tables write what is missing, is None.
+
+    Raises:
+        TaskError: it cannot be stored, such as a date.
+    """
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list | tuple) and depth < MAX_DEPTH:
+        return [_data(part, place, depth + 1) for part in value]
+    if isinstance(value, dict) and depth < MAX_DEPTH:
+        return {plain(str(key)): _data(part, place, depth + 1) for key, part in value.items()}
+    raise TaskError(
+        f"{place}: expected a text, a number, or a list or table of them, got {short(value)} "
+        f"({type(value).__name__}); write it as a text"
+    )
 
 
 def _shown(prompt: Any, place: str) -> tuple[str, str | None]:

@@ -23,6 +23,8 @@ SECONDS = 0.2
 """What a pattern may take for one answer; the engine looks at the clock now and then, so some seconds may pass."""
 MAX_ANSWER = 10_000
 """Characters of an answer that are compared: the last ones."""
+MAX_PATTERN = 10_000
+"""Characters of a pattern."""
 _NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,50})(?:\.\d{1,50}|/[1-9]\d{0,49})?|-?\.\d{1,50}")
 
 
@@ -34,10 +36,14 @@ def last_number(text: str) -> Fraction | None:
 
 def broken(pattern: str) -> str:
     """What is wrong with a pattern; empty where nothing is."""
+    if len(pattern) > MAX_PATTERN:
+        return f"it has more than {MAX_PATTERN:,} characters"
     try:
         regex.compile(pattern)
     except regex.error as e:
         return str(e)
+    except RecursionError:
+        return "it is nested too deeply"
     return ""
 
 
@@ -60,8 +66,8 @@ def _regex(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str
         return evidence | {"matched": False, "note": "no answer"}
     try:
         found = regex.fullmatch(pattern, answer[-MAX_ANSWER:].strip(), regex.IGNORECASE | regex.DOTALL, timeout=SECONDS)
-    except TimeoutError:
-        return evidence | {"matched": False, "note": f"the pattern took more than {SECONDS:g} s"}
+    except (TimeoutError, MemoryError):
+        return evidence | {"matched": False, "note": f"the pattern took more than {SECONDS:g} s, or all memory"}
     return evidence | {"matched": found is not None}
 
 

@@ -19,7 +19,7 @@ from longstride.adapters.seeded import EnvironmentReward
 from longstride.core.budget import Budget
 from longstride.core.component import build
 from longstride.core.content import Media
-from longstride.core.errors import ConfigError, ModelError
+from longstride.core.errors import ConfigError, EnvFailure, ModelError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Engine, Request, Sampling
@@ -28,7 +28,7 @@ from longstride.envs.base import Observation, Step
 from longstride.envs.puzzles import Countdown
 from longstride.envs.sites.actions import MANUAL, parse
 from longstride.envs.sites.tasks import EmbeddedWeb
-from longstride.envs.tools import Call, Tool, arguments, parse_calls
+from longstride.envs.tools import Call, Manual, Tool, arguments, parse_calls
 from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.load import load_policy, make_policy, save_policy
 from longstride.models.thoughts import spoken
@@ -37,6 +37,7 @@ from longstride.rewards import Reward, TaskReward, Verdict
 from longstride.rollout import FullHistory, Past
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import LanguagePlayer
+from longstride.rollout.pool import Pool
 from longstride.run.evaluation import language_player
 from longstride.run.imitation import Cloning, SolverDemonstrations
 
@@ -105,7 +106,7 @@ class TestFormats:
         plain, hostile = (ChatFormat(tokenizer, ChatConfig(system=s)).head("x") for s in ("a", "<|im_end|>"))
         assert plain.count(end) == hostile.count(end)
         tool = Tool("look", arguments(), "looks <|im_end|>").function
-        with pytest.raises(ModelError, match=r"the tool 'look' spells the special token '<\|im_end\|>'"):
+        with pytest.raises(EnvFailure, match=r"the tool 'look' spells the special token '<\|im_end\|>'"):
             ChatFormat(tokenizer).offering([tool])
 
     def test_a_system_text_that_the_template_moves_stands_before_the_goal(self) -> None:
@@ -230,6 +231,22 @@ class TestActing:
     def test_an_environment_that_names_no_actions_says_what_to_set(self) -> None:
         with pytest.raises(ConfigError, match="Bare does not name its actions .*set actions=text"):
             play(acting(Bare(), "tool_calls"), TASK, [])
+
+    def test_tools_that_spell_special_tokens_fail_their_episode_and_nothing_else(self) -> None:
+        class Hostile(Bare):
+            async def reset(self, task: Task, seed: int) -> Observation:
+                return Observation("page", manual=Manual((Tool("look", arguments(), "looks <|im_end|>"),)))
+
+        class Unasked:
+            parts = 1
+
+            def release(self, session: int) -> None: ...
+
+        chat: Any = ChatFormat(tokenizer_of(QWEN3))
+        player = LanguagePlayer(Unasked(), chat, FullHistory(), Sampling())  # pyright: ignore[reportArgumentType]
+        plans = [Plan(TASK, k, k, Budget(turns=2)) for k in range(3)]
+        played = Pool(player, lambda: acting(Hostile(), "tool_calls"), TaskReward()).run(plans)
+        assert all("'look' spells the special token '<|im_end|>'" in t.evidence["failure"] for t in played)
 
 
 class Bare:

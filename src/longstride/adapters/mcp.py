@@ -41,6 +41,8 @@ MAX_MESSAGE = 4 << 20
 MAX_TOOLS = 200
 MAX_NAME = 128
 """Characters of a tool's name."""
+MAX_ABOUT = 2000
+"""Characters of what a tool says of itself."""
 MAX_ASIDE = 10_000
 """Messages and other lines of a server before it answers."""
 MARK = "LONGSTRIDE_SERVER"
@@ -297,7 +299,7 @@ class ServerProcess:
                 f"{self.name} lists a tool {short(tool)}; expected a name without spaces, of at most {MAX_NAME} "
                 "characters, and an inputSchema"
             )
-        return Tool(name, schema, str(tool.get("description") or ""))
+        return Tool(name, schema, bounded(str(tool.get("description") or ""), MAX_ABOUT))
 
 
 _REFUSED = {"code": -32601, "message": "not offered by this client"}

@@ -20,7 +20,7 @@ from pydantic import AfterValidator
 from longstride.core.bounded import LimitError, RefusedError, text_of
 from longstride.core.component import Component
 from longstride.core.content import Content, joined, text_in
-from longstride.core.errors import LongstrideWarning, ModelError, short
+from longstride.core.errors import EnvFailure, LongstrideWarning, ModelError, short
 from longstride.models.thoughts import THINK, THOUGHT_END
 
 NAMED_WORDS = 20
@@ -135,6 +135,7 @@ class ChatFormat:
 
         Raises:
             ModelError: it cannot.
+            EnvFailure: what a tool says of itself spells a special token.
         """
         return self._offering(json.dumps(tools)) if tools else self
 
@@ -293,7 +294,7 @@ class ChatFormat:
             text = json.dumps(tool, ensure_ascii=False)
             for token in self._tokenizer.convert_ids_to_tokens(sorted(special)):
                 if token in text:
-                    raise ModelError(
+                    raise EnvFailure(
                         f"the tool {tool['function']['name']!r} spells the special token {token!r}; leave the tool out"
                     )
 

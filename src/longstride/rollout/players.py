@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from longstride.core.content import placed
-from longstride.core.errors import ConfigError, EngineFailure
+from longstride.core.errors import ConfigError, EngineFailure, EnvFailure
 from longstride.core.seeds import derive
 from longstride.engines.base import Completion, Engine, Request, Sampling
 from longstride.rollout.context import ContextPolicy
@@ -71,6 +71,8 @@ class LanguagePlayer:
         self.sampling = sampling
         self._asked: dict[int, _Asked] = {}
         """By ticket of the engine."""
+        self._refused: list[tuple[Episode, Generation | EngineFailure]] = []
+        """Episodes whose environment names tools that cannot be presented."""
         self._kept: list[int] | None = None
         """Sessions of episodes that are over, where they are kept."""
 
@@ -91,7 +93,12 @@ class LanguagePlayer:
         return self.engine.parts
 
     def ask(self, episode: Episode) -> None:
-        plan, chat, most = episode.plan, self.chat.offering(episode.functions), episode.max_new
+        plan, most = episode.plan, episode.max_new
+        try:
+            chat = self.chat.offering(episode.functions)
+        except EnvFailure as e:
+            self._refused.append((episode, EngineFailure(f"nothing was asked: {e}")))
+            return
         prompt = self.context.render(chat, episode.past) + episode.opening
         media = placed(prompt, episode.media) if episode.media else ()
         stop = plan.marks
@@ -101,8 +108,8 @@ class LanguagePlayer:
         self._submit(_Asked(episode, request))
 
     def poll(self) -> list[tuple[Episode, Generation | EngineFailure]]:
-        done: list[tuple[Episode, Generation | EngineFailure]] = []
-        for ticket, outcome in self.engine.poll():
+        done, self._refused = self._refused, []
+        for ticket, outcome in self.engine.poll() if self._asked else ():
             asked = self._asked.pop(ticket)
             if isinstance(outcome, EngineFailure):
                 done.append((asked.episode, outcome))

@@ -1,3 +1,5 @@
+from longstride.adapters.dataset import Dataset as Dataset
+from longstride.adapters.seeded import EnvironmentReward as EnvironmentReward
 from longstride.api import Run as Run
 from longstride.api import Table as Table
 from longstride.api import compare as compare
@@ -79,8 +81,10 @@ from longstride.methods import gae as gae
 from longstride.methods import group_advantages as group_advantages
 from longstride.methods import turn_rewards as turn_rewards
 from longstride.methods import turn_states as turn_states
+from longstride.methods.losses import LossTerms as LossTerms
 from longstride.methods.preferences import DPO as DPO
 from longstride.methods.preferences import IPO as IPO
+from longstride.methods.tokens import Tokens as Tokens
 from longstride.models.api import ChatAPI as ChatAPI
 from longstride.models.chat import ChatConfig as ChatConfig
 from longstride.models.load import Policy as Policy
@@ -94,6 +98,7 @@ from longstride.rewards.probe import Probe as Probe
 from longstride.rewards.scorers import Generative as Generative
 from longstride.rewards.scorers import Judge as Judge
 from longstride.rewards.scorers import Pairwise as Pairwise
+from longstride.rewards.scorers import Score as Score
 from longstride.rewards.scorers import Scorer as Scorer
 from longstride.rollout import BudgetInView as BudgetInView
 from longstride.rollout import ContextPolicy as ContextPolicy
@@ -110,6 +115,12 @@ from longstride.rollout import Trial as Trial
 from longstride.rollout import TrialHistory as TrialHistory
 from longstride.run.evaluation import Result as Result
 from longstride.run.experiment import Experiment as Experiment
+from longstride.run.imitation import Cloning as Cloning
+from longstride.run.imitation import Demonstrations as Demonstrations
+from longstride.run.imitation import Imitation as Imitation
+from longstride.run.imitation import ModelSuccesses as ModelSuccesses
+from longstride.run.imitation import SolverDemonstrations as SolverDemonstrations
+from longstride.run.imitation import StoredSuccesses as StoredSuccesses
 from longstride.run.listener import Listener as Listener
 from longstride.run.listener import Silent as Silent
 from longstride.run.recipe import Evaluation as Evaluation
@@ -124,8 +135,24 @@ from longstride.strategies.best_of import Likelihood as Likelihood
 from longstride.strategies.best_of import Majority as Majority
 from longstride.strategies.best_of import Verifier as Verifier
 from longstride.strategies.check_again import CheckAgain as CheckAgain
+from longstride.strategies.delegate import Delegate as Delegate
+from longstride.strategies.revise import Revise as Revise
 from longstride.strategies.scored import Scored as Scored
+from longstride.strategies.search import Beam as Beam
+from longstride.strategies.search import BestFirst as BestFirst
+from longstride.strategies.search import Independent as Independent
+from longstride.strategies.search import Partial as Partial
+from longstride.strategies.search import Particles as Particles
+from longstride.strategies.search import Search as Search
+from longstride.strategies.search import TreeSearch as TreeSearch
+from longstride.strategies.searched import Asked as Asked
+from longstride.strategies.searched import Confidence as Confidence
+from longstride.strategies.searched import Guide as Guide
+from longstride.strategies.searched import Searched as Searched
 from longstride.strategies.think_on import ThinkOn as ThinkOn
+from longstride.web.judging.judged import JudgedReward as JudgedReward
+from longstride.web.judging.judges import OpenAIJudge as OpenAIJudge
+from longstride.web.judging.scoring import HTTPJudge as HTTPJudge
 
 __version__: str
 __all__: list[str]

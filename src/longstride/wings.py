@@ -20,6 +20,7 @@ LOCATIONS |= {
         "exact_recipe": "longstride.exact.loop",
         "cluster_config": "longstride.cluster.cluster",
         "http": "longstride.engines.http",
+        "model_successes": "longstride.run.teachers",
         "vllm": "longstride.engines.vllm_engine",
         "turn_value": "longstride.learner.turn_critic",
     },

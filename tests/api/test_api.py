@@ -97,15 +97,40 @@ class TestRun:
             ls.load_run(tmp_path)
 
 
-@pytest.mark.parametrize("guide", ["own_recipe.md", "python_api.md"])
-def test_a_guide_does_what_it_says(guide: str, home: Path) -> None:
-    follow(guide, home)
+def test_the_guide_to_python_does_what_it_says(home: Path) -> None:
+    follow("python_api.md", home)
+
+
+def test_the_guides_to_an_own_environment_and_recipe_do_what_they_say(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(home))
+    follow("own_environment.md", home, "iterations=1", "evaluation.tasks=2")
+    cloned = ls.load_run(home / "runs" / "cloned").metrics.where(kind="cloning")
+    assert 64 < cloned[-1]["examples"] <= 128 and cloned[0]["loss"] > 0
+    text = (DOCS / "guides" / "own_environment.md").read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
+    (home / "right.toml").write_text(f'base = "words.py"\n{text}', encoding="utf-8")
+    assert "find the right word" in str(ls.load_recipe("right.toml").as_data())
+    follow("own_recipe.md", home)
+    assert {path.name for path in (home / "runs").iterdir()} == {
+        "words-1",
+        "cloned",
+        "growing",
+        "late",
+        "truncated",
+        "stairs",
+    }
+    stairs, truncated = (ls.load_run(home / "runs" / name).metrics for name in ("stairs", "truncated"))
+    assert [row["horizon"]["easy"] for row in stairs.where(kind="train")] == [1, 2]
+    assert 0 < truncated.where(kind="train")[0]["rho"] < 2
 
 
 def test_an_own_reward_is_called_for_every_episode_also_at_the_end_of_its_turns(home: Path) -> None:
-    text = (DOCS / "guides" / "own_recipe.md").read_text(encoding="utf-8")
-    (home / "words_a.py").write_text(text.split("```python\n")[1].split("```")[0])
-    run = ls.train("words_a.py:GRPO", "run", ls.Silent(), iterations=1)
+    for guide in ("own_environment.md", "own_recipe.md"):
+        text = (DOCS / "guides" / guide).read_text(encoding="utf-8").split("```python\n# ")[1].split("```")[0]
+        (home / text.partition("\n")[0]).write_text(text.partition("\n")[2])
+    few = {"iterations": 1, "episodes_per_iteration": 16, "test_budget": {"turns": 2}}
+    run = ls.train("growing.py", "run", ls.Silent(), **few)
     rewards = [run.trajectory(k).reward for k in range(16)]
     assert all(turn.reward == 0 for k in range(16) for turn in run.trajectory(k).turns)
     assert {row["stop"] for row in run.trajectories} == {"turns"} and any(rewards)

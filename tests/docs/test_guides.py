@@ -20,7 +20,7 @@ from longstride.models.tiny import TinyConfig, build_model
 from longstride.rollout import FullHistory, Past
 
 NEEDS = {
-    "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema", "own_environment.md": "jsonschema",
+    "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema",
     "talking.md": "jsonschema", "textarena.md": "textarena", "verifiers.md": "verifiers.v1",
 }  # fmt: skip
 """The package that a guide needs. That of OpenEnv needs a server beside it: `adapters/test_openenv.py` has one."""

@@ -22,6 +22,7 @@ from longstride.envs.base import Observation, Step
 from longstride.envs.text import said
 from longstride.envs.tools import Manual, Tool
 from longstride.models.chat import ChatConfig
+from longstride.models.load import load_policy
 from longstride.rewards import Verdict
 from longstride.rewards.scorers import Score
 from longstride.rollout.chat_player import Messages
@@ -384,6 +385,18 @@ class TestBeside:
         step = build(Strategy, {"type": "delegate", "model": {"url": server.url, "name": "m"}, "each": "step"})
         with pytest.raises(ls.ConfigError, match="a chat API takes whole turns"):
             ls.evaluate("base-puzzles", recipe(), step)
+
+    def test_what_a_teacher_does_right_is_imitated_in_the_ids_of_the_policy(self, server: ChatServer) -> None:
+        server.model = lambda body: flips(body) if "wall 1" in body["messages"][0]["content"] else "Action: flip 7"
+        teacher = ls.ModelSuccesses(model=server.api())
+        chat = load_policy("base-puzzles").chat
+        samples = teacher.samples(recipe(), chat, 3, random.Random(0))
+        said = [chat.decode(chat.encode(f"Action: flip {k}")) for k in range(3)]
+        assert [chat.decode(s.sampled_ids) for s in samples] == said
+        assert all(s.sampled_ids[-1] in chat.end_ids for s in samples)
+        server.model = lambda body: "Action: flip 7"
+        with pytest.raises(ls.ConfigError, match="of 3 episodes of m at http.* none succeeded"):
+            teacher.samples(recipe(), chat, 3, random.Random(0))
 
     def test_a_search_over_turns_needs_a_guide_that_needs_text_alone(self, server: ChatServer) -> None:
         server.model = flips

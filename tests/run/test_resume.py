@@ -418,7 +418,7 @@ class TestDemonstrations:
         recipe = small(model, iterations=1, cloning=Cloning(episodes=128, learner=FAST))
         watcher = Watcher()
         train(recipe, tmp_path / "run", watcher)
-        start = watcher.rows[0]
+        start = next(row for row in watcher.rows if row["kind"] == "eval")
         assert (start["policy"], start["iteration"]) == ("warm_start", 0)
         plain = evaluate_policy(load_policy(str(model)), recipe)
         kept = evaluate_policy(load_policy(str(tmp_path / "run" / "checkpoints" / "000000")), recipe)

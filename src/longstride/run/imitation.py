@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 from longstride.core.component import Component
 from longstride.core.content import by_placeholder, placed
 from longstride.core.errors import ConfigError, RunError
+from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, Positive
 from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Solver
 from longstride.learner.config import LearnerConfig
 from longstride.methods.base import Sample, demonstration
+from longstride.models.api import ChatAPI
 from longstride.rollout.context import Past, SpentBudget
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
@@ -64,12 +66,8 @@ class SolverDemonstrations(Demonstrations):
                 "a solver demonstrates in the environment's own words, which are no calls of tools: set "
                 "actions=explained, or demonstrations={type='stored_successes', run=...}"
             )
-        tasks = source.sample(rng, episodes)
-        texts = [source.demonstrate(task) for task in tasks]
-        seed = rng.getrandbits(62)
-        plans = [
-            Plan(task, k, derive(seed, k), recipe.test_budget.at(1, task.difficulty)) for k, task in enumerate(tasks)
-        ]
+        plans = training_plans(recipe, episodes, rng)
+        texts = [source.demonstrate(plan.task) for plan in plans]
 
         def solve(episode: Episode) -> str:
             turns = texts[episode.plan.ordinal]
@@ -77,6 +75,18 @@ class SolverDemonstrations(Demonstrations):
 
         pool = Pool(ScriptedPlayer(solve), recipe.env, recipe.test_reward, source.at_once)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
+
+
+class ModelSuccesses(Demonstrations):
+    """Training tasks, played by another model, a teacher: what succeeds is imitated (rejection sampling). Its words are
+    made ids of the policy's, so it may have another tokenizer, or be behind a chat API."""
+
+    model: str | ChatAPI
+    """A run folder, a model's folder, a name, or a model behind a chat API; it acts as the policy does."""
+
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        """See `run.teachers.taught`."""
+        return implementation(ModelSuccesses)(self, recipe, chat, episodes, rng)
 
 
 class StoredSuccesses(Demonstrations):
@@ -131,6 +141,13 @@ class Imitation(Component):
     """Demonstrated episodes of an iteration."""
     weight: Positive = 1.0
     """Weight of each of their tokens."""
+
+
+def training_plans(recipe: "Recipe", episodes: int, rng: random.Random) -> list[Plan]:
+    """Plans of so many training tasks, under the budget of evaluations."""
+    tasks, budget = recipe.tasks.sample(rng, episodes), recipe.test_budget
+    seed = rng.getrandbits(62)
+    return [Plan(task, k, derive(seed, k), budget.at(1, task.difficulty)) for k, task in enumerate(tasks)]
 
 
 def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:

@@ -12,7 +12,7 @@ from chat_templates import LAST_TOOLS, MISTRAL, QWEN3, QWEN3_THINKING, tokenizer
 from helpers import trajectories_of, word_chat
 from tokenizers import Tokenizer
 from tokenizers import models as cores
-from transformers import PreTrainedTokenizerFast
+from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 from longstride.adapters.gymnasium import Gymnasium
 from longstride.adapters.seeded import EnvironmentReward
@@ -58,6 +58,18 @@ def rendered(tokenizer: Any, said: list[str], system: str, role: str = "user", *
     for k, text in enumerate(said, 1):
         messages += [{"role": "assistant", "content": text}, {"role": role, "content": f"page {k}"}]
     return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
+
+
+def test_sampled_ids_that_are_no_token_are_no_text() -> None:
+    """A slow tokenizer fails on them, and a model's embeddings are often padded."""
+    tokenizer = ByT5Tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}{{ m.content }}<extra_id_0>{% endfor %}"
+    model = build_model(TinyConfig(width=16, layers=1, heads=2, kv_heads=1, ffn=16), len(tokenizer) + 16, seed=0)
+    policy = make_policy("bytes", model, tokenizer)
+    padded = range(len(tokenizer), len(tokenizer) + 16)
+    with pytest.raises(ValueError):
+        tokenizer.decode(padded)
+    assert policy.chat.decode([policy.chat.encode("a")[0], *padded, *policy.chat.encode("b")]) == "ab"
 
 
 class TestFormats:

@@ -96,6 +96,7 @@ class ChatFormat:
             )
         self._tokenizer, self._config, self._tools = tokenizer, config or ChatConfig(), list(tools)
         self._names = [tool["function"]["name"] for tool in tools]
+        self._known = frozenset(self.vocabulary.values())
         self._unknown_words: set[str] = set(tokenizer.init_kwargs.get(UNSEEN_WORDS, ()))
         special = {i for i, token in tokenizer.added_tokens_decoder.items() if token.special}
         self._refuse_markup(special)
@@ -183,8 +184,9 @@ class ChatFormat:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of a turn's ids, without special tokens; a thought that the template began has its tag."""
-        text = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
+        """The text of a turn's ids, without special tokens and without ids that are no token, which a model with more
+        embeddings than tokens may sample; a thought that the template began has its tag."""
+        text = self._text(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return THINK + text if self._thinks_at_once else text
 
     def is_thinking(self, ids: Sequence[int]) -> bool:
@@ -198,7 +200,7 @@ class ChatFormat:
             return [] if self._thinks_at_once else ids[: ids.index(self._thought_begin)]
         if self.thought_end in ids:
             ids = ids[len(ids) - ids[::-1].index(self.thought_end) :]
-            while ids and not self._tokenizer.decode(ids[:1]).strip():
+            while ids and not self._text(ids[:1]):
                 ids = ids[1:]
         return ids
 
@@ -208,6 +210,9 @@ class ChatFormat:
     def _encode_observation(self, text: str, first: bool, past: bool) -> tuple[int, ...]:
         opening = self._openings[first, past]
         return (*(() if first else self._next), *self.encode("\n" + text if first else text), *opening)
+
+    def _text(self, ids: Sequence[int], **options: bool) -> str:
+        return self._tokenizer.decode([i for i in ids if i in self._known], **options).strip()
 
     def _plain(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True)

@@ -66,7 +66,7 @@ def test_sampled_ids_that_are_no_token_are_no_text() -> None:
     tokenizer.chat_template = "{% for m in messages %}{{ m.content }}<extra_id_0>{% endfor %}"
     model = build_model(TinyConfig(width=16, layers=1, heads=2, kv_heads=1, ffn=16), len(tokenizer) + 16, seed=0)
     policy = make_policy("bytes", model, tokenizer)
-    padded = range(len(tokenizer), len(tokenizer) + 16)
+    padded = list(range(len(tokenizer), len(tokenizer) + 16))
     with pytest.raises(ValueError):
         tokenizer.decode(padded)
     assert policy.chat.decode([policy.chat.encode("a")[0], *padded, *policy.chat.encode("b")]) == "ab"

@@ -16,10 +16,10 @@ What is known of it:
 | question | answer |
 |---|---|
 | is the gain unbiased? | yes, given how many went on; tested by enumeration |
-| do limits find their optimum? | at the end of `worth/exact` they have .99 of the largest worth of a step, under habits that are still learned; where a band has one success in fifty and habits stand still they are stuck at .6 to .8 |
+| do limits find their optimum? | at the end of a run in drawn worlds they have .99 of the largest worth of a step, under habits that are still learned; where a band has one success in fifty and habits stand still they are stuck at .6 to .8 |
 | what does it cost? | .08 of all environment steps there, those included that are taken again; no sampled token counts twice |
-| does it pay? | `worth/exact`: .89 beside .77 for the best of eight fixed horizons, .82 for slow growth and .69 for the long one, by equal steps; and .87 for the best of twelve choices by difficulty, each with all steps, which nobody knows beforehand |
-| where does it lose? | by .04 where the start hardly wastes a step (`seldom_worth`): a limit that keeps outcomes open cuts long tasks, and there is nothing to be gained by it |
+| does it pay? | `worth/worlds`: more success than the best fixed horizon of a sweep, by equal steps, the more so the more the start wastes; about that of the best choice by difficulty, which nobody knows beforehand |
+| where does it lose? | by .04 where the start hardly wastes a step and quits early: a limit that keeps outcomes open cuts long tasks, and there is nothing to be gained by it |
 
 Deviations: none, no paper has this. The exact world is that of `tti_map`; what acts is `tti` on trails of
 pages, under another schedule. The idea of spending effort where outcomes are open is old (f (1 - f) chooses tasks by

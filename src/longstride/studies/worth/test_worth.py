@@ -33,8 +33,8 @@ from longstride.methods import OnPolicy
 from longstride.rollout import Plan, Trial
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.loop import train
-from longstride.studies.worth.exact import RECIPE, WORTH, DrawnErrands
 from longstride.studies.worth.method import FEW, Onward, WatchedEpisodes, Worth, curves, gains
+from longstride.studies.worth.worlds import RECIPE, WORTH, DrawnErrands
 
 CUT = StopReason.TURNS
 
@@ -221,7 +221,7 @@ def test_curves_of_episodes_that_a_limit_cut_are_those_that_are_computed():
     """Of 40,000 episodes under a limit of 10, half of which go on for 8 turns: four standard errors are .02."""
     problem = DrawnErrands(pages=(10, 10))
     method = WORTH.replace(
-        rate=0.0, episodes=40_000, onward={"share": 0.5}, schedule=Worth(start=10, limit=48, step=1, window=1)
+        rate=0.0, episodes=40_000, onward={"share": 0.5}, schedule=Worth(start=10, limit=28, step=1, window=1)
     )
     state = method.step(problem, method.start(problem, np.random.default_rng(0)), np.random.default_rng(1))
     rows = state["seen"][state["seen"][..., 0] == 1].T

@@ -6,9 +6,13 @@ Bands are difficulties: 1 to 3 pages, 4 to 6, more. Every arm stops learning whe
 that are taken again to measure. `best_fixed` tries seven horizons with all steps each and keeps the best of them by the
 test, in each world, which nobody who acts can do; `best_by_difficulty` does so with a limit for each band.
 
-Each arm is tuned over the rate of cloning. `reached` says how much of the largest worth of a step, under the habits as they are, the limits have; `measuring` which
-share of its steps an arm has spent on episodes that went on. The control takes the cause away: from a start that hardly
-wastes a step a longer horizon lets nothing in that is worth leaving out.
+Each arm is tuned over the episodes of an iteration. `reached` says how much of the largest worth of a step, under the
+habits as they are, the limits have; `measuring` which share of its steps an arm has spent on episodes that went on. The dose
+is the cause: the less the start wastes, the less there is that a horizon could leave out.
+
+An earlier form, in worlds of 10 to 20 pages and with no arm tuned, had .886 for `worth` and .765 for `best_fixed` over seeds
+0 to 49 (+0.121 [0.101, 0.140]; .872 for `best_by_difficulty`, .816 for slow growth, .685 for the long horizon). From a start that
+hardly wastes a step and quits early `worth` was behind there, .914 to .951.
 
 Deviations: none, no paper has this. Habits are shared by all tasks, so a band whose limit cuts its longest tasks loses
 nothing by it here; a policy that has to learn each distance for itself might.
@@ -23,8 +27,7 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Weight
 from longstride.core.task import DIFFICULTIES, difficulty_of
-from longstride.curriculum import Fixed, Multiplicative, PerDifficulty, Schedule
-from longstride.curriculum.schedules import StepList
+from longstride.curriculum import Fixed, PerDifficulty, Schedule
 from longstride.exact.experiment import ExactRecipe, State
 from longstride.stats import Ordering
 from longstride.studies.tti_map.exact import Errands, HabitCloning
@@ -37,8 +40,8 @@ Between = tuple[Weight, Weight]
 class DrawnErrands(Errands):
     """`Errands` of a start and of tasks that are drawn."""
 
-    deepest: Count = 20
-    pages: tuple[Count, Count] = (10, 20)
+    deepest: Count = 12
+    pages: tuple[Count, Count] = (8, 12)
     """Most pages of a task."""
     begins: Between = (0.1, 0.4)
     goes_on: Between = (0.4, 0.6)
@@ -91,7 +94,7 @@ def bands(pages: np.ndarray) -> np.ndarray:
 class BandedCloning(HabitCloning):
     """`HabitCloning` under a limit for each difficulty, until so many steps were taken."""
 
-    steps: Count = 3072
+    steps: Count = 1536
     """Steps of all episodes, for each page of the largest task."""
     onward: Onward = Onward()
     """Which episodes go on under `Worth`, and for how long."""
@@ -185,8 +188,8 @@ class Sweep(BandedCloning):
         return [(m, {name: state[f"{k}.{name}"] for name in names}) for k, m in enumerate(self.methods)]
 
 
-LONG = 48
-WORTH = BandedCloning(schedule=Worth(start=8, limit=LONG), episodes=32)
+LONG = 28
+WORTH = BandedCloning(schedule=Worth(start=8, limit=LONG), episodes=32, rate=1.0)
 
 
 def under(schedule: Schedule) -> dict[str, BandedCloning]:
@@ -200,45 +203,46 @@ def sweep(schedules: Iterable[Schedule]) -> dict[str, Sweep]:
     return {"method": Sweep(schedule=tried[0], schedules=tried)}
 
 
-FIXED = sweep(Fixed(limit=h) for h in (4, 6, 8, 12, 16, 24, 32, LONG))
+FIXED = sweep(Fixed(limit=h) for h in (4, 6, 8, 12, 16, 20, LONG))
 BY_DIFFICULTY = sweep(
     PerDifficulty(easy=Fixed(limit=easy), medium=Fixed(limit=medium), hard=Fixed(limit=hard))
-    for easy, medium, hard in product((7, 10), (13, 20), (24, 36, LONG))
+    for easy, medium, hard in product((7, 10), (13, 18), (19, 25))
 )
-SELDOM = {"begins": (0.02, 0.06), "goes_on": (0.1, 0.2), "quits": (0.4, 0.7)}
-"""A start that hardly wastes a step, and quits."""
+WASTE = {
+    "seldom": {"begins": (0.0, 0.03), "goes_on": (0.0, 0.1)},
+    "some": {"begins": (0.06, 0.12), "goes_on": (0.25, 0.35)},
+    "much": {"begins": (0.3, 0.4), "goes_on": (0.5, 0.6)},
+}
+"""Rising strengths of the cause: how much the start wastes."""
 
-RECIPE = ExactRecipe(name="worth/exact", problem=DrawnErrands(), method=WORTH, iterations=800, every=800)
+RECIPE = ExactRecipe(name="worth/worlds", problem=DrawnErrands(), method=WORTH, iterations=400, every=400)
 ARMS = {
     "worth": RECIPE,
-    "worth_of_success": RECIPE.replace(**under(Worth(start=8, limit=LONG, seeks="success"))),
     "best_fixed": RECIPE.replace(**FIXED),
+    "worth_of_success": RECIPE.replace(**under(Worth(start=8, limit=LONG, seeks="success"))),
     "best_by_difficulty": RECIPE.replace(**BY_DIFFICULTY),
     "long": RECIPE.replace(**under(Fixed(limit=LONG))),
-    "multiplicative": RECIPE.replace(**under(Multiplicative(start=8, limit=LONG))),
-    "slow": RECIPE.replace(**under(StepList(steps=((32, 8), (64, 24), (65, LONG))))),
 }
 
 CLAIM = Claim(
-    name="worth/exact",
+    name="worth/worlds",
     paper="a question of our own",
     statement="Over drawn worlds, and by equal environment steps, limits that go by the worth of a turn end with more "
-    "success than the best of eight fixed horizons in each world.",
+    "success than the best of seven fixed horizons in each world, the more so the more the start wastes.",
     recipe=RECIPE,
-    arms=ARMS | {f"seldom_{a}": ARMS[a].replace(problem=SELDOM) for a in ("worth", "best_fixed")},
+    arms=ARMS
+    | {f"{w}_{a}": ARMS[a].replace(problem=ranges) for w, ranges in WASTE.items() for a in ("worth", "best_fixed")},
     measure="supported",
     expected=Ordering(relations=("worth > best_fixed by 0.03",)),
-    control=Ordering(relations=("seldom_worth > seldom_best_fixed by 0.03",)),
+    dose=tuple(f"{waste}_worth > {waste}_best_fixed" for waste in WASTE),
     reported=Ordering(
         relations=(
-            *(f"worth > {other}" for other in ("best_by_difficulty", "long", "multiplicative", "slow")),
-            "worth > worth_of_success",
+            *(f"worth > {other}" for other in ("best_by_difficulty", "long", "worth_of_success")),
             "worth > best_by_difficulty in reached",
-            "seldom_best_fixed > seldom_worth",
         )
     ),
-    seeds=tuple(range(100, 130)),
-    tuning_seeds=(1000, 1001, 1002),
-    grid={"method.rate": (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)},
+    seeds=tuple(range(200, 220)),
+    tuning_seeds=(1000, 1001),
+    grid={"method.episodes": (16, 32, 64, 128, 256)},
     cost="spent",
 )

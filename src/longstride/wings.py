@@ -32,6 +32,7 @@ LOCATIONS |= {
         "miniwob": "longstride.web.miniwob",
         "openenv": "longstride.adapters.openenv",
         "textarena": "longstride.adapters.textarena",
+        "textworld": "longstride.adapters.textworld",
         "verifiers": "longstride.adapters.verifiers",
         "web_benchmark": "longstride.web.benchmarks.source",
     },

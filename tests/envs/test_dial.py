@@ -2,11 +2,13 @@
 measured as they were had."""
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 from urllib.parse import urlsplit
 
 import pytest
+from guides import DOCS
 from helpers import make_task
 
 from longstride.core.budget import Budget, StopReason
@@ -250,3 +252,15 @@ def test_an_address_of_no_trail_is_refused_by_the_site() -> None:
     for start in ("/dial/maze-3/0", "/dial/index-3-4-2-1-0-7/3", "/dial/index-3-4-2-1-0-7/0.1.1.1"):
         with pytest.raises(EnvFailure, match="status 404"):
             run_now(Dial(browser="text").env().reset(task.model_copy(update={"start": start}), 0))
+
+
+def test_the_guide_does_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(
+        r"^```python\n(.*?)^```", (DOCS / "guides" / "dial.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    (shown,) = re.findall(
+        r"^```text\n(.*?)^```", (DOCS / "guides" / "dial.md").read_text(encoding="utf-8"), re.M | re.S
+    )
+    exec(compile(code.replace("300", "30"), "dial.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("{'begins': 0.")
+    assert Walker(random.Random(0)).say(shown.strip()) == "Action: click amber castle [3]"

@@ -4,6 +4,7 @@
 |---|---|---|
 | `gymnasium` | any Gymnasium environment with discrete or text actions | `gymnasium` |
 | `textarena` | TextArena's games, alone or against somebody | `textarena` |
+| `textworld` | TextWorld's games, made from seeds: quests of so many commands | `textworld` |
 | `verifiers` | an environment of the verifiers library, with its own rewards | `verifiers` |
 | `openenv` | an environment behind an OpenEnv server | `openenv` |
 | `mcp` | the tools of an MCP server, on tasks of a data set | `mcp` |

@@ -20,8 +20,8 @@ from longstride.models.tiny import TinyConfig, build_model
 from longstride.rollout import FullHistory, Past
 
 NEEDS = {
-    "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema",
-    "talking.md": "jsonschema", "textarena.md": "textarena", "textworld.md": "textworld", "verifiers.md": "verifiers.v1",
+    "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema", "textworld.md": "textworld",
+    "talking.md": "jsonschema", "textarena.md": "textarena", "verifiers.md": "verifiers.v1",
 }  # fmt: skip
 """The package that a guide needs. That of OpenEnv needs a server beside it: `adapters/test_openenv.py` has one."""
 BUDGETS = [f"{b}.{limit}" for b in ("budget", "test_budget") for limit in ("turns=2", "turn_tokens=6")]

@@ -21,8 +21,9 @@ from typing import Any
 import longstride
 from longstride import papers
 from longstride.claims.kept import read_kept
+from longstride.claims.standard import EXACT, word
 from longstride.papers.card import TOPICS, Paper, Study
-from longstride.report.claims import EARLIER, counts, overview, page, picture, verdict
+from longstride.report.claims import overview, page, picture, tally
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/README.md": "models.md"}
@@ -45,11 +46,6 @@ READ = {
     "abstract": "Of the paper its abstract was read: what is here is after its idea.",
     "notes": "The paper was read in the notes and the code of others: what is here is after its idea.",
 }
-MEANING = {
-    "exact": {"reproduced": "holds", "not reproduced": "null", "undecided": "open"},
-    "run": {"reproduced": "shown", "not reproduced": "null", "undecided": "open"},
-}
-"""What a verdict means: of a claim about an exact problem, and of one about runs."""
 ABOUT = {
     "exact": "exact problems",
     "language model": "language models",
@@ -64,15 +60,19 @@ claims came to: [what is shown](../shown.md).
 """
 SHOWN = """# What is shown
 
-Of each paper two things can be shown: its *mechanism*, on an exact problem, where success is computed, and its
-*effect*, in runs at the scale of a laptop. Reproduced are
+Of each paper two things can be asked: whether its *mechanism* is there, on an exact problem, where success is computed,
+and its *effect*, in runs on a model or in an environment, at the scale of a laptop. Claims about
 
 {}
 
-A mechanism **holds** in the worlds of its problem, and an effect is **shown**, where the claim's relation holds and is
-gone in its control. **null**: it does not hold; **open**: the seeds do not decide. Beside it stand the difference that
-decides, its interval of 95 %, and what is known of the cause. A result whose claim has changed since it was measured is
-of an *earlier form* and counts nowhere. [All claims](claims.md).
+A mechanism **holds** in its worlds, and an effect is **shown**, where six rules were kept, which `longstride claim`
+holds: the seed draws the world, and the share of worlds is said; every arm is tuned alike, on other seeds; arms are
+compared at equal cost; a control could have failed, and did not; a hash of the claim was committed before its seeds
+were run; and what is shown was run, with as many seeds as its pilot asks for. **null**: the effect is not there;
+**open**: the seeds, or the rules, do not decide. Results **of an earlier standard**, most of them in one world that
+was set, are kept with their verdict by it, and count neither as held nor as shown. Beside a word stand the
+difference that decides, its interval of 95 %, and what is known of the cause. A result whose claim has changed
+since it was measured is of an *earlier form* and counts nowhere. [All claims](claims.md).
 """
 RECIPES = ("| recipe | | to train | to claim, and what came of it |", "|---|---|---|---|")
 _BAR = re.compile(r"(?<=\S)\||\|(?=\S)")
@@ -182,7 +182,7 @@ def _result(name: str) -> list[str]:
         return []
     table = page(result, drawn=True).partition("\n\n")[2]
     return [
-        f"### Its claim: {verdict(result)}",
+        f"### Its claim: {word(result)}",
         _linked(table.replace(f"({name.rpartition('/')[2]}.svg)", f"({name}.svg)")),
     ]
 
@@ -198,19 +198,19 @@ def _described(card: Paper | Study) -> list[str]:
 def _row(name: str, each: papers.Listed) -> str:
     """A recipe in the table of its paper."""
     result = _kept(name)
-    claim = f"`longstride claim {name}`<br>{verdict(result) if result else 'no result is kept'}" if each.claim else ""
+    claim = f"`longstride claim {name}`<br>{word(result) if result else 'no result is kept'}" if each.claim else ""
     cells = [f"[{name}](#{_slug(name)})", "acts" if each.acts else "exact", f"`longstride train {name}`", claim]
     return f"| {' | '.join(cells)} |"
 
 
 def _shown() -> str:
     """Of every paper what its claims have shown."""
-    kinds = counts(filter(None, map(_kept, papers.results()))).items()
-    reproduced = "\n".join(f"- **{of['reproduced']} of {of.total()}** claims about {ABOUT[kind]}" for kind, of in kinds)
+    kinds = tally(filter(None, map(_kept, papers.results()))).items()
+    counted = "\n".join(f"- {ABOUT[kind]}: {of}" for kind, of in kinds)
     rows = {home: _verdicts(home) for home in papers.cards() if _results(home)}
     lines = [
         WIDE,
-        SHOWN.format(reproduced),
+        SHOWN.format(counted),
         "| paper | mechanism | effect | what is known beside it |",
         "|---" * 4 + "|",
     ]
@@ -222,11 +222,11 @@ def _shown() -> str:
 
 def _verdicts(home: str) -> tuple[str, str]:
     """What became of the mechanism of a paper, and of its effect."""
-    found: dict[str, list[str]] = {kind: [] for kind in MEANING}
+    found: dict[bool, list[str]] = {True: [], False: []}
     for name in _results(home):
-        if (result := _kept(name)) and "earlier" not in result:
-            kind = "exact" if result["recipe"]["type"] == "exact_recipe" else "run"
-            found[kind].append(MEANING[kind][result["verdict"]])
+        if (result := _kept(name)) and (called := word(result)) != "earlier form":
+            star = f"{result['verdict']} by an earlier standard"
+            found[result["recipe"]["type"] == EXACT].append(star if called == "earlier standard" else called)
     mechanism, effect = (", ".join(dict.fromkeys(words)) or "-" for words in found.values())
     return mechanism, effect
 
@@ -236,7 +236,7 @@ def _known(name: str, each: papers.Listed) -> str:
     if not (result := _kept(name)):
         return f"no result of `{name}` is kept" if each.claim else ""
     if "earlier" in result:
-        return f"`{name}` was measured in an {EARLIER}"
+        return f"`{name}` was measured in an earlier form"
     return f"`{name}`: {_decisive(result)} {_finding(each)}".strip()
 
 

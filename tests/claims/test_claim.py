@@ -148,7 +148,10 @@ def test_a_claim_writes_what_it_found(done):
         f"{a}-{s}" for a in ("short", "long", "middle", "long_too") for s in (0, 1, 2)
     }
     page = (folder / "patience.md").read_text()
-    assert page.startswith("# patience: reproduced") and "| long > short by 0.1 | +0.833 |" in page
+    assert (
+        page.startswith("# patience: earlier standard") and "**Reproduced, by an earlier standard**: long and" in page
+    )
+    assert "| long > short by 0.1 | +0.833 |" in page
     assert "absent, as expected" in page
 
 
@@ -313,9 +316,7 @@ CLAIM = ls.Claim(
 """
 
 
-def test_the_terminal_says_which_arm_and_seed_is_run_and_that_the_effect_is_gone_in_the_control(
-    tmp_path, monkeypatch, capsys
-):
+def test_the_terminal_says_which_arm_and_seed_is_run_and_what_became_of_the_control(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "climb.py").write_text(CLIMB)
     with own_modules(tmp_path):
@@ -325,7 +326,10 @@ def test_the_terminal_says_which_arm_and_seed_is_run_and_that_the_effect_is_gone
     assert list(runs) == [f"{arm}, seed {n}" for n in (0, 1) for arm in ("quick", "slow", "flat_quick", "flat_slow")]
     assert "  gap 0.81 " in said.err
     assert "  slow > quick by 0.1: +0.560 [+0.560, +0.560] reproduced\n" in said.out
-    assert "  control: flat_slow > flat_quick by 0.1: +0.000 [+0.000, +0.000] absent, as expected\n" in said.out
+    assert (
+        "  control: flat_slow > flat_quick by 0.1: +0.000 [+0.000, +0.000] void: an arm of it is at the floor\n"
+        in said.out
+    )
 
 
 def test_what_is_kept_is_judged_by_the_relations_that_decide_now(done, recipe, tmp_path):
@@ -367,7 +371,10 @@ def test_what_is_kept_of_a_claim_that_has_changed_is_of_an_earlier_form(done, re
     write_pages(tmp_path, again)
     assert "- seeds: [0, 1, 2], now [4, 5]" in (tmp_path / "patience.md").read_text()
     overview = (tmp_path / "overview.md").read_text()
-    assert "| [patience](patience.md) | earlier form | 3 |" in overview and "language model 0 of 0" in overview
+    assert (
+        "| [patience](patience.md) | earlier form | reproduced | 3 |" in overview
+        and "- language model: none" in overview
+    )
 
 
 def test_arms_of_one_seed_share_warm_start_tasks_and_seeds(done):
@@ -397,9 +404,10 @@ def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
         write_kept(tmp_path / f"{name}.json", result | {"name": name})
     write_pages(tmp_path, result)
     text = (tmp_path / "overview.md").read_text()
-    assert "Reproduced: exact 0 of 0, language model 2 of 2, control 0 of 0." in text
-    for name, line in zip(("patience", "patience/another"), text.splitlines()[10:], strict=True):
-        assert line.startswith(f"| [{name}]({name}.md) | reproduced | 3 | long > short by 0.1 | +0.833 [")
+    assert "- language model: 2 of an earlier standard\n" in text
+    for name, line in zip(("patience", "patience/another"), text.splitlines()[15:], strict=True):
+        said = "earlier standard | reproduced | 3 | long > short by 0.1 | +0.833 ["
+        assert line.startswith(f"| [{name}]({name}.md) | {said}")
         assert line.endswith("] | gone |")
     (tmp_path / "patience" / "another.json").write_text("{")
     with pytest.raises(RunError, match=r"another\.json cannot be read"):

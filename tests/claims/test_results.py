@@ -1,6 +1,7 @@
 """Kept results: those that count are of their claim as it stands, name a commit and what ran; all others say so."""
 
 import importlib
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from longstride import papers
 from longstride.claims.claim import Claim, changed, differing
 from longstride.claims.judging import LOWEST_FIRST, verdict_of
 from longstride.claims.kept import differences, read_kept, write_kept
+from longstride.claims.standard import lacking, word
 from longstride.core import provenance
 from longstride.core.component import build
 from longstride.core.errors import RunError
-from longstride.core.provenance import clean, commit
-from longstride.report.claims import counts, page, shown
+from longstride.core.provenance import came_after, clean, commit
+from longstride.report.claims import counts, page, tally
 from longstride.run.experiment import Experiment
 from longstride.stats import Effect, Finding
 
@@ -50,18 +52,35 @@ def test_a_result_is_called_as_its_file_and_its_verdict_follows_from_its_differe
     result = RESULTS[name]
     assert result["name"] == name and result["clean"] is not False
 
-    def findings(part: str) -> list[Finding]:
-        found = [
-            Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in result[part]
-        ]
+    def findings(part: list[dict[str, Any]]) -> list[Finding]:
+        found = [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in part]
         for f in found:
             e = f.effect
             assert f.verdict == ("reproduced" if e.lo > f.gap else "not reproduced" if e.hi <= f.gap else "undecided")
         return found
 
-    judged = verdict_of(findings("effects"), findings("control_effects"))
+    valid = [e for e in result["control_effects"] if "void" not in e]
+    judged = verdict_of(findings(result["effects"]), findings(valid))
+    if result.get("because"):
+        assert result["verdict"] != "reproduced"
+        return
     assert result.get("judged", [judged])[-1] == judged
     assert result["verdict"] == min(result.get("judged", [judged]), key=LOWEST_FIRST.index)
+
+
+@pytest.mark.skipif(commit() is None, reason="needs the history of a checkout")
+@pytest.mark.parametrize("name", [name for name, result in RESULTS.items() if result.get("frozen")])
+def test_a_frozen_claim_was_committed_before_it_was_run_and_is_what_is_kept(name: str):
+    result, place = RESULTS[name], papers.results()[name].with_suffix(".frozen.json")
+    held = subprocess.run(
+        ["git", "-C", str(place.parent), "show", f"{result['frozen']['commit']}:./{place.name}"],
+        capture_output=True,
+        text=True,
+    )
+    if held.returncode:
+        pytest.skip("the history is cut off")
+    assert json.loads(held.stdout)["hash"] == result["frozen"]["hash"] == json.loads(place.read_text())["hash"]
+    assert came_after(result["commit"], result["frozen"]["commit"], place)
 
 
 @pytest.mark.skipif(commit() is None, reason="needs the history of a checkout")
@@ -81,23 +100,59 @@ def test_the_overview_of_the_repository_is_that_of_its_results(monkeypatch: pyte
     assert written == (ROOT / "claims" / "README.md").read_text(encoding="utf-8"), "run `python docs/generate.py`"
 
 
-def test_what_counts_is_counted_by_kind_and_verdict():
-    def result(kind: str, verdict: str, **more: Any) -> dict[str, Any]:
-        return {"recipe": {"type": kind}, "verdict": verdict, **more}
+class TestWords:
+    """What a kept result is called."""
 
-    found = [
-        result("exact_recipe", "reproduced"),
-        result("exact_recipe", "undecided"),
-        result("exact_recipe", "reproduced"),
-        result("recipe", "not reproduced"),
-        result("recipe", "reproduced", earlier=["seeds: [0, 1], now [10, 11]"]),
-    ]
-    assert counts(found) == {
-        "exact": {"reproduced": 2, "undecided": 1},
-        "language model": {"not reproduced": 1},
-        "control": {},
-    }
-    assert shown(found) == "exact 2 of 3, language model 0 of 1, control 0 of 0"
+    DESIGN = {"worlds": {"problem.noise": {}}, "cost": "samples"}
+    TUNED = {"a": {"tried": [[{}, 0.0]]}, "b": {"tried": [[{}, 0.0]]}}
+
+    def result(self, kind: str = "exact_recipe", **more: Any) -> dict[str, Any]:
+        found = {"recipe": {"type": kind}, "verdict": "reproduced", "ordering": ["a > b by 0.1"]}
+        found |= {"design": self.DESIGN, "tuned": self.TUNED, "frozen": {"hash": "0", "commit": "1"}}
+        return found | {"pilot": {"needed": 5, "claimed": 6}} | more
+
+    def test_an_exact_problem_holds_and_a_run_is_shown(self):
+        assert word(self.result()) == "holds" and word(self.result("recipe")) == "shown"
+        assert (
+            word(self.result(verdict="not reproduced")) == "null" and word(self.result(verdict="undecided")) == "open"
+        )
+
+    def test_what_lacks_a_rule_is_of_an_earlier_standard_and_says_which(self):
+        one_world = self.result(design={"cost": "samples"})
+        assert lacking(one_world) == ["its world is one, and not drawn"] and word(one_world) == "earlier standard"
+        assert lacking(self.result("recipe", design={"cost": "env_steps"})) == []  # a run draws no worlds
+        assert lacking(self.result(tuned={"a": self.TUNED["a"]})) == ["b is not tuned"]
+        assert lacking(self.result(design=self.DESIGN | {"cost": ""})) == ["no cost is named"]
+        assert lacking(self.result(frozen=None)) == ["it was not frozen before its seeds were run"]
+        assert lacking(self.result("recipe", pilot=None)) == ["no pilot says how many seeds its margin takes"]
+        few = self.result("recipe", pilot={"needed": 9, "claimed": 6})
+        assert (
+            lacking(few) == ["its pilot asks for 9 seeds"] and lacking(few | {"recipe": {"type": "exact_recipe"}}) == []
+        )
+
+    def test_a_result_of_before_the_standard_lacks_all_of_it(self):
+        old = {"recipe": {"type": "exact_recipe"}, "verdict": "reproduced", "ordering": ["a@x > b"]}
+        assert len(lacking(old)) == 4 and word(old) == "earlier standard"
+        assert word(old | {"earlier": ["seeds: [0, 1], now [10, 11]"]}) == "earlier form"
+
+    def test_they_are_counted_by_kind(self):
+        found = [
+            self.result(),
+            self.result(verdict="not reproduced"),
+            self.result(frozen=None),
+            self.result("recipe", verdict="undecided"),
+            self.result("recipe", earlier=["seeds: [0, 1], now [10, 11]"]),
+        ]
+        assert counts(found) == {
+            "exact": {"holds": 1, "null": 1, "earlier standard": 1},
+            "language model": {"open": 1},
+            "control": {},
+        }
+        assert tally(found) == {
+            "exact": "1 hold in their worlds, 1 null, 1 of an earlier standard",
+            "language model": "1 open",
+            "control": "none",
+        }
 
 
 def test_a_setting_a_seed_or_a_relation_that_is_otherwise_is_named():

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+from longstride.claims.standard import word
 from longstride.cli.claim import FOLDER
 from longstride.cli.common import print_json, say
 from longstride.core.errors import ConfigError, RunError, unknown
@@ -61,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         say(f"{origin}:")
         for name, listed in members:
             say(f"  {name:{width}}  {listed.kind:9}  {states[name]:{wide}}  {listed.summary}")
+    if any(state.endswith("*") for state in states.values()):
+        say("* by an earlier standard: in one world, without tuning, cost, pilot or a hash committed before")
     return 0
 
 
@@ -70,8 +73,9 @@ def _origin(listed: Listed) -> str:
 
 
 def _state(name: str, listed: Listed) -> str:
-    """The verdict kept in `claims/` of the working folder, else in the paper's folder; `claim` if none is, or of an
-    earlier form only, empty without a claim."""
+    """What is kept of a claim in `claims/` of the working folder, else in the paper's folder: `holds`, `shown`, `null`,
+    `open`, the verdict with a star where it is by an earlier standard; `claim` if nothing is, or of an earlier form
+    only, empty without a claim."""
     if not listed.claim:
         return ""
     own = FOLDER / f"{name}.json"
@@ -80,6 +84,8 @@ def _state(name: str, listed: Listed) -> str:
         return CLAIMED
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-        return CLAIMED if "earlier" in result else str(result["verdict"])
+        return {"earlier form": CLAIMED, "earlier standard": f"{result['verdict']}*"}.get(
+            called := word(result), called
+        )
     except (ValueError, KeyError, TypeError) as e:
         raise RunError(f"{path} cannot be read: {type(e).__name__}: {e}; remove it") from e

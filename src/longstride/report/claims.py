@@ -14,7 +14,9 @@ import numpy as np
 
 from longstride.claims.claim import SPENT
 from longstride.claims.kept import read_kept
+from longstride.claims.pilot import told
 from longstride.claims.runner import CHECKS
+from longstride.claims.standard import lacking, word
 from longstride.core.files import write_atomically
 from longstride.rollout.summary import HORIZONS
 from longstride.stats import Relation
@@ -25,8 +27,14 @@ if TYPE_CHECKING:
 OVERVIEW = "overview.md"
 KINDS = {"exact_recipe": "exact", "recipe": "language model", "control_recipe": "control"}
 """What a claim is about, by the type of its recipe."""
-EARLIER = "earlier form"
-"""Stands for the verdict of a result whose claim has changed since then."""
+WORDS = {
+    "holds": "hold in their worlds",
+    "shown": "shown",
+    "null": "null",
+    "open": "open",
+    "earlier standard": "of an earlier standard",
+}
+"""What results that count are called, and how many of them are counted."""
 LISTED = 20
 """Most seeds whose values stand one by one; of more, the lowest and the highest."""
 CONTROL = {"not reproduced": "absent, as expected", "reproduced": "present", "undecided": "undecided"}
@@ -56,61 +64,79 @@ def overview(kept: Mapping[str, dict[str, Any]]) -> str:
     head = [
         "# Claims",
         "",
-        "A line a claim: the verdict on all its relations, the first of them with its difference, and whether the",
-        "effect is gone in every control, where it has to be. The page of a claim has its statement and all the rest.",
-        f"Of an *{EARLIER}* are results whose claim has changed since they were measured: they count nowhere.",
+        "A line a claim: what it is called, the verdict on its relations, the first of them with its difference,",
+        "and whether the effect is gone in every control, where it has to be. An exact problem *holds* in its",
+        "worlds; *shown* is what was run, on a model or in an environment; *null*: the effect is not there; *open*:",
+        "the seeds or the rules do not decide. Of an *earlier standard* are results in one world that was set,",
+        "without tuning, cost, pilot or a hash that was committed before. Of an *earlier form* are results whose",
+        "claim has changed since they were measured: they count nowhere.",
         "",
-        f"Reproduced: {shown(kept.values())}.",
+        *(f"- {kind}: {of}" for kind, of in tally(kept.values()).items()),
         "",
-        "| claim | verdict | seeds | first relation | difference, 95 % | control |",
-        "|---" * 6 + "|",
+        "| claim | is | verdict | seeds | first relation | difference, 95 % | control |",
+        "|---" * 7 + "|",
     ]
     return "\n".join([*head, *(_line(result, address) for address, result in kept.items())]) + "\n"
 
 
 def counts(results: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
-    """How many results that count have each verdict, by kind of claim."""
+    """How many results are called by each of `WORDS`, by kind of claim; those of an earlier form are not counted."""
     found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS.values()}
     for result in results:
-        if "earlier" not in result:
-            found[KINDS[result["recipe"]["type"]]][result["verdict"]] += 1
+        if (called := word(result)) in WORDS:
+            found[KINDS[result["recipe"]["type"]]][called] += 1
     return found
 
 
-def shown(results: Iterable[Mapping[str, Any]]) -> str:
-    """How many claims of each kind are reproduced, of those that count: `exact 58 of 61, ...`."""
-    return ", ".join(f"{kind} {of['reproduced']} of {of.total()}" for kind, of in counts(results).items())
-
-
-def verdict(result: Mapping[str, Any]) -> str:
-    """The verdict on a claim, or that what is kept is of an earlier form of it."""
-    return EARLIER if "earlier" in result else result["verdict"]
+def tally(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Those counts in words: `{"exact": "2 hold in their worlds, 1 null, 58 of an earlier standard", ...}`."""
+    return {
+        kind: ", ".join(f"{of[called]} {said}" for called, said in WORDS.items() if of[called]) or "none"
+        for kind, of in counts(results).items()
+    }
 
 
 def _line(result: dict[str, Any], address: str) -> str:
     """A claim's line of the overview, with a link to `address`."""
     name, first = result["name"], result["effects"][0]
-    controls = {e["verdict"] for e in result["control_effects"]}
+    controls = {e["verdict"] for e in result["control_effects"] if "void" not in e}
     left = "there" if "reproduced" in controls else "undecided" if "undecided" in controls else "gone"
     difference = f"{first['mean']:+.3f} [{first['lo']:+.3f}, {first['hi']:+.3f}]"
-    cells = [f"[{name}]({address})", verdict(result), str(len(result["seeds"])), first["relation"], difference]
-    return f"| {' | '.join([*cells, left if controls else 'none'])} |"
+    cells = [
+        f"[{name}]({address})",
+        word(result),
+        result["verdict"],
+        str(len(result["seeds"])),
+        first["relation"],
+        difference,
+    ]
+    none = "void" if result["control_effects"] else "none"
+    return f"| {' | '.join([*cells, left if controls else none])} |"
 
 
 def judged(result: dict[str, Any]) -> list[tuple[str, dict[str, Any], str]]:
     """Relation, interval and verdict of what is expected, and of the control, where no effect is what is expected."""
+    doses = [result["dose"]] if "dose" in result else []
     return [
         *((e["relation"], e, e["verdict"]) for e in result["effects"]),
-        *((f"control: {e['relation']}", e, CONTROL[e["verdict"]]) for e in result["control_effects"]),
+        *(
+            (f"control: {e['relation']}", e, f"void: {e['void']}" if "void" in e else CONTROL[e["verdict"]])
+            for e in result["control_effects"]
+        ),
+        *((f"dose: from {dose['relations'][0]} to {dose['relations'][-1]}", dose, dose["verdict"]) for dose in doses),
     ]
 
 
 def page(result: dict[str, Any], drawn: bool) -> str:
     """A claim's page in Markdown; `drawn` where `NAME.svg` stands beside it."""
-    lines = [f"# {result['name']}: {verdict(result)}", "", f"{result['statement']} ({result['paper']})", ""]
+    lines = [f"# {result['name']}: {word(result)}", "", f"{result['statement']} ({result['paper']})", ""]
     if earlier := result.get("earlier"):
         lines += ["**Of an earlier form, and counted nowhere.** When this was measured, other than today:", ""]
         lines += [*(f"- {difference}" for difference in earlier), ""]
+    elif lacks := lacking(result):
+        lines += [f"**{result['verdict'].capitalize()}, by an earlier standard**: {'; '.join(lacks)}.", ""]
+    if because := result.get("because"):
+        lines += [f"What forbids a better verdict: {'; '.join(because)}.", ""]
     spent = [name for name in SPENT if all(all(arm[name]) for arm in result["arms"].values())]
     measure = result["measure"]
     others = dict.fromkeys(m for arm in result["arms"].values() for m in arm["measures"] if m != measure)
@@ -134,6 +160,7 @@ def page(result: dict[str, Any], drawn: bool) -> str:
     ]
     for relation, e, judgement in (*judged(result), *reported):
         lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {judgement} |")
+    lines += [*_worlds(result), *_fairness(result)]
     if result["check_again"]:
         lines += [
             "",
@@ -159,6 +186,52 @@ def page(result: dict[str, Any], drawn: bool) -> str:
     commit = f"{result['commit']}{' with changes' if result.get('clean') is False else ''}"
     lines += ["", f"Seeds {seeds}; commit {commit}; {result['seconds'] / 3600:.2f} h; `{result['command']}`."]
     return "\n".join(lines) + "\n"
+
+
+def _worlds(result: dict[str, Any]) -> list[str]:
+    """In which share of its worlds each relation holds, and with which constants it turns."""
+    lines = []
+    for effect in result["effects"]:
+        if worlds := effect.get("worlds"):
+            share, lo, hi, against = (f"{100 * worlds[name]:.0f}" for name in ("share", "lo", "hi", "against"))
+            lines += [
+                "",
+                f"**In {share} % of the worlds** [{lo}, {hi}] {effect['relation']}; in {against} % the difference",
+            ]
+            lines += ["has the other sign. By thirds of each constant, the one that matters most first:"]
+            lines += ["", "| constant | third | mean difference | holds in |", "|---" * 4 + "|"]
+            for constant, thirds in worlds["turns"].items():
+                for third in thirds:
+                    ends = " to ".join(
+                        f"{of:.3g}" if isinstance(of, float) else str(of) for of in (third["from"], third["to"])
+                    )
+                    lines.append(f"| `{constant}` | {ends} | {third['mean']:+.3f} | {100 * third['share']:.0f} % |")
+    return lines
+
+
+def _ends(third: dict[str, Any]) -> list[Any]:
+    return [third["from"]] if third["from"] == third["to"] else [third["from"], third["to"]]
+
+
+def _fairness(result: dict[str, Any]) -> list[str]:
+    """How arms were tuned, what they cost, and what was fixed before."""
+    lines = []
+    for arm, of in result.get("tuned", {}).items():
+        if of["tried"]:
+            chosen = ", ".join(f"`{key}` = {value}" for key, value in of["chosen"].items())
+            ends = f"; at an end of its grid: {', '.join(of['ends'])}" if of["ends"] else ""
+            lines.append(f"- {arm}: {chosen}, the best of {len(of['tried'])}{ends}")
+    if lines:
+        lines = ["", "Arms enter at their best on other seeds:", "", *lines]
+    if cost := result.get("design", {}).get("cost"):
+        equal = " Relations are judged where both sides have spent alike." if result["design"].get("equal_cost") else ""
+        said = ", ".join(f"{100 * share:.1f} % ({text})" for text, share in result["costs"].items())
+        lines += ["", f"What counts as cost is `{cost}`; sides differ by {said}.{equal}"]
+    if frozen := result.get("frozen"):
+        lines += ["", f"Frozen as {frozen['hash'][:12]} in commit {frozen['commit']}, before its seeds were run."]
+    if pilot := result.get("pilot"):
+        lines += ["", f"Its pilot: {told(pilot)}."]
+    return lines
 
 
 def _listed(values: list[Any], shown: Callable[[Any], str]) -> str:

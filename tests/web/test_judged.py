@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Crowd, Server, hang, reply, response
 
+import longstride as ls
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.config import dump_toml, load_toml
@@ -266,3 +267,15 @@ def test_a_real_server_replies_greedily_and_a_model_that_cannot_judge_fails(real
     assert asyncio.run(judge.ask(prompt, 0)) == policy.tokenizer.decode(new, skip_special_tokens=True)
     with pytest.raises(JudgeFailure, match="none of yes, no in two replies"):
         score(JudgedReward(judge=judge))
+
+
+def test_an_agent_behind_it_acts_as_the_model_in_this_process(real_server, monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    recipe = ls.load_recipe("tti").replace(
+        sampling={"temperature": 0}, test_budget={"turns": 2}, evaluation={"tasks": 2, "baselines": False}
+    )
+    api = ls.ChatAPI(url=real_server, name=str(BASE), concurrency=1)
+    far, near = ls.evaluate(api, recipe), ls.evaluate("base", recipe)
+    assert [t.turns[0].text for t in far.trajectories] == [t.turns[0].text for t in near.trajectories]
+    first = far.trajectories[0].turns[0]
+    assert first.usage and first.prompt_tokens == near.trajectories[0].turns[0].prompt_tokens and first.sampled_tokens

@@ -252,7 +252,7 @@ class Recipe(Experiment):
         elsewhere = placement is not None and self.device == "auto"
         device = "cpu" if elsewhere else settled_device(self.device, self.start)
         weights = settled_weights(self.weights, device, trained=self.learner.lora is None)
-        engine = self.engine if elsewhere else self.engine.settled(device, self.model)
+        engine = self.engine if elsewhere else self.engine.settled(device, self.start)
         learner = self.learner.settled(device)
         return self.replace(device=device, weights=weights, engine=engine, learner=learner)
 

@@ -29,8 +29,6 @@ MAX_VALUES = 100_000
 """Values of one message: ten times what can be shown of it."""
 MAX_DEPTH = 64
 """Brackets around a value."""
-MAX_DIGITS = 400
-"""Digits of a whole number: more than any of double precision has."""
 LARGEST = 1e15
 """Of a number: sums of squares of such numbers are finite in single precision too."""
 
@@ -49,17 +47,20 @@ def read_json(data: str | bytes, finite: bool = False) -> Any:
 
     Raises:
         NoJSONError: it is no JSON.
-        UnreadableError: it has more than `MAX_VALUES`, `MAX_DEPTH` or `MAX_DIGITS`, or a number that has to be finite
-            and is not.
+        UnreadableError: it has more than `MAX_VALUES` or `MAX_DEPTH`, a whole number of more digits than Python reads
+            (4,300), or a number that has to be finite and is not.
     """
-    text, real = data.decode(errors="replace") if isinstance(data, bytes) else data, _finite if finite else float
+    text, real = data.decode(errors="replace") if isinstance(data, bytes) else data, _finite if finite else None
     try:
-        found = json.loads(text, parse_int=_whole, parse_float=real, parse_constant=real)
-        return _plain(found, MAX_DEPTH, [MAX_VALUES])
+        return _plain(json.loads(text, parse_float=real, parse_constant=real), MAX_DEPTH, [MAX_VALUES])
     except json.JSONDecodeError as e:
         raise NoJSONError(f"is not JSON: {e.msg} at character {e.pos + 1}") from None
     except RecursionError:
         raise UnreadableError(f"cannot be read: it has more than {MAX_DEPTH} brackets around a value") from None
+    except UnreadableError:
+        raise
+    except ValueError:
+        raise UnreadableError("cannot be read: it has a number of thousands of digits") from None
 
 
 def json_object(data: str | bytes) -> dict[str, Any]:
@@ -84,12 +85,6 @@ def _plain(value: Any, depth: int, left: list[int]) -> Any:
     if isinstance(value, list):
         return [_plain(part, depth - 1, left) for part in value]
     return {plain(key): _plain(part, depth - 1, left) for key, part in value.items()}
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise UnreadableError(f"cannot be read: it has a number of {len(digits)} digits")
-    return int(digits)
 
 
 def _finite(digits: str) -> float:

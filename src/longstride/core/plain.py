@@ -13,7 +13,8 @@ _SEQUENCE = re.compile(
 def plain(text: str) -> str:
     """A text without what a terminal obeys: without escape sequences and control characters (C0 and C1) but for ends of
     lines and tabs, and with `?` in place of halves of characters."""
-    if text.replace("\n", "").replace("\t", "").isprintable() or not _ODD.search(text):  # the first is the faster one
+    # the faster questions first
+    if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable() or not _ODD.search(text):
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").encode(errors="replace").decode()
     return _ODD.sub("", _SEQUENCE.sub("", text))

@@ -56,6 +56,8 @@ def checked(kind: type[T], answer: Any, place: Callable[[], str]) -> T:
 
 def check_number(value: Any, what: str, place: Callable[[], str]) -> None:
     """Raises: OwnCodeError where a value is no finite number that can be added up."""
+    if isinstance(value, float) and -LARGEST <= value <= LARGEST:  # the common case, which is asked at every turn
+        return
     if not abs(float_of(value)) <= LARGEST:
         raise OwnCodeError(
             f"{place()}: {what} is {_brief(value)}; expected a finite number, of at most {LARGEST:g} in size"

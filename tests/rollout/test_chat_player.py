@@ -240,6 +240,7 @@ class TestTrouble:
         ("answer", "error"),
         [
             (response({"error": f"wrong key {KEY}"}, 401), r"status 401 with .*wrong key \[key\].*model.key_env"),
+            (response("." * 290 + KEY, 401), r"status 401 with '\.+\[key\]"),
             (response({"error": "no model m"}, 404), "status 404 with .*no model m.*model.name"),
             (response({"error": {"code": "insufficient_quota"}}, 429), "status 429 with .*insufficient_quota"),
             (response({"error": "unknown field seed"}, 400), "status 400 with .*unknown field seed.*model.seeded"),

@@ -17,7 +17,6 @@ What it does not do: stream, follow redirects, or promise the same words for the
 """  # noqa: E501 (a table)
 
 import asyncio
-import json
 import re
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -30,8 +29,9 @@ from longstride.core.address import Address
 from longstride.core.background import Background
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EngineFailure, short
+from longstride.core.foreign import UnreadableError, read_json
 from longstride.core.http import HTTPResponse, key_in, without_key
-from longstride.core.numbers import Count, CountOrZero, Positive, Weight
+from longstride.core.numbers import Count, CountOrZero, Seconds, Weight
 from longstride.core.seeds import stream
 from longstride.core.trajectory import Usage
 
@@ -61,7 +61,7 @@ class ChatAPI(Component):
     """The model's name, as the server knows it."""
     key_env: str | None = None
     """Name of the environment variable that holds the key; a server of one's own mostly needs none."""
-    timeout: Positive = 120.0
+    timeout: Seconds = 120.0
     """Seconds for one request, from connecting to the last byte."""
     retries: CountOrZero = 8
     """How often a request is sent again that was not answered, or was answered by status 429 or 5xx: over a minute in
@@ -193,9 +193,7 @@ class ChatClient(Background):
     async def _ask(self, body: dict[str, Any], largest: int, seed: int) -> Said:
         import httpx2
 
-        api, url = self.api, f"{self.api.url}/chat/completions"
-
-        tries = 0
+        api, url, tries = self.api, f"{self.api.url}/chat/completions", 0
 
         async def send() -> HTTPResponse:
             nonlocal tries
@@ -208,7 +206,7 @@ class ChatClient(Background):
                 raise
             self._reached = True
             if came.status == 429 and _SPENT.search(came.text):  # waiting does not help
-                raise self._refusal(f"status 429 with {short(came.text, 300)}")
+                raise self._refusal(f"status 429 with {self._start(came)}")
             return came
 
         async with self._places:
@@ -221,7 +219,7 @@ class ChatClient(Background):
             said = self._read(came)
             self._answered = True
             return said
-        trouble = f"status {came.status} with {short(came.text, 300)}"
+        trouble = f"status {came.status} with {self._start(came)}"
         if came.status in (400, 413, 422) and _TOO_LONG.search(came.text):
             raise ContextFull
         if came.is_busy:
@@ -234,12 +232,11 @@ class ChatClient(Background):
         def hidden(said: Any) -> str:  # once more: it may have stood there in JSON's escapes
             return without_key(said, self._key) if isinstance(said, str) else ""
 
-        text = without_key(came.text, self._key)
         try:
-            found = _Response.model_validate_json(text)
-        except ValidationError as e:
-            said = e.errors(include_url=False)[0]["msg"]
-            raise self._failure(f"expected choices[0].message in JSON ({said}), got {short(text, 200)}") from None
+            found = _Response.model_validate(read_json(without_key(came.text, self._key)))
+        except (UnreadableError, ValidationError) as e:
+            why = e.errors(include_url=False)[0]["msg"] if isinstance(e, ValidationError) else f"it {e}"
+            raise self._failure(f"expected choices[0].message in JSON ({why}), got {self._start(came)}") from None
         message, content = found.message, found.message.content
         return Said(
             hidden(content if not isinstance(content, list) else "".join(part.text for part in content)),
@@ -255,6 +252,10 @@ class ChatClient(Background):
             return None
         cached = min(read, _count(said, "prompt_tokens_details", "cached_tokens") or 0)
         return Usage(1, read, cached, sampled, cost=self.api.cost(read, cached, sampled))
+
+    def _start(self, came: HTTPResponse) -> str:
+        """How an answer begins: hidden first, for part of a key is not known again."""
+        return short(without_key(came.text, self._key), 300)
 
     def _unanswered(self, e: Exception) -> str:
         nothing = f"nothing whole came within {self.api.timeout:g} s"
@@ -284,7 +285,7 @@ def _arguments(said: str | dict[str, Any], hidden: Callable[[str], str]) -> str 
     if isinstance(said, dict):
         return said
     try:
-        found = json.loads(hidden(said) or "{}")
-    except (ValueError, RecursionError):
+        found = read_json(hidden(said) or "{}")
+    except UnreadableError:
         return hidden(said)
     return found if isinstance(found, dict) else hidden(said)

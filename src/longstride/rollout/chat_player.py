@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from longstride.core.content import Content, Media, chunks_of, joined, text_in
 from longstride.core.errors import ConfigError, EngineFailure, ModelError
+from longstride.core.foreign import UnreadableError, read_json
 from longstride.core.trajectory import Trajectory, Usage
 from longstride.engines.base import Sampling
 from longstride.models.api import ChatAPI, ChatClient, ContextFull, Said
@@ -194,10 +195,10 @@ def _calls_in(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for tagged in _CALL.findall(text):
         try:
-            call = json.loads(tagged)
+            call = read_json(tagged)
             arguments = call["arguments"]
             found.append((str(call["name"]), arguments if isinstance(arguments, str) else json.dumps(arguments)))
-        except (ValueError, LookupError, TypeError, RecursionError):
+        except (UnreadableError, LookupError, TypeError):
             return []
     return found
 

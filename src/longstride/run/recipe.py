@@ -9,7 +9,8 @@ from pydantic import model_validator
 
 import longstride.envs.dial
 import longstride.envs.puzzles
-import longstride.envs.sites.tasks  # noqa: F401 (members of TaskSource that can be named in TOML)
+import longstride.envs.sites.tasks
+import longstride.rollout.trails  # noqa: F401 (members of TaskSource and Measure that can be named in TOML)
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count

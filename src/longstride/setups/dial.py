@@ -13,33 +13,18 @@ site. What a claim about horizons turns:
 
 from typing import Any
 
-from longstride.core.trajectory import Trajectory
 from longstride.curriculum import BudgetSchedule, Fixed
-from longstride.envs.dial import Dial, Habits
+from longstride.envs.dial import Dial
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig
 from longstride.methods import Credit, Loss, OnPolicy
 from longstride.rewards import TaskReward
 from longstride.rollout.context import LatestObservation
-from longstride.rollout.summary import Measure
+from longstride.rollout.trails import Misread, Wasted
 from longstride.run.recipe import Evaluation, Recipe
 
 SHORT, LONG = 8, 48
 """Turns: the short horizon sees the nearest third of the tasks, the long one leaves room to waste half of it."""
-
-
-class Wasted(Measure):
-    """Share of an episode's turns that brought it no nearer to its goal than it was before."""
-
-    def __call__(self, trajectory: Trajectory) -> float | None:
-        return Habits.of([trajectory]).table()["wasted"]
-
-
-class Misread(Measure):
-    """Share of the names and codes that an episode copied wrongly: new words, and no habit of wandering."""
-
-    def __call__(self, trajectory: Trajectory) -> float | None:
-        return Habits.of([trajectory]).misreads
 
 
 def recipe(name: str, credit: Credit, loss: Loss, critic: CriticConfig | None = None, **changes: Any) -> Recipe:

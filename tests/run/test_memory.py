@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from families import make
 from helpers import make_trajectory, make_turn, rows_of
 from one_page import make_recipe, save_model
 from transformers import Qwen3Config, Qwen3ForCausalLM
@@ -83,6 +84,23 @@ def test_activations_are_what_torch_keeps_of_a_real_pass_and_at_most_a_tenth_mor
     found = plan(recipe_of(described, dtype=dtype, micro_tokens=tokens))
     ours = part(found, "activations") + part(found, "weights in the type")
     assert real <= ours <= 1.1 * real
+
+
+def test_experts_are_planned_in_float32_too(tmp_path: Path) -> None:
+    """Their product has no form without memory in that type."""
+    model, kept = make("Qwen3, experts"), {}
+    model.config.save_pretrained(tmp_path)
+    own = {p.untyped_storage()._cdata for p in model.parameters()}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        kept[tensor.untyped_storage()._cdata] = tensor.untyped_storage()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        model.model(torch.zeros(1, 120, dtype=torch.long), use_cache=False)
+    real = sum(storage.nbytes() for key, storage in kept.items() if key not in own)
+    found = part(plan(recipe_of(str(tmp_path), dtype="float32", micro_tokens=120)), "activations")
+    assert real <= found <= 1.5 * real
 
 
 def test_moments_of_8_bits_and_the_share_of_vllm_are_counted(described: str, monkeypatch: pytest.MonkeyPatch) -> None:

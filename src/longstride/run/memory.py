@@ -184,10 +184,15 @@ def total_on(device: str) -> int:
 def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> tuple[Kept, int]:
     """What a pass of the model keeps, and how many of its parameters are trained."""
     plain = skeleton_of(recipe.start)
-    with FakeTensorMode():
-        model: Any = AutoModelForCausalLM.from_config(plain.config, dtype=getattr(torch, weights))
-        layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
-        short, long = (_bytes_of_pass(model, layers, n, bfloat16) for n in LENGTHS)
+    # the product of stacked experts is known without memory in bfloat16 alone
+    kind = "bfloat16" if any(p.dim() == 3 for p in plain.parameters()) else weights
+    try:
+        short, long = _passes(plain.config, kind, bfloat16)
+    except RuntimeError as e:
+        raise ConfigError(f"the memory of {recipe.start!r} cannot be planned: {str(e)[:100]}") from e
+    if kind != weights:
+        wider = BYTES[weights] / BYTES[kind]
+        short, long = ([wider * size for size in sizes] for sizes in (short, long))
     if recipe.learner.lora is not None:  # whose own activations are small beside those of the layers that they adapt
         adapt(plain, recipe.learner.lora)
     trained = sum(p.numel() for p in plain.parameters() if p.requires_grad)
@@ -196,6 +201,15 @@ def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> tuple[Kept, int]:
     token = outside + sum(inside)
     checkpointed = outside + inputs + max(inside) if inside else token
     return Kept(token, checkpointed, max(0.0, sum(short) - short[1] - token * LENGTHS[0])), trained
+
+
+def _passes(config: Any, weights: str, bfloat16: bool) -> tuple[list[float], list[float]]:
+    """`_bytes_of_pass` of a short and a long pass."""
+    with FakeTensorMode():
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, weights))
+        layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
+        short, long = (_bytes_of_pass(model, layers, n, bfloat16) for n in LENGTHS)
+    return short, long
 
 
 def _bytes_of_pass(model: Any, layers: list[Any], tokens: int, bfloat16: bool) -> list[float]:

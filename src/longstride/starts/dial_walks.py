@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
-from longstride.core.numbers import Share
+from longstride.core.numbers import Count, Share
 from longstride.core.seeds import derive, stream
 from longstride.envs.dial import Dial, Walker
 from longstride.envs.dial.env import STILL
@@ -29,7 +29,7 @@ class DialWalks(Demonstrators):
     """Share of wasted turns that follow a wrong link."""
     patient: Share = 0.0
     patience: Share = 0.95
-    max_turns: int = 48
+    max_turns: Count = 48
 
     def demonstrations(self, seed: int, first: int = 0) -> Iterator[Demonstration]:
         for n in itertools.count(first):

@@ -1,11 +1,11 @@
 """TTI on trails of pages, where the goal's distance is one number (plain: see `tti`).
 
-Shen et al. (2025, arXiv 2506.07976) grow the horizon on web sites. Here tasks lie 2 to 21 actions away, half of the start's turns are
-wasted, and no page asks for more than copying a name, so that what a horizon does to wandering shows in a minute and a half.
+Shen et al. (2025, arXiv 2506.07976) grow the horizon on web sites. Here tasks lie 2 to 21 actions away, nearly half of the start's turns
+are wasted, and no page asks for more than copying a name, so that what a horizon does to wandering shows in a minute and a half.
 
 | place | choice | here |
 |---|---|---|
-| start | `base-dial` | wastes half of its turns, copies names that it never saw |
+| start | `base-dial` | .45 of its turns are wasted; it copies names that it never saw |
 | plan | `Dial` | 12 iterations of 256 episodes, distances 2 to 21; held-out names |
 | plan | horizon | `GROWING` by 8, 16, 24, 32 turns; `FIXED_SHORT` 8, `FIXED_LONG` 48; tests at 48 |
 | roll out | `LatestObservation` | a page says all that is to be known |

@@ -11,6 +11,7 @@ from guides import own_modules
 
 import longstride as ls
 from longstride.cli.main import main
+from longstride.core.content import Media
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 
 TASK = ls.Task(id="t", source="own", goal="g", start="")
@@ -115,6 +116,13 @@ def test_what_an_environment_returns_is_checked(env: World, says: str) -> None:
 def test_what_a_reward_returns_is_checked(verdict: Any, says: str) -> None:
     with pytest.raises(ls.OwnCodeError, match=says):
         play(World(), Fixed(verdict=verdict))
+
+
+def test_images_whose_names_were_made_to_be_the_same_fail_the_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longstride.core.content._DIGITS", 1)
+    images = tuple(Media(bytes([k])) for k in range(40))
+    played = play(world(reset=returns(ls.Observation(images))))
+    assert played.stop.failed and "have the same placeholder" in played.evidence["failure"]
 
 
 def test_an_environment_that_ends_the_program_ends_the_run_with_a_message() -> None:

@@ -1,8 +1,8 @@
 """Arguments of a tool against its JSON schema, which a stranger wrote.
 
-What always holds: a schema is data, so it refers to nothing outside itself; checking against it takes at most `SECONDS`
-of the processor and `MAX_SCHEMA` characters of schema, so it needs no thread of its own: an environment's thread is
-held up no longer than by a large observation. What could take for ever in one step is left to whoever wrote the schema:
+What always holds: a schema is data, so it refers to nothing outside itself; it has at most `MAX_SCHEMA` characters, and
+checking against it takes at most `SECONDS` of the processor. So a check needs no thread of its own: a schema that takes
+longer holds the others up once, and its episode is over. What could take for ever in one step is left to whoever wrote the schema:
 patterns, whether items are unique, and what other schemas have evaluated. Whatever is wrong with a schema is an
 `EnvFailure` of its owner.
 """

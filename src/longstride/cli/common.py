@@ -1,5 +1,6 @@
 """What several commands share."""
 
+import errno
 import shlex
 import shutil
 import sys
@@ -25,7 +26,11 @@ def print_json(value: Any) -> None:
 def say(*lines: object, file: TextIO | None = None) -> None:
     """Prints lines in which texts of files may stand: run folders, tasks, recipes of others. What a terminal obeys is
     left out."""
-    print(plain("\n".join(map(str, lines))), file=file, flush=True)
+    try:
+        print(plain("\n".join(map(str, lines))), file=file, flush=True)
+    except OSError as e:
+        if e.errno != errno.EIO:  # of a terminal that was closed: nobody reads it any more
+            raise
 
 
 def experiment_from(target: str) -> "Experiment":

@@ -2,15 +2,19 @@
 
 What always holds: a user's mistake or a known trouble ends with `error: ...` on stderr and exit code 2, never with a
 traceback, and so does an error in a file of the user's own, with its line; a bug keeps its traceback; Ctrl-C ends with
-130. Nothing heavy is imported before a command runs.
+130, SIGTERM and SIGHUP with 143 and 129, in the same order as Ctrl-C. Nothing heavy is imported before a command runs.
 """
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from longstride import __version__
@@ -61,6 +65,9 @@ COMMANDS = (
 )
 """In the order in which `--help` shows them."""
 
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+"""What a supervisor and a terminal that is closed send."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs `longstride ARGV`; returns the exit code.
@@ -70,7 +77,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     completion.answer(parser)
-    args, rest = parser.parse_known_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if odd := next(filter(_unreadable, words), None):
+        parser.error(f"{odd!r} has a NUL byte or half a character; no file and no setting is called so")
+    args, rest = parser.parse_known_args(words)
     if not hasattr(args, "run"):
         parser.print_help()
         return 2
@@ -80,6 +90,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error(f"unknown arguments: {' '.join(rest)}; see `longstride {args.command} --help`")
     else:
         args.overrides += rest
+    with _ended_like_an_interrupt() as ended:
+        code = _run(args)
+    return 128 + ended[0] if ended else code
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Runs the command; errors become messages."""
     try:
         with _warnings_as_lines():
             return args.run(args)
@@ -91,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LongstrideError as e:
         return _fail(e, str(e))
     except OSError as e:
-        if trouble_of(e) is None:
+        if trouble_of(e) is None and not _names(e, args):
             raise
         return _fail(e, f"{explain(e)}; see to it and try again")
     except Exception as e:
@@ -99,6 +116,48 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         *calls, place = [f"{f.filename}, line {f.lineno}, in {f.name}" for f in frames]
         return _fail(e, f"{place}: {type(e).__name__}: {e}", *(f"  called by {call}" for call in reversed(calls)))
+
+
+def _unreadable(word: str) -> bool:
+    """Whether no system call takes a word."""
+    try:
+        return b"\0" in os.fsencode(word)
+    except UnicodeEncodeError:
+        return True
+
+
+def _names(error: OSError, args: argparse.Namespace) -> bool:
+    """Whether an error is about a path that was given with the command."""
+    given = [os.path.abspath(path) for path in vars(args).values() if isinstance(path, Path)]
+    return error.filename is not None and os.path.abspath(os.fsdecode(error.filename)) in given
+
+
+@contextmanager
+def _ended_like_an_interrupt() -> Iterator[list[int]]:
+    """Within it SIGTERM and SIGHUP do what Ctrl-C does, once; yields the number of the one that came. Who ignores them
+    (`nohup`) goes on, and a process that is forked from this one has none of it."""
+    came: list[int] = []
+    me = os.getpid()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != me:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        elif not came:
+            came.append(number)
+            with suppress(OSError):  # the terminal is gone
+                say(f"ended by {signal.Signals(number).name}", file=sys.stderr)
+            raise KeyboardInterrupt
+
+    main_thread = threading.current_thread() is threading.main_thread()
+    numbers = [n for n in ENDS if main_thread and signal.getsignal(n) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield came
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         )
         return 130
     except (LongstrideError, OSError) as e:
-        if trouble_of(e):
+        if trouble_of(e) and (folder / RUN_FILE).exists():
             e.add_note(f"{folder} keeps all finished iterations; go on with:\n  {resume_command(folder)}")
         elif (folder / "metrics.jsonl").exists():
             e.add_note(f"report: {write_report(folder)}")

@@ -26,6 +26,7 @@ from longstride.core.hints import setting, unknown_key
 from longstride.core.locations import LOCATIONS
 from longstride.core.modules import import_module
 
+_ODD = re.compile("[\0\ud800-\udfff]")
 C = TypeVar("C", bound="Component")
 T = TypeVar("T")
 OWN, PAPERS = "longstride.", ("longstride.papers.", "longstride.studies.")
@@ -205,10 +206,21 @@ def _check_key(cls: type[Component], key: str, place: str) -> None:
 
 
 def _validated(cls: type[Component], values: Mapping[str, Any], where: str) -> Component:
+    for name, value in values.items():
+        if (odd := _odd_text(value)) is not None:
+            raise ConfigError(f"{_join(where, name)}: expected a text without NUL or half a character (got {odd!r})")
     try:
         return cls(**values)
     except ValidationError as e:
         raise ConfigError("\n".join(dict.fromkeys(_explain(err, cls, where) for err in e.errors()))) from None
+
+
+def _odd_text(value: Any) -> str | None:
+    """A text in plain data that no file can hold and no system call takes."""
+    if isinstance(value, str):
+        return value if _ODD.search(value) else None
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    return next((odd for part in parts if (odd := _odd_text(part)) is not None), None)
 
 
 def find(registry: Mapping[str, T], kind: str, name: str) -> T | None:

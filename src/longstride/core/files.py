@@ -49,11 +49,27 @@ def write_atomically(path: Path, text: str | bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder and those above it, and flushes the names of all that are new."""
+    """Makes a folder and those above it, and flushes the names of all that are new.
+
+    Raises:
+        OSError: it cannot be made; there where nothing can, as in `/proc`, without permission.
+    """
     if not path.is_dir():
         make_folder(path.parent)
-        path.mkdir(exist_ok=True)
+        try:
+            path.mkdir(exist_ok=True)
+        except FileNotFoundError:  # the folder above is there
+            raise PermissionError(errno.EPERM, "nothing can be made there", str(path)) from None
         flush(path.parent)
+
+
+def special_in(folder: Path) -> Path | None:
+    """What in a folder is neither a file nor a folder, such as a pipe: whoever reads it waits for ever."""
+    with os.scandir(folder) as found:
+        for entry in found:
+            if not entry.is_file() and not entry.is_dir() and os.path.exists(entry.path):
+                return Path(entry.path)
+    return None
 
 
 def system_error(error: Exception) -> OSError | None:

@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from longstride.core.errors import ModelError
-from longstride.core.files import flush, make_folder, system_error
+from longstride.core.files import flush, make_folder, special_in, system_error
 from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.room import doing
 from longstride.models.size import check_size
@@ -168,6 +168,8 @@ def folder_of(name: str) -> Path | None:
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise ModelError(f"{folder} has no config.json; expected is a Hugging Face model folder")
+        if special := special_in(folder):
+            raise ModelError(f"{special} is no file, and reading it would wait for ever; expected is a model folder")
         return folder
     if name in SHIPPED:
         raise ModelError("the shipped model is missing from this installation; install longstride again")

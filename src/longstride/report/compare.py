@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from longstride.core.errors import ConfigError
+from longstride.core.files import make_folder
 from longstride.report.curves import flat
 from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
@@ -102,7 +103,7 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
         script_hash=hash_of(script),
         data=embed({"figures": comparison(records)}),
     )
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     target.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return target
 

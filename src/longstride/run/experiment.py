@@ -16,6 +16,7 @@ from longstride import __version__
 from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
 from longstride.core.errors import RunError
+from longstride.core.files import special_in
 from longstride.core.implementation import implementation
 from longstride.core.lock import held
 from longstride.core.modules import find_again, own_modules
@@ -118,6 +119,9 @@ def check_run_folder(folder: Path) -> dict[str, Any]:
         raise RunError(
             f"{folder} is no run folder: it has no {RUN_FILE}; give the folder that `longstride train` wrote"
         )
+    inside = [folder, *checkpoint_folders(folder), folder / "episodes", folder / "media"]
+    for special in filter(None, map(special_in, filter(Path.is_dir, inside))):
+        raise RunError(f"{special} is no file, and reading it would wait for ever; remove it")
     path = folder / FORMAT_FILE
     if (found := _format(path)) != FORMAT:
         raise RunError(

@@ -324,7 +324,7 @@ def test_a_strategy_is_made_of_its_name_and_its_settings(words: list[str], name:
         (["best_of", "by=verifier"], "did you mean by.type=verifier?"),
         (["best_of", "RUN"], "--strategy best_of: 'RUN' is not an override; expected key=value"),
         (["best_of", "engine.processes=1"], "engine.processes=1 is a setting of the recipe; it stands before"),
-        (["delegate"], "--strategy delegate: model: Field required"),
+        (["delegate"], "--strategy delegate: model: it is missing, and has no default"),
     ],
 )
 def test_a_strategy_that_cannot_be_made_is_refused_with_what_was_meant(

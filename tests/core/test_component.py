@@ -45,7 +45,10 @@ def test_a_component_cannot_be_changed() -> None:
         ({"front": {"spokes": 4}}, ["front", "`type` is missing", "http_wheel, small_wheel, wide_wheel"]),
         ({"front": {"type": "small_wheel", "spoke": 4}}, ["front.spoke", "did you mean 'spokes'"]),
         ({"front": {"type": "small_wheel", "spokes": 2}}, ["front.spokes", "greater than or equal to 3", "got 2"]),
-        ({"others": [{"type": "small_wheel"}, {"type": "http_wheel"}]}, ["others[1].address", "required"]),
+        (
+            {"others": [{"type": "small_wheel"}, {"type": "http_wheel"}]},
+            ["others[1].address", "missing, and has no default"],
+        ),
         ({"load": "heavy"}, ["load", "valid number", "'heavy'"]),
         ({"front": 3}, ["front", "got 3"]),
         ({"front": {"type": ["small_wheel"]}}, ["front", "unknown type"]),

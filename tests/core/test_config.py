@@ -150,7 +150,7 @@ def test_a_list_is_replaced_whole() -> None:
         ("first.front.type=smal_wheel", "did you mean 'small_wheel'"),
         ("first.front.spokse=4", "did you mean 'spokes'"),
         ("first.load.x=4", "first.load is 1.0 and has no fields"),
-        ("cars.0.load=4", "cars is [] and has no fields"),
+        ("cars.0.load=4", "cars is a list of 0: there is no number 0"),
         ("first.front.type=http_wheel", "first.front.address"),
         ("first.load=heavy", "first.load"),
     ],
@@ -165,3 +165,29 @@ def test_an_override_that_does_not_fit_is_refused_with_its_place(override: str, 
 def test_an_absurd_count_is_refused_by_its_name(text: str) -> None:
     with pytest.raises(ConfigError, match=text.partition("=")[0]):
         resolve(Recipe, papers.load("grpo"), [text])
+
+
+def test_one_of_a_list_is_set_by_its_number_whatever_is_inside() -> None:
+    train = Train(cars=(Cart(), Cart(others=(SmallWheel(), SmallWheel()))))
+    found = resolve(Train, train, ["cars.1.others.0.spokes=9", "cars.0.name=first", "cars.1.others.1.type=http_wheel",
+                                   "cars.1.others.1.address=x"])  # fmt: skip
+    assert found.cars[0].name == "first" and found.cars[1].others == (SmallWheel(spokes=9), HTTPWheel(address="x"))
+    assert resolve(Train, train, ['cars.0={name = "new"}']).cars[0] == Cart(name="new")
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("cars.2.name=x", "cars.2.name: cars is a list of 2: there is no number 2, counted from 0"),
+        ("cars.-1.name=x", "cars is a list of 2; name one by its number"),
+        ("cars.name=x", "cars is a list of 2; name one by its number, such as cars.0.name"),
+        ("cars.1=", "cars.1: one of a list has no default"),
+        ("cars.0.front.type=huge", "cars.0.front.type: unknown type 'huge'"),
+        ("cars.0.front={type='huge'}", "cars[0].front.type: unknown type 'huge'"),
+        ("cars.0.front.type=m:make.<locals>.W", "a class made inside a function.*define it at the top of a module"),
+        ("cars.0.front.spoke=3", "cars[0].front.spoke: unknown key 'spoke'; did you mean 'spokes'"),
+    ],
+)
+def test_what_of_a_list_cannot_be_set_is_said(override: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said.replace("[0]", r"\[0\]").replace("cars.0.", r"cars\.0\.")):
+        resolve(Train, Train(cars=(Cart(), Cart())), [override])

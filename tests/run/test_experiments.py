@@ -78,7 +78,7 @@ def test_a_file_says_of_which_type_it_is_and_one_that_does_not_is_a_recipe(tmp_p
 
 def test_an_unknown_type_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text('type = "recip"')
-    with pytest.raises(ConfigError, match=r"x\.toml: unknown type 'recip'; did you mean 'recipe'"):
+    with pytest.raises(ConfigError, match=r"x\.toml: experiment: unknown type 'recip'; did you mean 'recipe'"):
         load_experiment(tmp_path / "x.toml")
 
 

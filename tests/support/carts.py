@@ -48,15 +48,20 @@ class Cart(Component):
     by_side: dict[str, int] = {}
 
 
+def texts(max_size: int) -> st.SearchStrategy[str]:
+    """Texts that a file can hold."""
+    return st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=max_size)
+
+
 wheels = st.one_of(
     st.builds(SmallWheel, spokes=st.integers(3, 40)),
-    st.builds(HTTPWheel, address=st.text(max_size=5), tries=st.none() | st.integers(0, 9)),
+    st.builds(HTTPWheel, address=texts(max_size=5), tries=st.none() | st.integers(0, 9)),
 )
 
 
 carts = st.builds(
     Cart,
-    name=st.text(max_size=8),
+    name=texts(max_size=8),
     load=st.floats(allow_nan=False, allow_infinity=False),
     front=wheels,
     others=st.lists(wheels, max_size=3).map(tuple),

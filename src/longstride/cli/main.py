@@ -41,7 +41,7 @@ from longstride.cli import (
 from longstride.cli.common import say
 from longstride.core.errors import LongstrideError, LongstrideWarning
 from longstride.core.files import explain, trouble_of
-from longstride.core.modules import own_frames
+from longstride.core.modules import message_of, own_frames
 
 COMMANDS = (
     listing,
@@ -115,7 +115,7 @@ def _run(args: argparse.Namespace) -> int:
         if not (frames := own_frames(e)):
             raise
         *calls, place = [f"{f.filename}, line {f.lineno}, in {f.name}" for f in frames]
-        return _fail(e, f"{place}: {type(e).__name__}: {e}", *(f"  called by {call}" for call in reversed(calls)))
+        return _fail(e, f"{place}: {message_of(e)}", *(f"  called by {call}" for call in reversed(calls)))
 
 
 def _unreadable(word: str) -> bool:

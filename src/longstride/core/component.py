@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from longstride.core.errors import ConfigError, unknown
-from longstride.core.hints import setting, unknown_key
+from longstride.core.hints import MISSING, setting, unknown_key
 from longstride.core.locations import LOCATIONS
 from longstride.core.modules import import_module
 
@@ -91,7 +91,7 @@ class Component(BaseModel):
         cls, values = type(self), {name: getattr(self, name) for name in type(self).model_fields}
         for name, value in changes.items():
             place = _join(where, name)
-            _check_key(cls, name, place)
+            _check_key(cls, name, place, self.as_data())
             old = values[name]
             if isinstance(value, Mapping) and isinstance(old, Component):
                 values[name] = old._replaced(value, place) if "type" not in value else _retyped(old, value, place)
@@ -190,7 +190,7 @@ def build(cls: type[C], data: Mapping[str, Any], where: str = "") -> C:
     values = {}
     for key, value in data.items():
         place = _join(where, key)
-        _check_key(member, key, place)
+        _check_key(member, key, place, data)
         values[key] = _build_field(member.model_fields[key].annotation, value, place)
     return typing.cast(C, _validated(member, values, where))
 
@@ -199,10 +199,10 @@ def _join(where: str, key: str) -> str:
     return f"{where}.{key}" if where else key
 
 
-def _check_key(cls: type[Component], key: str, place: str) -> None:
-    """Refuses a key that a component has not."""
+def _check_key(cls: type[Component], key: str, place: str, data: Mapping[str, Any]) -> None:
+    """Refuses a key that a component has not, which `data` describes."""
     if key not in cls.model_fields:
-        raise ConfigError(f"{place}: {unknown_key(cls, key, place.removesuffix(key), component_in)}")
+        raise ConfigError(f"{place}: {unknown_key(cls, key, place.removesuffix(key), component_in, data)}")
 
 
 def _validated(cls: type[Component], values: Mapping[str, Any], where: str) -> Component:
@@ -251,13 +251,18 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
         importlib.import_module(away[name])
         members = family.members()
     if name not in members:
-        raise ConfigError(f"{place}: {unknown('type', name, members | away)}")
+        raise ConfigError(f"{_join(where, 'type') if where else place}: {unknown('type', name, members | away)}")
     return typing.cast(type[C], members[name])
 
 
 def _imported(family: type[C], name: str, place: str) -> type[C]:
     """The class that `module:Class` names."""
     module, _, qualified = name.partition(":")
+    if "<locals>" in qualified:
+        raise ConfigError(
+            f"{place}: {name} is a class made inside a function, which nobody else can import; define it at the top of "
+            "a module"
+        )
     try:
         found: Any = import_module(module)
         for part in qualified.split("."):
@@ -313,7 +318,7 @@ def _explain(err: Any, cls: type[Component], where: str) -> str:
         inside = ()  # the rest names the alternative that did not fit, not a place
     place, part = _join(where, ".".join(map(str, (name, *inside)))), component_in(annotation)
     if err["type"] == "missing":
-        return f"{place}: {message}"
+        return f"{place}: {MISSING}"
     if err["type"] == "model_type" and part is not None:
         plain = is_either(annotation) and not isinstance(value, str)  # it was meant for what is no component
         hint = "" if plain else setting(part, place, value)

@@ -3,10 +3,10 @@
 What always holds: reading what `dump_toml` made of a component gives an equal one; a message names the file and, where
 the text itself is broken, the line; an unknown key is refused with the nearest one. Building is `core.component.build`.
 
-An override is `key=value`: the key is dotted; the value is read as TOML (`3e-4`, `[1, 2]`, `{type = "fixed"}`) and as
-plain text where it is none (`loss.type=ppo`). A list or table replaces the old one whole. A new `type` keeps the
-fields that the old and the new type share and drops the others. Without a value (`learner.lora=`) a field gets its
-default.
+An override is `key=value`: the key is dotted, with the number of one of a list (`phases.0.iterations=5`); the value is
+read as TOML (`3e-4`, `[1, 2]`, `{type = "fixed"}`) and as plain text where it is none (`loss.type=ppo`). A list or
+table replaces the old one whole. A new `type` keeps the fields that the old and the new type share and drops the
+others. Without a value (`learner.lora=`) a field gets its default.
 """
 
 import datetime
@@ -100,22 +100,45 @@ def resolve(cls: type[C], base: C, overrides: Sequence[str]) -> C:
     # a table before the fields in it, a type before the fields that only it has
     for key in sorted(changes, key=lambda k: (k.count("."), k.rpartition(".")[2] != "type")):
         *path, last = key.split(".")
-        place = data
+        place: Any = data
         for depth, name in enumerate(path, 1):
+            if isinstance(place, list):
+                place = place[_index(name, place, key, depth - 1)]
+                continue
             holder = _at(base, path[: depth - 1])
             field = type(holder).model_fields.get(name) if isinstance(holder, Component) else None
             if field and is_either(field.annotation) and not isinstance(place.get(name), dict):
                 place[name] = {}
             place = place.setdefault(name, {})
-            if not isinstance(place, dict):
+            if not isinstance(place, dict | list):
                 raise ConfigError(f"{key}: {'.'.join(path[:depth])} is {place!r} and has no fields; set it whole")
+        value = changes[key]
+        if isinstance(place, list):
+            if value is UNSET:
+                raise ConfigError(f"{key}: one of a list has no default; set it, or the list whole")
+            place[_index(last, place, key, len(path))] = value
+            continue
         if last == "type":
-            _keep_shared(place, _at(base, path), changes[key])
-        if changes[key] is UNSET:
+            _keep_shared(place, _at(base, path), value, ".".join(path))
+        if value is UNSET:
             place.pop(last, None)
         else:
-            place[last] = changes[key]
+            place[last] = value
     return build(cls, data)
+
+
+def _index(name: str, place: list[Any], key: str, depth: int) -> int:
+    """The number of one of a list, by which a key goes on after `depth` parts."""
+    parts = key.split(".")
+    where = ".".join(parts[:depth])
+    if name.isdecimal() and int(name) < len(place):
+        return int(name)
+    have = f"{where} is a list of {len(place)}"
+    if name.isdecimal():
+        have += f": there is no number {name}, counted from 0"
+    elif place:
+        have += f"; name one by its number, such as {'.'.join([where, '0', *parts[depth:]])}"
+    raise ConfigError(f"{key}: {have}")
 
 
 def unset(cls: type[C]) -> C:
@@ -127,13 +150,17 @@ def unset(cls: type[C]) -> C:
 def _at(component: Any, path: Sequence[str]) -> Any:
     """What stands at a dotted path below a component; None where nothing does."""
     for name in path:
-        component = component.get(name) if isinstance(component, Mapping) else getattr(component, name, None)
+        if isinstance(component, list | tuple):
+            component = component[int(name)]
+        else:
+            component = component.get(name) if isinstance(component, Mapping) else getattr(component, name, None)
     return component
 
 
-def _keep_shared(data: dict[str, Any], old: Any, new: Any) -> None:
-    """Drops from `data`, which describes `old`, the fields that type `new` of the same family does not have."""
+def _keep_shared(data: dict[str, Any], old: Any, new: Any, where: str) -> None:
+    """Drops from `data`, which describes `old` and stands at `where`, the fields that type `new` of the same family
+    does not have."""
     if isinstance(old, Component) and new is not UNSET:
-        member = member_of(old.family(), new)
+        member = member_of(old.family(), new, where)
         for name in [k for k in data if k not in member.model_fields]:
             del data[name]

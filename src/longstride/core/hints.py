@@ -6,12 +6,14 @@ that would not fit.
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from inspect import isabstract
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from longstride.core.errors import unknown
+from longstride.core.errors import short, unknown
 from longstride.core.locations import LOCATIONS
 
 if TYPE_CHECKING:
@@ -21,21 +23,47 @@ if TYPE_CHECKING:
 
 PartOf = Callable[[Any], "type[Component] | None"]
 """The component class inside an annotation."""
+MISSING = "it is missing, and has no default"
 DEPTH = 3
 """How far below a component a key is looked for."""
 
 
-def unknown_key(cls: "type[Component]", name: str, before: str, part_of: PartOf) -> str:
-    """The sentence for a key that a component has not: with keys inside it that end in this name, or else, where no key
-    is like it, with those whose documentation has the word; `before` stands before all of them."""
-    found = [(key, field) for key, field in fields_below(cls, part_of) if "." in key]
-    keys = [key for key, _ in found if key.rpartition(".")[2] == name]
-    if not keys and not difflib.get_close_matches(name, cls.model_fields, n=1, cutoff=0.5):
+def unknown_key(cls: "type[Component]", name: str, before: str, part_of: PartOf, data: Mapping[str, Any]) -> str:
+    """The sentence for a key that a component has not, which `data` describes: with keys inside it that end in this
+    name, or else, where no key is like it, with those whose documentation has the word; `before` stands before all of
+    them. A key that a part has under another type alone is suggested with that type."""
+    found = [(key, field, type_) for key, field, type_ in _keys(cls, part_of, data) if "." in key]
+    fits = [(key, type_) for key, _, type_ in found if key.rpartition(".")[2] == name]
+    if not fits and not difflib.get_close_matches(name, cls.model_fields, n=1, cutoff=0.5):
         word = re.compile(rf"\b{re.escape(name)}\b", re.I)
-        keys = [key for key, field in found if word.search(field.description or "")]
-    nearest = min((key.count(".") for key in keys), default=0)
-    inside = dict.fromkeys(before + key for key in keys if key.count(".") == nearest)
+        fits = [(key, type_) for key, field, type_ in found if word.search(field.description or "")]
+    fits = [(key, "") for key, type_ in fits if not type_] or fits
+    nearest = min((key.count(".") for key, _ in fits), default=0)
+    near = [(key, type_) for key, type_ in fits if key.count(".") == nearest]
+    inside = dict.fromkeys(f"{before}{type_} {before}{key}" if type_ else f"{before}{key}" for key, type_ in near)
     return unknown("key", name, cls.model_fields, inside)
+
+
+def _keys(
+    cls: "type[Component]", part_of: PartOf, data: Any, before: str = "", type_: str = "", depth: int = DEPTH
+) -> "Iterator[tuple[str, FieldInfo, str]]":
+    """All keys that a component which `data` describes has, or could have: with the setting of another type of a part
+    without which it has not."""
+    for name, field in cls.model_fields.items():
+        yield f"{before}{name}", field, type_
+        part, inside, place = part_of(field.annotation), data.get(name), f"{before}{name}{_step(field.annotation)}"
+        if place.endswith(".0"):
+            inside = inside[0] if inside else ()
+        if part is None or depth == 1 or inside == ():
+            continue
+        inside = inside if isinstance(inside, Mapping) else {}
+        members = {member.reference(): member for member in part.members().values()}
+        now = members.get(str(inside.get("type")), None if isabstract(part) else part)
+        if now:
+            yield from _keys(now, part_of, inside, f"{place}.", type_, depth - 1)
+        for reference, member in members.items():
+            if member is not now and not type_:
+                yield from _keys(member, part_of, {}, f"{place}.", f"{place}.type={reference}", 1)
 
 
 def setting(part: "type[Component]", key: str, value: Any) -> str:
@@ -70,4 +98,22 @@ def fields_below(
             yield f"{before}{name}", field
             part = part_of(field.annotation)
             if part is not None and depth > 1:
-                yield from fields_below(part, part_of, f"{before}{name}.", depth - 1)
+                yield from fields_below(part, part_of, f"{before}{name}{_step(field.annotation)}.", depth - 1)
+
+
+def _step(annotation: Any) -> str:
+    """What stands in a key between a field and what is inside one of its components: the number in a list."""
+    if typing.get_origin(annotation) in (tuple, list):
+        return ".0"
+    return next(filter(None, map(_step, typing.get_args(annotation))), "")
+
+
+def sentences(error: Any) -> str:
+    """What a pydantic `ValidationError` says, a line for each field."""
+    lines = []
+    for err in error.errors():
+        place = ".".join(map(str, (error.title, *err["loc"])))
+        got = "" if err["type"] == "missing" or not err["loc"] else f" (got {short(err['input'])})"
+        what = MISSING if err["type"] == "missing" else err["msg"].removeprefix("Value error, ")
+        lines.append(f"{place}: {what}{got}")
+    return "\n".join(lines)

@@ -37,8 +37,7 @@ def import_module(name: str) -> ModuleType:
         place = place_of(e)
         if place is None:
             raise ConfigError(f"{e}; expected a module on Python's path") from e
-        what = str(e) if isinstance(e, LongstrideError) else f"{type(e).__name__}: {e}"
-        raise ConfigError(f"{place}: {what}") from e
+        raise ConfigError(f"{place}: {message_of(e)}") from e
 
 
 def import_file(path: Path) -> str:
@@ -64,6 +63,16 @@ def add_folder(folder: Path) -> None:
     _folders.add(entry)
     if entry not in sys.path:
         sys.path.insert(0, entry)
+
+
+def message_of(error: Exception) -> str:
+    """What an error in a user's own code says."""
+    pydantic = sys.modules.get("pydantic")  # whoever raises its errors has imported it
+    if pydantic and isinstance(error, pydantic.ValidationError):
+        from longstride.core.hints import sentences
+
+        return sentences(error)
+    return str(error) if isinstance(error, LongstrideError) else f"{type(error).__name__}: {error}"
 
 
 def file_of(module: ModuleType) -> Path | None:

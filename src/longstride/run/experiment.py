@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from longstride import __version__
 from longstride.core.component import Component, member_of
 from longstride.core.config import load_toml, read_toml
-from longstride.core.errors import RunError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import special_in
 from longstride.core.implementation import implementation
 from longstride.core.lock import held
@@ -87,7 +87,12 @@ def load_experiment(path: Path) -> Experiment:
     Raises:
         ConfigError: as `core.config.load_toml`; or its `type` is none of an experiment.
     """
-    return load_toml(member_of(Experiment, read_toml(path).get("type", DEFAULT), str(path)), path)
+    kind = read_toml(path).get("type", DEFAULT)
+    try:
+        member = member_of(Experiment, kind)
+    except ConfigError as e:
+        raise ConfigError(f"{path}: {e}") from e
+    return load_toml(member, path)
 
 
 def load_run_experiment(folder: Path) -> Experiment:

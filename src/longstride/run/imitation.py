@@ -59,12 +59,13 @@ class SolverDemonstrations(Demonstrations):
         if not isinstance(source, Solver):
             raise ConfigError(
                 f"demonstrations of a solver need tasks that know their solutions; {source.type_name()} has no "
-                "`demonstrate`: take modular_chain or countdown, or demonstrations={type='stored_successes', run=...}"
+                "`demonstrate`: write one (a task to what is said, turn by turn), or set demonstrations.type to "
+                "stored_successes or model_successes"
             )
         if recipe.actions == "tool_calls":
             raise ConfigError(
                 "a solver demonstrates in the environment's own words, which are no calls of tools: set "
-                "actions=explained, or demonstrations={type='stored_successes', run=...}"
+                "actions=explained, or demonstrations.type to stored_successes or model_successes"
             )
         plans = training_plans(recipe, episodes, rng)
         texts = [source.demonstrate(plan.task) for plan in plans]
@@ -121,7 +122,7 @@ class Cloning(Component):
     """Demonstrated episodes."""
     learner: LearnerConfig = LearnerConfig(batch_samples=64)
     """The optimiser of this phase: a step is of `batch_samples` turns, and in the first `warmup_steps` its rate is
-    still lower than `lr`."""
+    still lower than `lr`. Where a setting of it is given, those that are not are `LearnerConfig`'s: 128 turns."""
 
     def __str__(self) -> str:
         own, passes = self.learner, self.learner.epochs

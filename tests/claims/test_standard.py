@@ -58,6 +58,8 @@ class TestTuning:
         gentle = RECIPE.replace(method={"rate": 0.05})
         found = tuned(CLAIM.replace(arms={**CLAIM.arms, "gentle": gentle}), tmp_path)
         assert found["gentle"] == {"chosen": {}, "tried": [], "ends": []}
+        own = tuned(claim(grid={"slips: method.rate": RATES}, tuning_seeds=(10,)), tmp_path / "own")
+        assert [len(own[arm]["tried"]) for arm in ("firm", "slips")] == [0, 6]
         with pytest.raises(ConfigError, match="no arm has method.rte"):
             tuned(claim(grid={"method.rte": RATES}, tuning_seeds=(10,)), tmp_path)
 

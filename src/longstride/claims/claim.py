@@ -69,7 +69,8 @@ class Claim(Component):
     share. An arm that sets it otherwise keeps its own, such as one from which the cause is taken away."""
     grid: Mapping[str, Annotated[tuple[Any, ...], Field(min_length=GRID)]] = {}
     """By dotted setting, values in their order (`{"learner.lr": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3)}`): every arm is tried
-    under every combination and enters at its own best. An arm that lacks a setting, or is about it, keeps its own."""
+    under every combination and enters at its own best. An arm that lacks a setting keeps what it has, and so does one
+    that is about it: whose value is neither the recipe's nor one of these. `ARM: SETTING` is for that arm alone."""
     tuning_seeds: tuple[int, ...] = ()
     """Seeds on which arms are tuned and a pilot is run, none of them of `seeds`."""
     tuning: Mapping[str, Any] = {}

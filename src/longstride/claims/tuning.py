@@ -30,9 +30,17 @@ whose best is the first or the last number of the grid)."""
 
 
 def axes(claim: Claim, arm: str) -> dict[str, tuple[Any, ...]]:
-    """What an arm is tuned over: the settings of the grid that it has as the recipe has them."""
+    """What an arm is tuned over: the settings of the grid that are its own alone, and those that it has with the value
+    that the recipe has, or with one of those that are tried."""
     ours, recipe = claim.arms[arm].as_data(), claim.recipe.as_data()
-    return {key: of for key, of in claim.grid.items() if setting(ours, key) == setting(recipe, key) is not None}
+    found = {}
+    for name, of in claim.grid.items():
+        owner, _, key = name.rpartition(": ")
+        value = setting(ours, key)
+        shared = not owner and (value == setting(recipe, key) or value in of)
+        if value is not None and (owner == arm or shared):
+            found[key] = of
+    return found
 
 
 def arm_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int) -> Experiment:
@@ -57,7 +65,8 @@ def tuning_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int, wh
 
 def tuning_folder(claim: Claim, home: Path, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Path:
     """Where it stands: named by its settings, so that a grid that grows keeps what was run."""
-    shown = {key: of if isinstance(of, (int, float, str)) else claim.grid[key].index(of) for key, of in changes.items()}
+    grid = axes(claim, arm)
+    shown = {key: of if isinstance(of, (int, float, str)) else grid[key].index(of) for key, of in changes.items()}
     name = ",".join([arm, *(f"{key.rpartition('.')[2]}={of}" for key, of in shown.items()), f"seed={seed}"])
     return home / ("pilot" if whole and claim.tuning else "tuning") / re.sub(r"[^\w.,=+-]", "_", name)
 
@@ -76,8 +85,10 @@ def tune(claim: Claim, home: Path, watch: Callable[[str], Listener], jobs: int) 
         RunError: see `Experiment.train`.
     """
     found = {arm: axes(claim, arm) for arm in claim.arms}
-    if nowhere := [key for key in claim.grid if not any(key in of for of in found.values())]:
-        raise ConfigError(f"grid: no arm has {nowhere[0]} as the recipe has it; name a setting that all arms share")
+    for name in claim.grid:
+        owner, _, key = name.rpartition(": ")
+        if not any(key in of for arm, of in found.items() if owner in ("", arm)):
+            raise ConfigError(f"grid: no arm has {name} to be tuned; name it as `method.rate`, or `ARM: method.rate`")
     weaker = dict.fromkeys(relation.worse.partition("@")[0] for relation in claim.expected.parsed)
     runs = {}
     for arm in dict.fromkeys([*weaker, *found]):

@@ -59,6 +59,10 @@ class ExactMethod(Component, Generic[P]):
     def step(self, problem: P, state: State, rng: np.random.Generator) -> State:
         """The state after one more iteration; the given one is not changed."""
 
+    def spent(self, problem: P, state: State) -> Mapping[str, float]:
+        """What has been spent until a state, by name, beside iterations: measures that a claim may name as its cost."""
+        return {}
+
     def solution(self, problem: P, state: State) -> Mapping[str, np.ndarray]:
         """What the problem measures: the state itself unless a method says otherwise."""
         return state

@@ -5,7 +5,7 @@ What a learner does otherwise is left out: no momentum, no clipping of gradients
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -102,7 +102,7 @@ class TableLearner(ExactMethod[P], Generic[P]):
 
     def start(self, problem: P, rng: np.random.Generator) -> State:
         logits = problem.begin(rng)
-        state = {"logits": logits, "iteration": np.zeros(())}
+        state = {"logits": logits, "iteration": np.zeros(()), "samples": np.zeros(())}
         if self.staleness:
             state["sampler"] = np.stack([logits] * (self.staleness + 1))
         if REFERENCE in self.loss.needs:
@@ -114,7 +114,7 @@ class TableLearner(ExactMethod[P], Generic[P]):
         played = self.collect(problem, sampler, state, rng)
         taught = {group[0].group for group in by_group(t.record() for t in played) if self.replay.teaches(group)}
         samples = self.credit([t for t in played if t.group in taught])
-        after = dict(state, iteration=state["iteration"] + 1)
+        after = dict(state, iteration=state["iteration"] + 1, samples=state["samples"] + len(played))
         if samples:
             after["logits"] = self.update(problem.tree, state, samples)
         if self.staleness:
@@ -123,6 +123,10 @@ class TableLearner(ExactMethod[P], Generic[P]):
             share = self.loss.kl.anchor.step(int(after["iteration"]))
             after["reference"] = state["reference"] + share * (after["logits"] - state["reference"])
         return after
+
+    def spent(self, problem: P, state: State) -> Mapping[str, float]:
+        """Episodes that were played."""
+        return {"samples": float(state["samples"])}
 
     @abstractmethod
     def collect(self, problem: P, logits: np.ndarray, state: State, rng: np.random.Generator) -> list[Trajectory]:

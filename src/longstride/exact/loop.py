@@ -35,7 +35,7 @@ def train(
     problem, method = recipe.problem, recipe.method
 
     def measure() -> None:
-        found = problem.measures(method.solution(problem, state))
+        found = {**problem.measures(method.solution(problem, state)), **method.spent(problem, state)}
         run.row(
             "eval",
             policy="agent" if run.iteration else "warm_start",

@@ -6,10 +6,11 @@ import numpy as np
 from scipy.special import softmax
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive
-from longstride.exact.answers import SEEDS, Chance
-from longstride.exact.experiment import ExactMethod, ExactProblem, State
+from longstride.exact.answers import Chance
+from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.learner import recipe
 from longstride.stats import Ordering
 
@@ -61,7 +62,7 @@ class MassBalance(ExactMethod[OneLikely]):
     """eta / N, the same for any N."""
 
     def start(self, problem: OneLikely, rng: np.random.Generator) -> State:
-        return {"logits": problem.begin(rng), "falls": np.zeros(()), "updates": np.zeros(())}
+        return {"logits": problem.begin(rng), "falls": np.zeros(()), "updates": np.zeros(()), "samples": np.zeros(())}
 
     def step(self, problem: OneLikely, state: State, rng: np.random.Generator) -> State:
         p, right = softmax(state["logits"]), problem.is_right
@@ -70,7 +71,16 @@ class MassBalance(ExactMethod[OneLikely]):
         sampled[np.searchsorted(below, rng.random(self.rollouts) * below[-1])] = True
         logits = state["logits"] + self.step_size * ascent(p, right, sampled)
         fell = softmax(logits)[right].sum() < p[right].sum()
-        return {"logits": logits, "falls": state["falls"] + fell, "updates": state["updates"] + 1}
+        return {
+            "logits": logits,
+            "falls": state["falls"] + fell,
+            "updates": state["updates"] + 1,
+            "samples": state["samples"] + self.rollouts,
+        }
+
+    def spent(self, problem: OneLikely, state: State) -> Mapping[str, float]:
+        """Rollouts."""
+        return {"samples": float(state["samples"])}
 
 
 def ascent(p: np.ndarray, right: np.ndarray, sampled: np.ndarray) -> np.ndarray:
@@ -88,24 +98,34 @@ def mass_balance(p: np.ndarray, right: np.ndarray, sampled: np.ndarray) -> float
     return float(seen + mood * unsampled)
 
 
-RECIPE = recipe("brorl/exact", OneLikely(), MassBalance(), iterations=100)
-FEW = OneLikely(right=2, wrong=3, likely=0.3, others=0.2)
+ROLLOUTS = 51_200
+"""Of every arm."""
+
+
+def _by(rollouts: int) -> ExactRecipe:
+    updates = ROLLOUTS // rollouts
+    return recipe("brorl/exact", OneLikely(), MassBalance(rollouts=rollouts), iterations=updates)
+
+
+RECIPE = _by(512)
 
 CLAIM = Claim(
     name="brorl/exact",
     paper="arXiv 2510.01180, section 3",
-    statement="With 512 rollouts a larger share of updates raises the mass of right tokens than with 16.",
+    statement="For the same rollouts in all, updates on 512 rollouts raise the mass of right tokens further than updates on "
+    "16, each at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
-    arms={
-        "rollouts_512": RECIPE,
-        "rollouts_64": RECIPE.replace(method={"rollouts": 64}),
-        "rollouts_16": RECIPE.replace(method={"rollouts": 16}),
-        "few_tokens_512": RECIPE.replace(problem=FEW),
-        "few_tokens_16": RECIPE.replace(problem=FEW, method={"rollouts": 16}),
+    arms={f"rollouts_{n}": _by(n) for n in (512, 2048, 128, 16)},
+    expected=Ordering(relations=("rollouts_512 > rollouts_16 by 0.02",)),
+    # the broader, the better
+    dose=tuple(f"rollouts_{n} > rollouts_16" for n in (128, 512, 2048)),
+    worlds={
+        "problem.likely": Between(low=0.01, high=0.2, log=True),
+        "problem.others": Between(low=0.02, high=0.2, log=True),
+        "problem.wrong": Between(low=1000, high=10_000, log=True),
     },
-    measure="rises",
-    expected=Ordering(relations=("rollouts_512 > rollouts_16 by 0.05",)),
-    # of five tokens 16 rollouts miss none that is likely
-    control=Ordering(relations=("few_tokens_512 > few_tokens_16 by 0.05",)),
-    seeds=SEEDS,
+    grid={"method.step_size": (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)},
+    cost="samples",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1030)),
 )

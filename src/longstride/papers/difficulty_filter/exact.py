@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
 from longstride.core.numbers import Count, Positive, Weight
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.papers.difficulty_filter.method import BALANCED, Band
@@ -76,26 +77,33 @@ def group_gradient(share: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.sqrt(share * (1 - share))[:, None] * x
 
 
-RECIPE = ExactRecipe(name="difficulty_filter/exact", problem=Skills(), method=SkillGRPO(), iterations=100, every=10)
-_alike = RECIPE.replace(problem={"spread": 0.0, "level": 0.0}, iterations=10)
+RECIPE = ExactRecipe(name="difficulty_filter/exact", problem=Skills(), method=SkillGRPO(), iterations=100, every=2)
 _all = {"band": (0.0, 1.0)}
+_spread = {f"spread_{spread:g}": RECIPE.replace(problem={"spread": spread}) for spread in (0.5, 2.0, 8.0)}
 
 CLAIM = Claim(
     name="difficulty_filter/exact",
     paper="arXiv 2504.03380, abstract",
-    statement="By updates, batches of tasks that are solved about half the time teach more than any tasks.",
+    statement="By answers that were sampled, batches of tasks that are solved about half the time teach more than any "
+    "tasks, each at its own best step, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
         "balanced": RECIPE,
-        "hard": RECIPE.replace(method={"band": (0.0625, 0.5)}),
-        "easy": RECIPE.replace(method={"band": (0.5, 0.9375)}),
-        "mixed": RECIPE.replace(method={"band": (0.0625, 0.9375)}),
         "all": RECIPE.replace(method=_all),
-        "alike_balanced": _alike,
-        "alike_all": _alike.replace(method=_all),
+        **{f"{name}_balanced": arm for name, arm in _spread.items()},
+        **{f"{name}_all": arm.replace(method=_all) for name, arm in _spread.items()},
     },
-    expected=Ordering(relations=("balanced > all by 0.05",)),
-    # where all tasks are alike, and solved half the time, the band leaves out nothing that matters
-    control=Ordering(relations=("alike_balanced > alike_all by 0.05",)),
-    seeds=tuple(range(100, 150)),
+    expected=Ordering(relations=("balanced > all by 0.02",)),
+    # the more tasks differ, the more of them teach nothing
+    dose=tuple(f"{name}_balanced > {name}_all" for name in _spread),
+    worlds={
+        "problem.spread": Between(low=1.0, high=8.0),
+        "problem.level": Between(low=0.0, high=8.0),
+        "problem.skills": Between(low=4, high=16),
+    },
+    grid={"method.rate": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)},
+    cost="answers",
+    equal_cost=True,
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -1,30 +1,29 @@
 """Particle filtering: the arms of the claim spend the same tokens and differ as it says; why a beam loses."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from longstride.exact.experiment import ExactRecipe
-from longstride.exact.steps import ROOT, Solve, StepTasks, solved
-from longstride.papers.particle_filtering.exact import CLAIM, RECIPE
+from longstride.exact.steps import ROOT, StepTasks, solved
+from longstride.papers.particle_filtering.exact import RECIPE
 from longstride.rewards.simulated import StepScorer
 from longstride.strategies.search import Beam, Partial, Particles, Search, play
 
 
-def share(arm: str, tasks: int) -> tuple[float, int]:
+def share(search: Search, tasks: int, **scorer: Any) -> tuple[float, int]:
     """Of tasks of the second level that are solved, and the tokens of one."""
-    recipe = CLAIM.arms[arm]
-    assert isinstance(recipe, ExactRecipe) and isinstance(recipe.method, Solve)
-    assert isinstance(recipe.problem, StepTasks)
-    found = [solved(recipe.problem, 1, recipe.method.search, np.random.default_rng(k)) for k in range(tasks)]
+    problem = RECIPE.replace(problem={"scorer": scorer}).problem
+    assert isinstance(problem, StepTasks)
+    found = [solved(problem, 1, search, np.random.default_rng(k)) for k in range(tasks)]
     assert len({ledger.tokens for _, ledger in found}) == 1
     return float(np.mean([right for right, _ in found])), found[0][1].tokens
 
 
-def test_particles_solve_more_than_either_beam_for_the_same_tokens_and_as_many_with_an_exact_scorer() -> None:
-    particles, beam, wide = (share(arm, 150) for arm in ("particles", "beam", "beam_of_4"))
+def test_particles_solve_more_than_either_beam_where_the_scorer_sees_seldom_and_as_many_with_an_exact_one() -> None:
+    particles, beam, wide = (share(s, 150) for s in (Particles(n=16), Beam(n=16, width=2), Beam(n=16, width=4)))
     assert particles[0] > max(beam[0], wide[0]) + 0.1 and particles[1] == beam[1] == wide[1] == 16 * 12 * 10
-    assert share("exact_particles", 20)[0] == share("exact_beam", 20)[0] == 1
+    assert share(Particles(n=16), 20, noise=0.0)[0] == share(Beam(n=16, width=2), 20, noise=0.0)[0] == 1
 
 
 def ancestors(search: Search) -> int:

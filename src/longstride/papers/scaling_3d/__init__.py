@@ -10,10 +10,10 @@ too. What bounds one axis another one moves, so the best mix has some of each.
 | context | `looks` | tokens of a thought | looks at each step, which may see that it is wrong |
 | batch | `thoughts` | samples | thoughts of a turn, the answer most of which give counts |
 | turn | `turns` | refinement of what came before | every thought reads one that gave this answer |
-| mix | `LOOKS` | several | looks at a step, reading among them, at most 320 in all |
+| mix | `THREE`, `TWO` | several | looks at a step, reading among them, about 320 in all |
 
-With 80 looks instead of 320 (one seed) three axes were not clearly ahead of context and turns: no axis is at its bound
-then, and which two suffice depends on the numbers of the world.
+Which two axes suffice depends on the numbers of the world, so the claim draws them, and each side enters with its best
+mix.
 
 Deviations: an exact world; feedback by people and embodied tasks are left out.
 """

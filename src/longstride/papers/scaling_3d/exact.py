@@ -1,14 +1,15 @@
 """Context, batch and turns, where their bounds are computed."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from longstride.claims.claim import Claim
+from longstride.claims.worlds import Among, Between
 from longstride.core.numbers import Count, Share
-from longstride.exact.answers import SEEDS, Chance
+from longstride.exact.answers import Chance
 from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.stats import Ordering
 
@@ -47,9 +48,13 @@ class Mixed(ExactMethod[Doubtful]):
     """Of each level in an iteration."""
 
     @property
-    def spent(self) -> int:
+    def looked(self) -> int:
         """Looks at a step in all, one for reading it in each later turn among them."""
         return self.thoughts * (self.looks * self.turns + self.turns - 1)
+
+    def spent(self, problem: Doubtful, state: State) -> Mapping[str, float]:
+        """Looks at a step of a task."""
+        return {"looks": float(self.looked)}
 
     def start(self, problem: Doubtful, rng: np.random.Generator) -> State:
         return {"won": np.zeros(len(problem.levels)), "played": np.zeros(())}
@@ -111,40 +116,47 @@ def votes(answers_MN: np.ndarray, wrong: int) -> np.ndarray:
 
 
 RECIPE = recipe("scaling_3d/exact", Doubtful(), Mixed(), iterations=4)
-LOOKS = {
-    "all_three": RECIPE.method,
-    "context": Mixed(looks=320, thoughts=1, turns=1),
-    "batch": Mixed(looks=1, thoughts=320, turns=1),
-    "turns": Mixed(looks=1, thoughts=1, turns=160),
-    "context_batch": Mixed(looks=10, thoughts=32, turns=1),
-    "context_turns": Mixed(looks=20, thoughts=1, turns=15),
-    "batch_turns": Mixed(looks=1, thoughts=9, turns=18),
-    "context_quarter": Mixed(looks=80, thoughts=1, turns=1),
-    "turns_quarter": Mixed(looks=1, thoughts=1, turns=40),
-}
-_easy = {"levels": (0.9, 0.95)}
-_best = "context_turns"
+THREE = ((4, 4, 16), (8, 3, 12), (8, 6, 6), (15, 4, 5), (19, 4, 4), (19, 2, 8), (3, 12, 7))
+"""Looks, thoughts and turns: mixes of all three that spend 316 to 324 looks."""
+TWO = ((10, 1, 29), (20, 1, 15), (39, 1, 8), (80, 1, 4), (10, 32, 1), (20, 16, 1), (40, 8, 1), (80, 4, 1), (1, 9, 18))
+"""Mixes of two that spend 314 to 323."""
+
+
+def _mixes(of: tuple[tuple[int, int, int], ...]) -> tuple[dict[str, Any], ...]:
+    return tuple(Mixed(looks=looks, thoughts=thoughts, turns=turns).as_data() for looks, thoughts, turns in of)
+
+
+_doubt = {f"doubt_{doubt:g}": RECIPE.replace(problem={"doubt": doubt}) for doubt in (0.02, 0.07, 0.2)}
+_two = {"method": _mixes(TWO)[1]}
+_three = ("three", *(f"{name}_three" for name in _doubt))
 
 CLAIM = Claim(
     name="scaling_3d/exact",
     paper="arXiv 2511.15738, abstract",
-    statement="At equal looks, thoughts of some length, several of them in several turns solve more than any two axes.",
+    statement="At equal looks, thoughts of some length, several of them in several turns solve more than the best mix of "
+    "any two axes, in most of the worlds that are drawn.",
     recipe=RECIPE,
     arms={
-        **{name: RECIPE.replace(method=method) for name, method in LOOKS.items()},
-        **{f"easy_{n}": RECIPE.replace(problem=_easy, method=LOOKS[n]) for n in ("all_three", _best)},
+        "three": RECIPE,
+        "two": RECIPE.replace(**_two),
+        **{f"{name}_three": arm for name, arm in _doubt.items()},
+        **{f"{name}_two": arm.replace(**_two) for name, arm in _doubt.items()},
     },
-    # the best of the mixes of two axes that were tried on seed 0
-    expected=Ordering(relations=(f"all_three > {_best} by 0.05",)),
-    # tasks that are solved anyway
-    control=Ordering(relations=(f"easy_all_three > easy_{_best} by 0.03",)),
-    # the last two are not to hold: four times the looks of one axis alone
-    reported=Ordering(
-        relations=(
-            *(f"all_three > {name}" for name in ("context", "batch", "turns", "context_batch", "batch_turns")),
-            "context > context_quarter by 0.02",
-            "turns > turns_quarter by 0.02",
-        )
-    ),
-    seeds=SEEDS,
+    expected=Ordering(relations=("three > two by 0.01",)),
+    # the likelier a reader takes a right step for wrong, the more a vote before each turn is worth
+    dose=tuple(f"{name}_three > {name}_two" for name in _doubt),
+    worlds={
+        "problem.levels": Between(low=0.05, high=0.4, log=True, shape=(3,)),
+        "problem.see": Between(low=0.1, high=0.6),
+        "problem.doubt": Between(low=0.01, high=0.2, log=True),
+        "problem.blind": Between(low=0.0, high=0.8),
+        "problem.wrong": Among(values=((0.34, 0.33, 0.33), (0.5, 0.3, 0.2), (0.8, 0.1, 0.1))),
+    },
+    grid={
+        **{f"{name}: method": _mixes(THREE) for name in _three},
+        **{f"{name.replace('three', 'two')}: method": _mixes(TWO) for name in _three},
+    },
+    cost="looks",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1040)),
 )

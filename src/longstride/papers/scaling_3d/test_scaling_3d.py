@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longstride.papers.scaling_3d.exact import LOOKS, Doubtful, Mixed, answers, votes
+from longstride.papers.scaling_3d.exact import THREE, TWO, Doubtful, Mixed, answers, votes
 
 
 def solved(problem: Doubtful, method: Mixed, chance: float) -> float:
@@ -40,6 +40,8 @@ def test_a_vote_finds_the_likeliest_answer_right_or_not() -> None:
     assert (many.answered(problem, 0.2, np.random.default_rng(0)) == 1).mean() > 0.95
 
 
-def test_no_arm_spends_more_looks_than_320() -> None:
-    assert Mixed(looks=3, thoughts=2, turns=4).spent == 2 * (3 * 4 + 3)
-    assert all(isinstance(m, Mixed) and 0 < m.spent <= 320 for m in LOOKS.values())
+def test_all_mixes_spend_as_many_looks() -> None:
+    assert Mixed(looks=3, thoughts=2, turns=4).looked == 2 * (3 * 4 + 3)
+    looked = [Mixed(looks=looks, thoughts=thoughts, turns=turns).looked for looks, thoughts, turns in THREE + TWO]
+    assert max(looked) < 1.04 * min(looked)
+    assert all(min(mix) > 1 for mix in THREE) and all(sum(n > 1 for n in mix) == 2 for mix in TWO)

@@ -77,7 +77,7 @@ def group_gradient(share: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.sqrt(share * (1 - share))[:, None] * x
 
 
-RECIPE = ExactRecipe(name="difficulty_filter/exact", problem=Skills(), method=SkillGRPO(), iterations=100, every=2)
+RECIPE = ExactRecipe(name="difficulty_filter/exact", problem=Skills(), method=SkillGRPO(), iterations=40)
 _all = {"band": (0.0, 1.0)}
 _spread = {f"spread_{spread:g}": RECIPE.replace(problem={"spread": spread}) for spread in (0.5, 2.0, 8.0)}
 
@@ -101,7 +101,7 @@ CLAIM = Claim(
         "problem.level": Between(low=0.0, high=8.0),
         "problem.skills": Between(low=4, high=16),
     },
-    grid={"method.rate": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)},
+    grid={"method.rate": (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0)},
     cost="answers",
     equal_cost=True,
     tuning_seeds=(900, 901),

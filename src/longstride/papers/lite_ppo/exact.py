@@ -11,7 +11,7 @@ HARD = Answers(tasks=tuple((chance,) for chance in (0.01, 0.02, 0.05, 0.1) * 4),
 MIXED = HARD.replace(tasks=tuple((chance,) for chance in (0.05, 0.3, 0.6, 0.9) * 4))
 
 RECIPE = recipe(
-    "lite_ppo/exact", HARD, Grouped(credit=GroupRelative(normalize="batch_std"), loss=PPO(), rate=4.0), iterations=30
+    "lite_ppo/exact", HARD, Grouped(credit=GroupRelative(normalize="batch_std"), loss=PPO(), rate=4.0), iterations=8
 )
 
 _group = {"credit": GroupRelative(normalize="std")}
@@ -35,7 +35,7 @@ CLAIM = Claim(
         "problem.tasks": Between(low=0.01, high=0.15, log=True, shape=(16, 1)),
         "problem.spread": Between(low=0.5, high=2.0),
     },
-    grid={"method.rate": (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)},
+    grid={"method.rate": (4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)},
     cost="samples",
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),

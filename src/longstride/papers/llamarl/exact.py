@@ -43,8 +43,8 @@ CLAIM = Claim(
         "problem.decoy": Between(low=0.1, high=0.75),
         "problem.spread": Between(low=0.5, high=2.0),
     },
-    grid={"method.rate": (8.0, 16.0, 32.0, 64.0, 128.0)},
+    grid={"method.rate": (16.0, 32.0, 64.0, 128.0, 256.0)},
     cost="samples",
     tuning_seeds=(900, 901),
-    seeds=tuple(range(1000, 1030)),
+    seeds=tuple(range(1000, 1060)),
 )

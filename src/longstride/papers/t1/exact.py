@@ -16,7 +16,8 @@ Deviations: tasks are enumerable (`exact.answers`); no answer has an unwanted pa
 """
 
 from longstride.claims.claim import Claim
-from longstride.exact.answers import SEEDS, Answers, Grouped
+from longstride.claims.worlds import Between
+from longstride.exact.answers import Answers, Grouped
 from longstride.exact.learner import recipe
 from longstride.methods import KL, Constant, GroupRelative, Start
 from longstride.methods.kl import MovingAverage
@@ -38,22 +39,30 @@ RECIPE = recipe(
 )
 
 _fixed = {"method": {"loss": {"kl": {"anchor": Start()}}}}
-_short = {"iterations": 4, "every": 4}
+_held = {f"beta_{beta}": RECIPE.replace(method={"loss": {"kl": {"coefficient": beta}}}) for beta in (0.02, 0.1, 0.4)}
 
 CLAIM = Claim(
     name="t1/exact",
     paper="arXiv 2501.11651, abstract and section 2",
     statement="In a long run a policy that is held to a moving average of itself ends above one that is held to its "
-    "start, by the same coefficient.",
+    "start, by the same coefficient, in most of the worlds and coefficients that are drawn, the paper's 2e-4 among them.",
     recipe=RECIPE,
     arms={
         "moving": RECIPE,
         "fixed": RECIPE.replace(**_fixed),
-        "short_moving": RECIPE.replace(**_short),
-        "short_fixed": RECIPE.replace(**_fixed, **_short),
+        **{f"{name}_moving": arm for name, arm in _held.items()},
+        **{f"{name}_fixed": arm.replace(**_fixed) for name, arm in _held.items()},
     },
-    expected=Ordering(relations=("moving > fixed by 0.1",)),
-    # after four iterations both anchors are still nearly the start
-    control=Ordering(relations=("short_moving > short_fixed by 0.03",)),
-    seeds=SEEDS,
+    expected=Ordering(relations=("moving > fixed by 0.03",)),
+    # the more both are held, the lower is the plateau of the fixed anchor
+    dose=tuple(f"{name}_moving > {name}_fixed" for name in _held),
+    worlds={
+        "problem.tasks": Between(low=0.02, high=0.4, log=True, shape=(8, 1)),
+        "method.loss.kl.coefficient": Between(low=2e-4, high=0.5, log=True),
+        "problem.spread": Between(low=0.5, high=2.0),
+    },
+    grid={"method.rate": (2.0, 4.0, 8.0, 16.0, 32.0)},
+    cost="samples",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1000, 1040)),
 )

@@ -44,11 +44,11 @@ def test_a_fixed_anchor_converges_to_it_and_a_moving_one_goes_on() -> None:
 
 def test_the_arms_of_the_claim_move_their_anchors_as_they_say() -> None:
     moved = {}
-    for name in ("short_moving", "short_fixed"):
+    for name in ("moving", "fixed"):
         arm = CLAIM.arms[name]
         data: dict = {"method": arm.method, "problem": arm.problem}  # type: ignore[attr-defined]
         state = begin = data["method"].start(data["problem"], np.random.default_rng(0))
         for i in range(2):
             state = data["method"].step(data["problem"], state, np.random.default_rng(i))
         moved[name] = np.abs(state["reference"] - begin["reference"]).max()
-    assert moved["short_fixed"] == 0 < moved["short_moving"]
+    assert moved["fixed"] == 0 < moved["moving"]

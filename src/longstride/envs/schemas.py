@@ -2,9 +2,9 @@
 
 What always holds: a schema is data, so it refers to nothing outside itself; it has at most `MAX_SCHEMA` characters, and
 checking against it takes at most `SECONDS` of the processor. So a check needs no thread of its own: a schema that takes
-longer holds the others up once, and its episode is over. What could take for ever in one step is left to whoever wrote the schema:
-patterns, whether items are unique, and what other schemas have evaluated. Whatever is wrong with a schema is an
-`EnvFailure` of its owner.
+longer holds the others up once, and its episode is over. What could take for ever in one step is left to whoever wrote
+the schema: patterns, whether items are unique, and what other schemas have evaluated. Whatever is wrong with a schema
+is an `EnvFailure` of its owner.
 """
 
 import functools

@@ -277,4 +277,4 @@ def test_in_a_run_what_went_on_saw_and_did_the_same_and_no_token_counts_twice(ru
 
 def test_the_recipe_of_the_claim_is_drawn_by_its_seed():
     worlds = [RECIPE.method.start(RECIPE.problem, np.random.default_rng(seed)) for seed in (0, 0, 1)]
-    assert worlds[0]["begins"] == worlds[1]["begins"] != worlds[2]["begins"]
+    assert worlds[0]["0.begins"] == worlds[1]["0.begins"] != worlds[2]["0.begins"]

@@ -18,7 +18,7 @@ Deviations: none, no paper has this. Habits are shared by all tasks, so a band w
 nothing by it here; a policy that has to learn each distance for itself might.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from itertools import product
 
@@ -192,21 +192,17 @@ LONG = 28
 WORTH = BandedCloning(schedule=Worth(start=8, limit=LONG), episodes=32, rate=1.0)
 
 
-def under(schedule: Schedule) -> dict[str, BandedCloning]:
-    """The change of a recipe to another schedule."""
-    return {"method": WORTH.replace(schedule=schedule)}
+def sweep(*schedules: Schedule) -> Sweep:
+    """The best of these schedules in each world."""
+    return Sweep(schedule=schedules[0], schedules=schedules, episodes=WORTH.episodes, rate=WORTH.rate)
 
 
-def sweep(schedules: Iterable[Schedule]) -> dict[str, Sweep]:
-    """The change of a recipe to the best of these schedules in each world."""
-    tried = tuple(schedules)
-    return {"method": Sweep(schedule=tried[0], schedules=tried)}
-
-
-FIXED = sweep(Fixed(limit=h) for h in (4, 6, 8, 12, 16, 20, LONG))
+FIXED = sweep(*(Fixed(limit=h) for h in (4, 6, 8, 12, 16, 20, LONG)))
 BY_DIFFICULTY = sweep(
-    PerDifficulty(easy=Fixed(limit=easy), medium=Fixed(limit=medium), hard=Fixed(limit=hard))
-    for easy, medium, hard in product((7, 10), (13, 18), (19, 25))
+    *(
+        PerDifficulty(easy=Fixed(limit=easy), medium=Fixed(limit=medium), hard=Fixed(limit=hard))
+        for easy, medium, hard in product((7, 10), (13, 18), (19, 25))
+    )
 )
 WASTE = {
     "seldom": {"begins": (0.0, 0.03), "goes_on": (0.0, 0.1)},
@@ -215,13 +211,15 @@ WASTE = {
 }
 """Rising strengths of the cause: how much the start wastes."""
 
-RECIPE = ExactRecipe(name="worth/worlds", problem=DrawnErrands(), method=WORTH, iterations=400, every=400)
+RECIPE = ExactRecipe(
+    name="worth/worlds", problem=DrawnErrands(), iterations=800, every=800, method=sweep(WORTH.schedule)
+)
 ARMS = {
     "worth": RECIPE,
-    "best_fixed": RECIPE.replace(**FIXED),
-    "worth_of_success": RECIPE.replace(**under(Worth(start=8, limit=LONG, seeks="success"))),
-    "best_by_difficulty": RECIPE.replace(**BY_DIFFICULTY),
-    "long": RECIPE.replace(**under(Fixed(limit=LONG))),
+    "best_fixed": RECIPE.replace(method=FIXED),
+    "worth_of_success": RECIPE.replace(method=sweep(Worth(start=8, limit=LONG, seeks="success"))),
+    "best_by_difficulty": RECIPE.replace(method=BY_DIFFICULTY),
+    "long": RECIPE.replace(method=sweep(Fixed(limit=LONG))),
 }
 
 CLAIM = Claim(
@@ -243,6 +241,6 @@ CLAIM = Claim(
     ),
     seeds=tuple(range(200, 220)),
     tuning_seeds=(1000, 1001),
-    grid={"method.episodes": (16, 32, 64, 128, 256)},
+    grid={"method.episodes": (8, 16, 32, 64, 128)},
     cost="spent",
 )

@@ -22,8 +22,8 @@ SHORT, LONG, TEST = 12, 64, 44
 RECIPE = tti.RECIPE.replace(
     name="worth",
     tasks={"distances": (10, 40)},
-    budget={"turns": Worth(start=SHORT, limit=LONG)},
-    sampler=Onward(),
+    budget={"turns": Worth(start=24, limit=LONG)},
+    sampler=Onward(share=0.25),
     test_budget={"turns": Fixed(limit=TEST)},
     evaluation={"every": 1, "tasks": 155},
 )
@@ -41,7 +41,7 @@ ARMS = {
     "long": under(Fixed(limit=LONG)),
     "multiplicative": under(Multiplicative(start=SHORT, limit=LONG)),
     "slow": under(SLOW),
-    "slow_measured": under(SLOW).replace(sampler=Onward()),
+    "slow_measured": under(SLOW).replace(sampler=Onward(share=0.25)),
 }
 
 CLAIM = Claim(

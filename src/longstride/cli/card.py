@@ -57,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from longstride.core.config import resolve
     from longstride.core.files import make_folder, write_atomically
     from longstride.report.card import as_text, write_card
+    from longstride.report.play import carried, policies_of
     from longstride.run.card import measure_card
     from longstride.run.evaluation import language_player
     from longstride.run.recipe import Recipe
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     with bars() as watch:
         card = measure_card(player, recipe, tasks, args.budget, args.samples, watch, keep)
     keep(card)
-    page = write_card(card, folder / "card.html")
+    page = write_card(card, folder / "card.html", carried(policies_of(args.target, recipe, policy), recipe, tasks))
     if args.json:
         print_json(card)
     else:

@@ -146,6 +146,14 @@ class ChatFormat:
         return self._config
 
     @property
+    def pieces(self) -> dict[str, Any]:
+        """The constant ids of a conversation of text alone: `head`, `next` (before a later observation), `opening`
+        (after the first observation, and after a later one), `end` (those that end a turn) and `close`."""
+        opening = [self._openings[one, False] for one in (True, False)]
+        end = sorted(self.end_ids)
+        return {"head": self._head, "next": self._next, "opening": opening, "end": end, "close": self.close[0]}
+
+    @property
     def vocabulary(self) -> dict[str, int]:
         """The id of each token."""
         return self._tokenizer.get_vocab()

@@ -17,6 +17,7 @@ from longstride.report.rows import embed
 from longstride.report.tables import table
 
 Card = Mapping[str, Any]
+SCRIPTS = ("charts", "llama", "agent", "play")
 SHARES = ("0.5", "0.8")
 """Of success, as a card names them."""
 KINDS = {
@@ -28,10 +29,10 @@ KINDS = {
 """What tokens may go to, with hue and mark."""
 
 
-def write_card(card: Card, target: Path) -> Path:
-    """Writes the page of what `run.card.measure_card` found."""
+def write_card(card: Card, target: Path, play: Mapping[str, Any] | None = None) -> Path:
+    """Writes the page of what `run.card.measure_card` found; `play` is what `report.play.carried` says."""
     style = _static("report.css")
-    script = _static("charts.js")
+    script = "".join(_static(f"{name}.js") for name in SCRIPTS)
     page = string.Template(_static("card.html")).substitute(
         title=escape(str(card["policy"])),
         kicker=escape(f"Horizon card, {card['recipe']}"),
@@ -47,7 +48,7 @@ def write_card(card: Card, target: Path) -> Path:
         script=script,
         style_hash=hash_of(style),
         script_hash=hash_of(script),
-        data=embed({"figures": _figures(card)}),
+        data=embed({"figures": _figures(card), "play": play}),
     )
     write_atomically(target, page)
     return target

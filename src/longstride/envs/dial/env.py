@@ -79,8 +79,8 @@ class DialEnv:
         if action.verb == "home":
             return self._go((0,))
         if action.verb == "click" and action.element is not None:
-            shown = self.page
-            if not 1 <= action.element <= (count := len(shown.elements)):
+            shown, count = self.page, len(self.page.elements)
+            if not 1 <= action.element <= count:
                 return f"there is no element [{action.element}]; this page has {f'1 to {count}' if count else 'none'}"
             link = action.element - shown.help
             if not link:

@@ -9,6 +9,8 @@ from longstride.core.component import find, unknown
 from longstride.core.seeds import stream
 from longstride.core.task import Difficulty, Task
 from longstride.envs.base import Env, TaskSource
+from longstride.envs.chart import Chart
+from longstride.envs.dial.charts import chart_of
 from longstride.envs.dial.demonstrator import Walker
 from longstride.envs.dial.env import DialEnv
 from longstride.envs.dial.trail import KINDS, Astray, Distance, Links, Trail
@@ -83,6 +85,10 @@ class Dial(TaskSource):
         """A shortest solution: `task.optimal` texts. Raises: TaskError for a task of another source."""
         trail, walker = Trail.of(task), Walker(random.Random(0))
         return [walker.say(trail.page((step,)).text()) for step in range(trail.distance)]
+
+    def chart(self, task: Task) -> Chart:
+        """All pages of a task. Raises: TaskError for a task of another source."""
+        return chart_of(task)
 
     def difficulty(self, distance: int) -> Difficulty:
         """The band of a goal distance."""

@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from longstride.cli.evaluate import agent_of, bars, experiment_of, overrides_of
     from longstride.core.config import resolve
     from longstride.core.files import make_folder, write_atomically
+    from longstride.models.api import ChatAPI
     from longstride.report.card import as_text, write_card
     from longstride.report.play import carried, policies_of
     from longstride.run.card import measure_card
@@ -81,7 +82,10 @@ def run(args: argparse.Namespace) -> int:
     with bars() as watch:
         card = measure_card(player, recipe, tasks, args.budget, args.samples, watch, keep)
     keep(card)
-    page = write_card(card, folder / "card.html", carried(policies_of(args.target, recipe, policy), recipe, tasks))
+    play = {"why": "The policy is behind an API, so no page can carry it."}
+    if not isinstance(policy, ChatAPI):
+        play = carried(policies_of(args.target, recipe, policy), recipe, tasks)
+    page = write_card(card, folder / "card.html", play)
     if args.json:
         print_json(card)
     else:

@@ -110,6 +110,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "Qwen3-Next": ("qwen3_next", MOE | DELTA),
     "Qwen3.5": ("qwen3_5_text", DELTA),
     "RWKV": ("rwkv", {"attention_hidden_size": 32, "context_length": CONTEXT}),
+    "RWKV, rescale_every 0": ("rwkv", {"attention_hidden_size": 32, "context_length": CONTEXT, "rescale_every": 0}),
     "RecurrentGemma": ("recurrent_gemma", {"num_hidden_layers": 3, "lru_width": 32, "attention_window_size": 8}),
     "SmolLM3": ("smollm3", {}),
     "StableLM": ("stablelm", {}),

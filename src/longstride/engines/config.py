@@ -24,7 +24,7 @@ from longstride.models.kernels import Kernels, settled
 if TYPE_CHECKING:
     from longstride.models.load import Policy
 
-PLAIN_COSTS = "slower, and each turn is read from its beginning"
+PLAIN_COSTS = "at two thirds of the speed or less, and each turn is read from its beginning"
 """What a user is told of the plain engine."""
 
 
@@ -114,14 +114,15 @@ class Local(EngineConfig):
         """The plain engine, and a line of what that means."""
         from longstride.engines.plain import PlainEngine
 
+        make = partial(PlainEngine, dtype=cast(Any, self.dtype), float32_head=self.float32_head)
+        engine = self._in_processes(make, policy, version, shared)
         warnings.warn(
             f"{policy.name!r} ({type(policy.model).__name__}) is sampled plainly, by transformers' own passes and "
             f"caches: {PLAIN_COSTS}",
             LongstrideWarning,
             stacklevel=3,
         )
-        make = partial(PlainEngine, dtype=cast(Any, self.dtype), float32_head=self.float32_head)
-        return self._in_processes(make, policy, version, shared)
+        return engine
 
     def _in_processes(self, make: Callable[..., Engine], policy: "Policy", version: int, shared: bool) -> Engine:
         """The engine, or several of it in processes of their own."""

@@ -204,7 +204,8 @@ class PlainEngine(RowEngine):
             need, width = max(need, row.need), max(width, len(row.ids))
             prompts.add(tuple(row.ids))
             full = len(self._going) + len(wave) >= self._room(need)
-            if full or (wave and width * len(prompts) > most):
+            read = len(wave) + 1 if self.way is Way.WHOLE else len(prompts)  # later passes read what is sampled, too
+            if full or (wave and width * read > most):
                 break
             wave.append(row)
         for row in wave:

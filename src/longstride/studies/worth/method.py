@@ -176,7 +176,8 @@ class Worth(Schedule):
     a patch. As the policy learns, f rises and the limit falls to what a task needs without waste.
 
     Of two equal limits the longer one is taken, so a band without a success gets more turns as long as they are
-    measured. Difficulties should be bands of distance: within one, a limit serves all of its tasks or few.
+    measured. That takes `FEW` episodes that go on, by band and window: a share that is too small cannot raise a limit.
+    Difficulties should be bands of distance: within one, a limit serves all of its tasks or few.
     """
 
     start: Count

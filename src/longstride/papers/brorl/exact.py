@@ -129,3 +129,8 @@ CLAIM = Claim(
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1030)),
 )
+
+FINDING = (
+    "The effect has fallen. For the same rollouts, each at its best step, 16 rollouts an update reach 1.000 and "
+    "512 0.999: the lead that was kept in one world was that of 32 times the rollouts at one step length."
+)

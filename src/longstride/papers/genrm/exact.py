@@ -138,3 +138,8 @@ CLAIM = Claim(
     reported=Ordering(relations=("votes_32 > votes_1 by 0.05", "votes_32 > head by 0.1 in pair_accuracy")),
     seeds=judging.SEEDS,
 )
+
+FINDING = (
+    "The effect is in the labels and the lengths: a head that was taught on the lengths it is tested on was level "
+    "(+0.040 [-0.018, 0.143]). The verifier has a label for each line, the head one for a solution."
+)

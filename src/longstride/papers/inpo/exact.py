@@ -76,3 +76,8 @@ CLAIM = Claim(
     control=Ordering(relations=("transitive_dpo > transitive_inpo by 0.2",)),
     seeds=tuple(range(100, 130)),
 )
+
+FINDING = (
+    "Most of the effect is the hold of DPO, which was tuned for the other game: at its best hold the gap is "
+    "0.055, and 0.021 with 24 answers."
+)

@@ -48,3 +48,9 @@ CLAIM = Claim(
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "What was kept was in part the length of the step: at an eighth of the rate plain was level (-0.015 [-0.060, "
+    "0.034]), and each at its best of five rates had 0.686 and 0.621. The claim in which both are tuned is frozen "
+    "and has not been run; its pilot, of two seeds, has +0.11."
+)

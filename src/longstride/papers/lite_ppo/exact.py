@@ -40,3 +40,8 @@ CLAIM = Claim(
     tuning_seeds=(900, 901),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "The effect has fallen. Each deviation at its own best step ends level (0.848 and 0.847): the lead that was "
+    "kept at one step was the length of the step."
+)

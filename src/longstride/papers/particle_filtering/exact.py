@@ -48,3 +48,9 @@ CLAIM = Claim(
     tuning_seeds=(900, 901, 902),
     seeds=tuple(range(1000, 1040)),
 )
+
+FINDING = (
+    "What was kept needs a scorer that is blind at most steps: with one that sees at every step the lead was "
+    "-0.001. The claim that draws how often it sees is frozen and has not been run; its pilot, of three seeds, "
+    "has +0.026."
+)

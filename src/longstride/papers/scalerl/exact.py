@@ -92,3 +92,8 @@ CLAIM = Claim(
     reported=Ordering(relations=("early_sigmoid > sigmoid by 0.5 in refused", "sigmoid > power by 0.2 in within")),
     seeds=tuple(range(200, 240)),
 )
+
+FINDING = (
+    "The world is drawn so that success is an S in the logarithm of compute: with difficulty twice as wide the "
+    "lead was -0.008, with easier problems 0.023."
+)

@@ -165,3 +165,8 @@ CLAIM = Claim(
     reported=Ordering(relations=("by_belief > by_score", "by_belief > by_score in reached")),
     seeds=SEEDS,
 )
+
+FINDING = (
+    "The effect needs a scorer whose noise is no larger than its label: at twice that it was 0.019, and at four "
+    "times -0.125."
+)

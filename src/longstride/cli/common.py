@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.plain import plain
 from longstride.core.sealed import dumps
+from longstride.core.secrets import hidden
 
 if TYPE_CHECKING:
     from longstride.run.experiment import Experiment
@@ -25,9 +26,9 @@ def print_json(value: Any) -> None:
 
 def say(*lines: object, file: TextIO | None = None) -> None:
     """Prints lines in which texts of files may stand: run folders, tasks, recipes of others. What a terminal obeys is
-    left out."""
+    left out, and so are secrets."""
     try:
-        print(plain("\n".join(map(str, lines))), file=file, flush=True)
+        print(hidden(plain("\n".join(map(str, lines)))), file=file, flush=True)
     except OSError as e:
         if e.errno != errno.EIO:  # of a terminal that was closed: nobody reads it any more
             raise

@@ -12,13 +12,14 @@ from types import ModuleType
 from typing import Any
 
 from longstride.core.plain import plain
+from longstride.core.secrets import hidden
 
 
 class LongstrideError(Exception):
     """Base of all errors that are shown to a person as one message, which is plain text whatever it repeats."""
 
     def __str__(self) -> str:
-        return plain(super().__str__())
+        return hidden(plain(super().__str__()))
 
 
 class ConfigError(LongstrideError):

@@ -18,6 +18,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from longstride.core.errors import ConfigError, LongstrideWarning, MissingExtra, RunError, unknown
 from longstride.core.sealed import DamagedError, read_object, write_object
+from longstride.core.secrets import hidden
 from longstride.report.rows import number
 from longstride.run.experiment import Experiment
 from longstride.run.listener import Listener
@@ -179,7 +180,7 @@ class Tracked:
         except Exception as e:  # whatever goes wrong in somebody else's service, the run goes on
             self._open.pop(name, None)
             text = f"tracker {name}: {type(e).__name__}: {e}; the run goes on without it"
-            warnings.warn(text, LongstrideWarning, stacklevel=3)
+            warnings.warn(hidden(text), LongstrideWarning, stacklevel=3)
 
 
 def numbers_of(row: Mapping[str, Any]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from longstride import __version__
 from longstride.core.component import Component, member_of
-from longstride.core.config import load_toml, read_toml
+from longstride.core.config import dump_toml, load_toml, read_toml
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import special_in
 from longstride.core.implementation import implementation
@@ -22,6 +22,7 @@ from longstride.core.lock import held
 from longstride.core.modules import find_again, own_modules
 from longstride.core.provenance import commit
 from longstride.core.sealed import DamagedError, check_toml, read_object
+from longstride.core.secrets import secret_in
 from longstride.run.listener import Listener
 
 if TYPE_CHECKING:
@@ -69,10 +70,15 @@ class Experiment(Component):
             placement: where the run goes; in this process if left out.
 
         Raises:
-            ConfigError: this experiment cannot run there.
+            ConfigError: this experiment cannot run there, or a setting of it is a secret of the environment.
             RunError: the folder holds a run already, or another experiment's; another process writes there; a damaged
                 checkpoint; a full disk.
         """
+        if name := secret_in(dump_toml(self)):
+            raise ConfigError(
+                f"a setting holds what the variable {name} of the environment holds, and the run folder would show it; "
+                "let whoever needs it read the variable"
+            )
         with held(folder):
             implementation(type(self))(self, folder, listener, resume, placement)
 

@@ -23,7 +23,6 @@ from longstride.exact.experiment import State
 from longstride.exact.learner import TableLearner, Tabulated
 from longstride.exact.worlds.answers import AnswerTree
 from longstride.exact.worlds.tabular import EnumerableMDP
-from longstride.methods.base import REFERENCE
 
 
 class Walk(Tabulated):
@@ -112,8 +111,7 @@ class Walked(TableLearner[W], Generic[W]):
     """Turns that are sampled in all, 0 for any number; nothing is learned after the iteration that reaches it."""
 
     def start(self, problem: W, rng: np.random.Generator) -> State:
-        state = {"logits": problem.begin(rng), "iteration": np.zeros(()), "sampled": np.zeros(())}
-        return state | ({"reference": state["logits"].copy()} if REFERENCE in self.loss.needs else {})
+        return super().start(problem, rng) | {"sampled": np.zeros(())}
 
     def step(self, problem: W, state: State, rng: np.random.Generator) -> State:
         if self.most and state["sampled"] >= self.most:

@@ -129,7 +129,7 @@ class TestPolling:
     def test_a_sampling_that_cannot_be_drawn_from_fails_alone_where_the_prompt_was_read_before(self) -> None:
         engine, prompt = LocalEngine(llama(), NEVER, 128), [3 + i % 40 for i in range(20)]
         engine.generate([Request(prompt, 1, seed=0)])
-        cold = engine.submit(Request(prompt, 1, seed=1, sampling=Sampling(temperature=1e-300)))
+        cold = engine.submit(Request(prompt, 1, seed=1, sampling=Sampling.model_construct(temperature=1e-300)))
         outcome = until_done(engine, cold)[cold]
         assert isinstance(outcome, EngineFailure) and not engine._going
         (done,) = engine.generate([Request(prompt, 1, seed=1)])

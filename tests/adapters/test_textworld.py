@@ -4,9 +4,11 @@ import random
 import sys
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
+from longstride.adapters import textworld as adapter
 from longstride.adapters.seeded import EnvironmentReward
 from longstride.adapters.textworld import Textworld
 from longstride.core.budget import Budget
@@ -54,6 +56,18 @@ class TestGames:
         found = self.play(*SMALL.demonstrate(game), task=task)
         assert found.success and found.reward == 1 and found.length == game.optimal
         assert not self.play(*SMALL.demonstrate(game)[:-1], task=task).success
+
+    def test_a_game_whose_walkthrough_is_shorter_than_its_quest_is_made_anew(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        source, tried = SMALL.replace(objects=4), []
+
+        def second(path: Path, length: int) -> bool:
+            tried.append(path.read_bytes())
+            return len(tried) > 1
+
+        monkeypatch.setattr(adapter, "_takes", second)
+        assert source.game(0).read_bytes() == tried[1] != tried[0] and len(tried) == 2
 
     def test_a_command_that_moves_nothing_is_explained_by_the_game(self) -> None:
         found = self.play("Action: dance", "Action: look", "", *SMALL.demonstrate(SMALL.held_out(1)[0]))

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from longstride.adapters.seeded import SEEDS, SUCCESS, SeededTasks
-from longstride.core.errors import require
+from longstride.core.errors import EnvFailure, require
 from longstride.core.files import make_folder
 from longstride.core.foreign import bounded, guarded
 from longstride.core.numbers import Count, CountOrZero
@@ -28,6 +28,8 @@ from longstride.envs.base import Observation, Step
 from longstride.envs.text import MARK, said
 
 HOW = f"End each turn with {MARK} and a command."
+ATTEMPTS = 20
+"""Games that are made for a seed, until one has a walkthrough of the length that was asked for."""
 _MAKING = threading.Lock()
 """The library's compiler is asked for one game at a time."""
 _PROMPT = re.compile(r"\n>\s.*\Z", re.S)
@@ -101,15 +103,21 @@ class Textworld(SeededTasks):
         with _MAKING:
             if not path.exists():
                 make_folder(path.parent)
-                options = textworld.GameOptions()
-                options.seeds = derive(0, "textworld", seed) % (1 << 31)
-                options.quest_length, options.nb_rooms, options.nb_objects = length, self.rooms, self.objects
                 what = f"making a game of {length} commands with {self.rooms} rooms and {self.objects} things"
                 with TemporaryDirectory(dir=path.parent) as folder, guarded(what):
-                    options.path = str(Path(folder) / path.name)
-                    textworld.make(options)
+                    made = Path(folder) / path.name
+                    for attempt in range(ATTEMPTS):
+                        options = textworld.GameOptions()
+                        options.seeds = derive(0, "textworld", seed, attempt) % (1 << 31)
+                        options.quest_length, options.nb_rooms, options.nb_objects = length, self.rooms, self.objects
+                        options.path, options.force_recompile = str(made), True
+                        textworld.make(options)
+                        if _takes(made, length):
+                            break
+                    else:
+                        raise EnvFailure(f"none of {ATTEMPTS} games has a walkthrough of {length} commands")
                     for suffix in (".json", ".z8"):  # the game's own file last: with it the game is there
-                        os.replace(Path(folder) / path.with_suffix(suffix).name, path.with_suffix(suffix))
+                        os.replace(made.with_suffix(suffix), path.with_suffix(suffix))
         return path
 
     def _task(self, seed: int, split: Any) -> Task:
@@ -190,6 +198,22 @@ class TextworldEnv:
         if self._source.commands:
             lines += self.admissible
         return bounded("\n".join(filter(None, lines)))
+
+
+def _begin(path: Path, infos: Any) -> Any:
+    """The library's environment of a game."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Game .* is not fully supported")  # the interpreter's own scores, not ours
+        return require("textworld", "textworld").start(str(path), infos)
+
+
+def _takes(path: Path, length: int) -> bool:
+    """Whether a game's walkthrough does its quest in so many commands. One in some fifteen does not: it eats what a
+    quest ends with a command early, or the game takes one of its names for another."""
+    game = _begin(path, require("textworld", "textworld").EnvInfos(policy_commands=True, won=True))
+    won = [game.step(command)[0].won for command in list(game.reset().policy_commands or ())]
+    game.close()
+    return won == [False] * (length - 1) + [True]
 
 
 def _line(text: Any) -> str:

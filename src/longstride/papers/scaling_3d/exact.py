@@ -162,7 +162,7 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "What was kept depends on the numbers of the world: with blind 0.2 for 0.5, or doubt 0.02 for 0.1, the best "
-    "two axes were ahead. The claim that draws them and tunes the mixes is frozen and has not been run; its "
-    "pilot, of two seeds, has -0.026."
+    "The effect has fallen as a rule: against the best mix of two axes it holds in 12 % of the worlds [5, 26] and "
+    "is reversed in 70 %. It turns with doubt, the chance that a reader takes a right step for wrong: at 0.02 "
+    "three axes are behind by 0.040, at 0.2 ahead by 0.055."
 )

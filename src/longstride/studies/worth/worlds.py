@@ -212,7 +212,7 @@ WASTE = {
 """Rising strengths of the cause: how much the start wastes."""
 
 RECIPE = ExactRecipe(
-    name="worth/worlds", problem=DrawnErrands(), iterations=800, every=800, method=sweep(WORTH.schedule)
+    name="worth/worlds", problem=DrawnErrands(), iterations=1600, every=1600, method=sweep(WORTH.schedule)
 )
 ARMS = {
     "worth": RECIPE,
@@ -241,6 +241,6 @@ CLAIM = Claim(
     ),
     seeds=tuple(range(200, 220)),
     tuning_seeds=(1000, 1001),
-    grid={"method.episodes": (8, 16, 32, 64, 128)},
+    grid={"method.episodes": (2, 4, 8, 16, 32)},
     cost="spent",
 )

@@ -68,6 +68,7 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "What was kept at coefficient 0.5 does not carry down: at 0.05, that of `t1`, the lead was 0.006 (30 seeds). "
-    "The claim that draws the coefficient from the paper's 2e-4 up is frozen and has not been run."
+    "The effect is there under a strong hold alone: it holds in 20 % of the worlds [10, 35], all of them with a "
+    "coefficient above 0.06 (+0.12); below that, the paper's 2e-4 among them, the moving anchor is level (0.000 "
+    "to 0.001)."
 )

@@ -12,7 +12,7 @@ from longstride.studies.ceiling.recipe import ERRANDS, RECIPE, ErrandSuccess
 
 
 def test_cloning_takes_the_turns_of_the_solver_as_the_policy_would_have_read_them() -> None:
-    assert isinstance(RECIPE, Recipe) and RECIPE.cloning
+    assert isinstance(RECIPE, Recipe) and RECIPE.cloning and isinstance(RECIPE.model, str)
     demonstrations, chat = RECIPE.cloning.demonstrations, load_policy(RECIPE.model).chat
     samples = demonstrations.samples(RECIPE, chat, 2, random.Random(0))
     again = demonstrations.samples(RECIPE, chat, 2, random.Random(0))

@@ -153,7 +153,7 @@ def test_run_toml_and_the_first_lines_say_what_was_taken(
     train(RECIPE.replace(iterations=1, learner={"epochs": 0}), tmp_path / "run", Silent())
     kept = load_toml(Recipe, tmp_path / "run" / "run.toml")
     assert (kept.device, kept.weights) == ("cpu", "float32")
-    assert kept.engine == RECIPE.engine.settled("cpu", RECIPE.model)
+    assert kept.engine == RECIPE.engine.settled("cpu", str(RECIPE.model))
     monkeypatch.setitem(IMPLEMENTATIONS, "recipe", lambda *_: (_ for _ in ()).throw(ls.RunError("enough")))
     assert main(["train", "tti", "--out", str(tmp_path / "other")]) == 2
     assert "device: CPU, 1 threads; weights in float32" in capsys.readouterr().out

@@ -75,7 +75,7 @@ def test_asyncwebrl_gets_two_versions_behind_and_no_further(tmp_path):
 
 def test_webagent_r1_reads_one_page_and_all_that_it_sampled(tmp_path):
     train(webagent_r1.RECIPE, tmp_path / "run", iterations=1, budget={"turns": 4}, test_budget={"turns": 2})
-    chat, played = load_policy(webagent_r1.RECIPE.model).chat, trajectories_of(tmp_path / "run")
+    chat, played = load_policy(str(webagent_r1.RECIPE.model)).chat, trajectories_of(tmp_path / "run")
     assert max(t.length for t in played) > 2
     for t in played:
         observations, sampled = [u.observation for u in t.turns], [u.sampled_ids for u in t.turns[:-1]]

@@ -82,7 +82,7 @@ def test_training_and_evaluation_share_no_seed() -> None:
 
 @pytest.mark.filterwarnings("error:the model's vocabulary lacks")
 async def test_the_shipped_start_reads_the_tasks_of_its_recipe_without_a_warning() -> None:
-    chat = load_policy(RECIPE.model).chat
+    chat = load_policy(str(RECIPE.model)).chat
     for task in RECIPE.tasks.held_out(9):
         for text in (task.goal, *await first(task)):
             chat.encode(text)

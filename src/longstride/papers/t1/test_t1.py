@@ -176,7 +176,7 @@ def kls(run: Path) -> list[float]:
 
 
 def test_the_anchor_follows_the_policy_and_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    before = dict(load_policy(SMALL.model).model.named_parameters())
+    before = dict(load_policy(str(SMALL.model)).model.named_parameters())
     for n in (1, 2, 3):  # stopped after every iteration
         train(SMALL.replace(iterations=n), tmp_path / "cut", resume=True)
         policy, anchor, _ = state_of(tmp_path / "cut")

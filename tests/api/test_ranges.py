@@ -19,6 +19,7 @@ from longstride.engines.base import Sampling
 
 SIGNED = {
     "EnvironmentReward.success_above": "a reward",
+    "FurtherCritic.weight": "what it values may be a cost",
     "GymnasiumTasks.success_above": "a return",
     "NStep.reward_shift": "added to rewards",
     "SAC.target_entropy": "of a density",

@@ -18,7 +18,7 @@ from longstride.papers import load
         ("learner=1e-4", "did you mean learner.lr=0.0001?"),
         ("lr=1e-4", "did you mean 'learner.lr'"),
         ("turns=24", "did you mean 'trial.turns' or 'budget.turns' or 'test_budget.turns'"),
-        ("clip_low=0.1", "did you mean 'loss.clip_low'?"),
+        ("clip_low=0.1", "did you mean 'loss.type=ppo loss.clip_low'"),
         ("horizon=24", "did you mean 'budget.turns' or 'test_budget.turns'?"),
         ("evaluation.temperature=1.0", "did you mean 'evaluation.sampling.temperature'"),
         ("group=8", "did you mean 'group_size'?"),

@@ -260,7 +260,7 @@ def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons() -
 
 
 def test_a_script_is_no_language_model() -> None:
-    with pytest.raises(ConfigError, match="ScriptedPlayer is none"):
+    with pytest.raises(ConfigError, match="ScriptedPlayer gives text alone"):
         AskedPolicy(ScriptedPlayer(lambda _: "back"), 0)
 
 

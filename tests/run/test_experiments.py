@@ -388,6 +388,7 @@ def test_a_claim_over_exact_arms_is_judged_by_its_measure(tmp_path: Path) -> Non
         seeds=tuple(range(8)),
     )
     result = run_claim(claim, tmp_path)
-    assert result["verdict"] == "reproduced"
+    assert result["effects"][0]["verdict"] == "reproduced"
+    assert result["verdict"] == "undecided" and "it has no control" in result["because"]
     write_pages(tmp_path, result)
     assert "| slow > fast by 0.05 |" in (tmp_path / "bandit.md").read_text()

@@ -14,7 +14,7 @@ from longstride.control.extraction import BehaviourCloning, Extraction
 from longstride.control.memory import Memory
 from longstride.control.policies import ControlPolicy, FlowPolicy, GaussianPolicy
 from longstride.core.component import Component
-from longstride.core.numbers import Count, Positive, Weight
+from longstride.core.numbers import Count, Positive
 
 
 class FurtherCritic(Component):
@@ -24,7 +24,7 @@ class FurtherCritic(Component):
     """How its values are learned."""
     data: NStep | None = None
     """What it learns from: other rewards, another discount or number of steps; None: as the level's critic."""
-    weight: Weight = 0.0
+    weight: float = 0.0
     """Factor of its scores, which are added to those of the level's critic; 0: actions are not chosen by it."""
 
 

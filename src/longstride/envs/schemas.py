@@ -85,7 +85,9 @@ def _bounded(what: str) -> Iterator[None]:
         raise
     except _RefusedError as e:
         raise EnvFailure(f"the schema of {what} {e}") from None
-    except Exception as e:  # the library was not made for strangers
+    except BaseException as e:  # the library was not made for strangers, and panics where the stack is full
+        if not isinstance(e, Exception) and type(e).__name__ != "PanicException":
+            raise
         raise EnvFailure(f"the schema of {what} cannot be followed: {type(e).__name__}: {str(e)[:200]}") from e
     finally:
         _until.reset(token)

@@ -9,7 +9,7 @@ import random
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from longstride.core.component import Component
 from longstride.core.errors import EnvFailure
@@ -20,10 +20,15 @@ from longstride.envs.base import Env, Mix
 from longstride.envs.sites import KINDS, lexicon
 from longstride.envs.sites.demonstrator import CHECK, Demonstrator
 from longstride.envs.sites.tasks import EmbeddedWeb
+from longstride.methods.base import ADVANTAGES, Sample
+from longstride.rollout.context import ContextPolicy, Past
 from longstride.rollout.deadline import within
 from longstride.strategies.check_again import CheckAgain
 from longstride.web.miniwob import Miniwob
 from longstride.web.miniwob_agent import SOLVED, MiniwobAgent
+
+if TYPE_CHECKING:
+    from longstride.models.chat import ChatFormat
 
 AT_ONCE = 4
 """Demonstrations in a real browser that are made together."""
@@ -189,3 +194,26 @@ def run_now(coroutine: Any) -> Any:
         return e.value
     coroutine.close()
     raise RuntimeError("an in-process environment suspended")
+
+
+def turns_of(shown: Demonstration, chat: "ChatFormat", context: ContextPolicy, page_weight: float) -> list[Sample]:
+    """The turns of a demonstration as samples.
+
+    What is imitated in a turn begins at its newest observation, whose tokens weigh `page_weight` together, and goes on
+    with the response.
+    """
+    responses = [chat.encode(text) + chat.close for text in shown.texts]
+    samples = []
+    for t, ids in enumerate(responses):
+        prompt = context.render(chat, Past(shown.task.goal, shown.observations[: t + 1], responses[:t]))
+        newest = len(chat.observation(shown.observations[t], first=t == 0))
+        weights = [page_weight / newest] * newest + _spread(shown.weights[t], len(ids))
+        samples.append(Sample(prompt[:-newest], prompt[-newest:] + ids, {ADVANTAGES: weights}))
+    return samples
+
+
+def _spread(weight: float | list[float], count: int) -> list[float]:
+    """The weights of a response's tokens; the token that ends a response whose words have weights of their own has
+    weight 1."""
+    weights = [*weight, 1.0] if isinstance(weight, list) else [weight] * count
+    return [w / count for w in weights]

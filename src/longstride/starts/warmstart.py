@@ -24,12 +24,12 @@ from longstride.core.numbers import Count, CountOrZero, Weight
 from longstride.core.seeds import derive, stream
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
-from longstride.methods.base import ADVANTAGES, Sample, demonstration
+from longstride.methods.base import Sample, demonstration
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, load_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
-from longstride.rollout.context import ContextPolicy, FullHistory, Past
-from longstride.starts.demonstrators import Demonstration, Demonstrators, Sites
+from longstride.rollout.context import ContextPolicy, FullHistory
+from longstride.starts.demonstrators import Demonstrators, Sites, turns_of
 
 RECITED = 64
 """Rows of a recital."""
@@ -73,29 +73,6 @@ def vocabulary(config: WarmStart) -> list[str]:
     for shown in islice(config.demonstrators.demonstrations(config.seed), ROUND):
         texts += [shown.task.goal, *shown.observations, *shown.texts]
     return texts
-
-
-def turns_of(shown: Demonstration, chat: ChatFormat, context: ContextPolicy, page_weight: float) -> list[Sample]:
-    """The turns of a demonstration as samples.
-
-    What is imitated in a turn begins at its newest observation, whose tokens weigh `page_weight` together, and goes on
-    with the response.
-    """
-    responses = [chat.encode(text) + chat.close for text in shown.texts]
-    samples = []
-    for t, ids in enumerate(responses):
-        prompt = context.render(chat, Past(shown.task.goal, shown.observations[: t + 1], responses[:t]))
-        newest = len(chat.observation(shown.observations[t], first=t == 0))
-        weights = [page_weight / newest] * newest + _spread(shown.weights[t], len(ids))
-        samples.append(Sample(prompt[:-newest], prompt[-newest:] + ids, {ADVANTAGES: weights}))
-    return samples
-
-
-def _spread(weight: float | list[float], count: int) -> list[float]:
-    """The weights of a response's tokens; the token that ends a response whose words have weights of their own has
-    weight 1."""
-    weights = [*weight, 1.0] if isinstance(weight, list) else [weight] * count
-    return [w / count for w in weights]
 
 
 def make_base(

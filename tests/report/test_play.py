@@ -20,7 +20,7 @@ from longstride.envs.dial import Dial
 from longstride.models.load import Policy, load_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.report.card import write_card
-from longstride.report.play import carried, rounded
+from longstride.report.play import LIKELY, carried, rounded, rounding
 from longstride.rollout.context import LatestObservation, Past, RecentObservations
 from longstride.run.evaluation import evaluate_policy
 from longstride.run.recipe import Recipe
@@ -211,3 +211,18 @@ def test_what_cannot_be_carried_is_said_in_the_page(recipe: Recipe, policy: Poli
     said = carried({"large": large}, recipe, recipe.tasks.held_out(2))["why"]
     assert "too large for a page" in said
     assert json.dumps(said)[1:-1] in write_card(CARD, tmp_path / "card.html", {"why": said}).read_text()
+
+
+@torch.no_grad()
+def test_what_rounding_changes_is_looked_for_at_every_word_of_a_turn(recipe: Recipe, policy: Policy) -> None:
+    assert isinstance(recipe.tasks, Dial)
+    charts = [recipe.tasks.chart(task) for task in recipe.tasks.held_out(3)]
+    episodes = evaluate_policy(policy, recipe.replace(test_budget={"turns": 1}), recipe.tasks.held_out(3)).trajectories
+    largest, first = 0.0, 0.0
+    for turn in (t.turns[0] for t in episodes):
+        ids, at = turn.prompt_ids + turn.sampled_ids, len(turn.prompt_ids) - 1
+        one, two = (p.model(torch.tensor([ids])).logits[0, at:-1].log_softmax(-1) for p in (policy, rounded(policy)))
+        differences = ((one - two).abs() * (one.exp() >= LIKELY)).amax(-1)
+        largest, first = max(largest, float(differences.max())), max(first, float(differences[0]))
+    assert rounding(policy, recipe, charts) == pytest.approx(largest, abs=1e-4) and first < 0.5 * largest
+    assert rounding(rounded(policy), recipe, charts) == 0

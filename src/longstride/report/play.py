@@ -107,13 +107,19 @@ def rounded(policy: Policy) -> Policy:
 
 @torch.no_grad()
 def rounding(policy: Policy, recipe: Recipe, charts: Sequence[Chart]) -> float:
-    """The largest difference that rounding makes to log-probabilities of likely first tokens on first pages."""
+    """The largest difference that rounding makes to the log-probability of a likely token, in nats, at each token of a
+    greedy turn on the first page of each chart."""
     most, other = 0.0, rounded(policy).model
+    limit = recipe.test_budget.most("turn_tokens", 1) or 1
     for chart in charts:
-        prompt = recipe.context.render(policy.chat, Past(chart.goal, [chart.pages[0].text]))
-        ids = torch.tensor([prompt], device=policy.device)
-        one, two = (model(ids).logits[0, -1].float().log_softmax(-1) for model in (policy.model, other))
-        most = max(most, float((one - two).abs()[one.exp() >= LIKELY].max()))
+        ids = recipe.context.render(policy.chat, Past(chart.goal, [chart.pages[0].text]))
+        for _ in range(limit):
+            row = torch.tensor([ids], device=policy.device)
+            one, two = (model(row).logits[0, -1].float().log_softmax(-1) for model in (policy.model, other))
+            most = max(most, float((one - two).abs()[one.exp() >= LIKELY].max()))
+            if (token := int(one.argmax())) in policy.chat.end_ids:
+                break
+            ids = [*ids, token]
     return most
 
 

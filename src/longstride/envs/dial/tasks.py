@@ -75,7 +75,7 @@ class Dial(TaskSource):
     def env(self) -> Env:
         if self.browser == "none":
             return DialEnv()
-        from longstride.envs.dial.pages import TrailPages  # noqa: PLC0415 (Starlette and Jinja2 only where pages are made)
+        from longstride.envs.dial.pages import TrailPages  # Starlette and Jinja2 only where pages are made
 
         make = find(BROWSERS, "browser", self.browser)
         assert make is not None

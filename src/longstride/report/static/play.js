@@ -154,7 +154,7 @@ function showPlay(host) {
   const agents = data.policies.map((policy) => agentOf(data, policy)), tasks = tasksOf(data);
   const temperature = slider("temperature", { min: 0, max: 2, step: 0.1, value: data.sampling.temperature }, (v) => (v ? v.toFixed(1) : "0 (greedy)"));
   const sampling = () => ({ ...data.sampling, temperature: +temperature.input.value });
-  const rounding = `which changes log-probabilities of the first word of a turn by ${data.rounding.toPrecision(1)} at most; later words were not measured`;
+  const rounding = data.rounding ? `which changes log-probabilities of likely words in first turns by ${data.rounding.toPrecision(1)} at most` : "exactly as they are";
   const left = data.left_out.length ? ` There was no room for: ${data.left_out.join(", ")}.` : "";
   host.append(html("p", { class: "quiet" }, `This page carries ${data.policies.length > 1 ? "the policies" : "the policy"} and ${tasks.length} held-out tasks; all is computed in this tab, and nothing leaves it. Weights are in half precision, ${rounding}.${left}`),
     html("div", { class: "bar-row" }, temperature.node));

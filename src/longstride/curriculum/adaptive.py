@@ -4,6 +4,7 @@ What always holds: as in `curriculum.schedules`; what a schedule keeps is in `Ex
 checkpoint, and moves once an iteration.
 """
 
+from abc import abstractmethod
 from itertools import takewhile
 from typing import Any
 
@@ -14,7 +15,30 @@ from longstride.core.task import Difficulty
 from longstride.curriculum.schedules import Growing
 
 
-class OnPlateau(Growing):
+class Adaptive(Growing):
+    """A limit that goes by the episodes of earlier iterations."""
+
+    @property
+    def adaptive(self) -> bool:
+        return True
+
+    def most(self, iterations: int, difficulty: Difficulty = "easy") -> int:
+        return self.limit
+
+    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
+        if experience is None:
+            raise ConfigError(
+                f"{self.type_name()} goes by the episodes of earlier iterations, and here there are none; take a "
+                "schedule of the iteration alone, such as multiplicative"
+            )
+        return self.after_episodes(iteration, difficulty, experience)
+
+    @abstractmethod
+    def after_episodes(self, iteration: int, difficulty: Difficulty, experience: Experience) -> int:
+        """The limit, as `at` gives it, where there are episodes to go by."""
+
+
+class OnPlateau(Adaptive):
     """Grows by `step` where success in training has stopped rising: `patience` iterations in a row were no better than
     the best at this limit so far. It is what is done by hand where a limit is raised as the curve flattens, and the
     rule by which a learning rate is lowered on a plateau (`torch.optim.lr_scheduler.ReduceLROnPlateau`).
@@ -30,19 +54,7 @@ class OnPlateau(Growing):
     better: Share = 0.01
     """How far success has to be above the best to be better."""
 
-    @property
-    def adaptive(self) -> bool:
-        return True
-
-    def most(self, iterations: int, difficulty: Difficulty = "easy") -> int:
-        return self.limit
-
-    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
-        if experience is None:
-            raise ConfigError(
-                f"{self.type_name()} goes by the episodes of earlier iterations, and here there are none; take a "
-                "schedule of the iteration alone, such as multiplicative"
-            )
+    def after_episodes(self, iteration: int, difficulty: Difficulty, experience: Experience) -> int:
         memory = experience.memory(self)
         if not memory:
             memory |= {"limit": self.start, "best": None, "waited": 0}

@@ -16,12 +16,11 @@ import numpy as np
 from pydantic import Field
 
 from longstride.core.budget import StopReason
-from longstride.core.errors import ConfigError
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count
 from longstride.core.task import Difficulty
 from longstride.core.trajectory import MEASURED, EpisodeRecord, Trajectory
-from longstride.curriculum import Schedule
+from longstride.curriculum import Adaptive
 from longstride.rollout.planning import Groups, Planner, Sampler, Stages
 
 _log = logging.getLogger(__name__)
@@ -160,9 +159,10 @@ def curves(seen: WatchedEpisodes) -> tuple[np.ndarray, np.ndarray]:
     return np.cumsum(going * succeed), np.cumsum(going)
 
 
-class Worth(Schedule):
+class Worth(Adaptive):
     """The limit, by difficulty, under which an environment step teaches most, as measured on the episodes of the last
-    iterations and on those that went on (`sampler.type` is `Onward`). It moves by at most `step` an iteration.
+    iterations and on those that went on (`sampler.type` is `Onward`). It moves by at most `step` an iteration, and never
+    passes `limit`; episodes that go on may take the sampler's `turns` more.
 
     Under a limit of h turns a share f(h) of a band's episodes succeeds, and an episode takes c(h) turns; so B steps buy
     B / c(h) episodes. An update learns from an episode how its outcome differs from what was to be expected: the
@@ -180,10 +180,6 @@ class Worth(Schedule):
     Difficulties should be bands of distance: within one, a limit serves all of its tasks or few.
     """
 
-    start: Count
-    """Limit of the first iteration."""
-    limit: Count
-    """What is never passed; episodes that go on may take the sampler's `turns` more."""
     step: Count = 8
     """Most that the limit moves in an iteration."""
     window: Count = 3
@@ -191,19 +187,7 @@ class Worth(Schedule):
     seeks: Literal["signal", "success"] = "signal"
     """What a step is to bring: f (1 - f), or f, the plain number of successes."""
 
-    @property
-    def adaptive(self) -> bool:
-        return True
-
-    def most(self, iterations: int, difficulty: Difficulty = "easy") -> int:
-        return self.limit
-
-    def at(self, iteration: int, difficulty: Difficulty = "easy", experience: Experience | None = None) -> int:
-        if experience is None:
-            raise ConfigError(
-                f"{self.type_name()} goes by the episodes of earlier iterations, and here there are none; take a "
-                "schedule of the iteration alone, such as multiplicative"
-            )
+    def after_episodes(self, iteration: int, difficulty: Difficulty, experience: Experience) -> int:
         limits: list[int] = experience.memory(self).setdefault(difficulty, [])
         while len(limits) < iteration:
             limits.append(

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import make_trajectory
 
 from longstride import papers
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError
+from longstride.core.trajectory import Usage
 from longstride.models.load import Policy, load_policy
 from longstride.report.card import as_text, write_card
-from longstride.run.card import measure_card
+from longstride.run.card import _sampled, measure_card
 from longstride.run.evaluation import evaluate_policy, go_on, language_player
 from longstride.run.recipe import Recipe
 
@@ -98,3 +100,10 @@ def test_the_command_keeps_card_and_page_and_counts_tokens_where_an_episode_is_o
     card = json.loads((tmp_path / "card-base-puzzles" / "card.json").read_text())
     assert card["unit"] == "tokens" and card["forecast"]["at"] == 32
     assert "within 32 tokens" in said and (tmp_path / "card-base-puzzles" / "card.html").is_file()
+
+
+def test_tokens_of_samples_are_those_that_a_server_counts_where_it_gives_no_ids() -> None:
+    trajectory = make_trajectory(3)
+    for turn in trajectory.turns:
+        turn.sampled_ids, turn.usage = [], Usage(requests=1, sampled=5)
+    assert _sampled([[trajectory, trajectory]], turns=2, n=2).tokens == [20.0]

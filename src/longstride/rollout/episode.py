@@ -25,7 +25,7 @@ or where its trial was over before it began (`unplayed`).
 import itertools
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -53,6 +53,11 @@ class PastTurn(NamedTuple):
 
     text: str
     ids: tuple[int, ...]
+
+    @classmethod
+    def of(cls, turns: Iterable[Turn]) -> "tuple[PastTurn, ...]":
+        """Turns that were taken."""
+        return tuple(cls(turn.text, tuple(turn.ids)) for turn in turns)
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ class Planner:
         """
         if self.trial.episodes > 1:
             raise ConfigError("a sampler that adds episodes to a group plays no trials; set trial.episodes=1")
-        past = [PastTurn(turn.text, tuple(turn.ids)) for turn in group.turns[: group.history]]
+        past = PastTurn.of(group.turns[: group.history])
         return self._plans(group.task, size, group.group, group.prefix, role, past)
 
     def onward(self, cut: Trajectory, turns: int, role: str = MEASURED) -> Plan:
@@ -121,7 +121,7 @@ class Planner:
             raise ConfigError("an episode of a trial cannot go on after the next has begun; set trial.episodes=1")
         ordinal, self._next = self._next, self._next + 1
         budget = cut.budget.model_copy(update={"turns": cut.length + turns})
-        past = tuple(PastTurn(turn.text, tuple(turn.ids)) for turn in cut.turns)
+        past = PastTurn.of(cut.turns)
         return Plan(cut.task, ordinal, cut.seed, budget, ordinal, self.iteration, role=role, history=past)
 
     def _plans(

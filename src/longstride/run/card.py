@@ -265,7 +265,7 @@ def _sampled(attempts: Sequence[Sequence[Trajectory]], turns: int, n: int) -> _S
         some = [t for t in of_task[:n] if not t.stop.failed]
         ended = [t for t in some if t.length <= turns]
         done.append(bool(ended) and Majority()(ended).success if some else None)
-        tokens.append(float(sum(len(turn.sampled_ids) for t in some for turn in t.turns[:turns])))
+        tokens.append(float(sum(turn.sampled_tokens for t in some for turn in t.turns[:turns])))
     if n == 1:
         return _Setting("turns", f"{turns} turns", turns, 1, done, tokens)
     return _Setting("samples", f"{n} samples of {turns} turns", turns, n, done, tokens)

@@ -174,7 +174,7 @@ def go_on(
             t.seed,
             t.budget.model_copy(update={"turns": turns}),
             group=t.group,
-            history=tuple(PastTurn(turn.text, tuple(turn.ids)) for turn in t.turns),
+            history=PastTurn.of(t.turns),
         )
         for t in cut
     ]

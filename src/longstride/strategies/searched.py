@@ -232,7 +232,7 @@ def next_step(
         marks: see `Plan.marks`.
         whole: whether the step goes to the end of the episode.
     """
-    past = [] if so_far is None else [PastTurn(turn.text, tuple(turn.ids)) for turn in so_far.turns]
+    past = [] if so_far is None else list(PastTurn.of(so_far.turns))
     prefix = past.pop().ids if so_far is not None and so_far.stop is StopReason.MARK else ()
     turns = plan.turns if marks or whole else len(past) + 1
     budget = plan.budget.model_copy(update={"turns": turns})

@@ -115,7 +115,7 @@ class _Forcing:
         """Keeps a stage, and plans the next one where the episode is not over."""
         asked, stage, episode.end = self._asked, episode.stage, came
         episode.tokens.append(came.sampled_tokens)
-        history, prefix, acts = tuple(PastTurn(turn.text, tuple(turn.ids)) for turn in came.turns), (), False
+        history, prefix, acts = PastTurn.of(came.turns), (), False
         if came.stop is StopReason.MARK:
             if len(history) > len(stage.history) + 1:
                 episode.thoughts = 0

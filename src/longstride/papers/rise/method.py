@@ -31,7 +31,7 @@ class Introspection(Sampler):
 
     def plan(self, planner: Planner) -> Stages:
         played: list[Trajectory] = []
-        states: list[tuple[Task, list[PastTurn]]] = [(task, []) for task in planner.tasks(planner.groups)]
+        states: list[tuple[Task, tuple[PastTurn, ...]]] = [(task, ()) for task in planner.tasks(planner.groups)]
         for number in range(1, self.attempts + 1):
             found = yield [
                 plan
@@ -40,7 +40,7 @@ class Introspection(Sampler):
             ]
             played += found
             own = [group[0] for group in by_group(found)]
-            states = [(t.task, [PastTurn(u.text, tuple(u.ids)) for u in t.turns]) for t in own if not t.success]
+            states = [(t.task, PastTurn.of(t.turns)) for t in own if not t.success]
             if not states:
                 break
         return played

@@ -22,7 +22,7 @@ from longstride.report import episodes as report_episodes
 from longstride.report.episodes import read_episodes
 from longstride.report.figures import MOST_POINTS, figures
 from longstride.report.html import verdict, write_report
-from longstride.report.rows import Record, horizon_text, interval, number, read_record, short
+from longstride.report.rows import Record, horizon_text, interval, number, points, read_record, short
 from longstride.rollout.summary import HORIZONS
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--<script </script x & \u2028 \ud800"
@@ -372,3 +372,18 @@ def test_goal_distance_budget_and_effective_horizon_are_three_columns_and_succes
     page = write_report(write_run(tmp_path / "run", rows, [], [])).read_text()
     titles = re.findall(r'<th scope="col">([^<]+)</th>', page)
     assert [t for t in titles if t in HORIZONS.values()] == ["goal distance", "budget", "effective horizon"]
+
+
+def test_many_distances_are_drawn_in_ranges_by_their_episodes() -> None:
+    by = {str(d): {"episodes": 1 if d % 2 else 3, "success": float(d < 8), "length": 2.0} for d in range(2, 18)}
+    row = evaluation(15, "agent", 0.7) | {"summary": summary(0.7, by_distance=by)}
+    rows = [evaluation(0, "warm_start", 0.2), row]
+    drawn = next(f for f in figures(Record("x", rows=rows)) if f["title"] == "Success by distance")
+    points = [(p["x"][0], p["y"]) for p in drawn["series"][0]["points"]]
+    # halves of octaves: 2, 3, 4, 5 and 6, 7 to 9, 10 to 13, 14 to 17
+    assert points[:3] == [(2, 1), (3, 1), (4, 1)] and points[3] == ((5 + 3 * 6) / 4, 1)
+    assert points[4] == ((7 + 3 * 8 + 9) / 5, 1 / 5) and len(points) == 7
+
+
+def test_a_difference_in_points_is_one_number_however_it_is_reached() -> None:
+    assert points(0.465, 0.740) == points(0, 0.275) == "+28 points"

@@ -6,6 +6,7 @@ axis), `y`, `lo`, `hi`, and horizontal `rules`) or "bars" (`categories`, `series
 """
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from longstride.report.rows import (
     DIFFICULTIES,
     Record,
     Row,
+    grouped,
     horizons,
     interval,
     measure,
@@ -235,12 +237,22 @@ def _distance(record: Record) -> Figure | None:
     """Success of the start and of the newest policy by goal distance, where tasks know it and differ in it."""
     series = []
     for (name, hue, mark), row in zip(_ENDS, record.ends, strict=True):
-        by = successes(row or {}, "by_distance")
-        points = [{"d": float(d), "share": by[d]} for d in sorted(by, key=float)]
+        points = _by_range(row or {})
         if len(points) > 1:
             series.append(_series(name, points, [_get("d")], _get("share"), hue, mark=mark))
-    caption = "Held-out tasks by the fewest actions that do them, the answer included."
+    caption = "Held-out tasks by the fewest actions that do them, the answer included; many distances stand in ranges."
     return _lines("Success by distance", caption, "success", series, axes=["goal distance"], share=True)
+
+
+def _by_range(row: Row) -> list[dict[str, float]]:
+    """Success at each goal distance, or in each half of an octave where there are more than a dozen: few tasks have one
+    and the same."""
+    success, episodes = (grouped(row, "by_distance", what) for what in ("success", "episodes"))
+    groups: dict[float, list[str]] = {}
+    for d in sorted((d for d in success if episodes.get(d)), key=float):
+        groups.setdefault(round(2 * math.log2(float(d))) if len(success) > 12 else float(d), []).append(d)
+    mean = lambda inside, value: sum(episodes[d] * value(d) for d in inside) / sum(episodes[d] for d in inside)  # noqa: E731
+    return [{"d": mean(inside, float), "share": mean(inside, success.__getitem__)} for inside in groups.values()]
 
 
 def _tasks(record: Record) -> Figure | None:

@@ -73,10 +73,15 @@ def horizon_text(row: Row) -> str:
 
 def successes(row: Row, by: str) -> dict[str, float]:
     """Success by name in a grouping of the row's summary: `by_source` (a task, or where it comes from), `by_role`."""
+    return grouped(row, by, "success")
+
+
+def grouped(row: Row, by: str, what: str) -> dict[str, float]:
+    """A number by name in a grouping of the row's summary."""
     summary = row.get("summary")
     found = summary.get(by) if isinstance(summary, Mapping) else None
     names = found if isinstance(found, Mapping) else {}
-    return {str(k): v for k in names if (v := number(names, k, "success")) is not None}
+    return {str(k): v for k in names if (v := number(names, k, what)) is not None}
 
 
 def interval(row: Row) -> tuple[float, float] | None:
@@ -97,8 +102,8 @@ def short(value: float) -> str:
 
 
 def points(before: float, after: float) -> str:
-    """The change of a share in percentage points: `+31 points`."""
-    return f"{round(100 * (after - before)):+d} points"
+    """The change of a share in percentage points: `+31 points`. What floats lose in the difference decides no half."""
+    return f"{round(round(100 * (after - before), 6)):+d} points"
 
 
 def embed(data: Any) -> str:

@@ -35,10 +35,8 @@ SLOW = {
 @pytest.mark.parametrize("kind", SLOW)
 def test_a_small_schema_that_takes_for_ever_is_given_up_after_a_quarter_of_a_second(kind: str) -> None:
     assert len(json.dumps(SLOW[kind])) < 5000
-    began = time.thread_time()
-    with pytest.raises(EnvFailure, match=r"the schema of tool 't' takes more than 0\.25 s to check"):
-        misfit({"x": [1]}, SLOW[kind], "tool 't'")
-    assert time.thread_time() - began < 4 * schemas.SECONDS
+    with pytest.raises(EnvFailure, match=rf"the schema of tool 't' takes more than {schemas.SECONDS} s to check"):
+        misfit({"x": [1]}, SLOW[kind], "tool 't'")  # 2 to the 39th steps without that bound
 
 
 @pytest.mark.parametrize(
@@ -55,13 +53,13 @@ def test_a_schema_is_read_up_to_a_size(schema: dict[str, Any]) -> None:
 
 
 def test_items_that_must_differ_are_left_to_the_server() -> None:
-    mixed = [[k] if k % 2 else k for k in range(4000)]  # compared pair by pair
+    mixed = [[k] if k % 2 else k for k in range(8000)]  # compared pair by pair: 18 s
     began = time.thread_time()
     assert misfit({"x": mixed}, {"properties": {"x": {"uniqueItems": True}}}, "t") == ""
     assert misfit({}, {**OBJECT, "required": ["x"]}, "t") == "'x' is a required property"
     with pytest.raises(EnvFailure, match="is not a JSON schema"):
         misfit({}, {"required": mixed}, "t")
-    assert time.thread_time() - began < 1
+    assert time.thread_time() - began < 10
 
 
 @pytest.mark.parametrize(

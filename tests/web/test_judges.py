@@ -110,7 +110,7 @@ class TestTrouble:
     def test_a_connection_that_breaks_hangs_or_drips_is_asked_again(self, server, trouble):
         server.script = [trouble]
         began = time.monotonic()
-        assert ask(judge_at(server, timeout=0.5)) == "fine"
+        assert ask(judge_at(server, timeout=1)) == "fine"
         assert len(server.bodies) == 2
         assert time.monotonic() - began < SLOW
 
@@ -315,7 +315,7 @@ class TestTranscript:
     def test_it_has_every_request_and_what_came_of_it(self, server, tmp_path):
         path = tmp_path / "deep" / "transcript.jsonl"
         server.script = [response("busy", 503), hang, response(said("x" * judges.LARGEST_REPLY))]
-        judge = judge_at(server, transcript=str(path), timeout=0.1)
+        judge = judge_at(server, transcript=str(path), timeout=1)
         with pytest.raises(JudgeFailure):
             ask(judge)
         assert ask(judge) == "fine"
@@ -325,7 +325,7 @@ class TestTranscript:
         assert lines[1]["error"] == "TimeoutError"
         assert lines[2]["response"] is None
         assert json.loads(lines[3]["response"]) == said("fine")
-        assert 0.1 <= lines[1]["seconds"] < SLOW
+        assert 1 <= lines[1]["seconds"] < SLOW
 
 
 class TestKey:

@@ -24,11 +24,11 @@ from pydantic import AfterValidator, Field
 
 import longstride
 from longstride.adapters.dataset import Dataset
-from longstride.adapters.processes import kill_started
 from longstride.core.content import Chunk, Content, Media, described, joined, text_in
 from longstride.core.errors import EnvFailure, short
 from longstride.core.foreign import NoJSONError, UnreadableError, bounded, bounded_content, read_json
 from longstride.core.numbers import Count, Positive
+from longstride.core.processes import kill_started
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.envs.schemas import check_schemas

@@ -20,9 +20,12 @@ from longstride.envs.dial import Dial
 from longstride.models.load import Policy, load_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 from longstride.report.card import write_card
+from longstride.report.html import write_report
 from longstride.report.play import LIKELY, carried, rounded, rounding
 from longstride.rollout.context import LatestObservation, Past, RecentObservations
 from longstride.run.evaluation import evaluate_policy
+from longstride.run.experiment import checkpoint_folders
+from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe
 from longstride.web.chromium.process import find_chromium
 
@@ -65,7 +68,7 @@ def page(recipe: Recipe, policy: Policy, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def tab(page: Path) -> Iterator[Any]:
+def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     try:
         chromium = find_chromium()
@@ -73,14 +76,35 @@ def tab(page: Path) -> Iterator[Any]:
         pytest.skip(str(e))
     with playwright.sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        tab, told = browser.new_page(), []
-        tab.on("request", lambda request: told.append(request.url))
-        tab.on("console", lambda message: told.append(message.text))
-        tab.on("pageerror", lambda error: told.append(str(error)))
-        tab.goto(page.as_uri())
-        tab.told = told
-        yield tab
+        yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def tab(page: Path, browser: Any) -> Any:
+    return opened(browser, page)
+
+
+def opened(browser: Any, page: Path) -> Any:
+    """The page in a tab that keeps all that it asks for and says in `told`."""
+    tab, told = browser.new_page(), []
+    tab.on("request", lambda request: told.append(request.url))
+    tab.on("console", lambda message: told.append(message.text))
+    tab.on("pageerror", lambda error: told.append(str(error)))
+    tab.goto(page.as_uri())
+    tab.told = told
+    return tab
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one update."""
+    folder, found = tmp_path_factory.mktemp("run") / "run", papers.load("tti/dial")
+    found.replace(
+        iterations=1, episodes_per_iteration=12, tasks={"distances": (2, 4)}, test_budget={"turns": 4},
+        engine={"processes": 1}, evaluation={"tasks": 4, "every": 1, "sampling": {"temperature": 0.0, "top_p": 1.0}},
+    ).train(folder)  # fmt: skip
+    return folder
 
 
 @torch.no_grad()
@@ -200,6 +224,33 @@ def test_the_page_is_played_forked_and_edited_without_a_request_or_an_error(tab:
     tab.wait_for_timeout(50)
     assert [t for t in tab.told if not t.startswith(page.as_uri())] == []
     assert page.stat().st_size < 3_000_000
+
+
+def test_the_report_of_a_run_carries_its_policy_before_and_after_beside_the_episodes(browser: Any, run: Path) -> None:
+    report, recipe = write_report(run), load_run(run)[0]
+    tab, task = opened(browser, report), recipe.tasks.held_out(4)[:1]
+    assert tab.evaluate("PLAY.agents.map((a) => a.name)") == ["before training", "after training"]
+    assert len(tab.query_selector_all("#viewer .pane")) == 2
+    script = """(k) => { const w = new Walk(PLAY.agents[k], PLAY.tasks[0], 4, { temperature: 0, top_p: 1 }, 1);
+        return w.play().turns.map((turn) => turn.ids); }"""
+    for k, checkpoint in enumerate(checkpoint_folders(run)):
+        played = evaluate_policy(rounded(load_policy(str(checkpoint))), recipe, task).trajectories[0]
+        assert tab.evaluate(script, k) == [turn.ids for turn in played.turns]
+    tab.get_by_role("button", name="Step all").click()
+    tab.get_by_role("button", name="next \u2192").click()
+    assert [told for told in tab.told if not told.startswith(report.as_uri())] == []
+    assert report.stat().st_size < 3_000_000
+    tab.close()
+
+
+def test_a_report_says_that_its_policy_is_damaged_and_has_no_place_for_one_where_there_is_none(run: Path) -> None:
+    weights = checkpoint_folders(run)[-1] / "model.safetensors"
+    weights.rename(run / "elsewhere")
+    assert "policy could not be read" in write_report(run).read_text(encoding="utf-8")
+    (run / "elsewhere").rename(weights)
+    (run / "checkpoints").rename(run / "elsewhere")
+    assert 'id="play"' not in write_report(run).read_text(encoding="utf-8")
+    (run / "elsewhere").rename(run / "checkpoints")
 
 
 def test_what_cannot_be_carried_is_said_in_the_page(recipe: Recipe, policy: Policy, tmp_path: Path) -> None:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from longstride.core.files import write_atomically
-from longstride.report.html import STATIC, hash_of
+from longstride.report.html import PLAY, PLAY_SCRIPTS, STATIC, hash_of
 from longstride.report.rows import embed
 from longstride.report.tables import table
 
 Card = Mapping[str, Any]
-SCRIPTS = ("charts", "llama", "agent", "play")
 SHARES = ("0.5", "0.8")
 """Of success, as a card names them."""
 KINDS = {
@@ -32,7 +31,7 @@ KINDS = {
 def write_card(card: Card, target: Path, play: Mapping[str, Any] | None = None) -> Path:
     """Writes the page of what `run.card.measure_card` found; `play` is what `report.play.carried` says."""
     style = _static("report.css")
-    script = "".join(_static(f"{name}.js") for name in SCRIPTS)
+    script = "".join(_static(f"{name}.js") for name in ("charts", *PLAY_SCRIPTS))
     page = string.Template(_static("card.html")).substitute(
         title=escape(str(card["policy"])),
         kicker=escape(f"Horizon card, {card['recipe']}"),
@@ -44,6 +43,7 @@ def write_card(card: Card, target: Path, play: Mapping[str, Any] | None = None) 
         spending=_html(_splits(card)) or "<p>Not measured.</p>",
         settings=_html(_settings(card)),
         made=escape(_made(card)),
+        play=PLAY,
         style=style,
         script=script,
         style_hash=hash_of(style),

@@ -15,7 +15,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from longstride.core.errors import RunError
+from longstride.core.component import member_of
+from longstride.core.errors import ConfigError, LongstrideError, RunError
+from longstride.envs.base import TaskSource
+from longstride.envs.chart import Charted
 from longstride.report.episodes import read_episodes
 from longstride.report.figures import figures
 from longstride.report.rows import (
@@ -33,12 +36,17 @@ from longstride.report.rows import (
     short,
 )
 from longstride.rollout.summary import HORIZONS
+from longstride.run.experiment import checkpoint_folders
 from longstride.stats import paired_difference
 
 STATIC = Path(__file__).parent / "static"
 RECIPE_CHARACTERS, TABLE_ROWS = 100_000, 300
 WORDS = ("policy", "strategy", "tasks")
 """Columns of the table that hold words."""
+PLAY_SCRIPTS = ("llama", "agent", "play")
+"""What runs a policy in a page."""
+PLAY = '<section id="play" aria-labelledby="play-title"><h2 id="play-title">The policy, in this page</h2></section>'
+"""Where it is run."""
 
 
 def write_report(run: Path) -> Path:
@@ -49,7 +57,9 @@ def write_report(run: Path) -> Path:
     """
     record = read_record(run)
     episodes, notes = read_episodes(run)
-    page = _page(record, episodes, notes if record.has_trajectories else [])
+    shown = embed(episodes)
+    play = _play(run, record, len(shown))
+    page = _page(record, shown, play, notes if record.has_trajectories else [])
     target, part = run / "report.html", run / f"report.html.part-{os.getpid()}"  # a run is looked at while it writes
     try:
         part.write_text(page, encoding="utf-8", errors="replace", newline="\n")
@@ -92,8 +102,28 @@ def _spent(record: Record) -> str:
     return f"{n} iteration{'s' * (n != 1)}, {time}{taken}"
 
 
-def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str:
-    style, script = _static("report.css"), _static("charts.js") + _static("viewer.js")
+def _play(run: Path, record: Record, taken: int) -> Mapping[str, Any] | None:
+    """The run's policy as data that the page carries beside so many characters, or why it cannot; None where there is
+    no checkpoint, or no task could be played in a page."""
+    tasks = record.recipe.get("tasks")
+    if record.trained_nothing or not checkpoint_folders(run) or not isinstance(tasks, Mapping):
+        return None
+    try:
+        if not issubclass(member_of(TaskSource, tasks.get("type")), Charted):
+            return None
+    except ConfigError:  # a source of the user's own that is gone
+        return None
+    try:
+        from longstride.report.play import carried_run  # torch, which other reports do without
+
+        return carried_run(run, taken)
+    except LongstrideError as e:
+        return {"why": f"The run's policy could not be read: {e}"}
+
+
+def _page(record: Record, episodes: str, play: Mapping[str, Any] | None, notes: Sequence[str]) -> str:
+    names = ("charts", "viewer", *(PLAY_SCRIPTS if play else ()))
+    style, script = _static("report.css"), "".join(_static(f"{name}.js") for name in names)
     planned = record.planned
     notes = [*record.notes, *notes]
     if planned and record.last_iteration < planned and not record.trained_nothing:
@@ -111,11 +141,12 @@ def _page(record: Record, episodes: dict[str, Any], notes: Sequence[str]) -> str
         cost=_costs([*record.evals, *record.beside, *record.train]),
         recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
         hidden="" if record.has_trajectories else " hidden",
+        play=PLAY if play else "",
         style=style,
         script=script,
         style_hash=hash_of(style),
         script_hash=hash_of(script),
-        data=embed({"figures": figures(record), "episodes": episodes}),
+        data=f'{{"figures":{embed(figures(record))},"episodes":{episodes},"play":{embed(play)}}}',
     )
 
 

@@ -22,6 +22,7 @@ from longstride.models.load import Policy, load_policy
 from longstride.models.tiny import TOKEN
 from longstride.rollout.context import FullHistory, LatestObservation, Past, RecentObservations
 from longstride.run.experiment import RUN_FILE, checkpoint_folders
+from longstride.run.policies import load_run
 from longstride.run.recipe import Recipe
 
 MOST_CHARACTERS = 2_600_000
@@ -36,13 +37,16 @@ class CannotPlay(Exception):
     """Why a policy is not carried, in a sentence."""
 
 
-def playable(policies: Mapping[str, Policy], recipe: Recipe, tasks: Sequence[Task]) -> dict[str, Any]:
+def playable(
+    policies: Mapping[str, Policy], recipe: Recipe, tasks: Sequence[Task], room: int = MOST_CHARACTERS
+) -> dict[str, Any]:
     """What the page's scripts need.
 
     Args:
         policies: by name, in the order in which they are shown; where not all of them have room the last one stays.
         recipe: gives context, sampling and tasks.
         tasks: of which some are carried, spread over what is given.
+        room: characters that all weights may take.
 
     Raises:
         CannotPlay: the policy is too large or of another kind, or the tasks cannot be charted.
@@ -54,7 +58,7 @@ def playable(policies: Mapping[str, Policy], recipe: Recipe, tasks: Sequence[Tas
         raise CannotPlay(f"Tasks of {recipe.tasks.type_name()} are no charts of pages, so they are not played here.")
     kept = {name: p for name, p in policies.items() if _alike(p, newest)}
     carried = {name: _weights(p.model) for name, p in kept.items()}
-    while sum(map(len, carried.values())) > MOST_CHARACTERS:
+    while sum(map(len, carried.values())) > room:
         if len(carried) == 1:
             raise CannotPlay(
                 f"The policy has {_size(newest):,} parameters, which is too large for a page; half a million is not."
@@ -80,12 +84,25 @@ def playable(policies: Mapping[str, Policy], recipe: Recipe, tasks: Sequence[Tas
     }
 
 
-def carried(policies: Mapping[str, Policy], recipe: Recipe, tasks: Sequence[Task]) -> dict[str, Any]:
+def carried(
+    policies: Mapping[str, Policy], recipe: Recipe, tasks: Sequence[Task], room: int = MOST_CHARACTERS
+) -> dict[str, Any]:
     """As `playable`, or `why` it cannot be."""
     try:
-        return playable(policies, recipe, tasks)
+        return playable(policies, recipe, tasks, room)
     except CannotPlay as e:
         return {"why": str(e)}
+
+
+def carried_run(run: Path, taken: int) -> dict[str, Any]:
+    """What a run's report carries of its policy, where so many characters of it are taken.
+
+    Raises:
+        RunError, ConfigError, ModelError: see `run.policies.load_run`.
+    """
+    recipe, policy = load_run(run)
+    tasks = recipe.tasks.held_out(recipe.evaluation.tasks)
+    return carried(policies_of(str(run), recipe, policy), recipe, tasks, MOST_CHARACTERS - taken)
 
 
 def policies_of(target: str, recipe: Recipe, policy: Policy) -> dict[str, Policy]:

@@ -57,9 +57,8 @@ def write_report(run: Path) -> Path:
     """
     record = read_record(run)
     episodes, notes = read_episodes(run)
-    shown = embed(episodes)
-    play = _play(run, record, len(shown))
-    page = _page(record, shown, play, notes if record.has_trajectories else [])
+    play = _play(run, record, len(embed(episodes)))
+    page = _page(record, {"episodes": episodes} | play, notes if record.has_trajectories else [])
     target, part = run / "report.html", run / f"report.html.part-{os.getpid()}"  # a run is looked at while it writes
     try:
         part.write_text(page, encoding="utf-8", errors="replace", newline="\n")
@@ -102,27 +101,28 @@ def _spent(record: Record) -> str:
     return f"{n} iteration{'s' * (n != 1)}, {time}{taken}"
 
 
-def _play(run: Path, record: Record, taken: int) -> Mapping[str, Any] | None:
-    """The run's policy as data that the page carries beside so many characters, or why it cannot; None where there is
-    no checkpoint, or no task could be played in a page."""
+def _play(run: Path, record: Record, taken: int) -> dict[str, Any]:
+    """`play`: the run's policy as data that the page carries beside so many characters, or why it cannot; nothing where
+    there is no checkpoint, or no task could be played in a page."""
     tasks = record.recipe.get("tasks")
     if record.trained_nothing or not checkpoint_folders(run) or not isinstance(tasks, Mapping):
-        return None
+        return {}
     try:
         if not issubclass(member_of(TaskSource, tasks.get("type")), Charted):
-            return None
+            return {}
     except ConfigError:  # a source of the user's own that is gone
-        return None
+        return {}
     try:
         from longstride.report.play import carried_run  # torch, which other reports do without
 
-        return carried_run(run, taken)
+        return {"play": carried_run(run, taken)}
     except LongstrideError as e:
-        return {"why": f"The run's policy could not be read: {e}"}
+        return {"play": {"why": f"The run's policy could not be read: {e}"}}
 
 
-def _page(record: Record, episodes: str, play: Mapping[str, Any] | None, notes: Sequence[str]) -> str:
-    names = ("charts", "viewer", *(PLAY_SCRIPTS if play else ()))
+def _page(record: Record, shown: dict[str, Any], notes: Sequence[str]) -> str:
+    plays = "play" in shown
+    names = ("charts", "viewer", *(PLAY_SCRIPTS if plays else ()))
     style, script = _static("report.css"), "".join(_static(f"{name}.js") for name in names)
     planned = record.planned
     notes = [*record.notes, *notes]
@@ -141,12 +141,12 @@ def _page(record: Record, episodes: str, play: Mapping[str, Any] | None, notes: 
         cost=_costs([*record.evals, *record.beside, *record.train]),
         recipe=escape(record.recipe_text[:RECIPE_CHARACTERS]) or "unknown",
         hidden="" if record.has_trajectories else " hidden",
-        play=PLAY if play else "",
+        play=PLAY if plays else "",
         style=style,
         script=script,
         style_hash=hash_of(style),
         script_hash=hash_of(script),
-        data=f'{{"figures":{embed(figures(record))},"episodes":{episodes},"play":{embed(play)}}}',
+        data=embed({"figures": figures(record)} | shown),
     )
 
 

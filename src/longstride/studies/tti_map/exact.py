@@ -49,9 +49,18 @@ class Errands(ExactProblem):
     horizon: Count = LONG
     """Steps of an episode in the test."""
 
+    @property
+    def sizes(self) -> range:
+        """Pages that a task may have, equally often."""
+        return range(1, self.deepest + 1)
+
+    def pays(self, page: np.ndarray, pages: np.ndarray) -> np.ndarray:
+        """How often an answer at a page, counted from 0, of so many is paid in training where others are left."""
+        return self.guesses * (page + 1) / pages
+
     def play(self, habits: Mapping[str, np.ndarray], horizon: int, n: int, rng: np.random.Generator) -> np.ndarray:
         """The counts of each of `n` episodes that is paid."""
-        played = self.episodes(habits, np.full(n, horizon), rng.integers(1, self.deepest + 1, n), rng)
+        played = self.episodes(habits, np.full(n, horizon), rng.integers(self.sizes.start, self.sizes.stop, n), rng)
         return played.counts[played.paid]
 
     def episodes(
@@ -73,7 +82,7 @@ class Errands(ExactProblem):
             asked = acts & ~answers & (done > 0) & (done % self.USEFUL == 0)
             quits = asked & (rng.random(n) < habits["quits"][page])
             counts[every[asked], (4 + self.deepest * quits + page)[asked]] += 1
-            paid |= answers | (quits & (rng.random(n) < self.guesses * (page + 1) / pages))
+            paid |= answers | (quits & (rng.random(n) < self.pays(page, pages)))
             going &= ~(answers | quits)
             done += leads | (acts & going)
             wasting = wastes
@@ -82,7 +91,7 @@ class Errands(ExactProblem):
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         """`success` (guesses that are right count), `supported` (they do not) and `idle` (share of steps that are
         wasted), all exact."""
-        of_M = np.array([self.expect(solution, m) for m in range(1, self.deepest + 1)])
+        of_M = np.array([self.expect(solution, m) for m in self.sizes])
         success, supported, wasted, steps = of_M.mean(0)
         return {"success": success, "supported": supported, "idle": wasted / steps}
 

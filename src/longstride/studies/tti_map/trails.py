@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from longstride.core.numbers import Count, Share
 from longstride.envs.dial import Habits
 from longstride.studies.tti_map.exact import Errands
 
@@ -13,6 +14,18 @@ class Trails(Errands):
     """Errands whose pages take one step: a trail of distance d has d - 1 of them, and then the answer."""
 
     USEFUL: ClassVar[int] = 1
+
+    nearest: Count = 1
+    """Fewest pages of a task."""
+    false_positive: Share = 0.0
+    """How often a wrong answer is paid in training."""
+
+    @property
+    def sizes(self) -> range:
+        return range(self.nearest, self.deepest + 1)
+
+    def pays(self, page: np.ndarray, pages: np.ndarray) -> np.ndarray:
+        return np.full(len(page), self.false_positive)
 
 
 def expected(habits: Habits, distances: Iterable[int], turns: int) -> dict[int, float]:

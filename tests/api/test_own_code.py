@@ -1,6 +1,7 @@
 """Environments and rewards of a user's own that do not keep to their interface: one message that names the class."""
 
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import longstride as ls
 from longstride.cli.main import main
 from longstride.core.content import Media
 from longstride.rollout import Plan, Pool, ScriptedPlayer
+from longstride.run.loop import compare
 
 TASK = ls.Task(id="t", source="own", goal="g", start="")
 
@@ -125,12 +127,51 @@ def test_images_whose_names_were_made_to_be_the_same_fail_the_episode(monkeypatc
     assert played.stop.failed and "have the same placeholder" in played.evidence["failure"]
 
 
-def test_an_environment_that_ends_the_program_ends_the_run_with_a_message() -> None:
-    async def leave(*args: Any) -> Any:
+async def leave(*args: Any) -> Any:
+    sys.exit(3)
+
+
+class Leaving(ls.Reward):
+    """Ends the program, alone or among siblings."""
+
+    late: bool = False
+
+    def __call__(self, trajectory: ls.Trajectory, state: dict[str, Any], seed: int) -> Any:
+        return ls.Verdict(1.0, True) if self.late else sys.exit(3)
+
+    def compare(self, group: Any) -> Any:
         sys.exit(3)
 
-    with pytest.raises(ls.LongstrideError, match=r"asked for the end of the program: SystemExit: 3 \(test"):
-        play(world(step=leave))
+
+@pytest.mark.parametrize(
+    ("env", "reward", "who"),
+    [
+        (world(reset=leave), None, r"Mine\.leave"),
+        (world(step=leave), None, r"Mine\.leave"),
+        (world(final_state=leave), Fixed(verdict=ls.Verdict(1.0, True)), r"Mine\.leave"),
+        (World(), Leaving(), "Leaving"),
+    ],
+)
+def test_whoever_ends_the_program_ends_his_own_episode_alone(env: World, reward: ls.Reward | None, who: str) -> None:
+    played = play(env, reward)
+    assert played.stop.failed and not played.success
+    assert re.search(rf"{who} asked for the end of the program: SystemExit: 3 \(test", played.evidence["failure"])
+
+
+def test_a_program_that_is_ended_in_close_or_by_comparing_siblings_costs_no_others() -> None:
+    assert play(world(close=leave)).success
+    group = [play(World(), Leaving(late=True)) for _ in range(2)]
+    assert all(t.success for t in group)
+    compare(Leaving(late=True), group)
+    assert all(t.stop.failed and "Leaving asked for the end" in t.evidence["failure"] for t in group)
+
+
+def test_an_interruption_ends_the_run() -> None:
+    async def interrupt(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play(world(step=interrupt))
 
 
 FILE = """

@@ -1,15 +1,18 @@
 """Engines in a recipe: as TOML, and through a run whose tokens come from a server."""
 
+from typing import Any
+
 import pytest
 from helpers import content, trajectories_of
 from one_page import make_recipe, save_model
 from vllm_server import VLLMServer, install
 
-from longstride.core.component import build
+from longstride.core.component import Component, build
 from longstride.core.config import resolve
 from longstride.core.errors import ConfigError
-from longstride.engines.config import HTTP, Local
+from longstride.engines.config import HTTP, EngineConfig, Local
 from longstride.engines.weights import NCCL, Folder
+from longstride.envs.base import TaskSource
 from longstride.models.load import load_policy
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
@@ -63,3 +66,22 @@ def test_a_server_that_takes_no_weights_is_refused_before_a_rollout(model_folder
     with pytest.raises(ConfigError, match="engine.weights"):
         train(recipe, tmp_path / "run")
     assert not (tmp_path / "run" / "trajectories.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("family", "data", "field"),
+    [
+        (EngineConfig, {"type": "http", "url": "http://127.0.0.1:1/v1", "model": "m", "timeout": 1e300}, "timeout"),
+        (EngineConfig, {"type": "vllm", "timeout": 1e300}, "timeout"),
+        (
+            TaskSource,
+            {"type": "mcp", "command": ["x"], "tasks": {"type": "dataset", "path": "d.jsonl"}, "deadline": 1e300},
+            "deadline",
+        ),
+        (TaskSource, {"type": "openenv", "address": "http://127.0.0.1:1", "deadline": 1e300}, "deadline"),
+        (TaskSource, {"type": "browser_gym", "delay": 1e300}, "delay"),
+    ],
+)
+def test_what_is_waited_for_has_an_upper_end(family: type[Component], data: dict[str, Any], field: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{field}: .*less than or equal to 1000000000 \(got 1e\+300\)"):
+        build(family, data)

@@ -11,6 +11,7 @@ from guides import follow
 from helpers import make_task, make_trajectory, make_turn, tiny_policy, word_chat
 from judge_server import Server, response
 from judge_server import reply as said
+from judge_server import said as counted
 
 from longstride.cli.main import main
 from longstride.core.budget import StopReason
@@ -281,6 +282,8 @@ def test_a_judge_over_http_gives_verdicts_and_what_it_does_not_say_is_no_vote(se
     judge = build(Judge, {"type": "http_judge", "judge": {"url": server.url, "model": "m", "retries": 0}})
     (found,) = score(Generative(votes=2), [("add", ["4 </answer>"])], lambda q: judge.ask(q, 0))
     assert found == [Score(0.0)]
+    server.always = response(counted("VERDICT: no", usage={"prompt_tokens": 30, "completion_tokens": 4}))
+    assert score(Generative(votes=2), [("add", ["4 </answer>"])], lambda q: judge.ask(q, 0)) == [[Score(0.0, 8, 60)]]
     prompt = server.bodies[0]["messages"][0]["content"]
     assert "<answer>\n4 < /answer>\n</answer>" in prompt and "one of: yes, no" in prompt
     server.always = said("perhaps")

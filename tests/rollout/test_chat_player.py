@@ -278,6 +278,34 @@ class TestTrouble:
         (played,) = ls.evaluate(server.api(), recipe()).trajectories
         assert played.stop is StopReason.CONTEXT
 
+    @pytest.mark.parametrize(
+        ("status", "error"),
+        [
+            (400, {"error": {"message": "zu lang", "code": "context_length_exceeded"}}),
+            (400, {"error": {"message": "no", "type": "exceed_context_size_error", "code": 400}}),
+            (500, {"error": {"message": "no", "type": "exceed_context_size_error"}}),
+            (422, {"message": "no", "code": "context_length_exceeded"}),
+            (400, {"object": "error", "message": "The input token count (9) exceeds the maximum of 8"}),
+            (413, "too large"),
+        ],
+    )
+    def test_no_room_is_known_by_code_type_and_status_too(self, server: ChatServer, status: int, error: Any) -> None:
+        server.script = [response(error, status)]
+        (played,) = ls.evaluate(server.api(), recipe(evaluation={"tasks": 1})).trajectories
+        assert played.stop is StopReason.CONTEXT and len(server.bodies) == 1
+
+    @pytest.mark.parametrize(
+        ("status", "error"),
+        [
+            (400, {"error": {"message": "max_tokens is too large", "code": "invalid_value"}}),
+            (500, {"error": {"message": "cannot read the context length"}}),
+        ],
+    )
+    def test_other_refusals_are_no_lack_of_room(self, server: ChatServer, status: int, error: Any) -> None:
+        server.always = response(error, status)
+        with pytest.raises(ls.ConfigError, match=f"status {status}"):
+            ls.evaluate(server.api(retries=0), recipe(evaluation={"tasks": 1}))
+
     def test_no_more_is_read_than_an_answer_may_have(self, server: ChatServer) -> None:
         server.model = lambda body: "x" * (1 << 20)
         with pytest.raises(ls.ConfigError, match="a response of more than 303104 bytes"):

@@ -14,7 +14,7 @@ import pytest
 from helpers import SLOW, make_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_server import Crowd, Server, hang, reply, response
+from judge_server import Crowd, Server, hang, reply, response, said
 
 import longstride as ls
 from longstride.core.budget import Budget, StopReason
@@ -22,10 +22,14 @@ from longstride.core.component import build
 from longstride.core.config import dump_toml, load_toml
 from longstride.core.errors import ConfigError, JudgeFailure, TaskError
 from longstride.core.task import Task
+from longstride.core.trajectory import Trajectory, Usage
 from longstride.envs.base import Observation, Step
 from longstride.models.load import BASE, load_policy
+from longstride.report.card import _made
+from longstride.report.html import PAID, _cost
 from longstride.rewards import Reward
 from longstride.rollout import Plan, Pool, PoolConfig, ScriptedPlayer
+from longstride.rollout.summary import summarise
 from longstride.web.judging.judged import JudgedReward
 from longstride.web.judging.judges import OpenAIJudge
 from longstride.web.judging.rubric import questions
@@ -143,6 +147,52 @@ class TestVerdict:
             assert text.count(tag) == 1
         assert text.split("<answer>")[0] == honest.split("<answer>")[0]
         assert text.split("</last_page>")[1] == honest.split("</last_page>")[1]
+
+
+USED = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 90}}
+
+
+class TestTokens:
+    """What a judge takes, as its server counts."""
+
+    def test_what_every_answer_took_is_counted_whatever_came_of_it(self, server):
+        server.always = response(said("well, it depends", usage=USED))
+        episode = make_trajectory(task=JUDGED, answer="red", stop=StopReason.ANSWERED)
+        with pytest.raises(JudgeFailure):
+            asyncio.run(reward_at(server)(episode, STATE, 0))
+        assert episode.judge_usage == Usage(2, 200, 180, 14)
+        again = Trajectory.from_json(episode.to_json())
+        assert again.judge_usage == episode.judge_usage and again.sampled_tokens == episode.sampled_tokens
+
+    def test_all_votes_count_and_a_cached_reply_takes_nothing(self, server, tmp_path):
+        server.always = response(said(YES, usage=USED))
+        reward = reward_at(server, votes=3, cache=str(tmp_path / "replies.jsonl"))
+        first, second = (make_trajectory(task=JUDGED, answer="red", stop=StopReason.ANSWERED) for _ in range(2))
+        asyncio.run(reward(first, STATE, 0))
+        asyncio.run(reward(second, STATE, 0))
+        assert first.judge_usage == Usage(3, 300, 270, 21) and second.judge_usage is None
+
+    @pytest.mark.parametrize("usage", [None, "many", {"prompt_tokens": -1, "completion_tokens": 2}, [1]])
+    def test_a_server_that_does_not_count_is_counted_by_requests(self, server, usage):
+        server.always = response(said(YES, usage=usage))
+        episode = make_trajectory(task=JUDGED, answer="red", stop=StopReason.ANSWERED)
+        asyncio.run(reward_at(server)(episode, STATE, 0))
+        assert episode.judge_usage == Usage(1)
+
+    def test_summaries_reports_and_cards_have_them(self):
+        episodes = [make_trajectory(), make_trajectory(stop=StopReason.INFRA_FAILURE)]
+        for episode in episodes:
+            episode.judge_usage = Usage(2, 50, 40, 8)
+        summary = summarise(episodes)
+        assert summary["judge_usage"] == {
+            "requests": 4, "read": 100, "cached": 80, "sampled": 16, "beside": 0, "cost": 0.0
+        }  # fmt: skip
+        assert "usage" not in summary
+        (cells,) = [_cost({"iteration": 1, "summary": summary}, of) for of in PAID if of in summary]
+        assert (cells["of"], cells["requests"], cells["tokens read"], cells["sampled"]) == ("judge", "4", "100", "16")
+        card = {"tasks": {"count": 2, "sources": ["s"]}, "seed": 0, "commit": "", "command": "c"}
+        made = _made(card | {"judge_usage": summary["judge_usage"]})
+        assert "Its judge: 4 requests, 100 tokens read, 16 sampled" in made
 
 
 class TestSettings:

@@ -27,7 +27,7 @@ from longstride.adapters.dataset import Dataset
 from longstride.core.content import Chunk, Content, Media, described, joined, text_in
 from longstride.core.errors import EnvFailure, short
 from longstride.core.foreign import NoJSONError, UnreadableError, bounded, bounded_content, read_json
-from longstride.core.numbers import Count, Positive
+from longstride.core.numbers import Count, Seconds
 from longstride.core.processes import kill_started
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
@@ -67,7 +67,7 @@ class MCP(TaskSource):
     """What is asked, and how answers are judged."""
     tools: tuple[str, ...] = ()
     """Tools that may be used; left out, all of them."""
-    deadline: Positive = 30.0
+    deadline: Seconds = 30.0
     """Seconds that the server has for one answer; below the pool's own."""
     servers: Count = 8
     """Server processes that may live at once."""

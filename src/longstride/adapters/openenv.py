@@ -23,7 +23,7 @@ from longstride.core.address import Address
 from longstride.core.errors import EnvFailure, require, short
 from longstride.core.foreign import UnreadableError, bounded, flag, json_object, number, read_json
 from longstride.core.http import client, connect, post
-from longstride.core.numbers import Count, Positive
+from longstride.core.numbers import Count, Seconds
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.schemas import check_schemas, misfit
@@ -55,7 +55,7 @@ class Openenv(SeededTasks):
     """What `reset` takes besides the seed, such as `{difficulty = "hard"}`."""
     sessions: Count = 1
     """Sessions that the server allows at once: its `max_concurrent_envs`."""
-    deadline: Positive = 30.0
+    deadline: Seconds = 30.0
     """Seconds that the server has for one answer; below the pool's own."""
 
     @property

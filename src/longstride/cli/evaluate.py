@@ -324,8 +324,9 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
         if values := [v for v in row.get("measures", {}).get("anytime", ()) if v is not None]:
             say(f"{row['policy']} {row['strategy']}: anytime {fmean(values):.3f} (1 - normalised regret)")
     for row in rows:
-        if usage := row["summary"].get("usage"):
-            say(f"{row['policy']} {row['strategy']}: {_spent(usage, tasks)}")
+        for of, name in (("usage", ""), ("judge_usage", ", its judge")):
+            if usage := row["summary"].get(of):
+                say(f"{row['policy']} {row['strategy']}{name}: {_spent(usage, tasks)}")
     if failed := sum(row["summary"]["failed"] for row in rows):
         say(f"{failed} episodes failed for reasons of infrastructure; they are in no figure above")
 

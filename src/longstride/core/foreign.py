@@ -12,7 +12,7 @@ import asyncio
 import json
 import math
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,15 @@ def guarded(what: str) -> Iterator[None]:
         raise
     except BaseException as e:  # a library raises whatever it comes across
         raise EnvFailure(f"{what} raised {raised(e)}") from e
+
+
+@contextmanager
+def staying(who: Callable[[], str]) -> Iterator[None]:
+    """Raises: EnvFailure where somebody else's code ends the program; what else it raises is passed on."""
+    try:
+        yield
+    except SystemExit as e:
+        raise EnvFailure(f"{who()} asked for the end of the program: {raised(e)}") from e
 
 
 def raised(error: BaseException) -> str:

@@ -21,5 +21,7 @@ Positive = Annotated[float, Field(gt=0)]
 """A rate, a scale."""
 Seconds = Annotated[float, Field(gt=0, le=MOST)]
 """How long something may take: no longer than the waits of an operating system."""
+Wait = Annotated[float, Field(ge=0, le=MOST)]
+"""How long is waited, or not at all."""
 Decay = Annotated[float, Field(ge=0, lt=1)]
 """What is left of a running mean at each step."""

@@ -32,7 +32,7 @@ MEASURED = "measured"
 
 
 class Usage(NamedTuple):
-    """What turns cost that a server sampled and gave no ids of."""
+    """What a model behind a server cost, which counts its tokens itself."""
 
     requests: int = 0
     """That were answered."""
@@ -153,6 +153,8 @@ class Trajectory:
     """Ordinals of the episodes before it in its trial, the first one first."""
     final: Content = ""
     """What was seen after the last turn; kept for the later episodes of a trial."""
+    judge_usage: Usage | None = None
+    """What the model cost that its reward asked, where one answered; whatever came of it."""
 
     @property
     def trial(self) -> int:
@@ -263,6 +265,7 @@ class Trajectory:
                 **({"media": [[m.name, m.kind] for m in media]} if media else {}),
                 **({"after": self.after} if self.after else {}),
                 **({"final": _named(self.final, media)} if self.final else {}),
+                **({"judge_usage": self.judge_usage} if self.judge_usage else {}),
                 "turns": turns,
             },
             separators=(",", ":"),
@@ -312,7 +315,10 @@ class Trajectory:
                 before = prompt + t["ids"]
             task, budget, stop = Task(**d.pop("task")), Budget(**d.pop("budget")), StopReason(d.pop("stop"))
             after, final = tuple(d.pop("after", ())), _found(d.pop("final", ""), media)
-            return Trajectory(task=task, budget=budget, stop=stop, turns=turns, after=after, final=final, **d)
+            asked = Usage(*d.pop("judge_usage")) if "judge_usage" in d else None
+            return Trajectory(
+                task=task, budget=budget, stop=stop, turns=turns, after=after, final=final, judge_usage=asked, **d
+            )
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
             raise RunError(f"not a trajectory line: {type(e).__name__}: {str(e)[:200]}") from e
 
@@ -367,10 +373,14 @@ def by_trial(trajectories: Sequence[Trajectory]) -> list[list[Trajectory]]:
     return [trials[number] for number in order if number in trials]
 
 
-def usage_of(trajectories: Iterable[Trajectory]) -> Usage | None:
-    """What all their turns cost together; None where none was asked of a server that gives no ids."""
-    found = [turn.usage for t in trajectories for turn in t.turns if turn.usage]
-    return reduce(Usage.plus, found) if found else None
+def usages(trajectories: Iterable[Trajectory]) -> dict[str, Usage]:
+    """What they cost together that servers counted: `usage` of their turns and `judge_usage` of their judges, each
+    where there is any."""
+    turns, judges = list[Usage](), list[Usage]()
+    for t in trajectories:
+        turns += [turn.usage for turn in t.turns if turn.usage]
+        judges += [t.judge_usage] if t.judge_usage else []
+    return {name: reduce(Usage.plus, found) for name, found in (("usage", turns), ("judge_usage", judges)) if found}
 
 
 def without_error(observation: Content, error: str | None) -> Content:

@@ -16,7 +16,7 @@ from longstride.core.address import Address
 from longstride.core.component import Component
 from longstride.core.errors import LongstrideWarning, ModelError
 from longstride.core.implementation import implementation
-from longstride.core.numbers import Count
+from longstride.core.numbers import MOST, Count, CountOrZero, Positive, Seconds
 from longstride.engines.base import Engine, Sampling
 from longstride.engines.weights import Weights
 from longstride.models.kernels import Kernels, settled
@@ -58,7 +58,7 @@ class Local(EngineConfig):
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Arithmetic and caches; in bfloat16 log-probabilities differ from the learner's by rounding. `auto` is bfloat16 on
     CUDA and float32 elsewhere; `run.toml` says which."""
-    cache_gigabytes: Annotated[float, Field(gt=0)] = 4.0
+    cache_gigabytes: Positive = 4.0
     """Memory for keys and values, in 2^30 bytes, at most."""
     processes: Count | Literal["auto"] = 1
     """Processes of one thread each, for a small model on a CPU; any other stays in this process. Each has its share of
@@ -144,13 +144,13 @@ class HTTP(EngineConfig):
     """The model's name, as the server knows it."""
     key_env: str | None = None
     """Name of the environment variable that holds the key; a server of one's own mostly needs none."""
-    timeout: Annotated[float, Field(gt=0)] = 300.0
+    timeout: Seconds = 300.0
     """Seconds for one request, from connecting to the last byte, and for each step of a push of weights."""
-    retries: Annotated[int, Field(ge=0)] = 3
+    retries: CountOrZero = 3
     """How often a request is sent again that was not answered, or was answered by status 429 or 5xx."""
-    concurrency: Annotated[int, Field(ge=1)] = 64
+    concurrency: Count = 64
     """Requests that are under way at once."""
-    context: Annotated[int | None, Field(ge=2)] = None
+    context: Annotated[int | None, Field(ge=2, le=MOST)] = None
     """Tokens of prompt and answer together, where the server has fewer than the policy (`--max-model-len`)."""
     weights: Weights | None = None
     """How new weights get there; none in training without it."""
@@ -167,9 +167,9 @@ class VLLM(EngineConfig):
     """Share of the card's memory that it takes for weights, cache and passes."""
     sleep: bool = False
     """Whether it gives that memory back while the learner trains."""
-    context: Annotated[int | None, Field(ge=2)] = None
+    context: Annotated[int | None, Field(ge=2, le=MOST)] = None
     """Tokens of prompt and answer together, where they should be fewer than the policy's."""
-    timeout: Annotated[float, Field(gt=0)] = 300.0
+    timeout: Seconds = 300.0
     """Seconds for each step of a push of weights."""
 
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from longstride.core.errors import OwnCodeError, short
-from longstride.core.foreign import LARGEST, float_of
+from longstride.core.foreign import LARGEST, float_of, staying
 from longstride.envs.base import Env, Observation, Step
 
 T = TypeVar("T")
@@ -20,14 +20,16 @@ async def ask(kind: type[T], env: Env, name: str, *args: Any) -> T:
 
     Raises:
         OwnCodeError: there is none of that name, it is no coroutine, or it returns something else.
+        EnvFailure: it asks for the end of the program (`sys.exit`).
     """
     method = getattr(env, name, None)
     if method is None:
         raise OwnCodeError(f"{_place(type(env))}{type(env).__name__} has no {name}: write `async def {name}(...)`")
-    answer = method(*args)
-    if not isinstance(answer, Awaitable):
-        raise OwnCodeError(f"{_method(method)} is no coroutine: write `async def {method.__name__}`")
-    return checked(kind, await answer, lambda: _method(method))
+    with staying(lambda: _method(method)):
+        answer = method(*args)
+        if not isinstance(answer, Awaitable):
+            raise OwnCodeError(f"{_method(method)} is no coroutine: write `async def {method.__name__}`")
+        return checked(kind, await answer, lambda: _method(method))
 
 
 def checked(kind: type[T], answer: Any, place: Callable[[], str]) -> T:

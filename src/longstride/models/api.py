@@ -11,7 +11,7 @@ What it does not do: stream, follow redirects, or promise the same words for the
 | it answers | what that is |
 |---|---|
 | 429, 5xx, nothing in time, no connection | waited for, as long as it asks (`Retry-After`, at most 20 s) or twice as long each time; then the episode failed |
-| 400 that says that the prompt is too long | the end of the model's context |
+| 413, or a 400, 422 or 500 whose error's code, type or words say that the prompt is too long | the end of the model's context |
 | 401, 402, 403, 404, a quota that is used up | the end of the evaluation: it would be said of every request |
 | anything else, also no JSON | a failed episode; the end of the evaluation where nothing was answered before |
 """  # noqa: E501 (a table)
@@ -29,7 +29,7 @@ from longstride.core.address import Address
 from longstride.core.background import Background
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError, EngineFailure, short
-from longstride.core.foreign import UnreadableError, read_json
+from longstride.core.foreign import UnreadableError, json_object, read_json
 from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.numbers import Count, CountOrZero, Seconds, Weight
 from longstride.core.seeds import stream
@@ -43,12 +43,15 @@ UNREACHED_RETRIES = 2
 MOST_TOKENS = 2**40
 """No server counts more of them in an answer."""
 _SPENT = re.compile("insufficient_quota|billing_hard_limit")
+FULL = {"context_length_exceeded", "exceed_context_size_error", "string_above_max_length", "request_too_large"}
+"""Codes and types of errors that say that a prompt has no room: OpenAI and most that follow it; llama.cpp; OpenAI for
+a text that is too long by itself; Anthropic."""
 _TOO_LONG = re.compile(
-    "context_length_exceeded|context (length|window|size)|maximum (context|model) length|prompt is too long|"
-    "input is too long|too many tokens in the prompt",
+    "context[ _](length|window|size)|maximum model length|prompt is too long|input is too long|input token count|"
+    "too many tokens in the prompt|`inputs` tokens",
     re.I,
 )
-"""What servers say of a prompt that has no room: OpenAI, vLLM, SGLang, llama.cpp, Anthropic, Bedrock."""
+"""What servers say of such a prompt that give no code for it: vLLM, SGLang, Anthropic, Bedrock, Gemini, TGI."""
 
 
 class ChatAPI(Component):
@@ -207,6 +210,8 @@ class ChatClient(Background):
             self._reached = True
             if came.status == 429 and _SPENT.search(came.text):  # waiting does not help
                 raise self._refusal(f"status 429 with {self._start(came)}")
+            if _no_room(came):
+                raise ContextFull
             return came
 
         async with self._places:
@@ -220,8 +225,6 @@ class ChatClient(Background):
             self._answered = True
             return said
         trouble = f"status {came.status} with {self._start(came)}"
-        if came.status in (400, 413, 422) and _TOO_LONG.search(came.text):
-            raise ContextFull
         if came.is_busy:
             raise self._failure(f"{trouble}, also after {api.retries} retries; see model.concurrency and model.retries")
         if came.status in (401, 402, 403, 404):
@@ -247,11 +250,8 @@ class ChatClient(Background):
         )
 
     def _usage(self, said: Any) -> Usage | None:
-        read, sampled = _count(said, "prompt_tokens"), _count(said, "completion_tokens")
-        if read is None or sampled is None:
-            return None
-        cached = min(read, _count(said, "prompt_tokens_details", "cached_tokens") or 0)
-        return Usage(1, read, cached, sampled, cost=self.api.cost(read, cached, sampled))
+        usage = usage_in(said)
+        return usage and usage._replace(cost=self.api.cost(usage.read, usage.cached, usage.sampled))
 
     def _start(self, came: HTTPResponse) -> str:
         """How an answer begins: hidden first, for part of a key is not known again."""
@@ -271,6 +271,25 @@ class ChatClient(Background):
 
     def _named(self, trouble: str) -> str:
         return without_key(f"{self.api}: {trouble}", self._key)
+
+
+def _no_room(came: HTTPResponse) -> bool:
+    """Whether an answer says that the prompt has no room: by its status, by the code or type of its error, or in words.
+    Some say it with status 500, where words alone are not believed."""
+    if came.status not in (400, 413, 422, 500):
+        return False
+    said = json_object(came.text)
+    error = said["error"] if isinstance(said.get("error"), dict) else said
+    coded = not FULL.isdisjoint(str(error.get(key)) for key in ("code", "type"))
+    return coded or came.status == 413 or (came.status != 500 and bool(_TOO_LONG.search(came.text)))
+
+
+def usage_in(said: Any) -> Usage | None:
+    """What the `usage` of one answer says, without a cost; None where the server does not count."""
+    read, sampled = _count(said, "prompt_tokens"), _count(said, "completion_tokens")
+    if read is None or sampled is None:
+        return None
+    return Usage(1, read, min(read, _count(said, "prompt_tokens_details", "cached_tokens") or 0), sampled)
 
 
 def _count(said: Any, *path: str) -> int | None:

@@ -203,7 +203,13 @@ def _made(card: Card) -> str:
     tasks = card["tasks"]
     commit = f", commit {card['commit'][:10]}" if card["commit"] else ""
     sources = ", ".join(tasks["sources"][:8])
-    return f"{tasks['count']} held-out tasks ({sources}), seed {card['seed']}{commit}. Again: {card['command']}"
+    judge = ""
+    if asked := card.get("judge_usage"):
+        judge = (
+            f" Its judge: {asked['requests']:,} requests, {asked['read']:,} tokens read, {asked['sampled']:,} sampled."
+        )
+    made = f"{tasks['count']} held-out tasks ({sources}), seed {card['seed']}{commit}."
+    return f"{made}{judge} Again: {card['command']}"
 
 
 def _html(rows: Sequence[Sequence[str]]) -> str:

@@ -42,6 +42,8 @@ from longstride.stats import paired_difference
 STATIC = Path(__file__).parent / "static"
 RECIPE_CHARACTERS, TABLE_ROWS = 100_000, 300
 WORDS = ("policy", "strategy", "tasks")
+PAID = {"usage": "", "judge_usage": "judge"}
+"""Fields of a summary that say what servers counted, with whose it is."""
 """Columns of the table that hold words."""
 PLAY_SCRIPTS = ("llama", "agent", "play")
 """What runs a policy in a page."""
@@ -239,7 +241,7 @@ def _cloned(rows: Sequence[Row]) -> str:
 
 def _costs(rows: Sequence[Row]) -> str:
     """The section on what models behind APIs cost; empty where none was asked."""
-    found = [_cost(row) for row in rows if number(row, "summary", "usage", "requests")]
+    found = [_cost(row, of) for row in rows for of in PAID if number(row, "summary", of, "requests")]
     if not found:
         return ""
     table = _as_table(found)
@@ -247,14 +249,15 @@ def _costs(rows: Sequence[Row]) -> str:
     return f'<section aria-labelledby="cost-title"><h2 id="cost-title">Cost</h2><p>{words}</p>{table}</section>'
 
 
-def _cost(row: Row) -> dict[str, str]:
+def _cost(row: Row, of: str) -> dict[str, str]:
     """The texts of a row by column."""
-    usage, summary = numbers(row, "summary", "usage"), numbers(row, "summary")
+    usage, summary = numbers(row, "summary", of), numbers(row, "summary")
     cost, episodes = usage.get("cost", 0.0), summary.get("episodes", 0.0)
     solved = episodes * summary.get("success", 0.0)
     return {
         "iteration": f"{number(row, 'iteration') or 0:.0f}",
         **{word: str(row.get(word, ""))[:60].replace("_", " ") for word in WORDS},
+        "of": PAID[of],
         "requests": f"{usage.get('requests', 0):.0f}",
         "tokens read": f"{usage.get('read', 0):.0f}",
         "cached": f"{usage.get('cached', 0):.0f}",

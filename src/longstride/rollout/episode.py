@@ -258,12 +258,9 @@ class Episode:
 
     def fail(self, cause: object, where: str = "") -> None:
         """Ends the episode as failed. The evidence names the task, the turn (from 1; 0 is the reset) and the place."""
-        trajectory = self.trajectory
-        trajectory.stop = StopReason.INFRA_FAILURE
-        trajectory.reward, trajectory.success, trajectory.terms = 0.0, False, {}
-        trajectory.evidence = {"failure": str(cause), "task": self.plan.task.id, "turn": self._turn_number()}
+        set_failure(self.trajectory, cause, self._turn_number())
         if where:
-            trajectory.evidence["where"] = where
+            self.trajectory.evidence["where"] = where
         self._finish()
 
     async def close(self) -> None:
@@ -343,6 +340,13 @@ class Episode:
     def _finish(self) -> None:
         self.trajectory.seconds = time.monotonic() - self._began
         self.ended = True
+
+
+def set_failure(trajectory: Trajectory, cause: object, turn: int) -> None:
+    """Makes an episode one that failed, in this turn."""
+    trajectory.stop = StopReason.INFRA_FAILURE
+    trajectory.reward, trajectory.success, trajectory.terms = 0.0, False, {}
+    trajectory.evidence = {"failure": str(cause), "task": trajectory.task.id, "turn": turn}
 
 
 def set_verdict(trajectory: Trajectory, verdict: Verdict) -> None:

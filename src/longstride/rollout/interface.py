@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from longstride.core.foreign import staying
 from longstride.envs.interface import check_flag, check_number, checked
 from longstride.rewards import Verdict
 
@@ -12,9 +13,11 @@ async def ask_reward(reward: Callable[..., Any], *args: Any) -> Verdict:
 
     Raises:
         OwnCodeError: it is no verdict, or a number of it is no finite one.
+        EnvFailure: it asks for the end of the program (`sys.exit`).
     """
-    answer = reward(*args)
-    return checked_verdict(await answer if isinstance(answer, Awaitable) else answer, reward)
+    with staying(lambda: type(reward).__name__):
+        answer = reward(*args)
+        return checked_verdict(await answer if isinstance(answer, Awaitable) else answer, reward)
 
 
 def checked_verdict(answer: Any, reward: object) -> Verdict:

@@ -11,7 +11,7 @@ from typing import Any
 
 from longstride.core.budget import StopReason
 from longstride.core.component import Component
-from longstride.core.trajectory import Trajectory, usage_of
+from longstride.core.trajectory import Trajectory, usages
 
 HORIZONS = {"goal_distance": "goal distance", "budget": "budget", "length": "effective horizon"}
 """Three numbers that are easily mixed up (arXiv 2605.02572), by their names in a summary, with their titles
@@ -57,8 +57,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         with `unplayed`, the episodes that came after the ends of their trials; where tasks know it, `goal_distance`
         (mean) and `by_distance` {goal distance: the same}; where rewards have several terms,
         `terms` {name: mean over the episodes that have it}; where images and data were seen and not given to the
-        policy, `left_out` (how many); where a model behind a chat API spoke, `usage` (the fields of
-        `core.trajectory.Usage`, failed episodes included: they were paid for too).
+        policy, `left_out` (how many); where a model behind a chat API spoke or judged, `costs`.
     """
     given = list(trajectories)
     played = [t for t in given if not t.stop.failed]
@@ -111,9 +110,15 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         **(distances if known else {}),
         **(trials if any(t.place for t in given) else {}),
         **({"left_out": left_out} if left_out else {}),
-        **({"usage": usage._asdict()} if (usage := usage_of(given)) else {}),
+        **costs(given),
         **({"terms": {name: _mean(terms[name]) for name in sorted(terms)}} if terms else {}),
     }
+
+
+def costs(trajectories: Iterable[Trajectory]) -> dict[str, dict[str, float]]:
+    """`usage` and `judge_usage` (the fields of `core.trajectory.Usage`), each where there is any; of failed episodes
+    too, which were paid for as well."""
+    return {name: usage._asdict() for name, usage in usages(trajectories).items()}
 
 
 def _mean(values: Sequence[float]) -> float:

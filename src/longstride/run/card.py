@@ -9,6 +9,7 @@ sampled, `spent_tokens`.
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.players import LanguagePlayer, Player
+from longstride.rollout.summary import costs
 from longstride.run.evaluation import Result, evaluate_player, go_on
 from longstride.run.recipe import Recipe
 from longstride.scaling.horizons import Doubling, Outcome, Range, budget_for, distance_at, forecast, within
@@ -95,7 +97,8 @@ def measure_card(
         `scaling.horizons.Doubling`, with `written` and `sha256`), then `measured` (`success`, `hit`, or None for hit
         where nothing was predicted, `at`), `curve` (see `Within`), `effective` (mean length and of successes, with
         intervals), `distance` and `budget` (by share `value`, `lo`, `hi`; 0 is below, None beyond all that was
-        measured), `by_distance`, and `spending` (`settings`, `splits`), where strategies were measured.
+        measured), `by_distance`, and `spending` (`settings`, `splits`), where strategies were measured; where a model
+        behind a server judged, `judge_usage` (see `core.trajectory.Usage`) of all that was played.
 
     Raises:
         ConfigError: the budget is too small, or no episode could be played.
@@ -114,7 +117,16 @@ def measure_card(
         name = "turn_tokens" if unit == "tokens" else "turns"
         return recipe.replace(test_budget={name: limit})
 
-    early = evaluate_player(player, under(budget), tasks, None, watch(f"{budget} {unit}")).trajectories
+    judge = Counter[str]()
+
+    def counted(result: Result) -> Result:
+        judge.update(result.summary.get("judge_usage", {}))
+        return result
+
+    def evaluated(limit: int) -> list[Trajectory]:
+        return counted(evaluate_player(player, under(limit), tasks, None, watch(f"{limit} {unit}"))).trajectories
+
+    early = evaluated(budget)
     kept = [k for k, t in enumerate(early) if not t.stop.failed]
     if not kept:
         raise ConfigError("every episode failed, so nothing was measured; see `longstride eval` for why")
@@ -128,16 +140,17 @@ def measure_card(
     cut = [k for k in kept if _outcome(early[k], unit, budget).cut]
     if unit == "turns":
         found = go_on(player, under(2 * budget), [early[k] for k in cut], 2 * budget, watch(f"{2 * budget} {unit}"))
+        judge.update(costs(found).get("judge_usage", {}))
         late = _with(late, cut, found)
     else:  # a longer turn is the same turn, sampled from its beginning
-        late = evaluate_player(player, under(2 * budget), tasks, None, watch(f"{2 * budget} {unit}")).trajectories
+        late = evaluated(2 * budget)
     kept = [k for k in kept if not late[k].stop.failed]
     outcomes = [_outcome(late[k], unit, 2 * budget) for k in kept]
     card |= _measured(said, outcomes, unit, recipe.seed) | {"episodes": len(kept)}
     if samples > 1:
-        settings = _settings(player, under(2 * budget), tasks, budget, samples, unit, watch)
+        settings = _settings(player, under(2 * budget), tasks, budget, samples, unit, watch, counted)
         card["spending"] = _spending(settings, recipe.seed)
-    return card
+    return card | ({"judge_usage": dict(judge)} if judge else {})
 
 
 def _head(recipe: Recipe, tasks: Sequence[Task], unit: Unit) -> dict[str, Any]:
@@ -230,20 +243,26 @@ def _by_distance(outcomes: Sequence[Outcome]) -> list[dict[str, float]]:
 
 
 def _settings(
-    player: Player, recipe: Recipe, tasks: Sequence[Task], budget: int, samples: int, unit: Unit, watch: Watch
+    player: Player,
+    recipe: Recipe,
+    tasks: Sequence[Task],
+    budget: int,
+    samples: int,
+    unit: Unit,
+    watch: Watch,
+    counted: Callable[[Result], Result],
 ) -> list[_Setting]:
     """What tokens may go to: more turns, several samples of which a majority counts, each at several limits of turns;
     answers that are checked again; thoughts that are made to go on. Strategies that this policy or these tasks do not
     have are left out."""
-    several = evaluate_player(
-        player, recipe.replace(evaluation={"attempts": samples}), tasks, None, watch(f"{samples} samples")
-    )
+    often = recipe.replace(evaluation={"attempts": samples})
+    several = counted(evaluate_player(player, often, tasks, None, watch(f"{samples} samples")))
     attempts = [several.trajectories[k :: len(tasks)] for k in range(len(tasks))]
     limits = sorted({2 * budget, budget, max(1, budget // 2)}) if unit == "turns" else [1]
     sizes = [n for n in (1, 2, 4, 8, 16, 32) if n < samples] + [samples]
     found = [_sampled(attempts, turns, n) for n in sizes for turns in limits]
     for kind, strategy in _strategies(player, recipe, unit):
-        result = evaluate_player(player, recipe, tasks, strategy, watch(strategy.name))
+        result = counted(evaluate_player(player, recipe, tasks, strategy, watch(strategy.name)))
         found.append(_played(kind, strategy.name, recipe.test_budget.most("turns", 1) or 1, result))
     return found
 

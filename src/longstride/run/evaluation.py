@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive
 from longstride.core.task import DIFFICULTIES, Task
-from longstride.core.trajectory import Trajectory, by_trial, usage_of
+from longstride.core.trajectory import Trajectory, by_trial
 from longstride.engines.base import Engine
 from longstride.envs.acting import acting
 from longstride.learner import parallel
@@ -23,7 +23,7 @@ from longstride.rollout.companions import CompanionPlayer
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
-from longstride.rollout.summary import MEASURES, Measure, summarise
+from longstride.rollout.summary import MEASURES, Measure, costs, summarise
 from longstride.run.policies import companion_players, load
 from longstride.run.recipe import Recipe
 from longstride.stats import pass_at_k, wilson_interval
@@ -37,7 +37,7 @@ class Result(NamedTuple):
     """One evaluation."""
 
     summary: dict[str, Any]
-    """See `rollout.summary.summarise`; its `usage` is that of all that was played, whatever counts."""
+    """See `rollout.summary.summarise`; its `costs` are of all that was played, whatever counts."""
     interval: tuple[float, float]
     """95 % Wilson interval of the success rate over the episodes that did not fail."""
     episodes: list[EvalEpisode]
@@ -148,9 +148,7 @@ def evaluate_player(
 
     episodes = _play(strategy.run(plans, player), play)
     trajectories = [e.trajectory for e in episodes]
-    summary = summarise(trajectories)
-    if usage := usage_of(played):
-        summary["usage"] = usage._asdict()
+    summary = summarise(trajectories) | costs(played)
     counted = [t for t in trajectories if not t.stop.failed]
     interval = wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
     return Result(summary, interval, episodes, len(tasks), recipe.evaluation.measures, length)

@@ -7,11 +7,13 @@ trained on; the run folder holds the last complete iteration whenever the proces
 from pathlib import Path
 
 from longstride.core.component import apart
+from longstride.core.errors import EnvFailure, JudgeFailure
+from longstride.core.foreign import staying
 from longstride.core.implementation import implements
 from longstride.core.trajectory import Trajectory, by_group
 from longstride.learner import parallel
 from longstride.rewards import Reward
-from longstride.rollout.episode import set_verdict
+from longstride.rollout.episode import set_failure, set_verdict
 from longstride.rollout.interface import checked_verdict
 from longstride.run.folder import RunFolder
 from longstride.run.listener import Listener, Silent
@@ -61,7 +63,14 @@ def _loop(recipe: Recipe, session: Session) -> None:
 
 def compare(reward: Reward, trajectories: list[Trajectory]) -> None:
     """Rewards episodes beside their siblings, where the reward compares them; each was rewarded for itself when it
-    ended."""
+    ended. A group whose comparison failed has failed."""
     for group in by_group(trajectories):
-        for trajectory, verdict in zip(group, reward.compare(group) or (), strict=False):
-            set_verdict(trajectory, checked_verdict(verdict, reward))
+        try:
+            with staying(lambda: type(reward).__name__):
+                verdicts = [checked_verdict(verdict, reward) for verdict in reward.compare(group) or ()]
+        except (EnvFailure, JudgeFailure) as e:
+            for trajectory in group:
+                set_failure(trajectory, e, trajectory.length)
+            continue
+        for trajectory, verdict in zip(group, verdicts, strict=False):
+            set_verdict(trajectory, verdict)

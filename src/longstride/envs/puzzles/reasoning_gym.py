@@ -76,7 +76,7 @@ class Entry(Puzzle):
         made, entry = self.made
         try:
             score = float(made.score_answer(answer, entry))
-        except Exception as e:  # whatever an answer breaks in a scorer, it is no solution
+        except (Exception, SystemExit) as e:  # whatever an answer breaks in a scorer, it is no solution
             return f"score 0 : {type(e).__name__}"
         return SOLVED if score >= 1 else f"score {score}"
 

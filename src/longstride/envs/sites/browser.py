@@ -333,7 +333,7 @@ class TextBrowser:
             await self.app(scope, receive, send)
         except EnvFailure:
             raise
-        except Exception as e:  # whatever the application raises is trouble of the application
+        except (Exception, SystemExit) as e:  # whatever the application raises is trouble of the application
             raise EnvFailure(f"the site failed at {method} {path}: {type(e).__name__}: {e}") from e
         if not response.status:
             raise EnvFailure(f"the site did not answer {method} {path}")

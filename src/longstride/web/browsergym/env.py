@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, EnvFailure
 from longstride.core.foreign import flag, number
-from longstride.core.numbers import Seconds, Weight
+from longstride.core.numbers import Seconds, Wait
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
@@ -245,7 +245,7 @@ class BrowserGym(TaskSource):
     """Evaluation tasks; those of training if left out, which is right only where the seed makes the problem."""
     deadline: Seconds = 50.0
     """Seconds that a reset or a step may take; below the pool's own."""
-    delay: Weight = 0.5
+    delay: Wait = 0.5
     """Seconds that BrowserGym waits before it looks at a page."""
     window: Window = 60
     """Lines of a page that are seen at once."""

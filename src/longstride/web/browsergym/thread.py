@@ -69,7 +69,7 @@ class PlaywrightThread:
         except asyncio.CancelledError:
             self.end()
             raise
-        except Exception as e:  # BrowserGym and its tasks raise whatever they come across
+        except (Exception, SystemExit) as e:  # BrowserGym and its tasks raise whatever they come across
             first = (str(e).splitlines() or [""])[0]
             raise EnvFailure(f"BrowserGym's {what} failed: {type(e).__name__}: {first}") from e
 

@@ -7,13 +7,14 @@ verdict of `evaluators.judge`, and nothing is asked. `web.judging.rubric` makes 
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
 from longstride.core.errors import JudgeFailure
 from longstride.core.numbers import Count
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import Trajectory, Usage
 from longstride.rewards import Reward, Verdict, judged, unjudged
 from longstride.web.judging.judges import OpenAIJudge
 from longstride.web.judging.rubric import RubricQuestion, decide, questions
@@ -38,7 +39,8 @@ class JudgedReward(Reward):
         return judged(trajectory)
 
     async def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
-        """Asks all questions at once and decides. The seed decides only the waits between retries.
+        """Asks all questions at once and decides. The seed decides only the waits between retries. What the judge's
+        answers took is added to the trajectory, also where they give no verdict.
 
         Raises:
             TaskError: the task's evaluator is malformed.
@@ -48,11 +50,16 @@ class JudgedReward(Reward):
         if not judged(trajectory):
             return unjudged(trajectory)
         task, answer = trajectory.task, trajectory.answer
+
+        def count(usage: Usage) -> None:
+            trajectory.judge_usage = (trajectory.judge_usage or Usage()).plus(usage)
+
         asked = questions(task, answer, state)
         try:
             async with asyncio.TaskGroup() as group:
                 ballots = {
-                    q.key: [group.create_task(self._choice(q, seed, vote)) for vote in range(self.votes)] for q in asked
+                    q.key: [group.create_task(self._choice(q, seed, vote, count)) for vote in range(self.votes)]
+                    for q in asked
                 }
         except ExceptionGroup as failed:  # one is enough; the others have been cancelled
             raise failed.exceptions[0] from None
@@ -62,15 +69,15 @@ class JudgedReward(Reward):
             verdict.evidence["votes"] = votes
         return verdict
 
-    async def _choice(self, question: RubricQuestion, seed: int, vote: int) -> str:
+    async def _choice(self, question: RubricQuestion, seed: int, vote: int, count: Callable[[Usage], object]) -> str:
         """The option of one reply. If a reply has none, the question is asked once more with its last line repeated: a
         greedy model would give the same reply to the same words."""
-        reply = await self.judge.ask(question.text, seed, vote)
+        reply = await self.judge.ask(question.text, seed, vote, count)
         option = question.read(reply)
         if option is None:
             *_, last = question.text.splitlines()
             again = f"{question.text}\n\nAn earlier reply did not end as asked. {last}"
-            reply = await self.judge.ask(again, seed, vote)
+            reply = await self.judge.ask(again, seed, vote, count)
             option = question.read(reply)
         if option is None:
             raise JudgeFailure(

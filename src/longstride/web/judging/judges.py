@@ -15,6 +15,7 @@ import hashlib
 import json
 import logging
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from weakref import WeakValueDictionary
@@ -29,6 +30,8 @@ from longstride.core.foreign import UnreadableError, read_json
 from longstride.core.http import HTTPResponse, key_in, without_key
 from longstride.core.numbers import Count, CountOrZero, Seconds, Weight
 from longstride.core.seeds import stream
+from longstride.core.trajectory import Usage
+from longstride.models.api import usage_in
 
 if TYPE_CHECKING:
     import httpx2
@@ -64,13 +67,16 @@ class OpenAIJudge(Component):
     """File to which every request and what came of it is added, a JSON line each (`request`, `seconds`, and `status`
     and `response`, or `error`)."""
 
-    async def ask(self, prompt: str, seed: int, vote: int = 0) -> str:
+    async def ask(
+        self, prompt: str, seed: int, vote: int = 0, count: Callable[[Usage], object] = lambda usage: None
+    ) -> str:
         """The model's reply to a prompt.
 
         Args:
             prompt: the question, sent as one message of the user (not every chat template has a system role).
             seed: of the jitter between retries; the reply does not depend on it.
             vote: which of several replies to the same prompt; the server samples by it where the temperature is not 0.
+            count: is told what each answer of the server took, reply or not; a reply from the cache takes nothing.
 
         Raises:
             JudgeFailure: no reply after all retries, a status that is none to retry, or a response that is no reply.
@@ -86,16 +92,16 @@ class OpenAIJudge(Component):
             body["seed"] = vote
         key = hashlib.sha256(json.dumps([self.url, vote, body]).encode()).hexdigest()
         if self.cache is None:
-            return await self._request(body, seed, key)
+            return await self._request(body, seed, key, count)
         replies = _replies(self.cache)
         async with _traffic().asking.setdefault(key, asyncio.Lock()):
             if key not in replies:
-                reply = await self._request(body, seed, key)
+                reply = await self._request(body, seed, key, count)
                 _append(self.cache, {"key": key, "reply": reply})
                 replies[key] = reply
         return replies[key]
 
-    async def _request(self, body: dict[str, Any], seed: int, key: str) -> str:
+    async def _request(self, body: dict[str, Any], seed: int, key: str, count: Callable[[Usage], object]) -> str:
         """Sends until there is a reply."""
         places = _traffic().places.setdefault(self, asyncio.Semaphore(self.concurrency))
         async with http.client(self._key()) as client:
@@ -106,7 +112,7 @@ class OpenAIJudge(Component):
 
             came = await http.retry(send, self.retries, stream(seed, "judge", key))
         if isinstance(came, HTTPResponse) and not came.is_busy:
-            return self._reply(came)
+            return self._reply(came, count)
         if isinstance(came, HTTPResponse):
             trouble = f"status {came.status}"
         elif isinstance(came, TimeoutError):
@@ -132,7 +138,7 @@ class OpenAIJudge(Component):
             if self.transcript is not None:
                 _append(self.transcript, line | {"seconds": round(time.monotonic() - began, 3)})
 
-    def _reply(self, answer: HTTPResponse) -> str:
+    def _reply(self, answer: HTTPResponse, count: Callable[[Usage], object] = lambda usage: None) -> str:
         if answer.body is None:
             trouble = f"a response of more than {LARGEST_REPLY} bytes with status {answer.status}"
             raise self._failure(f"{trouble}; look at url")
@@ -144,8 +150,10 @@ class OpenAIJudge(Component):
         if media != "application/json":
             raise self._failure(f"expected application/json, got {media[:60]!r} with {start}; look at url")
         try:
-            reply = read_json(text)["choices"][0]["message"]["content"]
-        except (UnreadableError, LookupError, TypeError):
+            said = read_json(text)
+            count(usage_in(said.get("usage")) or Usage(1))
+            reply = said["choices"][0]["message"]["content"]
+        except (UnreadableError, LookupError, TypeError, AttributeError):
             raise self._failure(f"expected choices[0].message.content in JSON, got {start}; look at url") from None
         if not isinstance(reply, str) or not reply.strip():
             raise self._failure(f"no text in the reply {start}; a model that thinks first needs more max_tokens")

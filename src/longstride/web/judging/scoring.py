@@ -7,8 +7,10 @@ cannot close; the words of a judge carry no probabilities, so its verdict has al
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 
 from longstride.core.errors import JudgeFailure
+from longstride.core.trajectory import Usage
 from longstride.rewards.scorers import Answered, Judge, Question, Reply
 from longstride.web.judging.judges import OpenAIJudge
 from longstride.web.judging.rubric import RubricQuestion, prompt
@@ -16,7 +18,7 @@ from longstride.web.judging.rubric import RubricQuestion, prompt
 
 class HTTPJudge(Judge):
     """A language model over HTTP. It reasons as long as `judge.max_tokens` lets it; several votes on one question are
-    useful where `judge.temperature` is not 0. How many tokens a reply took is not known; they are not counted."""
+    useful where `judge.temperature` is not 0. Tokens are counted as the server counts them, if it does."""
 
     judge: OpenAIJudge
     """Who is asked."""
@@ -30,12 +32,14 @@ class HTTPJudge(Judge):
 
     async def _reply(self, asked: Question, seed: int) -> Answered:
         question = RubricQuestion(prompt(asked.text, dict(asked.about), asked.options), "score", asked.options)
+        took: list[Usage] = []
         try:
-            said = await self.judge.ask(question.text, seed, asked.vote)
+            said = await self.judge.ask(question.text, seed, asked.vote, took.append)
         except JudgeFailure as e:
             return e
         option = question.read(said)
         if option is None:
             ends = f"it said none of {', '.join(asked.options)}; its reply ends with {said[-100:]!r}"
             return JudgeFailure(f"the judge {self.judge.model!r}: {ends}; raise max_tokens, or take an abler model")
-        return Reply(tuple(float(o == option) for o in asked.options))
+        usage = reduce(Usage.plus, took, Usage())
+        return Reply(tuple(float(o == option) for o in asked.options), usage.sampled, usage.read)

@@ -5,6 +5,7 @@ from carts import Cart, HTTPWheel, SmallWheel, Wheel, WideWheel, carts
 from hypothesis import given
 from pydantic import ValidationError
 
+from longstride.adapters.dataset import Dataset
 from longstride.core.component import Component, apart, build, parts_of
 from longstride.core.errors import ConfigError
 from longstride.curriculum import Fixed
@@ -30,6 +31,12 @@ def test_a_member_outside_of_the_package_says_its_module_too() -> None:
 def test_a_component_of_no_family_needs_no_type_and_none_is_left_out() -> None:
     assert "type" not in Cart().as_data()
     assert HTTPWheel(address="x").as_data() == {"type": "carts:HTTPWheel", "address": "x"}
+
+
+def test_a_member_of_the_family_that_would_not_do_is_not_suggested() -> None:
+    with pytest.raises(ConfigError) as raised:
+        build(Dataset, {"type": "openenv", "address": "http://127.0.0.1:1"})
+    assert "unknown type 'openenv'; Known: dataset" in str(raised.value)
 
 
 def test_a_component_cannot_be_changed() -> None:

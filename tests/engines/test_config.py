@@ -1,5 +1,6 @@
 """Engines in a recipe: as TOML, and through a run whose tokens come from a server."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,20 +69,23 @@ def test_a_server_that_takes_no_weights_is_refused_before_a_rollout(model_folder
     assert not (tmp_path / "run" / "trajectories.jsonl").exists()
 
 
+HERE = "http://127.0.0.1:1"
+
+
 @pytest.mark.parametrize(
     ("family", "data", "field"),
     [
-        (EngineConfig, {"type": "http", "url": "http://127.0.0.1:1/v1", "model": "m", "timeout": 1e300}, "timeout"),
-        (EngineConfig, {"type": "vllm", "timeout": 1e300}, "timeout"),
-        (
-            TaskSource,
-            {"type": "mcp", "command": ["x"], "tasks": {"type": "dataset", "path": "d.jsonl"}, "deadline": 1e300},
-            "deadline",
-        ),
-        (TaskSource, {"type": "openenv", "address": "http://127.0.0.1:1", "deadline": 1e300}, "deadline"),
-        (TaskSource, {"type": "browser_gym", "delay": 1e300}, "delay"),
+        (EngineConfig, {"type": "http", "url": f"{HERE}/v1", "model": "m"}, "timeout"),
+        (EngineConfig, {"type": "vllm"}, "timeout"),
+        (TaskSource, {"type": "mcp", "command": ["true"], "tasks": {"path": "asked.jsonl"}}, "deadline"),
+        (TaskSource, {"type": "openenv", "address": HERE}, "deadline"),
+        (TaskSource, {"type": "browser_gym", "ids": ["x"]}, "delay"),
     ],
 )
-def test_what_is_waited_for_has_an_upper_end(family: type[Component], data: dict[str, Any], field: str) -> None:
+def test_what_is_waited_for_has_an_upper_end(
+    family: type[Component], data: dict[str, Any], field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("asked.jsonl").write_text('{"prompt": "p", "answer": "1"}\n')
     with pytest.raises(ConfigError, match=rf"{field}: .*less than or equal to 1000000000 \(got 1e\+300\)"):
-        build(family, data)
+        build(family, data | {field: 1e300})

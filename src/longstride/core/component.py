@@ -238,11 +238,12 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
     """
     place, members = where or family.type_name(), family.members()
     away = LOCATIONS.get(family.family().type_name(), {})
+    known = members | away if family is family.family() else members  # of others it is not known whether they would do
     if name is None:
         if not isabstract(family):
             return family
         if len(members) > 1:
-            raise ConfigError(f"{place}: `type` is missing; one of {', '.join(sorted(members | away))}")
+            raise ConfigError(f"{place}: `type` is missing; one of {', '.join(sorted(known))}")
         return typing.cast(type[C], next(iter(members.values())))
     name = str(name)
     if ":" in name:
@@ -251,7 +252,7 @@ def member_of(family: type[C], name: Any, where: str = "") -> type[C]:
         importlib.import_module(away[name])
         members = family.members()
     if name not in members:
-        raise ConfigError(f"{_join(where, 'type') if where else place}: {unknown('type', name, members | away)}")
+        raise ConfigError(f"{_join(where, 'type') if where else place}: {unknown('type', name, known)}")
     return typing.cast(type[C], members[name])
 
 

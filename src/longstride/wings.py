@@ -21,6 +21,7 @@ LOCATIONS |= {
         "cluster_config": "longstride.cluster.cluster",
         "http": "longstride.engines.http",
         "model_successes": "longstride.run.teachers",
+        "run_judge": "longstride.run.judges",
         "vllm": "longstride.engines.vllm_engine",
         "turn_value": "longstride.learner.turn_critic",
     },

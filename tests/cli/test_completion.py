@@ -34,6 +34,8 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("train tti seed=", []),
         ("train tti --track w", ["wandb"]),
         ("eval runs/a --strategy ch", ["check_again"]),
+        ("eval runs/a --strategy part", ["particles"]),
+        ("eval runs/a --strategy beam --guide pro", ["probe"]),
         ("claim nash", ["nash_mp/exact"]),
         ("list --topic jud", ["judges"]),
     ],

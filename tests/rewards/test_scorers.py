@@ -20,9 +20,21 @@ from longstride.core.errors import ConfigError, EngineFailure, JudgeFailure, Mod
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Outcome, Request, Sampling
 from longstride.engines.local import LocalEngine
+from longstride.models.load import save_policy
 from longstride.report.reliability import draw_reliability
 from longstride.rewards.probe import LinearHead, Probe, hidden_states
-from longstride.rewards.scorers import Answered, Generative, Judge, Pairwise, Question, Reply, Score, Scorer, score
+from longstride.rewards.scorers import (
+    Answered,
+    Generative,
+    Judge,
+    Pairwise,
+    Question,
+    Reply,
+    RunJudge,
+    Score,
+    Scorer,
+    score,
+)
 from longstride.rollout import FullHistory, LanguagePlayer, ScriptedPlayer
 from longstride.stats.agreement import calibration_error, kappa, pair_accuracy, reliability
 from longstride.strategies import Strategy
@@ -226,7 +238,9 @@ def test_no_verdict_and_a_dead_engine_are_failures() -> None:
     assert isinstance(replies[1], EngineFailure)
 
 
-def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons() -> None:
+def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons_also_where_it_is_read_from_its_folder(
+    tmp_path: Path,
+) -> None:
     """A model that has learned to say one of a few words answers; what it says is compared with a pass over the ids."""
     import torch
 
@@ -247,6 +261,9 @@ def test_the_probability_of_a_verdict_is_that_of_the_model_after_its_reasons() -
     for one, other in zip(replies, again, strict=True):
         assert type(one) is type(other)
         assert not isinstance(one, Reply) or one.shares == pytest.approx(getattr(other, "shares", ()), abs=1e-5)
+    save_policy(policy, tmp_path / "judge")
+    for one, other in zip(replies, RunJudge(run=str(tmp_path / "judge")).ask(questions, 0), strict=True):
+        assert getattr(one, "shares", ()) == pytest.approx(getattr(other, "shares", ()), abs=1e-5)
     said_of_red = "Is the answer correct?\ntask: add\nanswer: red\nSay Verdict: and one of yes, no"
     for q, reply in zip(questions, replies, strict=True):
         if isinstance(reply, Reply) and not q.reasons:

@@ -119,7 +119,7 @@ def test_what_scores_too_low_is_played_by_the_other_model() -> None:
     assert sure.trajectory.sampled_tokens == 60 and sure.spent_tokens == 62 and sure.measures["cost"] == 62
     assert done.trajectory.success and (done.trajectory.ordinal, done.trajectory.role) == (1, "")
     assert done.spent_tokens == 40 + 2 + 7
-    assert done.measures == {"steps": 1, "handed_over": 1, "handed_over_tokens": 7, "cost": 42 + 70}
+    assert done.measures == {"steps": 1, "handed_over": 1, "handed_over_tokens": 7, "cost": 42 + 70, "scored_tokens": 2}
     assert failed.trajectory.stop.failed and failed.measures["handed_over"] == 0
 
 

@@ -14,6 +14,7 @@ from argcomplete.finders import CompletionFinder
 from argcomplete.shell_integration import shellcode
 
 from longstride.cli.evaluate import NAMES as STRATEGIES
+from longstride.cli.searches import GUIDES
 from longstride.papers import catalogue
 from longstride.papers.card import TOPICS
 
@@ -112,6 +113,7 @@ NAMES: dict[str, Callable[[str, argparse.Namespace], Iterable[str]]] = {
     "name": _claims,
     "overrides": _settings,
     "strategy": lambda prefix, args: STRATEGIES,
+    "guide": lambda prefix, args: GUIDES | dict.fromkeys(_files(prefix), ""),
     "track": _trackers,
     "topic": lambda prefix, args: TOPICS,
 }

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from longstride import papers
 from longstride.cli.common import RUN_FILE, free_folder, print_json, say
-from longstride.core.errors import ConfigError
+from longstride.cli.searches import GUIDES, SEARCHES, guide, guided, placed, search
+from longstride.core.errors import ConfigError, unknown
 from longstride.core.locations import LOCATIONS
 
 if TYPE_CHECKING:
@@ -33,8 +34,11 @@ MODEL_RECIPES = {
     "base-thoughts": "grpo",
 }
 """Give tasks, horizon and context where a model is evaluated and no run says which; `tti` for any other model."""
-NAMES = ("direct", *LOCATIONS["strategy"])
-"""The strategies that Longstride brings."""
+NAMES = ("direct", *LOCATIONS["strategy"], *SEARCHES)
+"""The strategies that Longstride brings, searches by plain names among them."""
+
+COUNTED = {"spent_tokens": "tokens", "scored_tokens": "guide", "total_tokens": "in all"}
+"""Columns of tokens, by measure: all that were sampled; what a guide or scorer sampled and read; and all."""
 
 
 def add(commands: Any) -> None:
@@ -63,7 +67,17 @@ def add(commands: Any) -> None:
         metavar=("NAME", "KEY=VALUE"),
         help="what a language agent does at test time, with its settings; several are compared. "
         f"{', '.join(NAMES)} (`--strategy NAME --help` lists the settings of one), module:Class of your own, or a TOML "
-        "file; the default is direct",
+        "file; the default is what the recipe evaluates",
+    )
+    parser.add_argument(
+        "--guide",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("NAME|RUN", "KEY=VALUE"),
+        help="what leads searches and delegate, with its settings; each of them is played under each guide. "
+        f"{', '.join(f'{name} ({says})' for name, says in GUIDES.items())}; a run folder, whose model is asked; "
+        "module:Class of your own; the default is confidence",
     )
     add_tasks(parser)
     parser.add_argument(
@@ -118,14 +132,16 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
     with bars() as watch:
         if isinstance(experiment, ControlRecipe):
-            if args.strategy or folder:
-                option = "--strategy" if args.strategy else "--out"
+            given = {"--strategy": args.strategy, "--guide": args.guide, "--out": folder}
+            if option := next(filter(given.get, given), None):
                 raise ConfigError(f"{option} is for language agents, and {args.target} is of control")
             rows = evaluate_run(experiment, Path(args.target), watch)
             tasks = len(rows[0]["summary"]["by_source"])
         else:
+            asked = strategies(args.strategy, args.guide, experiment.evaluation.strategies)
+            experiment = experiment.replace(evaluation={"strategies": tuple(asked)})
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
-            asked, agent = strategies(args.strategy), agent_of(args.target, experiment)
+            agent = agent_of(args.target, experiment)
             results = _results(agent, experiment, held_out, asked, watch)
             rows, tasks = _rows(experiment, results), len(held_out)
             if folder:
@@ -154,23 +170,32 @@ def overrides_of(args: argparse.Namespace, control: bool = False) -> list[str]:
     return [*found, *args.overrides]
 
 
-def strategies(asked: Sequence[Sequence[str]]) -> "list[Strategy]":
-    """The strategies that were asked for, each by its name and its settings; `Direct` where there is none.
+def strategies(
+    asked: Sequence[Sequence[str]], guides: Sequence[Sequence[str]] = (), default: "Sequence[Strategy]" = ()
+) -> "list[Strategy]":
+    """The strategies that were asked for, each by its name and its settings, under every guide that was.
+
+    Args:
+        asked: names and settings.
+        guides: names or run folders, and settings.
+        default: where no strategy is asked for; `Direct` if empty.
 
     Raises:
         ConfigError: there is none of that name, or a setting that it has not or that does not fit.
     """
     from longstride.strategies import Direct
 
-    return [_strategy(*words) for words in asked] or [Direct()]
+    found = [_strategy(*words) for words in asked] or list(default) or [Direct()]
+    return guided(found, [guide(*words) for words in guides])
 
 
-def _strategy(name: str, *settings: str) -> "Strategy":
+def _strategy(name: str, *words: str) -> "Strategy":
     from longstride.core.config import resolve
     from longstride.run.recipe import Recipe
     from longstride.strategies import Strategy
 
     base = _base(name)
+    settings = placed(base, words, ("search",)) if name in SEARCHES else words
     of_recipe = Recipe.model_fields.keys() - type(base).model_fields.keys()
     if stray := next((s for s in settings if s.partition("=")[0].partition(".")[0] in of_recipe), None):
         raise ConfigError(f"--strategy {name}: {stray} is a setting of the recipe; it stands before --strategy")
@@ -189,34 +214,47 @@ def _base(name: str) -> "Strategy":
     from longstride.strategies import Strategy
 
     add_folder(Path(name).parent)
+    if name in SEARCHES:
+        return search(name)
+    if name not in NAMES and ":" not in name and not name.endswith(".toml"):
+        raise ConfigError(unknown("type", name, NAMES))
     return load_toml(Strategy, Path(name)) if name.endswith(".toml") else unset(member_of(Strategy, name))
 
 
 def _described(name: str, *settings: str) -> str:
     """What a strategy does, and its settings; those of a part whose type is among `settings` too."""
     from longstride.core.config import parse_override
+    from longstride.strategies.searched import Searched
 
-    cls = type(_base(name))
+    base = _base(name)
     shown = argparse.ArgumentParser(
         usage=f"longstride eval TARGET --strategy {name} [KEY=VALUE ...]",
-        description=_as_help(cls.__doc__),
+        description=_as_help((base.search if isinstance(base, Searched) and name in SEARCHES else base).__doc__),
         add_help=False,
     )
     group = shown.add_argument_group("settings")
-    for key, default, meaning in _settings(cls, dict(map(parse_override, settings))):
+    types = dict(map(parse_override, settings))
+    rows = [*_settings(type(base), types)]
+    if isinstance(base, Searched) and name in SEARCHES:
+        rows = [*_settings(type(base.search), types, of=base.search), *(r for r in rows if r[0] != "search.type")]
+    for key, default, meaning in rows:
         group.add_argument(key, metavar=f"{key}={default}", help=_as_help(meaning))
     return shown.format_help()
 
 
-def _settings(cls: "type[Component]", types: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str, str]]:
-    """Key, default and meaning of each field of a component."""
+def _settings(
+    cls: "type[Component]", types: Mapping[str, Any], before: str = "", of: "Component | None" = None
+) -> Iterator[tuple[str, str, str]]:
+    """Key, default and meaning of each field of a component; in place of the defaults what `of` has."""
     from longstride.core.component import component_in, member_of
     from longstride.core.hints import member_names
 
     for name, field in cls.model_fields.items():
         key, part = f"{before}{name}", component_in(field.annotation)
         default, meaning = field.get_default(call_default_factory=True), field.description or ""
-        if field.is_required() or default is None:
+        if of is not None:
+            default = getattr(of, name)
+        elif field.is_required() or default is None:
             default = ""
         if part is None:
             yield key, str(default), meaning
@@ -299,6 +337,12 @@ def _rows(recipe: "Recipe", results: "Sequence[tuple[str, str, Result]]") -> lis
     ]
 
 
+def _mean(row: Mapping[str, Any], measure: str) -> float | None:
+    """Of a row, over its tasks."""
+    values = [n for n in row.get("measures", {}).get(measure, ()) if n is not None]
+    return fmean(values) if values else None
+
+
 def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
     horizon = turns = rows[0]["horizon"]
     parts, parted = tuple(rows[0]["summary"].get("by_source", ())), "by_source"
@@ -306,10 +350,12 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
         parts, parted = tuple(horizon), "by_difficulty"
         turns = " / ".join(map(str, horizon.values())) if len(set(horizon.values())) > 1 else horizon["easy"]
     lines = [["policy", "strategy", "success", *parts, "length", "timeouts", "invalid"]]
-    spent = [[n for n in row.get("measures", {}).get("spent_tokens", ()) if n is not None] for row in rows]
-    means = [[f"{fmean(of_row):.0f}" if of_row else "-"] * any(spent) for of_row in spent]
-    lines[0] += ["tokens"] * any(spent)
-    for row, tokens in zip(rows, means, strict=True):
+    counted = [name for name in COUNTED if any(_mean(row, name) is not None for row in rows)]
+    if not any(_mean(row, "scored_tokens") for row in rows):
+        counted = counted[:1]
+    lines[0] += [COUNTED[name] for name in counted]
+    for row in rows:
+        tokens = ["-" if (n := _mean(row, name)) is None else f"{n:.0f}" for name in counted]
         s, (low, high) = row["summary"], row["interval"]
         by_part = (f"{s[parted][p]['success']:.2f}" if p in s[parted] else "-" for p in parts)
         invalid = f"{s['invalid']:.2f}" if "invalid" in s else "-"

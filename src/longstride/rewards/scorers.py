@@ -15,11 +15,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple
 
 from longstride.core.component import Component
 from longstride.core.errors import EngineFailure, JudgeFailure
+from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, CountOrZero
 
 YES_NO = ("yes", "no")
@@ -77,6 +79,11 @@ Scoring = Generator[Sequence[Question], Sequence[Answered], list[Score]]
 class Judge(Component):
     """Family: who is asked, where it is not the policy itself."""
 
+    @property
+    def name(self) -> str:
+        """What metrics rows call it."""
+        return self.type_name()
+
     @abstractmethod
     def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
         """Replies in the order of the questions; `seed` is of what is random about asking.
@@ -84,6 +91,23 @@ class Judge(Component):
         Raises:
             ConfigError: nobody can be asked in this way at all.
         """
+
+
+class RunJudge(Judge):
+    """The policy of a run that learned to judge, or another model that can be loaded here: it is asked as the policy
+    itself is, so a verdict is read off as a share, and what it reads and samples is counted. Loaded once in a process.
+    """
+
+    run: str
+    """A run folder, a model's folder, or a name."""
+
+    @property
+    def name(self) -> str:
+        return f"run_{Path(self.run).name}"
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        """Raises: RunError or ModelError where it cannot be loaded."""
+        return implementation(RunJudge)(self, questions, seed)
 
 
 class Scorer(Component):

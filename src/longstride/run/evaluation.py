@@ -63,13 +63,14 @@ class Result(NamedTuple):
     def measures(self) -> dict[str, list[float | None]]:
         """What claims compare, by name and task: means over the attempts of `rollout.summary.MEASURES`, of what the
         recipe measures besides, and of what the strategy measured; `spent_tokens`, all that were sampled for the task,
-        whatever counts; `success_easy` and so on, None where a task is of
-        another difficulty; and where there are several attempts, the chance that one of k solves it (`pass@k`, for k of
-        2, 4, 8 and so on). In trials instead, for each place k in them: `success@k`, of the k-th episodes, and
+        whatever counts; `total_tokens`, these and what a scorer or guide read; `success_easy` and so on, None where a
+        task is of another difficulty; and where there are several attempts, the chance that one of k solves it
+        (`pass@k`, for k of 2, 4, 8 and so on). In trials instead, for each place k in them: `success@k`, of the k-th episodes, and
         `within@k`, whether one of the first k was a success."""
         measured = MEASURES | {m.name: m for m in self.further}
         found = {name: self._means(lambda e, of=measure: of(e.trajectory)) for name, measure in measured.items()}
         found["spent_tokens"] = self._means(lambda e: e.spent_tokens)
+        found["total_tokens"] = self._means(lambda e: e.total_tokens)
         for name in dict.fromkeys(name for e in self.episodes for name in e.measures):
             found[name] = self._means(lambda e, name=name: e.measures[name])
         difficulties = [e.trajectory.task.difficulty for e in self.episodes[: self.tasks]]
@@ -142,7 +143,13 @@ def evaluate_player(
     played: list[Trajectory] = []
 
     def play(stage: Sequence[Plan]) -> list[Trajectory]:
-        found = _shared(stage, lambda mine: pool.run(mine, progress))
+        before = len(played)  # a search asks for its steps one after the other, so what is to be done grows
+
+        def watch(done: int, total: int) -> None:
+            if progress:
+                progress(before + done, before + total)
+
+        found = _shared(stage, lambda mine: pool.run(mine, watch))
         played.extend(found)
         return found
 

@@ -36,10 +36,18 @@ class EvalEpisode(NamedTuple):
     further_tokens: int = 0
     """Tokens sampled for it that are not in `trajectory`: other attempts, probes, earlier stages."""
 
+    read_tokens: int = 0
+    """Tokens that a scorer or guide read for it."""
+
     @property
     def spent_tokens(self) -> int:
         """All tokens that were sampled for it."""
         return self.trajectory.sampled_tokens + self.further_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """The same, and what a scorer or guide read."""
+        return self.spent_tokens + self.read_tokens
 
 
 EvalPlan = Generator[Sequence[Plan], list[Trajectory], list[EvalEpisode]]

@@ -108,6 +108,8 @@ class Delegate(Strategy):
             if not t.stop.failed:
                 of = next(scores)
                 task.own += of.tokens
+                task.read += of.read
+                task.scored += of.tokens + of.read
                 if of.value is None:
                     t = replace(t, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
                 elif of.value < self.below:
@@ -136,8 +138,9 @@ class Delegate(Strategy):
             "handed_over": task.handed,
             "handed_over_tokens": task.others,
             "cost": task.own + self.price * task.others,
+            "scored_tokens": task.scored,
         }
-        return EvalEpisode(episode, measures, task.own + task.others - counts.sampled_tokens)
+        return EvalEpisode(episode, measures, task.own + task.others - counts.sampled_tokens, task.read)
 
 
 @dataclass(eq=False, slots=True)
@@ -151,6 +154,10 @@ class _Task:
     own: int = 0
     """Tokens that the policy sampled."""
     others: int = 0
+    read: int = 0
+    """Tokens that the guide read."""
+    scored: int = 0
+    """Tokens that it read and sampled."""
 
     @property
     def goes_on(self) -> bool:

@@ -39,7 +39,7 @@ class Scored(Choice):
 
     @property
     def name(self) -> str:
-        asked = f"_{self.judge.type_name()}" if self.judge else ""
+        asked = f"_{self.judge.name}" if self.judge else ""
         return self.scorer.name + asked + ("_turn" if self.shown == "turn" else "")
 
     def check(self, player: Player) -> None:
@@ -70,6 +70,7 @@ class Scored(Choice):
             episode._replace(
                 further_tokens=episode.further_tokens + sum(s.tokens for s in of.values()),
                 measures={"scored_tokens": sum(s.tokens + s.read for s in of.values())},
+                read_tokens=sum(s.read for s in of.values()),
             )
             for episode, of in zip(super().choose(marked, player), scores, strict=True)
         ]

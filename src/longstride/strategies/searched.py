@@ -119,7 +119,7 @@ class Asked(Guide):
 
     @property
     def name(self) -> str:
-        return self.scorer.name + (f"_{self.judge.type_name()}" if self.judge else "")
+        return self.scorer.name + (f"_{self.judge.name}" if self.judge else "")
 
     def check(self, player: Player) -> None:
         if self.judge is None:
@@ -217,7 +217,8 @@ class Searched(Strategy):
         further = task.ledger.sampled - counts.sampled_tokens + task.guide_tokens
         budget = counts.budget.model_copy(update={"turns": task.plan.turns})
         episode = replace(counts, ordinal=task.plan.ordinal, budget=budget)
-        return EvalEpisode(episode, {"steps": task.ledger.calls, "scored_tokens": task.ledger.scored}, further)
+        measures = {"steps": task.ledger.calls, "scored_tokens": task.ledger.scored}
+        return EvalEpisode(episode, measures, further, task.ledger.scored - task.guide_tokens)
 
 
 def next_step(

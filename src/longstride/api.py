@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from longstride.core.trajectory import Trajectory
     from longstride.models.api import ChatAPI
     from longstride.models.load import Policy
+    from longstride.report.export import Episodes
+    from longstride.rollout.formats import Format
     from longstride.run.evaluation import Result
     from longstride.run.listener import Listener
     from longstride.run.placement import Placement
@@ -155,6 +157,26 @@ class Run:
         from longstride.report.export import export
 
         return export(self.folder, Path(folder), adapter)
+
+    def export_trajectories(
+        self,
+        folder: str | Path,
+        format: "Format" = "atif",
+        episodes: "Episodes" = "training",
+    ) -> int:
+        """Writes its episodes for other tools (docs/guides/trajectories.md); returns how many.
+
+        Args:
+            folder: where to; must not exist, or be empty.
+            format: `atif`, `messages`, `sft` or `parquet`.
+            episodes: `training`, or those that the run keeps of its evaluations `before` and `after` training.
+
+        Raises:
+            RunError: there are none, the folder holds something, or an episode has what the format cannot hold.
+        """
+        from longstride.report.export import export_trajectories
+
+        return export_trajectories(self.folder, Path(folder), format, episodes)
 
     @cached_property
     def _store(self) -> Any:

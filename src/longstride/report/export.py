@@ -1,4 +1,5 @@
-"""A run's policy for other people's tools: a Hugging Face folder with its weights, or adapters alone, and a model card.
+"""A run for other people's tools: its policy as a Hugging Face folder with its weights, or adapters alone, and a model
+card; its episodes in the formats of `rollout.formats`.
 
 What always holds: what is exported is what `eval` evaluates; a folder appears whole or not at all; the card says what
 was measured, on what, and how to load it.
@@ -6,16 +7,23 @@ was measured, on what, and how to load it.
 
 import errno
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal, get_args
 
 from longstride import __version__
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import make_folder
+from longstride.core.sealed import unseal_lines
+from longstride.core.trajectory import Trajectory
 from longstride.models.adapters import adapt, save_adapters
 from longstride.models.load import SHIPPED, load_policy
 from longstride.report.html import verdict
-from longstride.report.rows import Record, interval, measure, read_record
+from longstride.report.rows import Record, content, interval, measure, read_record
+from longstride.rollout.formats import Format, Origin, write_episodes
+from longstride.rollout.media import MEDIA, MediaFolder
+from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.checkpoint import PENDING, Checkpoint, latest_checkpoint
 from longstride.run.experiment import load_run_experiment
 from longstride.run.recipe import Recipe
@@ -24,6 +32,9 @@ OURS = ("trainer.safetensors", "trainer.json", PENDING)
 """Files of a checkpoint that only resuming needs."""
 ADAPTER = "adapter/"
 """What the names of the learner's tensors begin with that are adapters."""
+Episodes = Literal["training", "before", "after"]
+EPISODES: tuple[Episodes, ...] = get_args(Episodes)
+"""Those that were trained on, or those that a run keeps of its evaluations before and after training."""
 
 
 def export(run: Path, target: Path, adapter: bool = False) -> Path:
@@ -61,6 +72,46 @@ def export(run: Path, target: Path, adapter: bool = False) -> Path:
                 raise
             raise RunError(f"{target} was filled by another process meanwhile; choose another place") from e
     return target
+
+
+def export_trajectories(run: Path, target: Path, form: Format = "atif", which: Episodes = "training") -> int:
+    """Writes the episodes of a run to a new folder; returns how many.
+
+    Args:
+        run: the run folder.
+        target: must not exist, or be empty.
+        form: the format.
+        which: of its episodes.
+
+    Raises:
+        RunError: not a run folder of a language agent, there are none, one is damaged, the target holds something, or
+            an episode has what the format cannot hold.
+        MissingExtra: pyarrow is not installed, and `form` is parquet.
+    """
+    recipe = load_run_experiment(run)
+    if not isinstance(recipe, Recipe):
+        raise RunError(f"{run} is a run of a {recipe.type_name()}, which has no episodes of a language agent")
+    origin = Origin(
+        run.resolve().name, recipe.name, str(recipe.model), read_record(run).recipe_text, which != "training"
+    )
+    return write_episodes(_episodes(run, which), target, form, origin)
+
+
+def _episodes(run: Path, which: Episodes) -> Iterator[Trajectory]:
+    if which == "training":
+        store = TrajectoryStore(run / TRAJECTORIES)
+        if not len(store):
+            raise RunError(f"{run} has no training episodes; --episodes before or after takes those of evaluations")
+        yield from store
+        return
+    path, media = run / "episodes" / f"{which}.jsonl", MediaFolder(run / MEDIA)
+    if not path.is_file():
+        raise RunError(f"{run} keeps no episodes of an evaluation {which} training")
+    for k, line in enumerate(unseal_lines(content(path)), 1):
+        try:
+            yield Trajectory.from_json((line or b"").decode("ascii"), media.find)
+        except RunError as e:
+            raise RunError(f"{path}, line {k}: {e}") from e
 
 
 def _save_adapters(recipe: Recipe, checkpoint: Checkpoint, folder: Path) -> None:

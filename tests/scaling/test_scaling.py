@@ -11,6 +11,7 @@ from longstride.scaling import (
     Law,
     MixedGeometric,
     Power,
+    RisingPower,
     Sigmoid,
     SizedPower,
     cheapest,
@@ -116,6 +117,14 @@ def test_a_larger_size_is_predicted_from_smaller_ones() -> None:
     band = fit(SizedPower(), x, y).predict(larger)
     truth = SizedPower()(larger, planted)
     assert band.lo <= truth <= band.hi and band.mean == pytest.approx(truth, rel=0.05)
+
+
+def test_a_rising_power_is_a_line_through_logarithms() -> None:
+    x, y = np.array([4.0, 8, 16, 32]), np.array([90.0, 260, 700, 2200])
+    found = fit(RisingPower(), x, y, resamples=20)
+    slope, height = np.polyfit(np.log(x), np.log(y), 1)
+    assert found.values == pytest.approx({"log_factor": height, "exponent": slope})
+    assert found.predict([64.0]).mean == pytest.approx(np.exp(height) * 64**slope)
 
 
 def test_what_is_held_fixed_stays_so() -> None:

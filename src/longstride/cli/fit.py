@@ -7,7 +7,7 @@ from typing import Any
 
 from longstride.cli.common import print_json, say
 
-LAWS = ("sigmoid", "power", "geometric", "mixed_geometric", "sized_power")
+LAWS = ("sigmoid", "power", "rising_power", "geometric", "mixed_geometric", "sized_power")
 
 
 def add(commands: Any) -> None:
@@ -19,7 +19,8 @@ def add(commands: Any) -> None:
         "--x",
         default="iteration",
         metavar="NAME",
-        help="iteration (default), episodes, env_steps, tokens, seconds, or a measure of the run",
+        help="iteration (default), episodes, env_steps, tokens, seconds, or a measure of the run; goal_distance with "
+        "one of these as --y: what half of the tasks at a distance cost",
     )
     parser.add_argument("--y", default="success", metavar="NAME", help="a measure (default: success), or error")
     parser.add_argument("--by", default="", metavar="KEY", help="a setting; runs of each value have a fit of their own")

@@ -4,7 +4,8 @@ What always holds: a curve has the run's evaluations of its agent, the start's a
 lacks is named with what it has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -12,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from longstride.core.errors import ConfigError, RunError, unknown
-from longstride.report.rows import Record, Row, number, read_record
+from longstride.report.rows import Record, Row, number, read_record, successes
 from longstride.run.experiment import RUN_FILE
 
 AMOUNTS = {
@@ -22,6 +23,9 @@ AMOUNTS = {
     "seconds": "seconds",
 }
 """What a run has spent, by the key of its rows; `tokens` are added up, and all else is a measure."""
+TOKENS, DISTANCE = "tokens", "goal_distance"
+HALF = 0.5
+"""Of success, until which it is counted what a goal distance costs."""
 
 ERROR = "error"
 """The measure that falls where success rises."""
@@ -54,34 +58,69 @@ def run_folders(paths: Sequence[Path]) -> list[Path]:
 
 
 def curve_of(folder: Path, x: str, y: str) -> Curve:
-    """The learning curve of a run.
+    """The learning curve of a run, or what each goal distance cost it.
 
     Args:
         folder: of the run.
-        x: what was spent: `iteration`, `episodes`, `env_steps`, `tokens`, `seconds`, or a measure.
-        y: a measure; its mean over tasks. `error` is 1 - success.
+        x: what was spent: `iteration`, `episodes`, `env_steps`, `tokens`, `seconds`, or a measure. `goal_distance`,
+            where y is one of what is spent.
+        y: a measure; its mean over tasks. `error` is 1 - success. Beside `goal_distance`, what was spent until half of
+            the held-out tasks at a distance were done, read between evaluations; distances of which half were done
+            before training, and such as never came to it, are left out.
 
     Raises:
         RunError: no such folder, or it has no evaluation with both.
     """
     record = read_record(folder)
-    tokens, points = 0.0, []
-    last = _last_evaluations(record)
-    for row in record.rows:
-        if row.get("kind") == "train":
-            tokens += number(row, "summary", "sampled_tokens") or 0.0
-        if id(row) in last:
-            spent = tokens if x == "tokens" else number(row, AMOUNTS[x]) if x in AMOUNTS else measured(row, x)
-            value = measured(row, y)
-            if spent is not None and value is not None:
-                points.append((spent, value))
+    amounts = {*AMOUNTS, TOKENS}
+    if x == DISTANCE and y in amounts:
+        points = _costs(record, y)
+    else:
+        both = ((_spent(row, tokens, x), measured(row, y)) for row, tokens in _evaluations(record))
+        points = [(a, b) for a, b in both if a is not None and b is not None]
     if not points:
         known = sorted({name for row in record.learning for name in _names(row)})
-        missing = next((m for m in (y, x) if m not in {*AMOUNTS, "tokens", ERROR, *known}), None)
+        missing = next((m for m in (y, x) if m not in {*amounts, ERROR, *known}), None)
         why = unknown("measure", missing, known) if missing and known else "it has no evaluation with both"
         raise RunError(f"{folder}: {y} by {x}: {why}")
     xs, ys = zip(*points, strict=True)
     return Curve(folder, dict(flat(record.recipe)), xs, ys)
+
+
+def _evaluations(record: Record) -> Iterator[tuple[Row, float]]:
+    """The evaluations of a run's agent, each with the tokens that were sampled until then."""
+    tokens, learning = 0.0, {id(row) for row in record.learning}
+    for row in record.rows:
+        if row.get("kind") == "train":
+            tokens += number(row, "summary", "sampled_tokens") or 0.0
+        if id(row) in learning:
+            yield row, tokens
+
+
+def _spent(row: Row, tokens: float, name: str) -> float | None:
+    """What a run had spent by an evaluation, or a measure of it."""
+    if name == TOKENS:
+        return tokens
+    return number(row, AMOUNTS[name]) if name in AMOUNTS else measured(row, name)
+
+
+def _costs(record: Record, y: str) -> list[tuple[float, float]]:
+    """What was spent until half of the tasks at a goal distance were done, by the distance."""
+    curves: dict[float, list[tuple[float, float]]] = defaultdict(list)
+    for row, tokens in _evaluations(record):
+        for distance, success in successes(row, "by_distance").items():
+            curves[float(distance)].append((_spent(row, tokens, y) or 0.0, success))
+    found = {distance: _crossing(curves[distance]) for distance in sorted(curves)}
+    return [(distance, spent) for distance, spent in found.items() if spent]
+
+
+def _crossing(curve: Sequence[tuple[float, float]]) -> float:
+    """Where success first reaches a half, on lines between evaluations; 0 where it never does, or did at the start."""
+    after = next((k for k, (_, success) in enumerate(curve) if success >= HALF), 0)
+    if not after:
+        return 0.0
+    (x, low), (x_after, high) = curve[after - 1], curve[after]
+    return x + (x_after - x) * (HALF - low) / (high - low)
 
 
 def size_of(folder: Path) -> float:
@@ -134,10 +173,6 @@ def flat(data: Mapping[str, Any], before: str = "") -> Any:
             yield from flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
-
-
-def _last_evaluations(record: Record) -> set[int]:
-    return {id(row) for row in record.learning}
 
 
 def _names(row: Row) -> list[str]:

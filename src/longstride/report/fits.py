@@ -15,7 +15,7 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import write_atomically
 from longstride.core.provenance import commit
 from longstride.core.sealed import dumps
-from longstride.report.curves import Curve, by_setting, curve_of, run_folders, size_of
+from longstride.report.curves import DISTANCE, Curve, by_setting, curve_of, run_folders, size_of
 from longstride.report.tables import table
 from longstride.scaling import Fit, FitError, Geometric, Law, MixedGeometric, fit, split
 
@@ -29,7 +29,7 @@ def fit_runs(paths: Sequence[Path], law: Law, x: str, y: str, by: str = "", unti
     Args:
         paths: run folders, or folders of them.
         law: of y by x, or by the model's parameters and x.
-        x: what was spent (see `report.curves.curve_of`).
+        x: what was spent, or `goal_distance` (see `report.curves.curve_of`).
         y: a measure.
         by: a setting by which runs are told apart, each with a fit of its own; seeds are fitted together.
         until: points beyond it are held out, and compared with what was predicted.
@@ -115,7 +115,8 @@ def keep(found: dict[str, Any], path: Path) -> Path:
             axes.fill_between(at, band.lo, band.hi, color=color, alpha=0.2, linewidth=0)
             axes.plot(own[:, 0], own[:, 1], ".", color=color)
             axes.plot([row[0] for row in later], [row[1] for row in later], "x", color=color)
-    axes.set(xscale="log", xlabel=found["x"].replace("_", " "), ylabel=found["y"].replace("_", " "))
+    scale = "log" if all(fitted(group).law.logarithmic for group in found["groups"]) else "linear"
+    axes.set(xscale="log", yscale=scale, xlabel=found["x"].replace("_", " "), ylabel=found["y"].replace("_", " "))
     axes.legend()
     figure.savefig(path.with_suffix(".svg"), format="svg", metadata={"Date": None})
     return path.with_suffix(".svg")
@@ -150,10 +151,12 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
         prediction.
 
     Raises:
-        ConfigError: one setting alone, or no budget.
+        ConfigError: one setting alone, no budget, or a fit of what distances cost.
         FitError: a budget of attempts that is too small for one at each task of any kind.
     """
     groups = {str(group["setting"]): (group, fitted(group)) for group in found["groups"]}
+    if found["x"] == DISTANCE:
+        raise ConfigError("what distances cost says nothing of a budget; fit a measure by what is spent")
     if len(groups) < 2:
         raise ConfigError(f"there is nothing to choose between: fit runs `--by` a setting, got {found['by'] or 'none'}")
     if any(f.law.inputs > 1 for _, f in groups.values()):

@@ -2,7 +2,7 @@
 
 from longstride.scaling.fitting import Band, Fit, fit
 from longstride.scaling.frontier import Frontier, cheapest, frontier, records, split
-from longstride.scaling.laws import FitError, Geometric, Law, MixedGeometric, Power, Sigmoid, SizedPower
+from longstride.scaling.laws import FitError, Geometric, Law, MixedGeometric, Power, RisingPower, Sigmoid, SizedPower
 
 __all__ = [
     "Band",
@@ -13,6 +13,7 @@ __all__ = [
     "Law",
     "MixedGeometric",
     "Power",
+    "RisingPower",
     "Sigmoid",
     "SizedPower",
     "cheapest",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longstride.scaling.fitting import fit
-from longstride.scaling.laws import Geometric, Law, MixedGeometric, Power, Sigmoid, SizedPower
+from longstride.scaling.laws import Geometric, Law, MixedGeometric, Power, RisingPower, Sigmoid, SizedPower
 
 
 class Planted(NamedTuple):
@@ -33,6 +33,7 @@ PLANTED = {
     "one run": Planted(Sigmoid(), np.arange(6, 66, 2), (0.03, 0.81, 22, 1.8), 0.008, persistence=0.8),
     "power": Planted(Power(), np.geomspace(1, 100, 12), (0.1, 0.9, 0.7), 0.02),
     "data by updates": Planted(Power(), np.geomspace(0.25, 8, 8), (500, 900, 0.7), 0.05, relative=True),
+    "rising power": Planted(RisingPower(), np.geomspace(4, 64, 9), (4.6, 1.5), 0.1),
     "geometric": Planted(Geometric(), np.arange(1, 17), (0.8, 0.2), 0.01),
     "mixed geometric": Planted(MixedGeometric(), np.arange(1, 17), (1.0, 0.3, 1.5), 0.01),
     "sized power": Planted(SizedPower(), SIZES, (0.3, -0.2, -0.1, 3.0), 0.02),

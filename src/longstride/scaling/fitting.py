@@ -165,7 +165,7 @@ def fit(
 
 def _open(law: Law, x: np.ndarray, draws: np.ndarray) -> list[str]:
     """Shapes whose refits reach from one end of the search to the other."""
-    ends = law.natural(np.array(law.search(x)).T)
+    ends = law.natural(np.array(law.search(x)).reshape(-1, 2).T)
     spread = np.percentile(draws[:, len(law.weights) :], [2.5, 97.5], axis=0)
     return [
         f"{name} may be anything from {lo:.3g} to {hi:.3g}, all that is searched: the points do not settle it"
@@ -176,7 +176,7 @@ def _open(law: Law, x: np.ndarray, draws: np.ndarray) -> list[str]:
 
 def solve(law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray) -> np.ndarray:
     """[S, names] least squares for S sets of points at the same x; `y_SN` are logarithms for a logarithmic law."""
-    lowest, highest = np.array(law.search(x)).T
+    lowest, highest = np.array(law.search(x)).reshape(-1, 2).T
     least, most = np.array(law.bounds).T
     free = least < most
 
@@ -194,6 +194,8 @@ def solve(law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray) -> 
     def residuals(at: np.ndarray, y: np.ndarray) -> np.ndarray:
         return columns(at) @ weights(at, y) - y
 
+    if not law.shapes:
+        return np.array([weights(lowest, y) for y in y_SN / deviations])
     axes = [np.linspace(lo, hi, GRID) for lo, hi in zip(lowest, highest, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
     tried = columns(grid)

@@ -142,6 +142,22 @@ class Power(Law):
         return []
 
 
+class RisingPower(Law):
+    """What rises as a power, such as what training costs by the depth of its tasks: factor x^exponent (ScaleLogic,
+    arXiv 2605.06638, fits T ~ D^g, with g from 1.04 to 2.60). `log_factor` is the natural logarithm of the factor."""
+
+    weights = ("log_factor", "exponent")
+    shapes = ()
+    logarithmic = True
+
+    def search(self, x: np.ndarray) -> tuple[Range, ...]:
+        return ()
+
+    def columns(self, x: np.ndarray, shapes: np.ndarray) -> np.ndarray:
+        own = np.stack([np.ones_like(x), np.log(x)], -1)
+        return np.broadcast_to(own, (*shapes.shape[:-1], *own.shape))
+
+
 class Geometric(Law):
     """That one of x attempts succeeds, each with one chance: ceiling (1 - (1 - chance)^x), for parallel samples and for
     rethinking until the first success alike (Wang et al., 2025, "Scaling over Scaling", arXiv 2505.20522)."""

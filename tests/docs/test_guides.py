@@ -21,7 +21,8 @@ from longstride.rollout import FullHistory, Past
 
 NEEDS = {
     "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema", "textworld.md": "textworld",
-    "talking.md": "jsonschema", "textarena.md": "textarena", "verifiers.md": "verifiers.v1",
+    "talking.md": "jsonschema", "terminal.md": "jsonschema", "textarena.md": "textarena",
+    "verifiers.md": "verifiers.v1",
 }  # fmt: skip
 """The package that a guide needs. That of OpenEnv needs a server beside it: `adapters/test_openenv.py` has one."""
 BUDGETS = [f"{b}.{limit}" for b in ("budget", "test_budget") for limit in ("turns=2", "turn_tokens=6")]

@@ -106,7 +106,7 @@ class Sandbox:
         isolation: see `Isolation`.
         network: whether it reaches the network, loopback too.
         readable: further folders that it may read, where they are.
-        path: folders of programs, before those of the system.
+        path: folders of programs, before those of Python and of the system; places of `folders` too.
 
     Raises:
         ConfigError: `isolation` is `bwrap`, and that cannot be had.
@@ -119,12 +119,13 @@ class Sandbox:
         isolation: Isolation = "auto",
         network: bool = False,
         readable: Iterable[str | Path] = (),
-        path: Sequence[str | Path] = (f"{sys.base_prefix}/bin",),
+        path: Sequence[str] = (),
     ) -> None:
         self.folders, self.limits, self.network = dict(folders), limits, network
         self.confined = confines(isolation)
         self._readable = [*SYSTEM, *PYTHON, *map(str, readable)]
-        self._path = ":".join([*map(str, path), "/usr/local/bin", "/usr/bin", "/bin"])
+        programs = [place if self.confined else str(self.where(place) or place) for place in path]
+        self._path = ":".join([*programs, f"{sys.base_prefix}/bin", "/usr/local/bin", "/usr/bin", "/bin"])
         serial = next(_serials)
         self._user = USERS[serial % len(USERS)] if self.confined and os.geteuid() == 0 else None
         self._mark = uuid.uuid4().hex
@@ -138,10 +139,9 @@ class Sandbox:
 
     def command(self, argv: Sequence[str], start: str, seconds: float) -> list[str]:
         """What is to be run for a command that starts in a place, such as `/app`."""
-        user = os.geteuid() if self._user is None else self._user
         most: int | None = self.limits.processes
         if self._user is None:
-            most = None if (there := _processes_of(user)) is None else there + most
+            most = None if (there := _processes_of(os.geteuid())) is None else there + most
         numbers = (
             self.limits.memory * 1024 if sys.platform == "linux" else "unlimited",
             self.limits.file_size * MIB // 512,
@@ -207,16 +207,16 @@ class Sandbox:
             status = await process.wait()
             return Finished(_signal(status), self._named(_ends(printed, shown)), late)
 
-    def where(self, place: str) -> Path:
-        """The folder behind a place of a sandbox."""
+    def where(self, place: str) -> Path | None:
+        """What is behind a place of the sandbox's folders; None for any other."""
         for name, folder in self.folders.items():
             if Path(place).is_relative_to(name):
                 return folder / Path(place).relative_to(name)
-        raise ValueError(f"{place} is in none of {', '.join(self.folders)}")
+        return None
 
     def environment(self, start: str) -> dict[str, str]:
         """The variables that a command sees."""
-        home = start if self.confined else str(self.where(start))
+        home = start if self.confined else str(self.where(start) or start)
         fixed = {"LANG": "C.UTF-8", "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"}
         return {"PATH": self._path, "HOME": home, **fixed, MARK: self._mark}
 

@@ -10,6 +10,7 @@ from pydantic import model_validator
 import longstride.envs.dial
 import longstride.envs.puzzles
 import longstride.envs.sites.tasks
+import longstride.envs.terminal
 import longstride.rollout.trails  # noqa: F401 (members of TaskSource and Measure that can be named in TOML)
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError

@@ -18,6 +18,7 @@ from pydantic import Field
 import longstride.starts.dial_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_thoughts  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_traces  # noqa: F401
+import longstride.starts.terminal_walks  # noqa: F401
 import longstride.starts.textworld_walks  # noqa: F401
 from longstride.core.component import Component
 from longstride.core.numbers import Count, CountOrZero, Weight

@@ -1,0 +1,98 @@
+"""What distance costs under each schedule of the horizon, and how far it carries (`schedules/distance`).
+
+    python examples/distances.py run [SEED ...]   # what is there already is not run again
+    python examples/distances.py draw
+
+The runs stand below runs/distances/. Writes docs/horizons/distances.json (success far away) and laws_*.json (what half
+of the tasks at a distance cost in environment steps, episodes and tokens, as `longstride fit --out` does), with a figure
+beside each, which takes matplotlib: `pip install 'longstride[plot]'`.
+"""
+
+import json
+import sys
+from itertools import product
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+import longstride as ls
+from longstride.core.provenance import commit
+from longstride.report.fits import fit_runs, fits_as_text, keep
+from longstride.scaling import FitError, RisingPower
+from longstride.studies.schedules.distance import FAR, FAR_TURNS, RECIPE
+from longstride.studies.schedules.recipe import SCHEDULES, under
+
+SEEDS = (910, 911)
+NAMES = ("short", "slow", "long", "worth", "multiplicative", "staged")
+SPENT = ("env_steps", "episodes", "tokens")
+NEAR = 16
+"""The farthest distance of training: farther ones are held out."""
+RUNS, OUT = Path("runs/distances"), Path("docs/horizons")
+
+
+def run(seeds: tuple[int, ...]) -> None:
+    """Trains under every schedule, a seed at a time, and tests far away."""
+    for seed, name in product(seeds, NAMES):
+        folder = RUNS / f"{name}-{seed}"
+        under(RECIPE, SCHEDULES[name]).replace(name=name, seed=seed).train(folder, resume=folder.exists())
+        if not (far := folder / "far.json").exists():
+            changes = {"tasks": {"test_distances": FAR}, "evaluation": {"tasks": 8 * len(FAR)}}
+            found = ls.evaluate(folder, **changes, test_budget={"turns": FAR_TURNS}).summary["by_distance"]
+            far.write_text(json.dumps(found), encoding="utf-8")
+        print(folder, {d: of["success"] for d, of in json.loads(far.read_text("utf-8")).items()}, flush=True)
+
+
+def draw() -> None:
+    """Keeps what came, with laws and figures."""
+    found = {
+        name: {path.parent.name.rpartition("-")[2]: json.loads(path.read_text("utf-8")) for path in paths}
+        for name in NAMES
+        if (paths := sorted(RUNS.glob(f"{name}-*/far.json")))
+    }
+    kept = {"turns": FAR_TURNS, "commit": commit(), "schedules": found}
+    (OUT / "distances.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    figure = Figure(figsize=(6.4, 4), layout="constrained")
+    ax = figure.subplots()
+    for name, by_seed in found.items():
+        for k, of in enumerate(by_seed.values()):
+            label, color = (name, None) if not k else (None, ax.lines[-1].get_color())
+            ax.plot(list(map(int, of)), [v["success"] for v in of.values()], "o-", label=label, color=color, alpha=0.8)
+    ax.axvline(NEAR, color="0.6", linestyle=":")
+    ax.set(xscale="log", xlabel="goal distance (training has up to 16)", ylabel=f"success within {FAR_TURNS} turns")
+    ax.set_xticks(FAR, list(map(str, FAR)))
+    ax.legend()
+    save(figure, "distances")
+    laws()
+
+
+def laws() -> None:
+    """Fits what distances cost, in each of `SPENT`, up to `NEAR`; says which schedules have too few points."""
+    for y in SPENT:
+        groups, left = [], {}
+        for name in NAMES:
+            try:
+                if runs := sorted(RUNS.glob(f"{name}-*")):
+                    groups += fit_runs(runs, RisingPower(), "goal_distance", y, "name", NEAR)["groups"]
+            except (FitError, ls.RunError) as e:
+                left[name] = str(e).partition("\n")[0]
+        if groups:
+            found = {"x": "goal_distance", "y": y, "by": "name", "until": NEAR, "groups": groups, "without": left}
+            with rc_context({"svg.hashsalt": y}):
+                keep(found, OUT / f"laws_{y}.json")
+            print(y, fits_as_text(found), left, sep="\n")
+
+
+def save(figure: Figure, name: str) -> None:
+    """Writes a figure; the same plot is the same file."""
+    with rc_context({"svg.hashsalt": name}):
+        figure.savefig(OUT / f"{name}.svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["run"]:
+        run(tuple(map(int, sys.argv[2:])) or SEEDS)
+    elif sys.argv[1:2] == ["draw"]:
+        draw()
+    else:
+        sys.exit(__doc__)

@@ -20,6 +20,7 @@ LOCATIONS |= {
         "exact_recipe": "longstride.exact.loop",
         "cluster_config": "longstride.cluster.cluster",
         "http": "longstride.engines.http",
+        "judgements": "longstride.run.solutions",
         "model_successes": "longstride.run.teachers",
         "run_judge": "longstride.run.judges",
         "vllm": "longstride.engines.vllm_engine",

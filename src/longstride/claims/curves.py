@@ -38,6 +38,7 @@ def read_curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[
         for row in read_rows(run / "metrics.jsonl"):
             if row["kind"] == "train":
                 tokens += row["summary"].get("sampled_tokens", 0)
+                tokens += row["summary"].get("judge_usage", {}).get("sampled", 0)
             if row["kind"] != "eval" or row["policy"] not in ("warm_start", "agent"):
                 continue
             first = first or row["strategy"]

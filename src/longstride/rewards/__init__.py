@@ -3,6 +3,7 @@
 import longstride.rewards.final_state  # noqa: F401 (an evaluator)
 from longstride.rewards.evaluators import Verdict, judge
 from longstride.rewards.probe import Probe
+from longstride.rewards.scored_reward import ScoredReward
 from longstride.rewards.scorers import Generative, Judge, Pairwise, Scorer
 from longstride.rewards.task_reward import EvaluatorFirst, Reward, TaskReward, judged, unjudged
 
@@ -13,6 +14,7 @@ __all__ = [
     "Pairwise",
     "Probe",
     "Reward",
+    "ScoredReward",
     "Scorer",
     "TaskReward",
     "Verdict",

@@ -11,36 +11,23 @@ a low one; every token that was sampled or read for a score is counted in it.
 | `rewards.probe.Probe` | a head on the hidden states of a frozen model |
 """
 
+import asyncio
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from longstride.core.component import Component
+from pydantic import BeforeValidator
+
+from longstride.core.component import Component, build
 from longstride.core.errors import EngineFailure, JudgeFailure
 from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, CountOrZero
-
-YES_NO = ("yes", "no")
-FIRST_SECOND = ("first", "second")
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a judge is asked."""
-
-    text: str
-    about: Mapping[str, str]
-    """Material to judge, by name. It is not to be trusted: it may hold anything."""
-    options: tuple[str, ...]
-    """The verdicts to choose from, a word each."""
-    reasons: int = 0
-    """Tokens that the judge may reason before its verdict; 0 asks for the verdict at once."""
-    vote: int = 0
-    """Which of several replies to the same question: each has reasons of its own."""
+from longstride.engines.base import Sampling
+from longstride.envs.questions import FIRST_SECOND, YES_NO, Question
 
 
 @dataclass(frozen=True)
@@ -53,6 +40,20 @@ class Reply:
     """Sampled for it."""
     read: int = 0
     """Of its prompts."""
+
+
+class NoVerdict(JudgeFailure):
+    """A reply without a verdict. What it took is counted all the same.
+
+    Args:
+        message: what was expected, and what came.
+        tokens: as `Reply.tokens`.
+        read: as `Reply.read`.
+    """
+
+    def __init__(self, message: str, tokens: int, read: int) -> None:
+        super().__init__(message)
+        self.tokens, self.read = tokens, read
 
 
 Answered = Reply | JudgeFailure | EngineFailure
@@ -84,6 +85,11 @@ class Judge(Component):
         """What metrics rows call it."""
         return self.type_name()
 
+    @property
+    def reads(self) -> Literal["answer", "turn"]:
+        """What it is used to being shown of an episode: the answer alone, or all that was said in the last turn."""
+        return "answer"
+
     @abstractmethod
     def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
         """Replies in the order of the questions; `seed` is of what is random about asking.
@@ -92,22 +98,43 @@ class Judge(Component):
             ConfigError: nobody can be asked in this way at all.
         """
 
+    async def answers(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        """The same, beside the other work of an event loop."""
+        return await asyncio.to_thread(self.ask, questions, seed)
+
+
+def _judge_of(value: Any) -> Any:
+    return build(Judge, {"type": "run_judge", "run": value}) if isinstance(value, str) else value
+
+
+AnyJudge = Annotated[Judge, BeforeValidator(_judge_of)]
+"""A judge; in a setting a text stands for the judge that a run trained: a run folder, a model's folder, or a name."""
+
 
 class RunJudge(Judge):
-    """The policy of a run that learned to judge, or another model that can be loaded here: it is asked as the policy
-    itself is, so a verdict is read off as a share, and what it reads and samples is counted. Loaded once in a process.
-    """
+    """The policy of a run that learned to judge (`longstride train genrm`), or another model that can be loaded here: a
+    verdict is read off as a share, and what it reads and samples is counted. Loaded once in a process."""
 
     run: str
-    """A run folder, a model's folder, or a name."""
+    """A run folder, a model's folder, or a name, such as `base-judge`."""
+    sampling: Sampling = Sampling()
+    """How its tokens are drawn: several votes differ at a temperature above 0."""
 
     @property
     def name(self) -> str:
         return f"run_{Path(self.run).name}"
 
+    @property
+    def reads(self) -> Literal["answer", "turn"]:
+        return "turn"
+
     def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
-        """Raises: RunError or ModelError where it cannot be loaded."""
-        return implementation(RunJudge)(self, questions, seed)
+        """Raises: ConfigError where it was trained on other questions, RunError or ModelError where it cannot be
+        loaded."""
+        return implementation(RunJudge)(self).ask(questions, seed)
+
+    async def answers(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        return await implementation(RunJudge)(self).answers(questions, seed)
 
 
 class Scorer(Component):
@@ -175,7 +202,8 @@ class Generative(Scorer):
 def _mean(votes: Sequence[Answered]) -> Score:
     came = [vote for vote in votes if isinstance(vote, Reply)]
     value = fmean(vote.shares[0] for vote in came) if came else None
-    return Score(value, sum(vote.tokens for vote in came), sum(vote.read for vote in came))
+    taken = [vote for vote in votes if isinstance(vote, Reply | NoVerdict)]
+    return Score(value, sum(vote.tokens for vote in taken), sum(vote.read for vote in taken))
 
 
 @dataclass(slots=True)

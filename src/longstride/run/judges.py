@@ -1,25 +1,123 @@
-"""A judge that is a language model here: the policy of a run that learned to judge, or any model that can be loaded."""
+"""A trained judge at work: the policy of a run, or a model, as who is asked by scorers, guides and rewards.
 
+What always holds: it is asked in the words that it was trained on (`envs.questions`), without reasons where it was
+trained to give none; all that it samples and reads is in its replies; what it says depends on its weights, the
+question, the vote and the seed, and not on what is asked beside it. Questions of many episodes are asked together.
+"""
+
+import asyncio
+import json
+import threading
 from collections.abc import Sequence
-from functools import cache
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 
+from longstride.core.component import build
+from longstride.core.errors import ConfigError
 from longstride.core.implementation import implements
 from longstride.engines.base import Sampling
 from longstride.engines.config import Local
-from longstride.rewards.scorers import Answered, Question, RunJudge
+from longstride.envs.judgements import Judgements
+from longstride.envs.questions import FIRST_SECOND, YES_NO, Question
+from longstride.rewards.scorers import Answered, RunJudge
 from longstride.rollout.context import FullHistory
 from longstride.rollout.players import LanguagePlayer
+from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.experiment import RUN_FILE, load_run_experiment
 from longstride.run.policies import load
+from longstride.run.recipe import Recipe
 from longstride.strategies.scored import AskedPolicy
+
+KEPT = 4
+"""Judges that a process keeps loaded."""
 
 
 @implements(RunJudge)
-def ask(judge: RunJudge, questions: Sequence[Question], seed: int) -> list[Answered]:
-    """See `RunJudge.ask`."""
-    return AskedPolicy(_player(judge.run), seed)(questions)
+class TrainedJudge:
+    """What a `RunJudge` does; see there."""
+
+    def __init__(self, judge: RunJudge) -> None:
+        self._judge, self._folder = judge, Path(judge.run)
+        self._is_run = (self._folder / RUN_FILE).is_file()
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        """See `RunJudge.ask`."""
+        questions = self.as_trained(questions)
+        return self._desk.ask(questions, seed)
+
+    async def answers(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        """See `Judge.answers`."""
+        questions = self.as_trained(questions)
+        return await self._desk.answers(questions, seed)
+
+    def as_trained(self, questions: Sequence[Question]) -> Sequence[Question]:
+        """The questions, without reasons where the run was trained to give none.
+
+        Raises:
+            ConfigError: it was trained to give other verdicts.
+        """
+        recipe = load_run_experiment(self._folder) if self._is_run else None
+        if not (isinstance(recipe, Recipe) and isinstance(recipe.tasks, Judgements)):
+            return questions
+        asks = recipe.tasks.asks
+        options = {"right": YES_NO, "better": FIRST_SECOND}.get(asks)
+        if other := next((q for q in questions if options and q.options != options), None):
+            scorer, wanted = ("pairwise", "right") if asks == "better" else ("generative", "better")
+            raise ConfigError(
+                f"{self._judge.run} was trained to say {' or '.join(options or ())}, and is asked for "
+                f"{', '.join(other.options)}; set scorer.type={scorer}, or train a judge with tasks.asks={wanted}"
+            )
+        return questions if recipe.tasks.reasons else [replace(q, reasons=0) for q in questions]
+
+    @property
+    def _desk(self) -> "_Desk":
+        newest = latest_checkpoint(self._folder) if self._is_run else None
+        settings = json.dumps(self._judge.sampling.as_data())
+        return _loaded(self._judge.run, settings, str(newest and newest.folder))
 
 
-@cache
-def _player(run: str) -> LanguagePlayer:
-    policy, sampling = load(run), Sampling()
-    return LanguagePlayer(Local().make(policy, 0, [sampling]), policy.chat, FullHistory(), sampling)
+@lru_cache(KEPT)
+def _loaded(run: str, settings: str, checkpoint: str) -> "_Desk":
+    """The judge at work, by its settings as JSON; `checkpoint` tells the states of a run apart."""
+    policy, sampling = load(run), build(Sampling, json.loads(settings))
+    engine = Local(kernels="auto").make(policy, 0, [sampling])
+    return _Desk(LanguagePlayer(engine, policy.chat, FullHistory(), sampling))
+
+
+class _Desk:
+    """Takes the questions of several threads and coroutines, and asks them together."""
+
+    def __init__(self, player: LanguagePlayer) -> None:
+        self._player, self._lock = player, threading.Lock()
+        self._waiting: list[tuple[Sequence[Question], int, Future[list[Answered]]]] = []
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        """Replies, in the order of the questions."""
+        return self._serve(self._put(questions, seed))
+
+    async def answers(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        """The same, beside what else waits."""
+        asked = self._put(questions, seed)
+        await asyncio.sleep(0)  # episodes that end together put theirs first
+        return await asyncio.to_thread(self._serve, asked)
+
+    def _put(self, questions: Sequence[Question], seed: int) -> "Future[list[Answered]]":
+        asked: Future[list[Answered]] = Future()
+        self._waiting.append((questions, seed, asked))
+        return asked
+
+    def _serve(self, asked: "Future[list[Answered]]") -> list[Answered]:
+        with self._lock:  # whoever waited for it mostly finds the own questions answered
+            waiting, self._waiting = self._waiting, []
+            for seed in dict.fromkeys(seed for _, seed, _ in waiting):
+                together = [(questions, future) for questions, s, future in waiting if s == seed]
+                try:
+                    came = iter(AskedPolicy(self._player, seed)([q for questions, _ in together for q in questions]))
+                    for questions, future in together:
+                        future.set_result([next(came) for _ in questions])
+                except Exception as e:
+                    for _, future in together:
+                        future.set_exception(e)
+        return asked.result()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import model_validator
 
 import longstride.envs.dial
+import longstride.envs.judgements
 import longstride.envs.puzzles
 import longstride.envs.sites.tasks
 import longstride.envs.terminal

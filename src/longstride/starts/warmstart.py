@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
+from tokenizers.models import WordLevel
 
 import longstride.starts.dial_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
+import longstride.starts.puzzle_judgements  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_thoughts  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_traces  # noqa: F401
 import longstride.starts.terminal_walks  # noqa: F401
@@ -28,7 +30,7 @@ from longstride.learner.learner import Learner
 from longstride.methods.base import Sample, demonstration
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, load_policy, save_policy
-from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
+from longstride.models.tiny import SPECIALS, TinyConfig, build_model, build_tokenizer
 from longstride.rollout.context import ContextPolicy, FullHistory
 from longstride.starts.demonstrators import Demonstrators, Sites, turns_of
 
@@ -46,7 +48,8 @@ class WarmStart(Component):
     seed: int = 0
     """Seed of weights and demonstrations."""
     start: str = ""
-    """A model that is trained on, with its own words and network and without recitals; empty makes a new one."""
+    """A model that is trained on, with its own network and without recitals; empty makes a new one. Words of the
+    demonstrations that its vocabulary lacks are added, where a token is a word."""
     model: TinyConfig = TinyConfig()
     """The new network."""
     tokens: Count = 11_000_000
@@ -88,7 +91,7 @@ def make_base(
             `tokens_per_second`, `seconds`.
     """
     config = config or WarmStart()
-    policy = load_policy(config.start) if config.start else _new(config)
+    policy = _with_words(load_policy(config.start), config) if config.start else _new(config)
     tokenizer, chat = policy.tokenizer, policy.chat
     learner = Learner(
         policy.model, config.learner.replace(micro_tokens=min(config.learner.micro_tokens, config.step_tokens))
@@ -133,6 +136,32 @@ def _new(config: WarmStart) -> Policy:
     tokenizer = build_tokenizer(vocabulary(config))
     model = build_model(config.model, len(tokenizer), derive(config.seed, "weights"))
     return Policy("base", model, tokenizer, ChatFormat(tokenizer), config.model.context)
+
+
+def _with_words(policy: Policy, config: WarmStart) -> Policy:
+    """A policy whose vocabulary has the words of the demonstrations; what it knew keeps its embedding."""
+    old, texts = policy.tokenizer, vocabulary(config)
+    by_words = isinstance(old.backend_tokenizer.model, WordLevel)
+    if not by_words or not any(old.unk_token_id in old(text).input_ids for text in texts):
+        return policy
+    tokenizer = build_tokenizer([*(word for word in old.get_vocab() if word not in SPECIALS), *texts])
+    before: Any = policy.model
+    shape = TinyConfig(
+        width=before.config.hidden_size,
+        layers=before.config.num_hidden_layers,
+        heads=before.config.num_attention_heads,
+        kv_heads=before.config.num_key_value_heads,
+        ffn=before.config.intermediate_size,
+        context=policy.max_context,
+        rope_theta=before.config.rope_parameters["rope_theta"],
+    )
+    model: Any = build_model(shape, len(tokenizer), derive(config.seed, "weights"))
+    known = {word: i for word, i in tokenizer.get_vocab().items() if word in old.get_vocab()}
+    weights = before.state_dict()
+    embedding = model.get_input_embeddings().weight.detach().clone()
+    embedding[list(known.values())] = before.get_input_embeddings().weight.detach()[[old.get_vocab()[w] for w in known]]
+    model.load_state_dict({k: embedding if v.shape[:1] == (len(old),) else v for k, v in weights.items()})
+    return Policy(policy.name, model, tokenizer, ChatFormat(tokenizer), policy.max_context)
 
 
 def _recital(words: Sequence[int], chat: ChatFormat, rng: random.Random) -> list[list[Sample]]:

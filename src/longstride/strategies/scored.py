@@ -13,34 +13,38 @@ from math import exp
 from typing import Literal
 
 from longstride.core.budget import StopReason
-from longstride.core.errors import EngineFailure, JudgeFailure
+from longstride.core.errors import EngineFailure
 from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Request
-from longstride.rewards.scorers import Answered, Judge, Question, Reply, Score, Scorer, score
+from longstride.envs.questions import VERDICT, Question
+from longstride.rewards.scorers import Answered, AnyJudge, Generative, NoVerdict, Reply, Score, Scorer, score
 from longstride.rollout.players import Player, with_ids
 from longstride.strategies.base import EvalEpisode
 from longstride.strategies.best_of import Choice
 
 _log = logging.getLogger(__name__)
-VERDICT = "Verdict:"
-"""What stands before the verdict, whether or not there were reasons."""
 
 
 class Scored(Choice):
     """The attempt with the highest score, the first of equals."""
 
-    scorer: Scorer
+    scorer: Scorer = Generative()
     """Says how good an answer is; an attempt without one is worth 0 and asks nobody."""
-    judge: Judge | None = None
-    """Who is asked; the policy itself where left out."""
-    shown: Literal["answer", "turn"] = "answer"
-    """What is scored: the answer alone, or all that was said in the turn that gave it, its reasons too."""
+    judge: AnyJudge | None = None
+    """Who is asked; a text is a run folder, a model's folder, or a name. The policy itself where left out."""
+    shown: Literal["answer", "turn"] | None = None
+    """What is scored: the answer alone, or all that was said in the turn that gave it, its reasons too. Left out, what
+    the judge is used to; of the policy itself, the answer alone."""
 
     @property
     def name(self) -> str:
         asked = f"_{self.judge.name}" if self.judge else ""
-        return self.scorer.name + asked + ("_turn" if self.shown == "turn" else "")
+        return self.scorer.name + asked + ("_turn" if self._shows == "turn" else "")
+
+    @property
+    def _shows(self) -> Literal["answer", "turn"]:
+        return self.shown or (self.judge.reads if self.judge else "answer")
 
     def check(self, player: Player) -> None:
         if self.judge is None:
@@ -76,7 +80,7 @@ class Scored(Choice):
         ]
 
     def _shown(self, attempt: Trajectory) -> str:
-        return attempt.turns[-1].text if self.shown == "turn" else attempt.answer or ""
+        return attempt.turns[-1].text if self._shows == "turn" else attempt.answer or ""
 
 
 def _is_scored(attempt: Trajectory) -> bool:
@@ -108,7 +112,7 @@ class AskedPolicy:
     def __call__(self, questions: Sequence[Question]) -> list[Answered]:
         chat, mark = self._player.chat, tuple(self._player.chat.encode(VERDICT))
         first = [
-            self._request(k, q, "reasons", chat.head(_words(q)) + chat.observation("", first=True), q.reasons, mark)
+            self._request(k, q, "reasons", chat.head(q.words) + chat.observation("", first=True), q.reasons, mark)
             for k, q in enumerate(questions)
         ]
         reasons = self._sample([r if r.max_new else None for r in first])
@@ -128,7 +132,7 @@ class AskedPolicy:
     def _request(
         self, k: int, question: Question, what: str, prompt: list[int], most: int, mark: tuple[int, ...] = ()
     ) -> Request:
-        seed = derive(self._seed, what, _words(question), question.vote)
+        seed = derive(self._seed, what, question.words, question.vote)
         return Request(prompt, most, seed, None, self._player.sampling, (mark,) if mark else (), k)
 
     def _sample(self, asked: Sequence[Request | None]) -> list[Completion | EngineFailure | None]:
@@ -149,18 +153,12 @@ class AskedPolicy:
         if isinstance(came, EngineFailure):
             return came
         assert request is not None and came is not None
+        taken = len(came.ids) + (len(reasons.ids) if reasons else 0), len(request.prompt)
         for n in range(1, len(came.ids) + 1):
             said = self._player.chat.decode(came.ids[:n]).strip().casefold()
             if said in question.options:
                 p, others = min(1.0, exp(sum(came.logprobs[:n]))), len(question.options) - 1
                 shares = tuple(p if option == said else (1 - p) / others for option in question.options)
-                return Reply(shares, len(came.ids) + (len(reasons.ids) if reasons else 0), len(request.prompt))
+                return Reply(shares, *taken)
         said = self._player.chat.decode(came.ids)[:60]
-        return JudgeFailure(f"the policy's verdict is one of {', '.join(question.options)}; it said {said!r}")
-
-
-def _words(question: Question) -> str:
-    """A question as the goal of a turn."""
-    about = (f"{name}: {value}" for name, value in question.about.items())
-    ends = f"{'Give your reasons, then say' if question.reasons else 'Say'} {VERDICT} and one of "
-    return "\n".join([question.text, *about, ends + ", ".join(question.options)])
+        return NoVerdict(f"the policy's verdict is one of {', '.join(question.options)}; it said {said!r}", *taken)

@@ -186,6 +186,11 @@ class Puzzle(BaseModel, ABC):
     def demonstration(self) -> list[str]:
         """What the scripted solver says, turn by turn; it knows the instance, hidden parts too."""
 
+    def review(self, text: str) -> list[str] | None:
+        """What a judge writes who goes through a response line by line, the answer last: each line begins with its
+        number and ends with `yes` or `no`, and the first `no` ends them. None where lines have no labels."""
+        return None
+
     @property
     def split(self) -> Literal["train", "test"]:
         return "train" if derive(0, "split", self.key) % ONE_IN else "test"
@@ -259,6 +264,14 @@ class PuzzleSource(TaskSource):
             TaskError: the task is not of this source.
         """
         return self.kind.of(task).demonstration()
+
+    def review(self, task: Task, text: str) -> list[str] | None:
+        """See `Puzzle.review`.
+
+        Raises:
+            TaskError: the task is not of this source.
+        """
+        return self.kind.of(task).review(text)
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:
         weights = [self.mix.easy, self.mix.medium, self.mix.hard]

@@ -53,7 +53,14 @@ class Puzzles(TaskSource):
 
     def demonstrate(self, task: Task) -> list[str]:
         """See `PuzzleSource.demonstrate`."""
-        return next(source for source in self.sources if source.source == task.source).demonstrate(task)
+        return self._of(task).demonstrate(task)
+
+    def review(self, task: Task, text: str) -> list[str] | None:
+        """See `PuzzleSource.review`."""
+        return self._of(task).review(task, text)
 
     def env(self) -> MixedEnv:
         return MixedEnv({source.source: source.kind for source in self.sources})
+
+    def _of(self, task: Task) -> PuzzleSource:
+        return next(source for source in self.sources if source.source == task.source)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from longstride.core.task import Difficulty
 from longstride.envs.puzzles.base import SOLVED, Game, OneAnswer, Puzzle, PuzzleSource, answered, at, short
-from longstride.envs.text import STEP_END, thought_of
+from longstride.envs.text import STEP_END, said, thought_of
 
 Sign = Literal["+", "-", "*"]
 SIGNS: dict[Sign, Callable[[int, int], int]] = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}
@@ -73,6 +73,24 @@ class Chain(Puzzle):
             labels.append(step is not None and i < len(self.operations) and self._follows(i, before, *step.groups()))
             before = step[4] if step else ""
         return labels
+
+    def review(self, text: str) -> list[str]:
+        """What a judge writes who goes through a response (see `Puzzle.review`): `2 0 * 2 ≡ 0 is 3 no` says that the
+        second step has 3 where 0 is right, `3 0 - 5 ≡ 2 is answer no` that the third was left out."""
+        values, written = self.values(), [part for part in thought_of(text).split(STEP_END) if part.strip()]
+        lines: list[str] = []
+        labels = self.step_labels(text) + [False] * len(values)
+        for i, (step, right) in enumerate(zip(self.steps(), labels, strict=False)):
+            found = STEP.fullmatch(written[i]) if i < len(written) else None
+            follows = found is not None and (found[1], found[2], found[3]) == tuple(step.split()[:3])
+            there = found[4] if found and follows else "other" if i < len(written) else "answer"
+            lines.append(f"{i + 1} {step} is {there} {'yes' if right else 'no'}")
+            if not right:
+                return lines
+        answer = said(text).removeprefix("answer").strip()
+        shown = answer if re.fullmatch("[0-9]{1,2}", answer) else "other"
+        verdict = "yes" if self.check(answer) == SOLVED else "no"
+        return [*lines, f"{len(lines) + 1} answer {values[-1]} is {shown} {verdict}"]
 
     def _follows(self, i: int, before: str, a: str, sign: str, n: str, value: str) -> bool:
         wanted, operand = self.operations[i]

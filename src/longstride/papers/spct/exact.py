@@ -16,7 +16,7 @@ from longstride.rewards.probe import LinearHead
 from longstride.stats import Ordering
 
 
-class Judgements(NamedTuple):
+class JudgedItems(NamedTuple):
     """Several judgements of each item: principles [N, K], and scores [N, K, answers], 1 to 10."""
 
     principles: np.ndarray
@@ -51,14 +51,14 @@ class Criteria(ExactProblem):
         kinds, quality = rng.integers(self.kinds, size=n), rng.normal(size=(n, self.answers, self.criteria))
         return kinds, quality, quality[np.arange(n), :, kinds % self.criteria].argmax(1)
 
-    def judge(self, logits: np.ndarray, quality: np.ndarray, k: int, rng: np.random.Generator) -> Judgements:
+    def judge(self, logits: np.ndarray, quality: np.ndarray, k: int, rng: np.random.Generator) -> JudgedItems:
         """k judgements of each item by a policy with logits [n, criteria] of its principles."""
         n, p = len(quality), softmax(logits)
         principles = (p.cumsum(1)[:, None] < rng.random((n, k, 1)) * p.sum(1)[:, None, None]).sum(-1)
         read = quality.transpose(0, 2, 1)[np.arange(n)[:, None], principles]
         read += self.noise * rng.normal(size=read.shape)
         read += self.bias * (rng.random(read.shape).argmax(-1)[..., None] == np.arange(self.answers))  # who is first
-        return Judgements(principles, np.rint(5.5 + 2 * read).clip(1, 10))
+        return JudgedItems(principles, np.rint(5.5 + 2 * read).clip(1, 10))
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:
         return {"success": choice(solution["totals"], np.arange(self.answers) == solution["best"][:, None])}
@@ -76,7 +76,7 @@ class CriteriaTuned(ExactMethod[Criteria]):
     beta: Weight = 0.08
     """Of the KL term to the cold start."""
     group: Count = 8
-    """Judgements of an item."""
+    """JudgedItems of an item."""
     batch: Count = 48
     """Items of an iteration."""
     cold: Count = 300
@@ -131,7 +131,7 @@ def rejective(problem: Criteria, n: int, rng: np.random.Generator) -> np.ndarray
     return np.log(counts / counts.sum(1, keepdims=True))
 
 
-def signs(problem: Criteria, kinds: np.ndarray, made: Judgements) -> np.ndarray:
+def signs(problem: Criteria, kinds: np.ndarray, made: JudgedItems) -> np.ndarray:
     """[N K, D] what the filter sees of each judgement: kind with principle, and by how much the highest score leads."""
     pair = kinds * problem.criteria + made.principles.ravel()
     lead = np.diff(np.sort(made.scores.reshape(len(pair), -1), axis=1)[:, -2:])

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from longstride.exact.judging import softmax
-from longstride.papers.spct.exact import Criteria, CriteriaTuned, Judgements, rejective, signs
+from longstride.papers.spct.exact import Criteria, CriteriaTuned, JudgedItems, rejective, signs
 
 CLEAR = Criteria(kinds=2, criteria=2, answers=2, noise=0.0, bias=0.0, items=200)
 
 
 def test_a_judgement_is_right_where_the_best_answer_alone_has_the_highest_score() -> None:
     scores = np.array([[[5, 4], [5, 5], [4, 5]]], float)
-    made = Judgements(np.zeros((1, 3), int), scores)
+    made = JudgedItems(np.zeros((1, 3), int), scores)
     assert made.right(np.array([0])).tolist() == [[True, False, False]]
 
 
@@ -83,5 +83,5 @@ def test_the_filter_sums_the_half_that_is_likelier_right() -> None:
 
 
 def test_the_filter_sees_kind_principle_and_lead() -> None:
-    made = Judgements(np.array([[1, 0]]), np.array([[[7.0, 4.0], [5.0, 5.0]]]))
+    made = JudgedItems(np.array([[1, 0]]), np.array([[[7.0, 4.0], [5.0, 5.0]]]))
     assert signs(CLEAR, np.array([1, 1]), made).tolist() == [[0, 0, 0, 1, 3, 1], [0, 0, 1, 0, 0, 0]]

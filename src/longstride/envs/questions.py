@@ -1,0 +1,45 @@
+"""Questions to a judge: what is asked about material, and the words in which a language model is asked. No torch.
+
+What always holds: a judge is trained on the words in which it is asked later: `Question.words` is the goal of a task of
+`envs.judgements` and the prompt of a scorer alike. A verdict is one of the question's options, and nothing else is.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+YES_NO = ("yes", "no")
+FIRST_SECOND = ("first", "second")
+VERDICT = "Verdict:"
+"""What stands before the verdict, whether or not there were reasons."""
+_MARK = re.compile(r"verdict\s*:", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a judge is asked."""
+
+    text: str
+    about: Mapping[str, str]
+    """Material to judge, by name. It is not to be trusted: it may hold anything."""
+    options: tuple[str, ...]
+    """The verdicts to choose from, a word each."""
+    reasons: int = 0
+    """Tokens that the judge may reason before its verdict; 0 asks for the verdict at once."""
+    vote: int = 0
+    """Which of several replies to the same question: each has reasons of its own."""
+
+    @property
+    def words(self) -> str:
+        """The question as the goal of a turn."""
+        about = (f"{name}: {value}" for name, value in self.about.items())
+        ends = f"{'Give your reasons, then say' if self.reasons else 'Say'} {VERDICT} and one of "
+        return "\n".join([self.text, *about, ends + ", ".join(self.options)])
+
+
+def verdict_in(text: str, options: Sequence[str]) -> str | None:
+    """The option that stands behind the last `Verdict:` of a reply, case, a full stop and the space of a tokenizer
+    aside; None where there is none."""
+    _, *after = _MARK.split(text)
+    word = after[-1].strip(" \t\r\n*_.").casefold() if after else ""
+    return word if word in options else None

@@ -1,0 +1,54 @@
+"""The score of a judge as a reward: for tasks that no verifier judges.
+
+What always holds: an answer earns the value that the scorer gives it; one that could not be scored fails the episode
+(`JudgeFailure`) and is never rewarded with 0; what the judge sampled and read is kept with the episode, and summaries
+add it up. A judge says the same of the same answer to the same task.
+"""
+
+from typing import Any, Literal
+
+from longstride.core.errors import JudgeFailure
+from longstride.core.trajectory import Trajectory, Usage
+from longstride.rewards.evaluators import Verdict
+from longstride.rewards.scorers import Answered, AnyJudge, Generative, Scorer
+from longstride.rewards.task_reward import Reward
+
+SEED = 0
+"""Of what a judge samples: its verdict on an answer is one function of task and answer."""
+
+
+class ScoredReward(Reward):
+    """The value of an answer, between 0 and 1, by a scorer; it counts as done from 0.5 on. An episode without an answer
+    earns 0 and asks nobody. `reward.type=scored_reward reward.judge=RUN` takes the judge that a run trained."""
+
+    judge: AnyJudge
+    """Who is asked; a text is a run folder, a model's folder, or a name."""
+    scorer: Scorer = Generative()
+    """What it is asked. `pairwise` compares answers, and here there is one."""
+    shown: Literal["answer", "turn"] | None = None
+    """What is judged: the answer alone, or all that was said in the turn that gave it; left out, what the judge is used
+    to."""
+
+    def needs_state(self, trajectory: Trajectory) -> bool:
+        return False
+
+    async def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
+        """Raises: JudgeFailure where the judge gives no verdict."""
+        if trajectory.answer is None:
+            return Verdict(0.0, False)
+        shown = trajectory.turns[-1].text if (self.shown or self.judge.reads) == "turn" else trajectory.answer
+        scoring, replies = self.scorer.run(trajectory.task.goal, [shown]), list[Answered]()
+        try:
+            questions = next(scoring)
+            while True:
+                replies = list(await self.judge.answers(questions, SEED))
+                questions = scoring.send(replies)
+        except StopIteration as end:
+            (score,) = end.value
+        taken = Usage(1, read=score.read, sampled=score.tokens)
+        trajectory.judge_usage = (trajectory.judge_usage or Usage()).plus(taken)
+        if score.value is None:
+            raise JudgeFailure(
+                f"the judge {self.judge.name} gave no verdict: {next(iter(replies), 'it was not asked')}"
+            )
+        return Verdict(score.value, score.value >= 0.5, evidence={"evaluator": self.judge.name})

@@ -25,8 +25,7 @@ from pydantic import BeforeValidator
 from longstride.core.component import Component, build
 from longstride.core.errors import EngineFailure, JudgeFailure
 from longstride.core.implementation import implementation
-from longstride.core.numbers import Count, CountOrZero
-from longstride.engines.base import Sampling
+from longstride.core.numbers import Count, CountOrZero, Weight
 from longstride.envs.questions import FIRST_SECOND, YES_NO, Question
 
 
@@ -117,8 +116,8 @@ class RunJudge(Judge):
 
     run: str
     """A run folder, a model's folder, or a name, such as `base-judge`."""
-    sampling: Sampling = Sampling()
-    """How its tokens are drawn: several votes differ at a temperature above 0."""
+    temperature: Weight = 1.0
+    """At which its tokens are drawn: several votes differ above 0."""
 
     @property
     def name(self) -> str:

@@ -6,7 +6,6 @@ question, the vote and the seed, and not on what is asked beside it. Questions o
 """
 
 import asyncio
-import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -14,7 +13,6 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from longstride.core.component import build
 from longstride.core.errors import ConfigError
 from longstride.core.implementation import implements
 from longstride.engines.base import Sampling
@@ -74,14 +72,13 @@ class TrainedJudge:
     @property
     def _desk(self) -> "_Desk":
         newest = latest_checkpoint(self._folder) if self._is_run else None
-        settings = json.dumps(self._judge.sampling.as_data())
-        return _loaded(self._judge.run, settings, str(newest and newest.folder))
+        return _loaded(self._judge.run, self._judge.temperature, str(newest and newest.folder))
 
 
 @lru_cache(KEPT)
-def _loaded(run: str, settings: str, checkpoint: str) -> "_Desk":
-    """The judge at work, by its settings as JSON; `checkpoint` tells the states of a run apart."""
-    policy, sampling = load(run), build(Sampling, json.loads(settings))
+def _loaded(run: str, temperature: float, checkpoint: str) -> "_Desk":
+    """The judge at work; `checkpoint` tells the states of a run apart."""
+    policy, sampling = load(run), Sampling(temperature=temperature)
     engine = Local(kernels="auto").make(policy, 0, [sampling])
     return _Desk(LanguagePlayer(engine, policy.chat, FullHistory(), sampling))
 

@@ -4,6 +4,7 @@ What always holds: a thought is cut *before* a mark that divides its steps, so t
 policy's to say; what an episode begins with is read and never trained. For tasks of a single turn.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -22,6 +23,17 @@ class Codec(Protocol):
 def cuts(chat: Codec, ids: Sequence[int], marks: Sequence[str]) -> list[int]:
     """How many ids stand before each token that is one of the marks."""
     return [k for k, i in enumerate(ids) if chat.decode([i]) in marks]
+
+
+def ending(chat: Codec, ids: Sequence[int], words: str) -> tuple[int, int]:
+    """How many ids stand before the first place where the text says `words`, and how many there are with them; all of
+    them, twice, where it does not. The words may be one token or several."""
+    text = chat.decode(ids)
+    if (place := text.find(words)) < 0:
+        return len(ids), len(ids)
+    lengths = range(len(ids) + 1)
+    before = bisect_right(lengths, place, key=lambda k: len(chat.decode(ids[:k]))) - 1
+    return before, bisect_left(lengths, True, key=lambda k: words in chat.decode(ids[:k]))
 
 
 def answer_plan(plan: Plan, prefix: tuple[int, ...], longest: int, role: str = "forced") -> Plan:

@@ -1,4 +1,14 @@
-"""AnytimeReasoner on thoughts of a few segments that are cut after each of them."""
+"""AnytimeReasoner on thoughts of a few segments that are cut after each of them.
+
+| place | choice | `anytime_reasoner` | here |
+|---|---|---|---|
+| roll out | budgets | 4, 160 tokens | 4 segments of one token |
+| roll out | answers | 4, sampled by the policy and trained | 4, right with chance 0.9 where found, else 0.1; not trained |
+| credit | `BudgetRelative` | prior uniform | the same |
+| update | | `PPO` | `Reinforce`, one step |
+
+A segment finds the answer by one token of the vocabulary, which stays found.
+"""
 
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +23,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.exact.answers import SEEDS, Answers, Chance, Grouped
 from longstride.exact.learner import recipe
 from longstride.methods import Constant, GroupRelative, Reinforce
-from longstride.papers.anytime_reasoner.method import BY_BUDGET, BudgetRelative
+from longstride.papers.anytime_reasoner.method import BY_BUDGET, SEGMENTS, BudgetRelative
 from longstride.stats import Ordering
 
 
@@ -50,7 +60,8 @@ class Thoughts(Answers):
         played = self.episodes(logits, thoughts_QN)
         for t, accuracy_S in zip(played, self.accuracy[thoughts_QN.ravel()], strict=True):
             scores = (rng.binomial(self.summaries, accuracy_S) / self.summaries).tolist()
-            t.evidence[BY_BUDGET], t.reward, t.turns[0].reward = scores, scores[-1], scores[-1]
+            t.evidence |= {BY_BUDGET: scores, SEGMENTS: [1] * self.length}
+            t.reward = t.turns[0].reward = scores[-1]
         return played
 
     def measures(self, solution: Mapping[str, np.ndarray]) -> dict[str, float]:

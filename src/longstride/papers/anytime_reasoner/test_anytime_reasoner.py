@@ -1,15 +1,21 @@
 """BRPO: its advantages by hand, and how much of the exact gradient each segment has."""
 
 from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
 from enumerated import ascent
+from helpers import make_planner, make_trajectory, make_turn, played, rows_of, run_stages, trajectories_of, word_chat
 
+from longstride.core.budget import Budget, StopReason
 from longstride.core.trajectory import Trajectory
+from longstride.envs.puzzles import ModularChain
 from longstride.methods import Constant, GroupRelative, Reinforce, Sample
 from longstride.papers.anytime_reasoner.exact import RECIPE, Thoughts
-from longstride.papers.anytime_reasoner.method import BY_BUDGET, BudgetRelative
+from longstride.papers.anytime_reasoner.method import ANSWER, BY_BUDGET, SEGMENTS, THOUGHT, AtBudgets, BudgetRelative
 
 LOSS = Reinforce(aggregation=Constant(per="episode"))
 
@@ -43,7 +49,7 @@ def test_the_expected_update_of_a_segment_is_its_known_share_of_the_exact_gradie
     def credit(episodes: Sequence[Trajectory]) -> list[Sample]:
         for t in episodes:
             first, second = t.turns[0].sampled_ids
-            t.evidence[BY_BUDGET] = problem.accuracy[2 * first + second].tolist()
+            t.evidence |= {BY_BUDGET: problem.accuracy[2 * first + second].tolist(), SEGMENTS: [1, 1]}
         return BudgetRelative()(episodes)
 
     found = ascent(problem, logits, credit, LOSS, n)
@@ -74,3 +80,81 @@ def test_episodes_have_the_scores_of_all_budgets_and_earn_that_of_the_last() -> 
     assert GroupRelative(normalize="none")(
         problem.play(problem.begin(np.random.default_rng(0)), 2, np.random.default_rng(0))
     )
+
+
+TEXT = "Thought: 3 + 4 = 7 ; 7 * 2 = 3 Action: answer 3"
+CHAT = word_chat(TEXT)
+
+
+def test_a_thought_is_cut_at_every_budget_and_once_it_has_ended_its_answers_are_asked_for_at_its_end() -> None:
+    planner = make_planner(ModularChain(), episodes=2, size=2, chat=CHAT, budget=Budget(turns=1, turn_tokens=20))
+    ids = CHAT.encode(TEXT)  # the thought has 12 tokens, a 13th ends it
+
+    def play(plan):
+        right = float(plan.role == ANSWER and (len(plan.prefix) > 10 or plan.ordinal % 2))
+        return played(plan, ids if plan.role == THOUGHT else ids[-1:], right)
+
+    (thoughts, asked), episodes = run_stages(AtBudgets(budgets=4, answers=2).plan(planner), play)
+    assert [p.role for p in thoughts] == [THOUGHT] * 2 and [p.role for p in asked] == [ANSWER] * 16
+    closing = CHAT.encode("Action: answer")
+    assert [list(p.prefix) for p in asked[:8:2]] == [ids[:k] + closing for k in (5, 10, 12, 12)]
+    assert [len({p.group for p in asked[k : k + 2]}) for k in range(0, 16, 2)] == [1] * 8
+    assert len({p.group for p in [*thoughts, *asked]}) == 1 + 8
+    first = episodes[0]
+    assert first.evidence == {SEGMENTS: [5, 5, 3, 0], BY_BUDGET: [0.5, 1.0, 1.0, 1.0]}
+
+
+def test_tokens_have_the_advantage_of_their_segment_an_answer_its_own_and_the_thought_s_own_answer_none() -> None:
+    scores = [[0.0, 1.0], [0.0, 0.0]]
+    thoughts = [
+        make_trajectory([make_turn(range(6))], ordinal=n, role=THOUGHT, evidence={BY_BUDGET: of, SEGMENTS: [2, 3]})
+        for n, of in enumerate(scores)
+    ]
+    answers = [make_trajectory(1, float(n == 2), ordinal=n, role=ANSWER, group=2) for n in (2, 3)]
+    found = [s.advantages for s in BudgetRelative()([*thoughts, *answers])]
+    of_group = BudgetRelative().of_group(np.array(scores))
+    assert found[0] == pytest.approx([of_group[0, 0]] * 2 + [of_group[0, 1]] * 3 + [0.0])
+    assert found[2:] == [[0.5], [-0.5]]
+
+
+def test_a_thought_whose_answers_at_a_budget_all_failed_is_not_trained() -> None:
+    planner = make_planner(ModularChain(), episodes=2, size=2, chat=CHAT, budget=Budget(turns=1, turn_tokens=20))
+
+    def play(plan):
+        fails = plan.role == ANSWER and 2 <= plan.ordinal < 4
+        return played(plan, CHAT.encode(TEXT), stop=StopReason.INFRA_FAILURE if fails else StopReason.ANSWERED)
+
+    _, episodes = run_stages(AtBudgets(budgets=2, answers=2).plan(planner), play)
+    samples = BudgetRelative()(episodes)
+    assert [s.episode for s in samples if s.episode < 2] == [1] and len(samples) == 1 + 6
+
+
+def test_advantages_of_thoughts_are_those_of_the_released_code() -> None:
+    """`compute_cot_advantage` of the release with `brpo`, by its loops: the mean of earlier scores with weights 2^j, and
+    the mean of the group, in shares s / S and (S - s) / S."""
+    scores = np.random.default_rng(3).integers(5, size=(6, 4)) / 4
+    for prior, shares in (("uniform", [1.0] * 4), ("linear", [1.0, 2, 3, 4]), ("base", [0.0, 0, 0, 1])):
+        p = np.array(shares) / sum(shares)
+        expected = np.zeros_like(scores)
+        for g in range(6):
+            for s in range(4):
+                earlier, weights = scores[g, :s], 2.0 ** np.arange(s)
+                v1 = (earlier * weights).sum() / weights.sum() * p[s:].sum() if s else 0.0
+                v2 = np.mean([(scores[k, s:] * p[s:]).sum() for k in range(6)])
+                expected[g, s] = (scores[g, s:] * p[s:]).sum() - (s * v1 + (4 - s) * v2) / 4
+        found = BudgetRelative.model_validate({"prior": prior}).of_group(scores)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    own = ["sampler.closing=click", "sampler.ends=home", "sampler.budgets=3", "sampler.longest=2"]
+    run = train_elsewhere(
+        "anytime_reasoner", tmp_path, *own, "sampler.answers=3", "episodes_per_iteration=4", "evaluation.strategies=[]"
+    )
+    rows, episodes = rows_of(run, "train"), trajectories_of(run)
+    assert all(row["grad_norm"] > 0 for row in rows)
+    thoughts, answers = ([t for t in episodes if t.role == role] for role in (THOUGHT, ANSWER))
+    assert len(thoughts) == 8 and len(answers) == 8 * 3 * 3
+    for t in thoughts:
+        ends = np.cumsum(t.evidence[SEGMENTS])
+        assert all(a <= b for a, b in pairwise(ends)) and len(t.evidence[BY_BUDGET]) == 3

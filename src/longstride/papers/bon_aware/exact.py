@@ -1,4 +1,14 @@
-"""BoN-aware fine-tuning on enumerable answers, where the success of the best of N is computed."""
+"""BoN-aware fine-tuning on enumerable answers, where the success of the best of N is computed.
+
+| place | choice | `bon_aware` | here |
+|---|---|---|---|
+| plan | groups of one task | 32 answers, 8 puzzles | 32 answers to each of sixteen tasks |
+| credit | `PassAtN` | N 16 | the same |
+| update | `Reinforce` | with a KL to the start, mean over answers | without, the sum over tokens |
+| test | `pass@16` | 16 answers | computed from the policy |
+
+Tasks stand four to a context, which the policy cannot tell apart, and have different right answers.
+"""
 
 from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers, Grouped

@@ -1,8 +1,12 @@
 """BoN-aware fine-tuning: its weights have the exact gradient of solving a task with N answers, and a known optimum."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
 from enumerated import ascent
+from helpers import rows_of
 
 from longstride.core.errors import ConfigError
 from longstride.exact.answers import Answers
@@ -70,3 +74,9 @@ def test_a_short_run_raises_what_sixteen_answers_solve() -> None:
     for i in range(8):
         state = RECIPE.method.step(RECIPE.problem, state, np.random.default_rng(i))
     assert RECIPE.problem.measures(state)["pass@16"] > before + 0.05
+
+
+def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    run = train_elsewhere("bon_aware", tmp_path, "credit.n=3", "evaluation.attempts=4")
+    assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))
+    assert {"pass@2", "pass@4"} <= set(rows_of(run, "eval")[-1]["measures"])

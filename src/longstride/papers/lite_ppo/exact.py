@@ -1,4 +1,13 @@
-"""Lite PPO on enumerable answers: the deviation of the batch against that of the group."""
+"""Lite PPO on enumerable answers: the deviation of the batch against that of the group.
+
+| place | choice | `lite_ppo` | here |
+|---|---|---|---|
+| plan | groups of one task | 8 answers, 32 puzzles | 8 answers, 16 tasks |
+| credit | `GroupRelative` | deviation of the batch | the same |
+| update | `PPO` | mean over tokens, two passes | the same, one step a batch |
+
+All answers have one token, so the loss over tokens and over sequences are one.
+"""
 
 from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between

@@ -1,13 +1,17 @@
 """Lite PPO: what either deviation makes of tasks of different difficulty, exactly."""
 
 from math import comb
+from pathlib import Path
 
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
 from enumerated import ascent
+from helpers import make_trajectory, rows_of
 
 from longstride.exact.answers import Answers, Grouped
 from longstride.methods import PPO, Constant, GroupRelative
+from longstride.papers.lite_ppo import recipe
 from longstride.papers.lite_ppo.exact import RECIPE
 
 N = 4
@@ -61,3 +65,18 @@ def test_where_all_tasks_are_hard_the_batch_s_deviation_is_smaller_than_a_mixed_
         )
         > 0.33
     )
+
+
+def test_the_recipe_that_acts_has_the_credit_and_the_loss_of_the_exact_one() -> None:
+    method = RECIPE.method
+    assert isinstance(method, Grouped)
+    assert (recipe.RECIPE.credit, recipe.RECIPE.loss) == (method.credit, method.loss)
+    rewards = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.5, 0.5]
+    played = [make_trajectory(1, r, ordinal=n, group=n // 4) for n, r in enumerate(rewards)]
+    expected = [(r - (0.25 if n < 4 else 0.75)) / np.std(rewards) for n, r in enumerate(rewards)]
+    assert [s.advantages[0] for s in recipe.RECIPE.credit(played)] == pytest.approx(expected)
+
+
+def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    run = train_elsewhere("lite_ppo", tmp_path, "learner.epochs=1")
+    assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))

@@ -6,16 +6,24 @@ its gradient.
 
 | place | choice | paper (Llama 3, 8B to 405B) | here |
 |---|---|---|---|
-| roll out | asynchronous | as stale as the executors make it, a few versions | exactly 8 versions |
-| plan | groups of one task | several answers a prompt | 8 answers, 16 tasks |
-| score | right or wrong | rule-based, and reward models | 1, 0, and 0.5 for one answer that is good and not right |
+| roll out | asynchronous | as stale as the executors make it, a few versions | up to 8 iterations ahead |
+| plan | groups of one task | several answers a prompt | 8 answers, 32 puzzles |
+| score | right or wrong | rule-based, and reward models | right or wrong |
 | credit | `GroupRelative` | r - mean of the group | the same |
 | update | `CISPO` with no floor | min(pi / mu, rho) A grad log pi, rho from 2 to 10 | the same, rho 4 |
 
-Deviations: tasks are enumerable (`exact.answers`), the good answer is likely at first, and the right ones are rare. What
-the paper is mostly about, throughput on hundreds of GPUs, is not shown. Bias, as the tests measure it: for answers of one
-token the expected update is the exact gradient of the policy as it is now while no ratio is above rho, whatever the
-staleness; above, an answer weighs rho mu instead of pi; uncorrected it weighs mu.
+Deviations: model and tasks are those of `grpo`. What the paper is mostly about, throughput on hundreds of GPUs, is not
+shown. Where environments are fast and the sampler is faster than the learner, tokens are as old as `pool.staleness`
+allows (`staleness` in the rows says how old they were). Bias, as the tests measure it: for answers of one token the
+expected update is the exact gradient of the policy as it is now while no ratio is above rho, whatever the staleness;
+above, an answer weighs rho mu instead of pi; uncorrected it weighs mu.
+
+On your own model and tasks, of many turns and slow environments too:
+
+    longstride train llamarl model=base tasks.type=embedded_web budget.turns=24 test_budget.turns=24
+    longstride train llamarl model=Qwen/Qwen3-0.6B engine.type=vllm tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6
+
+`pool.staleness=0` trains and rolls out in turn; `loss.type=reinforce` takes the correction away.
 """
 
 from longstride.papers.card import Paper

@@ -1,4 +1,14 @@
-"""LlamaRL on enumerable answers: samples that are eight versions old."""
+"""LlamaRL on enumerable answers: samples that are eight versions old.
+
+| place | choice | `llamarl` | here |
+|---|---|---|---|
+| roll out | staleness | up to 8 iterations | exactly 8 |
+| plan | groups of one task | 8 answers, 32 puzzles | 8 answers, 16 tasks |
+| score | | right or wrong | 1, 0, and 0.5 for one answer that is good and not right |
+| credit, update | `GroupRelative`, `CISPO` | rho 4 | the same |
+
+The good answer is likely at first, and the right ones are rare.
+"""
 
 from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between

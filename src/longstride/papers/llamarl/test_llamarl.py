@@ -1,8 +1,12 @@
 """LlamaRL: what AIPO weighs answers of an older policy by, exactly."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
 from enumerated import ascent
+from helpers import rows_of
 
 from longstride.exact.answers import Answers
 from longstride.methods import Constant, GroupRelative, Reinforce
@@ -51,3 +55,12 @@ def test_uncorrected_it_weighs_its_old_probability() -> None:
 def test_the_recipe_has_no_floor_and_samples_are_eight_versions_old() -> None:
     loss = RECIPE.method.as_data()["loss"]
     assert (loss["type"], loss["min"], loss["max"], RECIPE.method.as_data()["staleness"]) == ("cispo", 0.0, 4.0, 8)
+
+
+def test_it_trains_another_model_on_other_tasks_by_settings_alone_and_no_token_is_older_than_it_may_be(
+    tmp_path: Path,
+) -> None:
+    run = train_elsewhere("llamarl", tmp_path, "pool.staleness=2", "iterations=3")
+    rows = rows_of(run, "train")
+    assert any(row["grad_norm"] > 0 for row in rows)
+    assert all(0 <= row["staleness_max"] <= 2 and row["clip_fraction"] <= 1 for row in rows)

@@ -6,17 +6,24 @@ single tokens stay inside.
 
 | place | choice | paper and released code (Qwen2.5-32B on AppWorld) | here |
 |---|---|---|---|
-| plan | groups of one task | 6 rollouts, 40 tasks | 6 rollouts, 8 tasks |
+| plan | groups of one task | 6 rollouts, 40 tasks, 40 turns | the same, 24 turns, on the embedded sites |
 | score | the final state | share of unit tests that pass | right or wrong |
 | credit | `DeadZone` | r - mean of the others, not divided; none below 0.01 | the same |
-| update | `PPO` | token by token, ratio clipped to [1 / 1.1, 1.1] | the same |
-| update | steps | 2 epochs of batches of 32 | 8 on the whole batch |
+| update | `PPO` | token by token, ratio clipped to [1 / 1.1, 1.1]; no KL | the same, mean over tokens |
+| update | steps | 2 epochs of batches of 32 rollouts | 2 of 192 turns |
 
-Deviations: an episode is one answer of eight binary tokens (`exact.answers`), not forty turns; no LoRA, no clipping of
-gradients, no rule for stragglers. Ratios of turns are `gspo` here: the geometric mean of a turn's tokens, as the only
-turn is the whole answer. What the trajectory's ratio loses is what clipping takes: with a clip that never binds the
-difference is gone (the second control), and both learn more than with it, for a table is in no danger of leaving the
-region where its samples say something.
+Deviations: all weights are trained, not adapters; gradients are clipped at 1, not 0.1; no rule for stragglers (the paper
+stops when nine tenths of the rollouts are done, which favours short ones). The release takes rollouts below 0.01 out of
+the batch, but for as many as fill it up; here they stay in its denominators with an advantage of 0. The ratio that it is
+held against, `TrajectoryPPO`, is of a whole turn: a sample is a turn here.
+
+On your own model and environment, a tool environment too, whose tools the chat template of the model presents:
+
+    longstride train loop model=Qwen/Qwen3-4B learner.lora.rank=16 actions=tool_calls
+      tasks.type=mcp tasks.command='["python", "server.py"]' tasks.tasks.type=dataset tasks.tasks.path=questions.jsonl
+    longstride train loop loss.type=longstride.papers.loop.method:TrajectoryPPO learner.epochs=4
+
+The dead zone is for rewards with parts, such as the share of checks that pass: of 0 and 1 no advantage is small.
 """
 
 from longstride.papers.card import Paper

@@ -1,4 +1,14 @@
-"""LOOP on enumerable answers: a ratio clipped token by token against that of the whole trajectory."""
+"""LOOP on enumerable answers: a ratio clipped token by token against that of the whole trajectory.
+
+| place | choice | `loop` | here |
+|---|---|---|---|
+| plan | groups of one task | 6 episodes of many turns | 6 answers of eight binary tokens |
+| credit, update | `DeadZone`, `PPO` | two passes in batches | 8 steps on the whole batch |
+
+Ratios of turns are `gspo` here: the geometric mean of a turn's tokens, as the only turn is the whole answer. What the
+trajectory's ratio loses is what clipping takes: with a clip that never binds the difference is gone (the second control),
+and both learn more than with it, for a table is in no danger of leaving the region where its samples say something.
+"""
 
 from longstride.claims.claim import Claim
 from longstride.exact.answers import SEEDS, Answers, Grouped

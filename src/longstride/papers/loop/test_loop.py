@@ -1,12 +1,15 @@
 """LOOP: what its ratios are of, what they clip, and which of them is an importance weight."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from elsewhere import train_elsewhere
 from enumerated import ascent
+from helpers import rows_of
 
 from longstride.exact.answers import Answers
 from longstride.exact.learner import gradient
@@ -69,3 +72,10 @@ def test_advantages_in_the_dead_zone_are_none() -> None:
     assert found == pytest.approx([0.5 - 0.517, 0.504 - 0.515, 0.53 - 0.502])
     wider = [s.advantages[0] for s in DeadZone(baseline="leave_one_out", normalize="none", below=0.015)(episodes)]
     assert wider == pytest.approx([0.5 - 0.517, 0.0, 0.53 - 0.502])
+
+
+@pytest.mark.parametrize("loss", ["ppo", "longstride.papers.loop.method:TrajectoryPPO"])
+def test_it_trains_another_model_on_other_tasks_of_several_turns_by_settings_alone(loss: str, tmp_path: Path) -> None:
+    run = train_elsewhere("loop", tmp_path, f"loss.type={loss}", "budget.turns=3", "iterations=1")
+    (row,) = rows_of(run, "train")
+    assert row["summary"]["length"] > 1 and row["grad_norm"] > 0

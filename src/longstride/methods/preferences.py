@@ -31,9 +31,15 @@ PREFERRED = "preferred"
 
 def pair(preferred: Sample, other: Sample, number: int) -> list[Sample]:
     """Two samples as a pair; `number` is that of no other pair."""
+    return sides([preferred], [other], number)
+
+
+def sides(preferred: Sequence[Sample], other: Sequence[Sample], number: int) -> list[Sample]:
+    """A pair of which each side is several samples, such as the turns of an episode."""
     return [
         replace(s, pair=number, streams=s.streams | {PREFERRED: [value] * len(s.sampled_ids)})
-        for s, value in ((preferred, 1.0), (other, 0.0))
+        for side, value in ((preferred, 1.0), (other, 0.0))
+        for s in side
     ]
 
 

@@ -9,6 +9,7 @@ iteration, probes too: it is stored and counted.
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from longstride.core.budget import Budget
@@ -123,6 +124,25 @@ class Planner:
         budget = cut.budget.model_copy(update={"turns": cut.length + turns})
         past = PastTurn.of(cut.turns)
         return Plan(cut.task, ordinal, cut.seed, budget, ordinal, self.iteration, role=role, history=past)
+
+    def at_most(self, plan: Plan, tokens: int) -> Plan:
+        """A plan of a single turn, of which at most so many `tokens` more are sampled than it begins with."""
+        most = min(plan.budget.turn_tokens, len(plan.prefix) + tokens)
+        return replace(plan, budget=plan.budget.model_copy(update={"turn_tokens": most}))
+
+    def carry_on(self, cut: Trajectory, tokens: int) -> Plan:
+        """A single-turn episode whose tokens were cut, from where it was cut and for at most so many `tokens` more. It
+        belongs to the same group, and what it may have in all is as the iteration has it."""
+        ordinal, self._next = self._next, self._next + 1
+        begun = tuple(cut.turns[-1].ids) if cut.turns else ()
+        plan = Plan(cut.task, ordinal, cut.seed, self._budget(cut.task), cut.group, self.iteration, begun)
+        return self.at_most(plan, tokens)
+
+    def is_cut(self, played: Trajectory) -> bool:
+        """Whether a single-turn episode ended only because it was planned with fewer tokens than it may have."""
+        if played.stop.failed or not played.turns or played.turns[-1].finish != "length":
+            return False
+        return len(played.turns[-1].ids) < self._budget(played.task).turn_tokens
 
     def _plans(
         self,

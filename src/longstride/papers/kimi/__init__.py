@@ -4,19 +4,31 @@ The best policy near the last one, pi_i, is pi_i exp(r / tau) / Z. A policy that
 pi_i) for every answer, so the squared difference is minimised on samples of pi_i, with the mean reward in place of tau
 log Z. No ratio is clipped: the square holds the policy near pi_i however many steps are taken on one batch.
 
-| place | choice | paper (section 2.3) | here |
+| place | choice | paper (section 2.3 to 2.6) | here |
 |---|---|---|---|
-| plan | groups of one task | k answers a prompt | 8 answers to each task |
-| roll out | sampling | from pi_i, the policy at the start of the iteration | the same |
-| score | right or wrong | verifier, and a reward model | 1, 0, and 0.5 for one answer that is good and not right |
+| plan | `Prioritised` | easy tasks first, then in proportion to 1 - success | in proportion to 1 - success, by difficulty |
+| plan | groups of one task | k answers a prompt | 8 answers, 32 puzzles |
+| roll out | `PartialRollouts`, `WholeGroups` | a limit of tokens an iteration; what is cut goes on in a later one | the same, in `kimi/partial` |
+| score | `LengthReward` | verifier, and a reward for short answers after a warm-up | the same, weight 0.2 after 20 of 40 iterations |
 | credit | `GroupRelative` | r - mean | the same |
 | update | `MirrorDescent` | grad log pi (r - mean) - tau / 2 grad (log pi / pi_i)^2 | the same, tau 0.5 |
-| update | steps | many on one batch; the optimiser is reset every iteration | 16, plain gradient |
+| update | steps | many on one batch; the optimiser is reset every iteration | 4 on the whole batch; its moments are kept |
+| after | long to short | shortest of 8 imitated; pairs under DPO; merged weights | `kimi/shortest`, `kimi/shorter_pairs`, `models.merge` |
 
-Deviations: tasks are enumerable (`exact.answers`), the good answer is likely at first, and the right ones are rare. tau is
-not in the paper. Partial rollouts, the reward for short answers, curriculum and long-to-short are left out. With
-mean(r) for tau log Z the fixed point is not pi_i exp(r / tau): where the mean is small beside it, probabilities move
-less (measured in the tests: see arXiv 2602.05933, which calls it a mix of KL and chi-squared).
+Deviations: tau and the weight of the length are not in the paper. Tasks are made anew here, so success is that of all
+tasks of a kind and difficulty; `curriculum.by=task` is for finite sets. What a cut answer sampled in earlier iterations
+is read and not trained. Left out: images, the detection of repetitions, reward models of code and mathematics, RL from
+long to short with a smaller limit (`kimi` with a small `budget.turn_tokens` is that). With mean(r) for tau log Z the fixed
+point is not pi_i exp(r / tau): where the mean is small beside it, probabilities move less (measured in the tests: see
+arXiv 2602.05933, which calls it a mix of KL and chi-squared).
+
+On your own model and tasks, then from long to short, by pairs or by weights:
+
+    longstride train kimi model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl curriculum.by=task learner.lr=1e-6
+    longstride train kimi/shorter_pairs model=runs/kimi-1/checkpoints/40 tasks.type=dataset tasks.path=sums.jsonl
+    python -c "from longstride.models.merge import merge_folders as m; m('runs/kimi-1/checkpoints/40', 'Qwen/Qwen3-0.6B', 'merged')"
+
+`sampler.tokens` and `replay` of `kimi/partial` put answers in pieces into any recipe of single turns.
 """
 
 from longstride.papers.card import Paper

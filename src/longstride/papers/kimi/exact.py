@@ -1,4 +1,13 @@
-"""Kimi k1.5 on enumerable answers: sixteen steps on a batch, by mirror descent and without it."""
+"""Kimi k1.5 on enumerable answers: sixteen steps on a batch, by mirror descent and without it.
+
+| place | choice | `kimi` | here |
+|---|---|---|---|
+| plan | groups of one task | 8 answers, 32 puzzles | 8 answers to each task |
+| score | | right or wrong, and length | 1, 0, and 0.5 for one answer that is good and not right |
+| credit, update | `GroupRelative`, `MirrorDescent` | tau 0.5, 4 steps | the same, 16 steps, plain gradient |
+
+The good answer is likely at first, and the right ones are rare.
+"""
 
 from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between

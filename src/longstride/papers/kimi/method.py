@@ -1,13 +1,25 @@
-"""The loss of online mirror descent (`MirrorDescent`)."""
+"""Kimi k1.5: the loss of online mirror descent (`MirrorDescent`), a reward for short answers (`LengthReward`), draws of
+tasks that are solved seldom (`Prioritised`), answers in pieces (`PartialRollouts`, `WholeGroups`), and what makes a long
+thinker a short one (`ShortestRight`, `ShorterPairs`; weights are merged by `models.merge`)."""
 
+import heapq
+import random
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from longstride.core.numbers import Weight
-from longstride.methods import Reinforce, Sample
+from longstride.core.experience import Experience
+from longstride.core.numbers import Count, CountOrZero, Positive, Weight
+from longstride.core.task import Task
+from longstride.core.trajectory import EpisodeRecord, TaskKey, Trajectory, by_group
+from longstride.curriculum.tasks import TaskCurriculum, Tasks
+from longstride.methods import Advantage, Credit, OnPolicy, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
 from longstride.methods.losses import LossTerms
+from longstride.methods.preferences import sides
 from longstride.methods.tokens import Tokens, sequence_sums
+from longstride.rewards import TaskReward, Verdict
+from longstride.rollout.planning import Planner, Sampler, Stages
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,6 +27,8 @@ if TYPE_CHECKING:
 
 TAU = "mirror_coefficient"
 """Stream of tau, times the share of the aggregation."""
+PIECE = "piece"
+"""`Trajectory.role`: an answer that goes on in a later iteration."""
 
 
 class MirrorDescent(Reinforce):
@@ -35,3 +49,145 @@ class MirrorDescent(Reinforce):
         length_P = sequence_sums(logp_P.new_ones(len(logp_P)), number_P)
         square_P = sequence_sums(log_ratio_P, number_P).square() / length_P
         return LossTerms(-tokens.streams[ADVANTAGES] * logp_P + tokens.streams[TAU] / 2 * square_P)
+
+
+def said(t: Trajectory) -> int:
+    """How many tokens an episode has, those that it began with included."""
+    return sum(len(turn.ids) for turn in t.turns)
+
+
+class LengthReward(TaskReward):
+    """From some iteration on an answer earns beside its reward `weight` times 1/2 - (length - least) / (most - least),
+    by the lengths of its group in tokens, least 1/2 for the shortest and -1/2 for the longest; a wrong one never earns
+    by it, and loses where it is longer than the middle (section 2.3.3)."""
+
+    after: CountOrZero = 0
+    """The last iteration without it: shortness that is paid from the beginning slows learning down."""
+    weight: Weight = 0.5
+    """Of the length; the paper has one and does not say which."""
+
+    def compare(self, group: Sequence[Trajectory]) -> list[Verdict] | None:
+        lengths = [said(t) for t in group]
+        least, most = min(lengths), max(lengths)
+        if group[0].iteration <= self.after or least == most:
+            return None
+        verdicts = []
+        for t, length in zip(group, lengths, strict=True):
+            place = 0.5 - (length - least) / (most - least)
+            earned = t.reward - sum(turn.reward for turn in t.turns)  # what turns earned is added again
+            bonus = self.weight * (place if t.success else min(0.0, place))
+            verdicts.append(Verdict(earned + bonus, t.success, t.terms | {"length": bonus}, t.evidence))
+        return verdicts
+
+
+class Prioritised(TaskCurriculum):
+    """Tasks with chances in proportion to 1 - success, of `pool` times as many candidates; what was never played has
+    success 0 (section 2.3.4)."""
+
+    by: Literal["task", "template", "difficulty"] = "task"
+    """Whose success: that of the task, where there are finitely many; or of all of its template, or of its difficulty
+    and source, where tasks are made anew."""
+    pool: Count = 4
+    """Candidates for each task that is drawn."""
+
+    def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+        played, solved = Counter[object](), Counter[object]()
+        for record in experience.records:
+            if not record.stop.failed:
+                played[self._key(record.task)] += 1
+                solved[self._key(record.task)] += record.success
+        candidates = source.sample(rng, n * self.pool)
+        fails = [1 - solved[key] / max(played[key], 1) for key in map(self._key, candidates)]
+        # a race of exponential clocks draws without replacement (Efraimidis and Spirakis, 2006)
+        rings = [(rng.expovariate(p) if p > 0 else float("inf"), k) for k, p in enumerate(fails)]
+        return [candidates[k] for _, k in sorted(heapq.nsmallest(n, rings), key=lambda ring: ring[1])]
+
+    def _key(self, task: Task | TaskKey) -> object:
+        of = {"task": task.id, "template": task.template_id, "difficulty": (task.source, task.difficulty)}
+        return of[self.by]
+
+
+class PartialRollouts(Sampler):
+    """An iteration samples `tokens` of an answer at most; what is cut goes on in the next one, from where it was cut and
+    under the policy as it is then, and new groups are begun for those that are done. So no iteration waits for its
+    longest answer (section 2.6.2). For tasks of a single turn; the whole answer has `budget.turn_tokens`."""
+
+    tokens: Count = 64
+    """Of an answer in an iteration."""
+
+    def plan(self, planner: Planner) -> Stages:
+        memory, records = planner.experience.memory(self), planner.experience.records
+        waiting = set(memory.get("waiting", []))
+        cut = planner.experience.read([record for record in records if record.ordinal in waiting])
+        plans = [planner.carry_on(t, self.tokens) for t in cut]
+        begun = len({t.group for t in cut})
+        for task in planner.tasks(max(0, planner.groups - begun)):
+            plans += [planner.at_most(plan, self.tokens) for plan in planner.group(task)]
+        played = yield plans
+        for t in played:
+            if planner.is_cut(t):
+                t.role = PIECE
+        memory["waiting"] = [t.ordinal for t in played if t.role == PIECE]
+        return played
+
+
+class WholeGroups(OnPolicy):
+    """Groups whose last answer has ended in this iteration: an answer is compared with all of its group, whenever they
+    ended. What was sampled in earlier iterations is read and not trained."""
+
+    def wants(self, episode: EpisodeRecord) -> bool:
+        return episode.role != PIECE
+
+    def draw(
+        self, kept: Sequence[EpisodeRecord], fresh: int, rng: random.Random, experience: Experience
+    ) -> list[EpisodeRecord]:
+        groups: defaultdict[int, list[EpisodeRecord]] = defaultdict(list)
+        for record in experience.records:
+            groups[record.group].append(record)
+        now = experience.records[-1].iteration if experience.records else 0
+        whole = {g for g, of in groups.items() if of[-1].iteration == now and _has_ended(of)}
+        found = [episode for episode in kept if episode.group in whole]
+        chosen = {group[0].group for group in by_group(found) if self.teaches(group)}
+        return [episode for episode in found if episode.group in chosen]
+
+
+def _has_ended(group: Sequence[EpisodeRecord]) -> bool:
+    """Whether as many answers of a group have ended as were begun."""
+    begun = sum(record.iteration == group[0].iteration for record in group)
+    return sum(record.role != PIECE for record in group) == begun
+
+
+class ShortestRight(Credit):
+    """Of each group the shortest right answer is imitated, and nothing else (shortest rejection sampling, section
+    2.4)."""
+
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        chosen = {id(min(right, key=said)) for group in by_group(played) if (right := [t for t in group if t.success])}
+        return [[1.0 if id(t) in chosen else None] * t.length for t in played]
+
+
+class ShorterPairs(Credit):
+    """Pairs for a loss of preferences: of each group the shortest right answer, against each wrong one and each right
+    one that is `times` as long or longer (section 2.4)."""
+
+    times: Positive = 1.5
+    """How much longer a right answer is that is not preferred."""
+
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        return [[0.0] * t.length for t in played]
+
+    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
+        turns: defaultdict[int, list[Sample]] = defaultdict(list)
+        for s in super().__call__(trajectories):
+            turns[s.episode].append(s)
+        pairs: list[tuple[Trajectory, Trajectory]] = []
+        for group in by_group(trajectories):
+            if right := [t for t in group if t.success]:
+                best = min(right, key=said)
+                pairs += [(best, t) for t in group if not t.success or (said(t) >= self.times * said(best) > 0)]
+        return [
+            s
+            for number, (best, other) in enumerate(pairs)
+            if turns[best.ordinal] and turns[other.ordinal]
+            for s in sides(turns[best.ordinal], turns[other.ordinal], number)
+        ]

@@ -1,0 +1,13 @@
+"""Kimi k1.5 with answers in pieces: an iteration samples 40 tokens of an answer at most, and what is cut goes on in the
+next one. Groups are trained on when all of their answers have ended."""
+
+from longstride.papers.kimi import recipe
+from longstride.papers.kimi.method import PartialRollouts, WholeGroups
+from longstride.rewards import TaskReward
+
+RECIPE = recipe.RECIPE.replace(
+    name="kimi/partial",
+    sampler=PartialRollouts(tokens=40),
+    replay=WholeGroups(),
+    reward=TaskReward(),  # siblings end in different iterations, so their lengths are compared by nobody
+)

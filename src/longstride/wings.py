@@ -47,6 +47,7 @@ LOCATIONS |= {
         "best_of": "longstride.strategies.best_of",
         "check_again": "longstride.strategies.check_again",
         "delegate": "longstride.strategies.delegate",
+        "duelled": "longstride.strategies.duelled",
         "revise": "longstride.strategies.revise",
         "searched": "longstride.strategies.searched",
         "think_on": "longstride.strategies.think_on",

@@ -4,6 +4,7 @@ place by settings alone, as on the command line."""
 from pathlib import Path
 from typing import Any
 
+import torch
 from one_page import WORDS
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -11,6 +12,7 @@ from longstride import papers
 from longstride.core.config import resolve
 from longstride.models.load import make_policy, save_policy
 from longstride.models.tiny import build_tokenizer
+from longstride.run.listener import Listener
 from longstride.run.recipe import Recipe
 
 SMALL = (
@@ -33,13 +35,17 @@ SMALL = (
 its letters have the right number."""
 
 
-def train_elsewhere(name: str, folder: Path, *settings: str) -> Path:
-    """Trains a recipe of a paper on a GPT-2 that has learnt nothing, and returns the run folder."""
+def train_elsewhere(
+    name: str, folder: Path, *settings: str, listener: Listener | None = None, resume: bool = False
+) -> Path:
+    """Trains a recipe of a paper on a GPT-2 that has learnt nothing, always the same, and returns the run folder."""
     tokenizer = build_tokenizer([WORDS])
     ends: dict[str, Any] = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     shape = GPT2Config(vocab_size=len(tokenizer), n_embd=32, n_layer=2, n_head=2, n_positions=128, **ends)
-    save_policy(make_policy("gpt2", GPT2LMHeadModel(shape), tokenizer), folder / "model")
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        save_policy(make_policy("gpt2", GPT2LMHeadModel(shape), tokenizer), folder / "model")
     recipe = papers.load(name)
     own = resolve(Recipe, recipe, [f"model={folder / 'model'}", *SMALL, *settings])
-    own.train(folder / "run")
+    own.train(folder / "run", listener, resume=resume)
     return folder / "run"

@@ -30,6 +30,9 @@ INFEASIBLE = "n/a"
 MEASURED = "measured"
 """The role of an episode that measures something: it is stored and counted, and never trained on."""
 
+DUELS = "duels"
+"""In `Trajectory.evidence`: by the ordinal of a sibling, as text, the share of duels with it that were won."""
+
 
 class Usage(NamedTuple):
     """What a model behind a server cost, which counts its tokens itself."""

@@ -3,8 +3,8 @@
 What a step minimises is a `methods.Loss`; left out, it is `Reinforce`: over N samples `-(1/N) sum_samples
 sum_tokens A_t log pi(token | before)`. What always holds: the gradient does not depend on how a step is cut into
 micro-batches, what rows share, or how many processes take part; a step whose gradient is not finite changes nothing
-and is counted; the reference of a KL term changes only as its anchor says. The learner is blind to the method. Under
-`parallel.joined` all ranks make the same calls with the same samples and get the same answers.
+and is counted; the policies that a loss holds on to change only as its anchors say. The learner is blind to the method.
+Under `parallel.joined` all ranks make the same calls with the same samples and get the same answers.
 """
 
 import copy
@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,15 +30,15 @@ from longstride.learner.moments import MOMENTS, SCALES, taken_moments
 from longstride.learner.packing import Row, TrainedToken
 from longstride.learner.sharding import filled, shard, skeleton
 from longstride.learner.threads import crew, shared_out
-from longstride.methods.base import BEHAVIOUR, PROXIMAL, REFERENCE, Sample
+from longstride.methods.base import ANCHOR, BEHAVIOUR, PROXIMAL, REFERENCE, Sample
 from longstride.methods.losses import Loss, LossTerms, PolicyDrift, Reinforce
 from longstride.models.adapters import adapt, merged, without_adapters
 from longstride.models.room import doing
 
 PATIENCE = 10
 """Steps in a row without a finite gradient after which training is given up."""
-REFERENCE_PREFIX = "reference/"
-"""What the names of the reference's tensors begin with in `state`."""
+PREFIXES = {REFERENCE: "reference/", ANCHOR: "anchor_policy/"}
+"""What the names of the tensors of the policies that a loss holds on to begin with in `state`."""
 STEP_FIELDS = frozenset({"loss", "grad_norm", "lr", "tokens", "skipped"})
 """What `step` returns of every step; anything else is a metric of the loss."""
 
@@ -49,9 +50,9 @@ class Learner:
         model: a causal language model; it is changed in place (`LearnerConfig.lora` puts adapters into it).
         config: the numbers.
         loss: what is minimised.
-        reference: a model of the same architecture, which a KL term of the loss holds on to; it is frozen in place.
-            Left out, it is the model as it is now: a copy where the loss asks for one, or, where there are adapters,
-            the model without them.
+        reference: a model of the same architecture, which the loss holds on to; it is frozen in place. Left out, it is
+            the model as it is now: a copy where the loss asks for one, or, where there are adapters, the model without
+            them. A second policy that the loss holds on to (`ANCHOR`) begins as a copy of it.
 
     Raises:
         ConfigError, ModelError: adapters or checkpointing are asked for and cannot be had.
@@ -68,8 +69,15 @@ class Learner:
         self.config = config
         self.loss = loss or Reinforce()
         parallel.broadcast_tensors(list(model.parameters()))
-        if reference is None and REFERENCE in self.loss.needs and config.lora is None:
+        held = self.loss.needs & PREFIXES.keys()
+        if ANCHOR in held and config.lora is not None:
+            raise ConfigError(
+                f"loss {self.loss.type_name()} holds on to an earlier self, and with learner.lora there are no weights "
+                "of one; leave out learner.lora"
+            )
+        if reference is None and held and config.lora is None:
             reference = copy.deepcopy(model)
+        anchor = copy.deepcopy(reference) if ANCHOR in held else None
         if config.lora is not None:
             adapt(model, config.lora)
         self._likelihood = TokenLikelihood(model, config)
@@ -82,7 +90,12 @@ class Learner:
         if config.sharded and parallel.world() > 1:
             self._skeleton = skeleton(model)
             shard(self._likelihood, self._likelihood.layers)
-        self._reference = self._frozen(reference) if reference is not None else None
+        self._held = {
+            name: self._frozen(policy)
+            for name, policy in ((REFERENCE, reference), (ANCHOR, anchor))
+            if policy is not None
+        }
+        """The policies that the loss holds on to, by their streams."""
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.device = next(iter(self.parameters.values())).device
         if config.optimiser == "adamw_8bit":
@@ -97,7 +110,8 @@ class Learner:
         self.skipped = 0
         """Steps that were skipped because their loss or gradient was not finite."""
         self._skipped_in_a_row = 0
-        self._reference_moved = self._unmoved = False
+        self._moved: set[str] = set()
+        self._unmoved = False
 
     def _frozen(self, reference: nn.Module) -> TokenLikelihood:
         reference.requires_grad_(False).to(next(self.model.parameters()).device)
@@ -200,15 +214,15 @@ class Learner:
         found_P = self._read(samples, StreamTable(samples, everything=True), likelihood or self._likelihood)
         return [part.tolist() for part in found_P.split([len(s.sampled_ids) for s in samples])]
 
-    def _reference_logprobs(self, samples: Sequence[Sample]) -> list[list[float]]:
-        """The same under the reference.
+    def _held_logprobs(self, samples: Sequence[Sample], name: str) -> list[list[float]]:
+        """The same under a policy that the loss holds on to, by its stream.
 
         Raises:
             ConfigError: there is none.
         """
-        if self._reference is not None:
-            return self.logprobs(samples, self._reference)
-        if self.config.lora is None:
+        if name in self._held:
+            return self.logprobs(samples, self._held[name])
+        if self.config.lora is None or name != REFERENCE:
             raise ConfigError(
                 f"loss {self.loss.type_name()} needs a reference policy, and the learner's first loss needed none: "
                 "give the learner a reference when it is made"
@@ -223,7 +237,7 @@ class Learner:
         Raises:
             ConfigError: neither the credit gives a stream of that name nor can the learner make it.
         """
-        makers = {PROXIMAL: self.logprobs, REFERENCE: self._reference_logprobs}
+        makers = {PROXIMAL: self.logprobs, **{name: partial(self._held_logprobs, name=name) for name in PREFIXES}}
         for name in sorted(names):
             if name in makers:
                 values = makers[name](samples)
@@ -231,7 +245,7 @@ class Learner:
             elif not all(name in s.streams for s in samples):
                 raise ConfigError(
                     f"loss {self.loss.type_name()} needs the stream {name!r}, which the credit does not give and the "
-                    f"learner cannot make (it makes {' and '.join(makers)}); take a credit that gives it"
+                    f"learner cannot make (it makes {', '.join(makers)}); take a credit that gives it"
                 )
         return samples
 
@@ -335,22 +349,22 @@ class Learner:
 
     @torch.no_grad()
     def move_reference(self, iteration: int) -> None:
-        """Moves the reference as the loss's anchor says, after the update of an iteration.
+        """Moves what the loss holds on to as its anchors say, after the update of an iteration.
 
         Raises:
             ConfigError: the policy is trained by adapters, and its reference is the model without them.
         """
-        share = self.loss.kl.anchor.step(iteration) if self.loss.kl is not None else 0.0
-        if not share:
-            return
-        if self._reference is None:
-            raise ConfigError(
-                "loss.kl.anchor moves the reference, and with learner.lora the reference is the model without "
-                "adapters, which stays: leave out the anchor, or train the weights"
-            )
-        for mine, theirs in zip(self._reference.parameters(), self.model.parameters(), strict=True):
-            mine.lerp_(theirs, share)
-        self._reference_moved = True
+        for name, anchor in self.loss.anchors.items():
+            if not (share := anchor.step(iteration)):
+                continue
+            if name not in self._held:
+                raise ConfigError(
+                    "loss.kl.anchor moves the reference, and with learner.lora the reference is the model without "
+                    "adapters, which stays: leave out the anchor, or train the weights"
+                )
+            for mine, theirs in zip(self._held[name].parameters(), self.model.parameters(), strict=True):
+                mine.lerp_(theirs, share)
+            self._moved.add(name)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """All that an exact resume needs besides the weights of the model that was given: tensors (the moments, and
@@ -362,10 +376,10 @@ class Learner:
         }
         if self.config.lora is not None:
             tensors |= {f"adapter/{name}": parallel.full(p.detach()) for name, p in self.parameters.items()}
-        if self._reference_moved and self._reference is not None:
+        for held in sorted(self._moved):
             tensors |= {
-                f"{REFERENCE_PREFIX}{name}": parallel.full(p.detach())
-                for name, p in self._reference.model.named_parameters()
+                f"{PREFIXES[held]}{name}": parallel.full(p.detach())
+                for name, p in self._held[held].model.named_parameters()
             }
         return tensors, {"steps": self.steps, "skipped": self.skipped, "skipped_in_a_row": self._skipped_in_a_row}
 
@@ -375,13 +389,14 @@ class Learner:
         Raises:
             RunError: it belongs to another model.
         """
-        moved = {k: v for k, v in tensors.items() if k.startswith(REFERENCE_PREFIX)}
+        moved = {k: v for k, v in tensors.items() if k.startswith(tuple(PREFIXES.values()))}
         tensors = {k: v for k, v in tensors.items() if k not in moved}
-        if moved and self._reference is None:
+        self._moved = {held for held, prefix in PREFIXES.items() if any(k.startswith(prefix) for k in moved)}
+        if self._moved - self._held.keys():
             raise RunError("the checkpoint has a reference policy, and this learner has none; resume with its recipe")
-        for name, p in self._reference.model.named_parameters() if moved and self._reference else ():
-            p.detach().copy_(parallel.like(moved[f"{REFERENCE_PREFIX}{name}"], p))
-        self._reference_moved = bool(moved)
+        for held in self._moved:
+            for name, p in self._held[held].model.named_parameters():
+                p.detach().copy_(parallel.like(moved[f"{PREFIXES[held]}{name}"], p))
         adapters = ("adapter",) if self.config.lora is not None else ()
         kinds = MOMENTS + SCALES + adapters
         known = {f"{key}/{name}" for name in self.parameters for key in kinds}

@@ -9,7 +9,8 @@ from longstride.methods.base import Advantage, Credit, Sample, demonstration, tu
 from longstride.methods.cloning import FilteredBC
 from longstride.methods.kl import KL, Anchor, Latest, MovingAverage, Start
 from longstride.methods.losses import Loss, Reinforce
-from longstride.methods.preferences import DPO, IPO
+from longstride.methods.pairs import PairCredit, SiblingPairs
+from longstride.methods.preferences import DPO, INPO, IPO
 from longstride.methods.ratios import CISPO, GSPO, PPO, ImportanceCorrection
 from longstride.methods.replay import MixedGroups, OnPolicy, Replay
 from longstride.methods.trials import TrialReturn
@@ -19,6 +20,7 @@ __all__ = [
     "DPO",
     "GAE",
     "GSPO",
+    "INPO",
     "IPO",
     "KL",
     "PPO",
@@ -36,9 +38,11 @@ __all__ = [
     "MixedGroups",
     "MovingAverage",
     "OnPolicy",
+    "PairCredit",
     "Reinforce",
     "Replay",
     "Sample",
+    "SiblingPairs",
     "Start",
     "TrialReturn",
     "demonstration",

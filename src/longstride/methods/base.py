@@ -27,6 +27,9 @@ PROXIMAL = "proximal_logprobs"
 REFERENCE = "reference_logprobs"
 """Log-probability under the policy that the loss holds on to."""
 
+ANCHOR = "anchor_logprobs"
+"""Log-probability under a second policy that a loss holds on to: the policy itself, some iterations ago."""
+
 
 @dataclass(slots=True)
 class Sample:

@@ -10,7 +10,7 @@ sampler is an older policy. The bias of each estimate of the divergence from a r
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from longstride.core.component import Component
 from longstride.core.numbers import Weight
 from longstride.methods.aggregation import Aggregation, Constant
 from longstride.methods.base import ADVANTAGES, REFERENCE, Sample
-from longstride.methods.kl import KL
+from longstride.methods.kl import KL, Anchor
 from longstride.methods.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -89,9 +89,14 @@ class Loss(Component):
 
     @property
     def needs(self) -> frozenset[str]:
-        """The streams that the loss reads beside those of sampling. The learner makes `PROXIMAL` and `REFERENCE` before
-        an update, each by a forward pass over everything; any other has to come from the credit."""
+        """The streams that the loss reads beside those of sampling. The learner makes `PROXIMAL`, `REFERENCE` and
+        `ANCHOR` before an update, each by a forward pass over everything; any other has to come from the credit."""
         return frozenset({REFERENCE} if self.kl is not None else ())
+
+    @property
+    def anchors(self) -> Mapping[str, Anchor]:
+        """How the policies behind `REFERENCE` and `ANCHOR` move; what is left out stays as it was at the start."""
+        return {} if self.kl is None else {REFERENCE: self.kl.anchor}
 
     def coefficients(self, samples: Sequence[Sample]) -> dict[str, list[float]]:
         """By stream, the weight of a further term in each sample. A token is trained where its advantage or one of

@@ -11,19 +11,27 @@ With h = log pi(w) / ref(w) - log pi(l) / ref(l), summed over the sampled tokens
 |---|---|---|
 | `DPO` | -log sigmoid(beta h) | Rafailov et al., arXiv 2305.18290, equation 7 |
 | `IPO` | (h - 1 / (2 tau))^2 | Azar et al., arXiv 2310.12036, equation 17 |
+| `INPO` | that of `IPO`; ref a mixture of the start and an earlier self | Zhang et al., arXiv 2407.00617, section 3 |
 """
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import tanh
+from typing import TYPE_CHECKING, TypeVar
 
 from longstride.core.errors import ConfigError
-from longstride.core.numbers import Positive
+from longstride.core.numbers import Count, Positive, Share
 from longstride.methods.aggregation import Aggregation, Constant
-from longstride.methods.base import ADVANTAGES, REFERENCE, Sample
+from longstride.methods.base import ADVANTAGES, ANCHOR, REFERENCE, Sample
+from longstride.methods.kl import Anchor, Latest
 from longstride.methods.losses import Reinforce
+
+if TYPE_CHECKING:
+    import numpy as np
+
+T = TypeVar("T", float, "np.ndarray")
 
 PREFERRED = "preferred"
 """Stream that is 1 on every token of the preferred sequence of a pair, and 0 on the other's."""
@@ -56,6 +64,10 @@ class PairLoss(Reinforce):
     def depends_on_policy(self) -> bool:
         return True
 
+    def held(self, sample: Sample) -> float:
+        """Log-probability of a sample under what the margin is against, up to what a pair shares."""
+        return sum(sample.streams[REFERENCE])
+
     @abstractmethod
     def slope(self, margin: float) -> float:
         """d loss / d h at h = `margin`."""
@@ -73,7 +85,7 @@ class PairLoss(Reinforce):
             if s.pair < 0 or PREFERRED not in s.streams:
                 raise ConfigError(f"loss {self.type_name()} compares pairs; the credit made a sample that is in none")
             ratios, side = sides[s.pair], _preferred(s)
-            ratios[side] = ratios.get(side, 0.0) + sum(logps) - sum(s.streams[REFERENCE])
+            ratios[side] = ratios.get(side, 0.0) + sum(logps) - self.held(s)
         if any(len(ratios) != 2 for ratios in sides.values()):
             raise ConfigError(f"loss {self.type_name()} compares pairs; a side of a pair is missing from its step")
         slopes = {number: self.slope(ratios[True] - ratios[False]) for number, ratios in sides.items()}
@@ -107,3 +119,35 @@ class IPO(PairLoss):
 
     def slope(self, margin: float) -> float:
         return 2 * (margin - 1 / (2 * self.tau))
+
+
+def mixed(share: float, reference: T, policy: T) -> T:
+    """Log-probabilities of the geometric mixture of a reference and a policy, up to its normaliser."""
+    return share * reference + (1 - share) * policy
+
+
+class INPO(IPO):
+    """IPO against the geometric mixture of the start and of the policy as it was when a phase began.
+
+    On pairs of one policy, labelled by a preference, its minimum is the mixture times exp(P(y > sampler) / tau), P the
+    chance to be preferred to an answer of the sampler: the step of mirror descent from the policy at the beginning of
+    the phase, against the sampler, with a hold of strength share tau on the start. With phases of one iteration the two
+    are one (INPO). With phases of two, the first iteration is the trial step of mirror prox, and the second one is the
+    step from the same place against the policy that the trial led to (Nash-MP, arXiv 2505.19731).
+    """
+
+    share: Share = 0.1
+    """Of the start in the mixture; the paper's tau / eta."""
+    every: Count = 1
+    """Iterations of a phase."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return super().needs | {ANCHOR}
+
+    @property
+    def anchors(self) -> Mapping[str, Anchor]:
+        return {**super().anchors, ANCHOR: Latest(every=self.every)}
+
+    def held(self, sample: Sample) -> float:
+        return mixed(self.share, sum(sample.streams[REFERENCE]), sum(sample.streams[ANCHOR]))

@@ -1,6 +1,7 @@
 """Rewards: evaluators with evidence, and scorers. No torch."""
 
 import longstride.rewards.final_state  # noqa: F401 (an evaluator)
+from longstride.rewards.duels import AskedPair, ByReward, Duels, InTurn, Preference
 from longstride.rewards.evaluators import Verdict, judge
 from longstride.rewards.probe import Probe
 from longstride.rewards.scored_reward import ScoredReward
@@ -8,10 +9,15 @@ from longstride.rewards.scorers import Generative, Judge, Pairwise, Scorer
 from longstride.rewards.task_reward import EvaluatorFirst, Reward, TaskReward, judged, unjudged
 
 __all__ = [
+    "AskedPair",
+    "ByReward",
+    "Duels",
     "EvaluatorFirst",
     "Generative",
+    "InTurn",
     "Judge",
     "Pairwise",
+    "Preference",
     "Probe",
     "Reward",
     "ScoredReward",

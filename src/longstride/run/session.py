@@ -26,7 +26,7 @@ from longstride.learner import parallel
 from longstride.learner.critics import CriticBatch
 from longstride.learner.learner import Learner
 from longstride.methods import Mean, Reinforce, Sample
-from longstride.methods.base import ADVANTAGES, REFERENCE
+from longstride.methods.base import ADVANTAGES, ANCHOR, REFERENCE
 from longstride.models.load import load_policy, save_policy
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.planning import Planner, Stages
@@ -71,7 +71,8 @@ class Session:
         preflight(recipe, self.policy)
         if checkpoint is None and recipe.cloning:
             self._clone()
-        needs_reference = recipe.learner.lora is None and any(REFERENCE in loss.needs for loss in recipe.losses)
+        held = frozenset({REFERENCE, ANCHOR})
+        needs_reference = recipe.learner.lora is None and any(held & loss.needs for loss in recipe.losses)
         reference = self._start_model(start) if needs_reference else None
         self.engine = placed.engine(self.policy, run.iteration)
         self.learner = placed.learner(self.policy, reference)

@@ -1,3 +1,3 @@
-"""Setups: what the recipes of several papers begin with. Each module is a kind of problem: `puzzles` and `sites` for
-language models, `maze` for networks that learn values.
+"""Setups: what the recipes of several papers begin with. Each module is a kind of problem: `puzzles`, `duels`,
+`sites` and `dial` for language models, `maze` for networks that learn values.
 """

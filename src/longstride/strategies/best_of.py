@@ -115,8 +115,8 @@ class BestOf(Strategy):
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         n = self.attempts
         self.by.check(player)
-        found = yield [plan for first in plans for plan in (first, *self._further(first))]
+        found = yield [plan for first in plans for plan in (first, *self.further(first))]
         return self.by.choose([found[k : k + n] for k in range(0, len(found), n)], player)
 
-    def _further(self, first: Plan) -> list[Plan]:
+    def further(self, first: Plan) -> list[Plan]:
         return [replace(first, ordinal=(first.ordinal + 1) * APART + k) for k in range(1, self.attempts)]

@@ -9,21 +9,30 @@ sampled and a preference labelled, y_w over y_l. It minimises
 
 whose minimum over all pairs of pi_t is pi_t^(1 - tau / eta) ref^(tau / eta) exp(P(y > pi_t) / eta), normalised: the step
 of mirror descent. h is the margin of `methods.preferences.IPO` against a reference that moves, the geometric mixture of ref and pi_t,
-and the loss is `IPO(tau=eta)` itself. Iterated DPO has the same loop, and a loss that takes preferences for those of a
-reward.
+and the loss is `INPO(tau=eta, share=tau / eta)`. Iterated DPO has the same loop, and a loss that takes preferences for
+those of a reward.
 
 | place | choice | paper (Llama-3-8B) | here |
 |---|---|---|---|
-| problem | `Duel` | prompts, a preference model | 12 answers in three kinds that beat each other in turn |
-| roll out | pairs of pi_t | best and worst of 8 answers | 512 pairs, one label each, drawn by its chance |
-| update | `IPO` to two anchors | tau / eta = 1/3 | tau = 0.1, eta = 1: 1/10 |
-| update | steps | 3 iterations of an epoch each | 40 of 50 gradient steps, rate 0.5 |
+| problem | preference | prompts, a preference model | `InTurn`: answers of three kinds that beat each other in turn |
+| roll out | pairs of pi_t | best and worst of 8 answers | siblings two by two, one label each, drawn by its chance |
+| update | `INPO` | tau / eta = 1/3 | eta = 1, tau = 0.1 |
+| update | steps | 3 iterations of an epoch each | 20 of two passes |
+| test | `Duelled` | win rates by judges | `exploitability`: by how much the best response to 16 answers wins |
 
-Held more strongly than suits transitive preferences, iterated DPO settles beside the equilibrium too, with ten times
-INPO's gap (`held_dpo` in the claim).
+Deviations: constants of the paper are from a summary. Pairs are as the paper's analysis draws them
+(`credit.which=extremes` is best against worst). A tournament (`run.tournament`) looks for the best response among
+policies, such as earlier selves.
 
-Deviations: a table of logits stands for the model; pairs are drawn as the paper's analysis draws them, not as best and
-worst. Constants of the paper are from a summary.
+On your own model, tasks and judge of pairs:
+
+    longstride train inpo model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl learner.lr=1e-6
+      credit.which=extremes reward.preference.type=asked_pair reward.preference.judge.type=http_judge
+      reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
+    python -c "from longstride import papers, rewards; from longstride.run.tournament import tournament as t;
+      print(t(papers.load('inpo'), ['base-puzzles', 'runs/inpo-1', 'runs/nash_mp-1'], rewards.InTurn()).exploitability)"
+
+`loss.share` holds on to the start, `loss.tau` says how far a step goes (0.0075 for answers of hundreds of tokens).
 """
 
 from longstride.papers.card import Paper

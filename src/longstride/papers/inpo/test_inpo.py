@@ -1,12 +1,20 @@
 """INPO: its loss has the gradient that is computed, and the step of mirror descent as its minimum."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import rows_of
 from scipy.special import log_softmax
 
 from longstride.exact.games import Duel, pair_gradient
 from longstride.exact.worlds.games import PreferenceGame, cyclic, transitive
-from longstride.methods.preferences import DPO, IPO
+from longstride.methods import INPO as TwoAnchors
+from longstride.methods import Sample
+from longstride.methods.base import ANCHOR, REFERENCE
+from longstride.methods.preferences import DPO, IPO, pair
+from longstride.papers.inpo import recipe
 from longstride.papers.inpo.exact import RECIPE, SelfPlay
 
 ETA, TAU = 0.8, 0.2
@@ -81,3 +89,35 @@ def test_the_recipe_states_what_is_asked() -> None:
     method = RECIPE.method
     assert isinstance(method, SelfPlay) and isinstance(method.loss, IPO) and isinstance(RECIPE.problem, Duel)
     assert method.share == pytest.approx(RECIPE.problem.strength / method.loss.tau)
+
+
+def test_the_loss_of_a_language_model_has_the_margin_of_the_paper() -> None:
+    """h of a pair of two tokens each, and its slope 2 (h - 1 / (2 eta)), scaled to the mean over pairs."""
+    logp = {"w": [-1.0, -0.5], "l": [-2.0, -1.0]}
+    ref, anchor = {"w": -2.5, "l": -2.0}, {"w": -1.7, "l": -3.3}
+    two = {
+        k: Sample([0], [1, 2], {"advantages": [0.0] * 2, REFERENCE: [ref[k], 0.0], ANCHOR: [anchor[k], 0.0]})
+        for k in "wl"
+    }
+    loss = TwoAnchors(tau=0.8, share=0.25)
+    h = (-1.5 + 3.0) - 0.25 * (-2.5 + 2.0) - 0.75 * (-1.7 + 3.3)
+    preferred, other = loss.reweigh(pair(two["w"], two["l"], 0), [logp["w"], logp["l"]])
+    slope = 2 * (h - 1 / 1.6)
+    assert preferred.advantages == pytest.approx([-2 * slope] * 2) and other.advantages == pytest.approx(
+        [2 * slope] * 2
+    )
+
+
+def test_the_recipe_that_acts_has_the_hold_of_the_exact_one() -> None:
+    method = RECIPE.method
+    assert isinstance(method, SelfPlay) and isinstance(method.loss, IPO)
+    loss = recipe.RECIPE.loss
+    assert isinstance(loss, TwoAnchors) and (loss.tau, loss.share, loss.every) == (method.loss.tau, method.share, 1)
+
+
+def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    own = ["reward.preference.sure=0.8", "evaluation.tasks=2", "credit.which=all"]
+    run = train_elsewhere("inpo", tmp_path, *own)
+    assert all(row["grad_norm"] > 0 for row in rows_of(run, "train"))
+    measured = rows_of(run, "eval")[-1]["measures"]["exploitability"]
+    assert len(measured) == 2 and all(0 <= value <= 0.5 for value in measured)

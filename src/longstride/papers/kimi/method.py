@@ -16,7 +16,7 @@ from longstride.curriculum.tasks import TaskCurriculum, Tasks
 from longstride.methods import Advantage, Credit, OnPolicy, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
 from longstride.methods.losses import LossTerms
-from longstride.methods.preferences import sides
+from longstride.methods.pairs import Pair, PairCredit
 from longstride.methods.tokens import Tokens, sequence_sums
 from longstride.rewards import TaskReward, Verdict
 from longstride.rollout.planning import Planner, Sampler, Stages
@@ -166,28 +166,15 @@ class ShortestRight(Credit):
         return [[1.0 if id(t) in chosen else None] * t.length for t in played]
 
 
-class ShorterPairs(Credit):
+class ShorterPairs(PairCredit):
     """Pairs for a loss of preferences: of each group the shortest right answer, against each wrong one and each right
     one that is `times` as long or longer (section 2.4)."""
 
     times: Positive = 1.5
     """How much longer a right answer is that is not preferred."""
 
-    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
-        return [[0.0] * t.length for t in played]
-
-    def __call__(self, trajectories: Sequence[Trajectory]) -> list[Sample]:
-        turns: defaultdict[int, list[Sample]] = defaultdict(list)
-        for s in super().__call__(trajectories):
-            turns[s.episode].append(s)
-        pairs: list[tuple[Trajectory, Trajectory]] = []
-        for group in by_group(trajectories):
-            if right := [t for t in group if t.success]:
-                best = min(right, key=said)
-                pairs += [(best, t) for t in group if not t.success or (said(t) >= self.times * said(best) > 0)]
-        return [
-            s
-            for number, (best, other) in enumerate(pairs)
-            if turns[best.ordinal] and turns[other.ordinal]
-            for s in sides(turns[best.ordinal], turns[other.ordinal], number)
-        ]
+    def pairs(self, group: Sequence[Trajectory]) -> list[Pair]:
+        if not (right := [t for t in group if t.success]):
+            return []
+        best = min(right, key=said)
+        return [(best, t) for t in group if not t.success or said(t) >= self.times * said(best) > 0]

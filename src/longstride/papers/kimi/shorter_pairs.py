@@ -1,5 +1,5 @@
 """Long to short by preferences: of eight answers to a task the shortest right one is preferred to wrong ones and to right
-ones that are half as long again, under DPO. It begins from a policy that thinks for long: `model=RUN/checkpoints/N`."""
+ones that are half as long again, under DPO. It begins from a policy that thinks for long: `model=RUN/checkpoints/000040`."""
 
 from longstride.methods import DPO
 from longstride.papers.kimi.method import ShorterPairs

@@ -1,5 +1,5 @@
 """Long to short by rejection sampling: of eight answers to a task the shortest right one is imitated. It begins from a
-policy that thinks for long: `model=RUN/checkpoints/N`."""
+policy that thinks for long: `model=RUN/checkpoints/000040`."""
 
 from longstride.methods import Mean, Reinforce
 from longstride.papers.kimi.method import ShortestRight

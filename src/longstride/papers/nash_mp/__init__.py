@@ -11,17 +11,30 @@ policy that the trial led to:
 Each has a closed form for a table, a mixture in log-probabilities (`proximal`). With eta = 2 beta the divergence from the
 equilibrium shrinks by 1 + 2 beta or more in an iteration, which is the paper's rate (1 + 2 beta)^(-N/2) in N queries.
 
+A language model has no closed form. Its steps are least squares on pairs: over all pairs of the policy that sampled, the
+loss `INPO(share=eta / (1 + eta), tau=beta / share)` is least at exactly these steps (tested), where the earlier self that
+it holds on to is the policy at the beginning of a phase of two iterations. In the first of them that policy is the
+sampler; in the second the trial is.
+
 | place | choice | paper | here |
 |---|---|---|---|
-| problem | `Duel` | a preference model, prompts | 12 answers in three kinds that beat each other in turn |
-| update | `NashMP` | both steps in closed form (analysis); inner policy gradient with a moving target (models) | closed form |
-| update | eta | 2 beta in the analysis | 2 beta |
-| cost | query | the chance to win against a policy, for all answers | the same: two an iteration |
-| beside | `MirrorDescentPlay`, `NashMD` | Nash-MD and others | one query an iteration; best rate of ten |
+| problem | preference | a preference model, prompts | `InTurn`: answers of three kinds that beat each other in turn |
+| update | both steps | inner policy gradients, a moving target (language models) | `INPO(every=2)` on pairs of siblings |
+| update | eta, beta | 2 beta in the analysis | share 0.1: eta 1/9, beta 0.1 |
+| test | `Duelled` | win rates by judges | `exploitability` |
 
-Deviations: win rates are exact, so neither the paper's approximate version with sampled gradients nor its experiment
-with a language model is here. The equations were put together from the paper's abstract and a summary, and their rate
-is checked: `test_nash_mp.py` holds it to the bound above.
+Deviations: the loss on pairs takes the place of the paper's policy gradients and moving average. A later version of the
+paper (2026) calls its method Nash Prox, self-play by policy gradients, equal to online IPO, in a proximal point loop;
+here is the first version's mirror prox. The equations were put together from the paper's abstract and a summary, and
+their rate is checked: `test_nash_mp.py` holds it to the bound above.
+
+On your own model, tasks and judge of pairs as in `inpo`; `loss.every=1` is mirror descent, longer phases a proximal point:
+
+    longstride train nash_mp model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl learner.lr=1e-6
+      reward.preference.type=asked_pair reward.preference.judge.type=http_judge
+      reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
+
+It keeps two further copies of the weights, the start and the earlier self, so adapters (`learner.lora`) cannot be had.
 """
 
 from longstride.papers.card import Paper

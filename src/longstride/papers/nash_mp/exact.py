@@ -1,4 +1,15 @@
-"""Nash-MP in games of preferences whose equilibrium is computed."""
+"""Nash-MP in games of preferences whose equilibrium is computed.
+
+| place | choice | `nash_mp` | here |
+|---|---|---|---|
+| problem | `Duel` | a language model's answers in three kinds | 12 answers in three kinds |
+| update | `NashMP` | least squares on pairs, two iterations a phase | both steps in closed form, one `mixed` in log-probabilities |
+| update | eta | beta 10 / 9 | 2 beta |
+| cost | query | labels of pairs | the chance to win against a policy, for all answers: two an iteration |
+| beside | `MirrorDescentPlay`, `NashMD` | `loss.every=1` | one query an iteration; best rate of ten |
+
+Win rates are exact.
+"""
 
 import numpy as np
 from scipy.special import log_softmax
@@ -8,13 +19,14 @@ from longstride.core.numbers import Positive
 from longstride.exact.experiment import ExactMethod, ExactRecipe, State
 from longstride.exact.games import Duel
 from longstride.exact.worlds.games import PreferenceGame
+from longstride.methods.preferences import mixed
 from longstride.stats import Ordering
 
 
 def proximal(game: PreferenceGame, policy: np.ndarray, opponent: np.ndarray, eta: float) -> np.ndarray:
     """The proximal step from `policy` against `opponent`, both log-probabilities [V] (argmin above)."""
     pull = game.reference + game.wins(opponent) / game.strength
-    return log_softmax((eta * pull + policy) / (1 + eta))
+    return log_softmax(mixed(eta / (1 + eta), pull, policy))
 
 
 class _Play(ExactMethod[Duel]):

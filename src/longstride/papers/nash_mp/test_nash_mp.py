@@ -1,13 +1,24 @@
 """Nash-MP: its steps are the proximal steps of the paper, and its rate is the one that is proved there."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import make_trajectory, rows_of, weights_hash
+from one_page import Watcher
 from scipy.special import log_softmax
 
+from longstride.core.errors import ConfigError
 from longstride.exact.experiment import ExactMethod, State
-from longstride.exact.games import Duel
+from longstride.exact.games import Duel, pair_gradient
 from longstride.exact.worlds.games import PreferenceGame, divergence
+from longstride.methods import INPO
+from longstride.methods.preferences import mixed
 from longstride.papers.nash_mp.exact import MirrorDescentPlay, NashMD, NashMP, proximal
+from longstride.papers.nash_mp.recipe import RECIPE
+from longstride.rewards import InTurn
+from longstride.run.tournament import tournament
 
 
 def played(method: ExactMethod, problem: Duel, iterations: int, seed: int = 0) -> list[State]:
@@ -70,3 +81,51 @@ def test_the_first_step_of_mirror_descent_is_the_closed_form() -> None:
     game = PreferenceGame(before["preferences"], before["reference"], 0.5)
     expected = before["policy"] + 0.4 * game.wins(before["policy"])  # policy and reference are one at the start
     assert after["policy"] == pytest.approx(log_softmax(expected))
+
+
+def test_the_loss_of_a_phase_is_least_at_the_papers_steps() -> None:
+    """Over all pairs of the sampler, by their chances: the trial step against the policy itself, then the step from the
+    same place against the policy of the trial."""
+    rng = np.random.default_rng(0)
+    problem = Duel(answers=5, strength=0.3)
+    state = problem.begin(rng)
+    game, start, eta = problem.game(state), log_softmax(rng.normal(size=5)), 0.6
+    share = eta / (1 + eta)
+    loss = INPO(tau=problem.strength / share, share=share, every=2)
+    anchor, sampler, found = mixed(share, game.reference, start), start, start
+    for _ in range(2):  # the iterations of a phase
+        chances = np.exp(sampler[:, None] + sampler[None]) * game.preferences
+        expected = proximal(game, start, sampler, eta)
+        assert np.abs(pair_gradient(loss, expected - anchor, chances)).max() < 1e-12
+        found = expected
+        sampler = found
+    assert found == pytest.approx(proximal(game, start, proximal(game, start, start, eta), eta))
+
+
+def test_an_earlier_self_is_held_on_to_for_a_phase_also_where_the_run_was_stopped_within_it(tmp_path: Path) -> None:
+    settings = ["iterations=4", "evaluation.every=4", "evaluation.strategies=[]", "seed=5"]
+    whole = train_elsewhere("nash_mp", tmp_path / "whole", *settings)
+    with pytest.raises(KeyboardInterrupt):
+        train_elsewhere("nash_mp", tmp_path / "cut", *settings, listener=Watcher(stop_after=4))
+    resumed = train_elsewhere("nash_mp", tmp_path / "cut", *settings, resume=True)
+    assert rows_of(whole, "train") == rows_of(resumed, "train") and weights_hash(whole) == weights_hash(resumed)
+    other = train_elsewhere("nash_mp", tmp_path / "other", *settings, "loss.every=1", "iterations=2")
+    losses = [[row["loss"] for row in rows_of(run, "train")] for run in (whole, other)]
+    assert losses[0][0] == losses[1][0] and losses[0][1] != losses[1][1]
+
+
+def test_in_a_tournament_the_best_response_is_looked_for_among_the_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    says = {"a": "3", "b": "4", "c": "5", "d": "3"}
+
+    class Tested:
+        def __init__(self, name: str) -> None:
+            self.trajectories = [make_trajectory(answer=says[name]) for _ in range(4)]
+
+    monkeypatch.setattr("longstride.run.policies.load", lambda name: name)
+    monkeypatch.setattr("longstride.run.evaluation.evaluate_policy", lambda policy, recipe, tasks: Tested(policy))
+    found = tournament(RECIPE, ["a", "b", "d"], InTurn(), tasks=2, attempts=2)
+    np.testing.assert_allclose(found.wins, [[0.5, 0.1, 0.5], [0.9, 0.5, 0.9], [0.5, 0.1, 0.5]])
+    np.testing.assert_allclose(found.exploitability, [0.4, 0.0, 0.4])
+    np.testing.assert_allclose(tournament(RECIPE, ["a", "b", "c"], InTurn()).exploitability, [0.4] * 3)
+    with pytest.raises(ConfigError, match="two policies or more, got 1"):
+        tournament(RECIPE, ["a"], InTurn())

@@ -11,19 +11,27 @@ The gradient of a pair's loss in the logits is
     likelihood:  policy - [y = y_w]                                        (Pref-FT, on-policy: expert iteration)
     DPO:        -beta sigmoid(-beta h) ([y = y_w] - [y = y_l])             (`methods.preferences.DPO`, h against the reference)
 
-| place | choice | paper | here |
+| place | choice | paper and released code | here |
 |---|---|---|---|
-| problem | `Line` | bandits over tokens, length of summaries, 7B models | 60 answers on a line, reward a bump |
-| problem | peak | in, or out of, the reference's mass | at 0.75 or at 0.25; the reference around 0.25 |
-| roll out | pairs | from the reference or the policy, labelled by the reward | 64 an iteration, Bradley-Terry labels |
-| update | loss | Pref-FT, best-of-N, RWR, DPO, IPO, PPO | likelihood of the preferred, DPO with beta 0.1 |
-| update | reuse of a batch | 1 to 200 epochs | 4 gradient steps |
+| problem | tasks | bandits over tokens, length of summaries, 7B models | puzzles, whose verifier prefers what is right |
+| roll out | pairs | two answers of the reference or the policy | siblings, two by two, of the policy or, `OFFLINE`, of the start |
+| score | `Duels` | a reward labels; too near a difference is no pair | a verifier labels; equals are no pair |
+| credit | `SiblingPairs` | the better one, and the worse | the same |
+| update | loss | Pref-FT, best-of-N, RWR, DPO, IPO, PPO | `DPO` with beta 0.1, or `Reinforce`: likelihood of the better one |
+| update | reuse of a batch | 1 to 200 epochs | 1 |
 
-On this line pairs from the policy make most of the difference: with them the likelihood alone gets as far as DPO
-(`on_policy` and `both` in the claim), and a negative gradient alone gets half-way (`negative`).
+Deviations: four corners of the paper's comparison, no RWR (PPO is `ppo`). The abstract and the released code were read,
+not the paper.
 
-Deviations: four corners of the paper's comparison, no PPO and no RWR. The policy has features that neighbours share, so
-it generalises along the line; offline pairs are drawn anew in each iteration, which favours the offline arms.
+On your own model and tasks; who prefers is a setting, a verifier that may err, or a judge behind an API:
+
+    longstride train preference_tuning model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6
+    longstride train preference_tuning reward.preference.noise=0.1 loss.type=ipo
+    longstride train preference_tuning reward.preference.type=asked_pair reward.preference.judge.type=http_judge
+      reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
+
+`loss.type=reinforce loss.aggregation.type=mean` is the likelihood of what is preferred; `iterations=1` with many episodes
+is offline.
 """
 
 from longstride.papers.card import Paper

@@ -1,4 +1,17 @@
-"""Preference fine-tuning on a line of answers, with a reward that falls off around its peak."""
+"""Preference fine-tuning on a line of answers, with a reward that falls off around its peak.
+
+| place | choice | `preference_tuning` | here |
+|---|---|---|---|
+| problem | `Line` | puzzles | 60 answers on a line, reward a bump |
+| problem | peak | | in, or out of, the reference's mass: at 0.75 or at 0.25; the reference around 0.25 |
+| roll out | pairs | siblings | 64 an iteration, Bradley-Terry labels |
+| update | loss | `DPO` with beta 0.1, or likelihood | the same, 4 gradient steps |
+
+On this line pairs from the policy make most of the difference: with them the likelihood alone gets as far as DPO
+(`on_policy` and `both` in the claim), and a negative gradient alone gets half-way (`negative`). The policy has features
+that neighbours share, so it generalises along the line; offline pairs are drawn anew in each iteration, which favours the
+offline arms.
+"""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,9 +1,14 @@
 """Preference fine-tuning on a line: gradients by differences, and the solutions that are known in closed form."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import rows_of
 from scipy.special import log_softmax
 
+from longstride.papers.preference_tuning import recipe
 from longstride.papers.preference_tuning.exact import Line, PreferenceTuning
 
 SMALL = Line(answers=7, sharpness=2.0)
@@ -63,3 +68,16 @@ def test_a_step_moves_mass_to_better_answers() -> None:
     for _ in range(5):
         state = CONTRAST.step(problem, state, rng)
     assert problem.measures(state)["reward"] > 2 * before
+
+
+def test_the_arms_of_a_language_model_have_equally_many_answers_and_steps() -> None:
+    arms = recipe.CLAIM.arms
+    answers = {arm.iterations * arm.episodes_per_iteration for arm in arms.values()}  # type: ignore[attr-defined]
+    assert len(answers) == 1
+    assert {arm.learner.batch_samples for arm in arms.values()} == {64}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("settings", [[], ["loss.type=reinforce", "loss.aggregation.type=mean"]])
+def test_it_trains_another_model_on_other_tasks_by_settings_alone(settings: list[str], tmp_path: Path) -> None:
+    run = train_elsewhere("preference_tuning", tmp_path, *settings)
+    assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))

@@ -1,0 +1,141 @@
+"""Preferences: which of two answers to a task is better, and a reward that is made of nothing else. No torch.
+
+What always holds: of a pair and the pair the other way round the chances add up to 1; what could not be judged is None
+and no chance; whether a task was *done* is the task's own evaluator's to say, whatever is preferred.
+
+| preference | chance that the first is preferred |
+|---|---|
+| `ByReward` | by the difference of what the evaluator gives: a verifier, noisy if wanted (Bradley and Terry, 1952) |
+| `InTurn` | kinds of answers beat one another in a circle: intransitive by construction |
+| `AskedPair` | what a judge says, asked in both orders |
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import exp
+from statistics import fmean
+from typing import Annotated
+from zlib import crc32
+
+from pydantic import Field
+
+from longstride.core.component import Component
+from longstride.core.numbers import Positive, Share
+from longstride.core.seeds import stream
+from longstride.core.trajectory import DUELS, Trajectory
+from longstride.rewards.evaluators import Verdict, normalise
+from longstride.rewards.scorers import Judge, Pairwise, score
+from longstride.rewards.task_reward import TaskReward
+
+Chance = float | None
+
+
+class Preference(Component):
+    """Family: which of two episodes of a task is preferred."""
+
+    @abstractmethod
+    def __call__(self, pairs: Sequence[tuple[Trajectory, Trajectory]]) -> list[Chance]:
+        """The chance of each pair's first one to be preferred; None where that could not be judged."""
+
+    def champions(self, played: Trajectory) -> list[Trajectory]:
+        """Episodes of the same task that nobody played, among which there is one that beats a given policy as often as
+        any answer can; none where that is not known."""
+        return []
+
+
+class ByReward(Preference):
+    """The one that earned more. Rewards are those before any duel."""
+
+    sharpness: Positive | None = None
+    """The chance is the sigmoid of this times the difference; left out, more is always preferred."""
+    noise: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    """Share of labels that are turned round."""
+
+    def __call__(self, pairs: Sequence[tuple[Trajectory, Trajectory]]) -> list[Chance]:
+        return [self.noise + (1 - 2 * self.noise) * self._sure(a.reward - b.reward) for a, b in pairs]
+
+    def _sure(self, ahead: float) -> float:
+        if self.sharpness is None:
+            return 0.5 + 0.5 * ((ahead > 0) - (ahead < 0))
+        return 1 / (1 + exp(-min(max(self.sharpness * ahead, -700.0), 700.0)))
+
+    def champions(self, played: Trajectory) -> list[Trajectory]:
+        return [replace(played, reward=1.0, success=True)]
+
+
+class InTurn(Preference):
+    """Answers are of kinds, each of which beats the one before it, in a circle. The kind of an answer that is a number
+    is its remainder, that of any other a checksum's; no answer at all loses to any."""
+
+    kinds: Annotated[int, Field(ge=3)] = 3
+    """How many."""
+    sure: Annotated[float, Field(gt=0.5, le=1)] = 0.9
+    """Chance of the kind that beats the other; kinds that are no neighbours, or equal, are even."""
+    right: Share = 0.0
+    """Weight of a verifier beside it: 1 is `ByReward`, and no circle is left."""
+
+    def kind(self, answer: str) -> int:
+        """Of an answer."""
+        text = normalise(answer)
+        return (int(text) if text.isdecimal() else crc32(text.encode())) % self.kinds
+
+    def __call__(self, pairs: Sequence[tuple[Trajectory, Trajectory]]) -> list[Chance]:
+        by_reward = ByReward()(pairs)
+        return [
+            self.right * (right or 0.0) + (1 - self.right) * self._in_turn(a.answer, b.answer)
+            for right, (a, b) in zip(by_reward, pairs, strict=True)
+        ]
+
+    def _in_turn(self, first: str | None, second: str | None) -> float:
+        if first is None or second is None:
+            return 0.5 + 0.5 * ((second is None) - (first is None))
+        ahead = (self.kind(first) - self.kind(second)) % self.kinds
+        return {1: self.sure, self.kinds - 1: 1 - self.sure}.get(ahead, 0.5)
+
+    def champions(self, played: Trajectory) -> list[Trajectory]:
+        return [replace(played, answer=str(kind), reward=1.0) for kind in range(self.kinds)]
+
+
+class AskedPair(Preference):
+    """What a judge says, such as a model behind a chat API: each pair is asked about in both orders."""
+
+    judge: Judge
+    """Who is asked."""
+    question: str = Pairwise().question
+    """What is asked."""
+
+    def __call__(self, pairs: Sequence[tuple[Trajectory, Trajectory]]) -> list[Chance]:
+        scorer = Pairwise(question=self.question, reasons=0)
+        tasks = [(a.task.goal, [a.answer or "", b.answer or ""]) for a, b in pairs]
+        seed = pairs[0][0].seed if pairs else 0
+        return [first.value for first, _ in score(scorer, tasks, lambda asked: self.judge.ask(asked, seed))]
+
+
+class Duels(TaskReward):
+    """The share of its siblings that an episode is preferred to. What the evaluator gave is in `terms` as `task`, and
+    each duel in the evidence (`DUELS`), where a credit of pairs reads it."""
+
+    preference: Preference = ByReward()
+    """Who says which is better."""
+    labels: bool = True
+    """Whether each duel is decided, once, by its chance, as people who are asked decide; else it is that chance."""
+
+    def compare(self, group: Sequence[Trajectory]) -> list[Verdict]:
+        pairs = list(combinations(group, 2))
+        won: dict[int, dict[str, float]] = {t.ordinal: {} for t in group}
+        for (a, b), chance in zip(pairs, self.preference(pairs), strict=True):
+            if chance is None:
+                continue
+            share = float(stream(a.seed, "duel", a.ordinal, b.ordinal).random() < chance) if self.labels else chance
+            won[a.ordinal][str(b.ordinal)], won[b.ordinal][str(a.ordinal)] = share, 1 - share
+        return [
+            Verdict(
+                (fmean(won[t.ordinal].values()) if won[t.ordinal] else 0.5) - sum(turn.reward for turn in t.turns),
+                t.success,
+                t.terms | {"task": t.reward},
+                t.evidence | {DUELS: won[t.ordinal]},
+            )
+            for t in group
+        ]

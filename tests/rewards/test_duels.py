@@ -1,0 +1,104 @@
+"""Preferences, and the reward that is made of them: chances by hand, what is written down, and what is not judged."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import pytest
+from helpers import make_trajectory, make_turn
+
+from longstride.core.component import build
+from longstride.core.errors import JudgeFailure
+from longstride.core.trajectory import DUELS, Trajectory
+from longstride.rewards import AskedPair, ByReward, Duels, InTurn, Judge, Preference, Reward
+from longstride.rewards.scorers import Answered, Question, Reply
+
+
+def answers(*said: str | None, rewards: Sequence[float] = ()) -> list[Trajectory]:
+    earned = rewards or [0.0] * len(said)
+    return [make_trajectory(1, r, ordinal=n, answer=a) for n, (a, r) in enumerate(zip(said, earned, strict=True))]
+
+
+def test_a_verifier_prefers_what_earned_more_and_its_noise_turns_labels_round() -> None:
+    a, b, c = answers("x", "y", "z", rewards=(1.0, 0.0, 1.0))
+    assert ByReward()([(a, b), (b, a), (a, c)]) == [1.0, 0.0, 0.5]
+    assert ByReward(noise=0.2)([(a, b), (b, a), (a, c)]) == pytest.approx([0.8, 0.2, 0.5])
+    assert ByReward(sharpness=2.0)([(a, b)]) == [pytest.approx(0.880797)]
+
+
+def test_kinds_beat_one_another_in_a_circle() -> None:
+    a, b, c, d, none = answers("3", "4", "5", "6", None)
+    pairs = [(b, a), (c, b), (a, c), (a, b), (a, d), (a, none), (none, a), (none, none)]
+    assert InTurn(sure=0.9)(pairs) == pytest.approx([0.9, 0.9, 0.9, 0.1, 0.5, 1.0, 0.0, 0.5])
+    four = InTurn(kinds=4)
+    assert four([(b, a), (c, a)]) == pytest.approx([0.9, 0.5])  # no neighbours: even
+    assert four.kind("red") == four.kind(" Red. ") != InTurn(kinds=5).kind("blue") + 9
+
+
+def test_with_the_weight_of_the_verifier_the_circle_goes() -> None:
+    a, b = answers("3", "4", rewards=(1.0, 0.0))
+    chances = [InTurn(right=right)([(a, b)])[0] for right in (0.0, 0.5, 1.0)]
+    assert chances == pytest.approx([0.1, 0.55, 1.0])
+
+
+@pytest.mark.parametrize("preference", [ByReward(noise=0.1), InTurn(), InTurn(right=0.3)])
+def test_the_chances_of_a_pair_both_ways_add_up_to_one(preference: Preference) -> None:
+    pairs = list(combinations(answers("1", "2", "blue", None, rewards=(1.0, 0.0, 0.0, 0.0)), 2))
+    there, back = preference(pairs), preference([(b, a) for a, b in pairs])
+    assert [x + y for x, y in zip(there, back, strict=True) if x is not None and y is not None] == pytest.approx(
+        [1.0] * 6
+    )
+
+
+class Longer(Judge):
+    """Prefers the longer answer, and has no say where one is empty."""
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        def reply(q: Question) -> Answered:
+            first, second = q.about["first"], q.about["second"]
+            if not (first and second):
+                return JudgeFailure("nothing to judge")
+            return Reply((0.8, 0.2) if len(first) > len(second) else (0.2, 0.8))
+
+        return [reply(q) for q in questions]
+
+
+def test_a_judge_is_asked_in_both_orders_and_what_it_cannot_judge_is_no_chance() -> None:
+    a, b, none = answers("long one", "short", None)
+    assert AskedPair(judge=Longer())([(a, b), (b, a), (a, none)]) == [pytest.approx(0.8), pytest.approx(0.2), None]
+
+
+def test_an_episode_earns_the_share_of_its_siblings_that_it_is_preferred_to() -> None:
+    group = answers("3", "4", "5", "4", rewards=(1.0, 0.0, 0.0, 0.0))
+    verdicts = Duels(preference=InTurn(), labels=False).compare(group)
+    assert [v.reward for v in verdicts] == pytest.approx([(0.1 + 0.9 + 0.1) / 3, 1.5 / 3, 1.9 / 3, 1.5 / 3])
+    assert [v.success for v in verdicts] == [True, False, False, False]
+    assert [v.terms["task"] for v in verdicts] == [1.0, 0.0, 0.0, 0.0]
+    assert verdicts[0].evidence[DUELS] == pytest.approx({"1": 0.1, "2": 0.9, "3": 0.1})
+
+
+def test_labels_are_drawn_once_by_their_chances_and_are_the_same_for_both_sides() -> None:
+    reward = Duels(preference=InTurn(), labels=True)
+    won = 0
+    for n in range(200):
+        group = answers("4", "3")
+        for t in group:
+            t.ordinal += 2 * n
+        first, second = reward.compare(group)
+        assert first.reward + second.reward == 1 and first.reward in (0.0, 1.0)
+        assert reward.compare(group) == [first, second]
+        won += int(first.reward)
+    assert 160 < won < 198  # 180 of 200, four deviations of 4.2
+
+
+def test_a_duel_that_was_not_judged_counts_for_nobody_and_turns_keep_what_they_earned() -> None:
+    group = answers("long one", "short", None)
+    group[0].turns = [make_turn(reward=0.25)]
+    verdicts = Duels(preference=AskedPair(judge=Longer()), labels=False).compare(group)
+    assert [v.reward for v in verdicts] == pytest.approx([0.8 - 0.25, 0.2, 0.5])
+    assert verdicts[2].evidence[DUELS] == {}
+
+
+@pytest.mark.parametrize("preference", [ByReward(noise=0.1), InTurn(kinds=5), AskedPair(judge=Longer())])
+def test_it_is_built_again_from_its_data(preference: Preference) -> None:
+    reward = Duels(preference=preference)
+    assert build(Reward, reward.as_data()) == reward

@@ -30,6 +30,7 @@ LOCATIONS |= {
         "dataset": "longstride.adapters.dataset",
         "gymnasium": "longstride.adapters.gymnasium",
         "browser_gym": "longstride.web.browsergym",
+        "harbor": "longstride.adapters.harbor",
         "mcp": "longstride.adapters.mcp",
         "miniwob": "longstride.web.miniwob",
         "openenv": "longstride.adapters.openenv",

@@ -7,6 +7,7 @@
 | `textworld` | TextWorld's games, made from seeds: quests of so many commands | `textworld` |
 | `verifiers` | an environment of the verifiers library, with its own rewards | `verifiers` |
 | `openenv` | an environment behind an OpenEnv server | `openenv` |
+| `harbor` | Harbor's task folders, without containers | bubblewrap, a program |
 | `mcp` | the tools of an MCP server, on tasks of a data set | `mcp` |
 | `dataset` | prompts and answers from JSON lines or Parquet | `parquet` for Parquet |
 

@@ -43,6 +43,8 @@ class Shell:
 
     about = "You act in a folder of a Linux machine. Each command is a shell of its own."
     """What the manual says of it."""
+    program = "sh"
+    """The shell."""
 
     def __init__(
         self,
@@ -58,16 +60,17 @@ class Shell:
         self._network, self._path = network, path
         self._root: tempfile.TemporaryDirectory[str] | None = None
         self._sandbox: Sandbox | None = None
-        self.start = "/"
-        """Where commands start."""
+        self.start = ""
+        """Where commands start; the first folder, where `lay_out` does not say it."""
+        self.variables: dict[str, str] = {}
+        """What commands see in their environment besides what every sandbox has."""
 
     @abstractmethod
     def lay_out(self, task: Task, root: Path) -> tuple[Mapping[str, Path], str]:
         """Makes a task's files in a new folder; in a thread.
 
         Returns:
-            the folders, by the places at which they are seen, the first one that in which commands start; and what
-            is seen first.
+            the folders, by the places at which they are seen, and what is seen first.
         """
 
     @property
@@ -84,7 +87,7 @@ class Shell:
             self._root = tempfile.TemporaryDirectory(prefix="longstride-", ignore_cleanup_errors=True)
             folders, seen = await asyncio.to_thread(self.lay_out, task, Path(self._root.name))
             self._sandbox = Sandbox(folders, self._limits, self._isolation, self._network, path=self._path)
-            self.start = next(iter(folders))
+            self.start = self.start or next(iter(folders))
             self._sandbox.own()
         except OSError as e:
             raise EnvFailure(f"the files of task {task.id!r} cannot be made: {e.strerror or e}") from e
@@ -114,7 +117,8 @@ class Shell:
 
     async def run(self, command: str, seconds: float | None = None) -> Finished:
         """Runs a command of the shell where the policy's commands start."""
-        return await self.sandbox.run(("sh", "-c", command), self.start, seconds, self._shown)
+        argv = (self.program, "-c", command)
+        return await self.sandbox.run(argv, self.start, seconds, self._shown, self.variables)
 
     async def final_state(self) -> dict[str, Any]:
         """Nothing but the answer counts."""

@@ -26,7 +26,7 @@ def recipe(name: str, loss: Loss, **changes: Any) -> Recipe:
         iterations=20,
         tasks=ALIKE,
         reward=Duels(preference=IN_TURN),
-        learner={"batch_samples": 256},
+        learner={"lr": 1e-3, "batch_samples": 256},
         evaluation={"strategies": (Duelled(preference=IN_TURN),), "tasks": 60},
     ).replace(**changes)
 

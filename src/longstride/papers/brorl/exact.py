@@ -1,4 +1,17 @@
-"""BroRL on one distribution over tokens: which updates raise the mass of right ones."""
+"""BroRL on one distribution over tokens: which updates raise the mass of right ones.
+
+| place | choice | `brorl` | here |
+|---|---|---|---|
+| plan | rollouts a prompt | 512 for 16, as many in all | 512 for 16, the same step on logits |
+| score | right or wrong | | 1 and -1 |
+| update | `MassBalance` | `PPO`; `DistinctMass` is this update as a credit | one step on logits, first order: the mass balance equation |
+| measure | `rises` | | share of updates after which the mass of right tokens was larger |
+
+One prompt, one token and thousands of arms of which one right one is likely, as in the paper's simulation; eta / N is
+held fixed, so that arms differ in what is sampled and not in the length of a step. The update that has this equation is
+gradient ascent on the logits for the sum of R_i p_i over *distinct* sampled tokens; the equation is its first order in
+eta (tested).
+"""
 
 from collections.abc import Mapping
 
@@ -12,6 +25,7 @@ from longstride.core.numbers import Count, Positive
 from longstride.exact.answers import Chance
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.learner import recipe
+from longstride.papers.brorl.method import mass
 from longstride.stats import Ordering
 
 
@@ -85,7 +99,7 @@ class MassBalance(ExactMethod[OneLikely]):
 
 def ascent(p: np.ndarray, right: np.ndarray, sampled: np.ndarray) -> np.ndarray:
     """The gradient of the sum of R_i p_i over sampled tokens in the logits; R is 1 for right and -1 for wrong ones."""
-    earned = np.where(right, 1.0, -1.0) * sampled * p
+    earned = mass(np.where(right, 1.0, -1.0), p) * sampled
     return earned - p * earned.sum()
 
 

@@ -1,0 +1,49 @@
+"""BroRL on puzzles: the recipe and its claim."""
+
+from longstride.claims.claim import Claim
+from longstride.methods import PPO, Constant, GroupRelative, Mean, MixedGroups, Reinforce
+from longstride.papers.brorl.method import DistinctMass, broadened
+from longstride.setups import puzzles
+from longstride.stats import Ordering
+
+NARROW, BROAD = 16, 512
+"""Rollouts a prompt, before and after."""
+
+BASE = puzzles.recipe(
+    "brorl",
+    iterations=64,
+    episodes_per_iteration=8 * NARROW,
+    group_size=NARROW,
+    replay=MixedGroups(),
+    credit=GroupRelative(),
+    loss=PPO(clip_high=0.28, aggregation=Mean(over="token")),
+    learner={"lr": 1e-4, "epochs": 1, "batch_samples": 64},
+    evaluation={"every": 16},
+)
+"""What a run before it did: DAPO's clip and filter, 16 rollouts of 8 prompts an iteration."""
+
+RECIPE = broadened(BASE, BROAD)
+
+_arm = BASE.replace(iterations=32, evaluation={"every": 32, "tasks": 600})
+_distinct = {"credit": DistinctMass(), "loss": Reinforce(aggregation=Constant(length=puzzles.TOKENS, per="episode"))}
+
+CLAIM = Claim(
+    name="brorl",
+    paper="arXiv 2510.01180, sections 3 and 4",
+    statement="For as many rollouts in all, 512 of a prompt end with more success than 16, each at its own best rate.",
+    recipe=_arm,
+    arms={
+        **{f"rollouts_{n}": broadened(_arm, n) for n in (64, 128, BROAD)},
+        f"rollouts_{NARROW}": _arm,
+        f"distinct_{BROAD}": broadened(_arm, BROAD).replace(**_distinct),
+        f"distinct_{NARROW}": _arm.replace(**_distinct),
+    },
+    expected=Ordering(relations=("rollouts_512 > rollouts_16 by 0.02",)),
+    # the broader, the better
+    dose=tuple(f"rollouts_{n} > rollouts_16" for n in (64, 128, BROAD)),
+    reported=Ordering(relations=("distinct_512 > distinct_16",)),
+    seeds=tuple(range(1200, 1212)),
+    tuning_seeds=(920, 921),
+    grid={"learner.lr": (1e-4, 3e-4, 6e-4, 1.2e-3, 2.4e-3)},
+    cost="env_steps",
+)

@@ -11,14 +11,14 @@ NARROW, BROAD = 16, 512
 
 BASE = puzzles.recipe(
     "brorl",
-    iterations=64,
+    iterations=128,
     episodes_per_iteration=8 * NARROW,
     group_size=NARROW,
     replay=MixedGroups(),
     credit=GroupRelative(),
     loss=PPO(clip_high=0.28, aggregation=Mean(over="token")),
-    learner={"lr": 1e-4, "epochs": 1, "batch_samples": 64},
-    evaluation={"every": 16},
+    learner={"lr": 3.5e-4, "warmup_steps": 0, "epochs": 1, "batch_samples": 32},
+    evaluation={"every": 32},
 )
 """What a run before it did: DAPO's clip and filter, 16 rollouts of 8 prompts an iteration."""
 

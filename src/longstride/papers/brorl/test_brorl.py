@@ -102,11 +102,11 @@ def test_an_answer_that_was_given_before_weighs_nothing_in_its_group_alone() -> 
 
 def test_a_broader_recipe_has_as_many_rollouts_in_all_and_as_many_steps_an_iteration() -> None:
     narrow, broad = recipe.BASE, broadened(recipe.BASE, 64)
-    assert broad.group_size == 64 and broad.iterations * broad.episodes_per_iteration == 64 * 128
+    assert broad.group_size == 64 and broad.iterations * broad.episodes_per_iteration == 128 * 128
     assert broad.episodes_per_iteration / broad.group_size == narrow.episodes_per_iteration / narrow.group_size
     steps = [r.episodes_per_iteration / r.learner.batch_samples for r in (narrow, broad)]
     assert steps[0] == steps[1] and broad.learner.lr == pytest.approx(2 * narrow.learner.lr)
-    with pytest.raises(ConfigError, match="64 iterations of 16 rollouts a prompt make no whole iterations of 48"):
+    with pytest.raises(ConfigError, match="128 iterations of 16 rollouts a prompt make no whole iterations of 48"):
         broadened(recipe.BASE, 48)
 
 

@@ -65,8 +65,8 @@ class Result(NamedTuple):
         recipe measures besides, and of what the strategy measured; `spent_tokens`, all that were sampled for the task,
         whatever counts; `total_tokens`, these and what a scorer or guide read; `success_easy` and so on, None where a
         task is of another difficulty; and where there are several attempts, the chance that one of k solves it
-        (`pass@k`, for k of 2, 4, 8 and so on). In trials instead, for each place k in them: `success@k`, of the k-th episodes, and
-        `within@k`, whether one of the first k was a success."""
+        (`pass@k`, for k of 2, 4, 8 and so on). In trials instead, for each place k in them: `success@k`, of the k-th
+        episodes, and `within@k`, whether one of the first k was a success."""
         measured = MEASURES | {m.name: m for m in self.further}
         found = {name: self._means(lambda e, of=measure: of(e.trajectory)) for name, measure in measured.items()}
         found["spent_tokens"] = self._means(lambda e: e.spent_tokens)

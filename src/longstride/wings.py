@@ -47,6 +47,7 @@ LOCATIONS |= {
         "anytime": "longstride.strategies.anytime",
         "best_of": "longstride.strategies.best_of",
         "check_again": "longstride.strategies.check_again",
+        "chosen": "longstride.strategies.chosen",
         "delegate": "longstride.strategies.delegate",
         "duelled": "longstride.strategies.duelled",
         "revise": "longstride.strategies.revise",

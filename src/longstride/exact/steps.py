@@ -16,6 +16,7 @@ from longstride.exact.answers import Chance
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
 from longstride.exact.worlds.steps import RIGHT, Model, Solution, StepWorld
 from longstride.rewards.simulated import StepScorer
+from longstride.strategies.chosen import crossed
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.search import Partial, Search, play
 
@@ -144,12 +145,3 @@ class ChosenByLevel(ExactMethod[StepTasks]):
         folds, levels = np.indices(best_FL.shape)
         found = {name: array[folds, best_FL, levels].sum(0) for name, array in state.items()}
         return found | {"spent": found["spent"].sum(0)}
-
-
-def crossed(won_FSL: np.ndarray, by_level: bool) -> np.ndarray:
-    """[F, L] the strategy that is tested on each of two folds at each level: the best on the other fold at this level,
-    or over all levels; the first of equals."""
-    seen = won_FSL[::-1]
-    if not by_level:
-        seen = np.broadcast_to(seen.sum(2, keepdims=True), seen.shape)
-    return seen.argmax(1)

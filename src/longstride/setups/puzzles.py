@@ -13,10 +13,11 @@ from longstride.curriculum import BudgetSchedule
 from longstride.envs.puzzles import ModularChain, Puzzles
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig
-from longstride.methods import Credit, Loss, OnPolicy
+from longstride.methods import PPO, Credit, GroupRelative, Loss, OnPolicy
 from longstride.rewards import TaskReward
 from longstride.rollout.context import FullHistory
 from longstride.run.recipe import Evaluation, Recipe
+from longstride.strategies import Strategy
 
 TOKENS = 160
 """Sampled tokens of a turn: four attempts at a Countdown of four numbers, and the answer."""
@@ -43,6 +44,20 @@ def recipe(name: str, credit: Credit, loss: Loss, critic: CriticConfig | None = 
         critic=critic,
         learner=LearnerConfig(lr=3e-4, warmup_steps=5, epochs=2, batch_samples=128),
         evaluation=Evaluation(every=10, baselines=False),
+    ).replace(**changes)
+
+
+def tested(name: str, strategies: tuple[Strategy, ...], **changes: Any) -> Recipe:
+    """A recipe that trains nothing, for strategies at test time that are compared: `longstride eval NAME`
+    plays them."""
+    return recipe(
+        name,
+        credit=GroupRelative(),
+        loss=PPO(),
+        iterations=1,
+        episodes_per_iteration=8,
+        learner={"epochs": 0},
+        evaluation={"every": 1, "tasks": 300, "strategies": strategies},
     ).replace(**changes)
 
 

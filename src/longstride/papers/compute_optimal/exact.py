@@ -7,9 +7,10 @@ import numpy as np
 from longstride.claims.claim import Claim
 from longstride.core.numbers import Count
 from longstride.exact.experiment import State, recipe
-from longstride.exact.steps import ChosenByLevel, StepTasks, crossed, solved
+from longstride.exact.steps import ChosenByLevel, StepTasks, solved
 from longstride.rewards.simulated import StepScorer
 from longstride.stats import Ordering
+from longstride.strategies.chosen import crossed
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.search import Beam, Independent, Search
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from longstride.exact.steps import ChosenByLevel, StepTasks, crossed
+from longstride.exact.steps import ChosenByLevel, StepTasks
 from longstride.papers.compute_optimal.exact import RECIPE, STRATEGIES, ChosenByPrediction, predicted
+from longstride.strategies.chosen import crossed
 from longstride.strategies.search import Beam, Independent
 
 

@@ -1,25 +1,70 @@
-"""Particle filtering with a language model: particles beside a beam and a vote, on chains, step by step.
+"""Particle filtering with a language model, beside a beam and a weighted vote: steps of thoughts on chains.
 
-`longstride eval particle_filtering model=MODEL tasks.type=... --guide ...` is the same with a model, tasks and a scorer of
-one's own: a step ends at `mark` (`--strategy particles mark=...`).
+`longstride eval particle_filtering model=MODEL tasks.type=SOURCE` plays one's own; `longstride eval MODEL --strategy
+particles n=16 mark=STEP --guide RUN` is one search, here under a trained judge.
 """
+
+from typing import Any
 
 from longstride.claims.claim import Claim
 from longstride.envs.puzzles import ModularChain
+from longstride.run.recipe import Recipe
 from longstride.setups import puzzles
 from longstride.stats import Ordering
 from longstride.strategies import Direct
 from longstride.strategies.search import Beam, Independent, Particles, Search
 from longstride.strategies.searched import Confidence, Guide, Oracle, Searched
 
-N = 8
-"""Continuations of a step, of all searches."""
+PARTICLES, BEAM, VOTE = Particles(n=13), Beam(n=8, width=2), Independent(n=14, by="weighted")
+"""Of sizes that take as many tokens: particles that look bad are dropped early, and long ones among them."""
+
+RECIPE = puzzles.tested(
+    "particle_filtering",
+    (Direct(), *(Searched(search=search) for search in (PARTICLES, BEAM, VOTE))),
+    tasks=ModularChain(),
+)
 
 
-def searches(guide: Guide) -> tuple[Searched, ...]:
-    """Particles, the beam and the weighted vote, under one guide."""
-    found: tuple[Search, ...] = (Particles(n=N), Beam(n=N, width=2), Independent(n=N, by="weighted"))
-    return tuple(Searched(search=search, guide=guide) for search in found)
+def _by(search: Search, guide: Guide) -> Recipe:
+    """An arm whose success is that of one search."""
+    return RECIPE.replace(evaluation={"strategies": (Searched(search=search, guide=guide),)})
 
 
-RECIPE = puzzles.tested("particle_filtering", (Direct(), *searches(Confidence())), tasks=ModularChain())
+def _tried(*searches: Search) -> tuple[Any, ...]:
+    return tuple((Searched(search=search).as_data(),) for search in searches)
+
+
+_noises = 0.5, 1.0, 2.0
+
+CLAIM = Claim(
+    name="particle_filtering",
+    paper="arXiv 2502.01618",
+    statement="Led by how likely a model finds its own steps, particles find more answers than a beam and than a vote for "
+    "the same tokens.",
+    recipe=RECIPE,
+    arms={
+        "particles": _by(PARTICLES, Confidence()),
+        "beam": _by(BEAM, Confidence()),
+        "vote": _by(VOTE, Confidence()),
+        **{
+            f"noise_{noise:g}_{name}": _by(search, Oracle(noise=noise))
+            for noise in _noises
+            for name, search in (("particles", PARTICLES), ("beam", BEAM))
+        },
+    },
+    expected=Ordering(relations=("particles > beam by 0.03",)),
+    # the more the scorer errs, the more a beam loses that takes it at its word
+    dose=tuple(f"noise_{noise:g}_particles > noise_{noise:g}_beam" for noise in _noises),
+    reported=Ordering(relations=("particles > vote", "beam > vote")),
+    grid={
+        "particles: evaluation.strategies": _tried(
+            *(Particles(n=n, temperature=t) for n, t in ((9, 0.25), (11, 0.5), (13, 1.0), (14, 2.0), (14, 4.0)))
+        ),
+        "beam: evaluation.strategies": _tried(
+            *(Beam(n=n, width=w) for n, w in ((8, 1), (8, 2), (8, 4), (8, 8), (6, 3)))
+        ),
+    },
+    cost="total_tokens",
+    tuning_seeds=(900, 901),
+    seeds=tuple(range(1100, 1110)),
+)

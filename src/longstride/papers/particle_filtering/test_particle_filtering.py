@@ -1,9 +1,12 @@
 """Particle filtering: the arms of the claim spend the same tokens and differ as it says; why a beam loses."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from elsewhere import train_elsewhere
+from helpers import rows_of
 
 from longstride.exact.steps import ROOT, StepTasks, solved
 from longstride.papers.particle_filtering.exact import RECIPE
@@ -46,3 +49,16 @@ def ancestors(search: Search) -> int:
 
 def test_where_the_scorer_says_next_to_nothing_a_beam_descends_from_one_partial_and_particles_from_many() -> None:
     assert ancestors(Beam(n=16, width=2)) == 1 and ancestors(Particles(n=16)) > 4
+
+
+def test_a_model_and_tasks_of_ones_own_are_searched_by_settings_alone(tmp_path: Path) -> None:
+    searches = [
+        f'{{type="searched", mark="red", search={{type="{name}", n=3}}}}' for name in ("particles", "independent")
+    ]
+    run = train_elsewhere(
+        "particle_filtering", tmp_path, f'evaluation.strategies=[{{type="direct"}}, {", ".join(searches)}]'
+    )
+    direct, particles, vote = (row for row in rows_of(run, "eval") if row["iteration"] == 1)
+    assert particles["strategy"] == "particles_3_by_score_guided_by_confidence_at_'red'"
+    spent = [np.mean(row["measures"]["total_tokens"]) for row in (direct, particles, vote)]
+    assert min(spent[1:]) > 2 * spent[0] and np.mean(particles["measures"]["steps"]) > 3

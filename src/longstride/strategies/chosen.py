@@ -14,6 +14,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from longstride.core.budget import Budget
 from longstride.core.numbers import Count, Limit
 from longstride.core.task import DIFFICULTIES
 from longstride.core.trajectory import Trajectory
@@ -47,7 +48,8 @@ class Chosen(Strategy):
     @model_validator(mode="after")
     def _alike(self) -> Self:
         for s in self.strategies:
-            if any(getattr(type(s), name) is not getattr(Strategy, name) for name in ("wrap", "players", "budget")):
+            own = any(getattr(type(s), name) is not getattr(Strategy, name) for name in ("wrap", "players"))
+            if own or s.budget(Budget()) != Budget():
                 raise ValueError(f"{s.name} has a budget, an environment or players of its own; they cannot be mixed")
         return self
 

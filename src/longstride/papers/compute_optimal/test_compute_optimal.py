@@ -1,7 +1,11 @@
 """Compute-optimal strategies: what is chosen on one fold is tested on the other, and counted as it was played."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import rows_of
 
 from longstride.exact.steps import ChosenByLevel, StepTasks
 from longstride.papers.compute_optimal.exact import RECIPE, STRATEGIES, ChosenByPrediction, predicted
@@ -69,3 +73,19 @@ def test_a_prediction_that_knows_chooses_as_the_level_does_and_is_counted() -> N
     spent = problem.measures(told.solution(problem, after))["tokens"]
     state = known.step(problem, known.start(problem, np.random.default_rng(0)), np.random.default_rng(1))
     assert spent == problem.measures(known.solution(problem, state))["tokens"] + 200 * 60
+
+
+def test_a_model_and_tasks_of_ones_own_have_a_strategy_chosen_by_settings_alone(tmp_path: Path) -> None:
+    beam = '{type="searched", mark="red", search={type="beam", n=2, width=2}}'
+    tried = f'[{{type="direct"}}, {{type="best_of", attempts=2}}, {beam}]'
+    guide = '{type="confidence"}'
+    run = train_elsewhere(
+        "compute_optimal",
+        tmp_path,
+        f'evaluation.strategies=[{{type="chosen", strategies={tried}}}, '
+        f'{{type="chosen", strategies={tried}, predicted_by={guide}, probes=2}}]',
+    )
+    known, predicted = (row["measures"] for row in rows_of(run, "eval") if row["iteration"] == 2)
+    assert set(known["chosen"]) <= {0, 1, 2} and np.mean(known["tried_tokens"]) > np.mean(known["total_tokens"])
+    # two answers of up to three tokens more
+    assert 2 <= np.mean(predicted["tried_tokens"]) - np.mean(known["tried_tokens"]) <= 6

@@ -56,9 +56,12 @@ def test_a_model_and_tasks_of_ones_own_are_searched_by_settings_alone(tmp_path: 
         f'{{type="searched", mark="red", search={{type="{name}", n=3}}}}' for name in ("particles", "independent")
     ]
     run = train_elsewhere(
-        "particle_filtering", tmp_path, f'evaluation.strategies=[{{type="direct"}}, {", ".join(searches)}]'
+        "particle_filtering",
+        tmp_path,
+        "test_budget.turn_tokens=12",
+        f'evaluation.strategies=[{{type="direct"}}, {", ".join(searches)}]',
     )
-    direct, particles, vote = (row for row in rows_of(run, "eval") if row["iteration"] == 1)
+    direct, particles, vote = (row for row in rows_of(run, "eval") if row["iteration"] == 2)
     assert particles["strategy"] == "particles_3_by_score_guided_by_confidence_at_'red'"
     spent = [np.mean(row["measures"]["total_tokens"]) for row in (direct, particles, vote)]
     assert min(spent[1:]) > 2 * spent[0] and np.mean(particles["measures"]["steps"]) > 3

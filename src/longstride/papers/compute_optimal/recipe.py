@@ -1,0 +1,73 @@
+"""Compute-optimal strategies with a language model: chosen by difficulty on one fold of the tasks, tested on the other.
+
+`longstride eval compute_optimal model=MODEL tasks.type=SOURCE` chooses and tests on one's own; `evaluation.strategies` has
+what there is to choose from, and `budget_tokens` what a task may take.
+"""
+
+from typing import Any
+
+from longstride.claims.claim import Claim
+from longstride.envs.puzzles import ModularChain
+from longstride.run.recipe import Recipe
+from longstride.setups import puzzles
+from longstride.setups.puzzles import ALIKE
+from longstride.stats import Ordering
+from longstride.strategies import Strategy
+from longstride.strategies.best_of import BestOf, Majority
+from longstride.strategies.chosen import Chosen
+from longstride.strategies.search import Beam, Independent, Particles
+from longstride.strategies.searched import Confidence, Guide, Oracle, Searched
+
+
+def strategies(guide: Guide, times: int = 1) -> tuple[Strategy, ...]:
+    """Votes and searches under a guide, of sizes that take about as many tokens."""
+    return (
+        BestOf(attempts=14 * times, by=Majority()),
+        Searched(search=Independent(n=14 * times, by="weighted"), guide=guide),
+        Searched(search=Beam(n=8 * times, width=2), guide=guide),
+        Searched(search=Beam(n=8 * times, width=4, by="weighted"), guide=guide),
+        Searched(search=Particles(n=13 * times), guide=guide),
+    )
+
+
+def chosen(guide: Guide, **changes: Any) -> tuple[Chosen, ...]:
+    """By difficulty, by what the guide makes of four answers, and one for all."""
+    by_difficulty = Chosen(strategies=strategies(guide), **changes)
+    return (
+        by_difficulty,
+        by_difficulty.replace(by_difficulty=False),
+        by_difficulty.replace(predicted_by=guide),
+    )
+
+
+RECIPE = puzzles.tested("compute_optimal", chosen(Confidence()), tasks=ModularChain(), evaluation={"tasks": 600})
+
+
+def _under(*tested: Strategy, **changes: Any) -> Recipe:
+    return RECIPE.replace(evaluation={"strategies": tested}, **changes)
+
+
+_by_difficulty, _for_all, _predicted = chosen(Oracle(noise=2.0))
+_sure, _sure_for_all, _ = chosen(Confidence())
+
+CLAIM = Claim(
+    name="compute_optimal",
+    paper="arXiv 2408.03314, section 3.2 and 5.3",
+    statement="A strategy for each difficulty, chosen on other tasks, solves more than one for all in the same tokens.",
+    recipe=RECIPE,
+    arms={
+        "by_difficulty": _under(_by_difficulty),
+        "one_for_all": _under(_for_all),
+        "by_predicted": _under(_predicted),
+        "sure_by_difficulty": _under(_sure),
+        "sure_one_for_all": _under(_sure_for_all),
+        "alike_by_difficulty": _under(_by_difficulty, tasks=ALIKE),
+        "alike_one_for_all": _under(_for_all, tasks=ALIKE),
+    },
+    expected=Ordering(relations=("by_difficulty > one_for_all by 0.02",)),
+    # levels that do not differ
+    control=Ordering(relations=("alike_by_difficulty > alike_one_for_all by 0.02",)),
+    reported=Ordering(relations=("sure_by_difficulty > sure_one_for_all", "by_predicted > one_for_all")),
+    cost="total_tokens",
+    seeds=tuple(range(1100, 1110)),
+)

@@ -27,6 +27,7 @@ LOCATIONS |= {
         "turn_value": "longstride.learner.turn_critic",
     },
     "task_source": {
+        "chat_gateway": "longstride.adapters.gateway.source",
         "dataset": "longstride.adapters.dataset",
         "gymnasium": "longstride.adapters.gymnasium",
         "browser_gym": "longstride.web.browsergym",

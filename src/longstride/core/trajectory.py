@@ -89,6 +89,9 @@ class Turn:
     """What the placeholders in `prompt_ids` stand for."""
     usage: Usage | None = None
     """What it cost, where a server sampled it and gave no ids."""
+    fork: str = ""
+    """Why its prompt opens a branch, where a program that rewrites its history asked for it
+    (`envs.requests.ChatRequest.fork`)."""
     estimates: dict[str, float] = field(default_factory=dict, compare=False)
     """What a critic says of the turn, by name (`value`: what is still to be earned before it); made for an update, and
     not kept."""
@@ -245,6 +248,7 @@ class Trajectory:
                     "given": t.given,
                     "speaker": t.speaker,
                     **({"usage": t.usage} if t.usage else {}),
+                    **({"fork": t.fork} if t.fork else {}),
                 }
             )
             before = t.prompt_ids + t.sampled_ids
@@ -313,6 +317,7 @@ class Trajectory:
                         t["speaker"],
                         placed(prompt, known) if media else (),
                         Usage(*t["usage"]) if "usage" in t else None,
+                        t.get("fork", ""),
                     )
                 )
                 before = prompt + t["ids"]

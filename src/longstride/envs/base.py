@@ -16,6 +16,7 @@ from longstride.core.content import Content, joined, text_in
 from longstride.core.errors import TaskError
 from longstride.core.numbers import Weight
 from longstride.core.task import Task
+from longstride.envs.requests import ChatRequest
 from longstride.envs.tools import Manual, Tool
 
 HELD_ANSWER = "held_answer"
@@ -37,6 +38,8 @@ class Observation:
     """In the first observation: what the world says of itself and of what can be done in it."""
     tools: tuple[Tool, ...] = ()
     """In the first observation: what the agent acts with, where it calls tools (`envs.acting`)."""
+    request: ChatRequest | None = None
+    """What a program asks of the model, in an environment that is one; `content` is then its newest message."""
 
     def __post_init__(self) -> None:
         if isinstance(self.content, tuple):
@@ -91,6 +94,25 @@ class Env(Protocol):
 
     async def close(self) -> None:
         """Frees what the episode held. May be called more than once."""
+        ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """An environment that is told, before it is acted in, what was sampled."""
+
+    def sampled(self, ids: list[int], logprobs: list[float], read: int, finish: str) -> None:
+        """Ids and log-probabilities of the turn that comes, how many tokens were read, and why generation ended."""
+        ...
+
+
+@runtime_checkable
+class AskingAgain(Protocol):
+    """An environment that knows by itself which turns would end it, and asks again instead."""
+
+    def ask_again(self, times: int, paragraph: str, keep: bool) -> None:
+        """Has it hold back so many of them, each answered by a paragraph; `keep`: the last of them counts where a
+        budget ends the episode (`HELD_ANSWER`). To be called before `reset`."""
         ...
 
 

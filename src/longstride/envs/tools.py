@@ -139,6 +139,67 @@ def parse_calls(text: str, tools: Mapping[str, Tool]) -> Call | str:
     return _fitting(name, arguments, tools)
 
 
+def read_calls(text: str) -> tuple[str, list[tuple[str, Any]]]:
+    """The words before the first call in a policy's text, and its calls: name and arguments, as they were said; the
+    whole text where none of it is a call. The forms are those of `parse_calls`, and any number of them is read."""
+    tagged = _TAGGED.findall(text)
+    start = min((at for mark in "[{" if (at := text.find(mark)) >= 0), default=len(text))
+    if tagged:
+        found, words = [read_json(call) for call in tagged], text.partition("<tool_call>")[0]
+    else:
+        whole = read_json(text[start:]) if start < len(text) else "no call"
+        found, words = whole if isinstance(whole, list) else [whole], text[:start]
+    calls: list[tuple[str, Any]] = []
+    for call in found:
+        name = call.get("name") if isinstance(call, dict) else None
+        if not isinstance(call, dict) or not isinstance(name, str):
+            return text, []
+        calls.append((name, call.get("arguments", call.get("parameters", {}))))
+    return words.strip() if calls else text, calls
+
+
+def read_words(text: str, tools: Mapping[str, Tool]) -> tuple[str, list[tuple[str, Any]]]:
+    """As `read_calls`, of a call in words after the last `Action:`: arguments are a JSON object, or stand in the order
+    of the schema, one word each and the last of them all that is left (`type [3] red lamp`)."""
+    found = _CALL.fullmatch(said(text))
+    if found is None or found[1] not in tools:
+        return text, []
+    name, rest = found.groups()
+    given = read_object(rest) if rest.startswith("{") else _in_order(rest, tools[name].schema)
+    return text.rpartition(MARK)[0].strip(), [(name, rest if isinstance(given, str) else given)]
+
+
+def _in_order(rest: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties")
+    named = list(properties.items()) if isinstance(properties, Mapping) else []
+    found: dict[str, Any] = {}
+    for k, (name, kind) in enumerate(named, 1):
+        word, _, after = rest.partition(" ")
+        if k == len(named) and isinstance(kind, Mapping) and kind.get("type", "string") == "string":
+            word, after = rest, ""
+        if not word:
+            break
+        found[name], rest = _value(word.strip(), kind), after.strip()
+    return found
+
+
+def _value(word: str, kind: Any) -> Any:
+    """A word as its type says; a text where it is none of that type."""
+    if not isinstance(kind, Mapping) or kind.get("type", "string") == "string":
+        return word
+    value = _plain_value(word.strip("[]()\"'"))
+    return word if value is None else value
+
+
+def _plain_value(word: str) -> Any:
+    """A number, true or false; None for anything else."""
+    try:
+        found = foreign.read_json(word, finite=True)
+    except UnreadableError:
+        return None
+    return found if isinstance(found, int | float) else None
+
+
 def _fitting(name: str, arguments: dict[str, Any] | str, tools: Mapping[str, Tool]) -> Call | str:
     if name not in tools:
         return unknown("tool", name[:40], tools)

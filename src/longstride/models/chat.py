@@ -34,6 +34,8 @@ CACHED_PIECES = 4096
 """Encoded observations kept: many episodes see the same page."""
 CACHED_TOOLS = 64
 """Formats kept, for the sets of tools that environments offer."""
+CACHED_ROLES = 1024
+"""Sequences of roles whose markup is kept, for conversations that programs make up."""
 _MARKS = [f"sentinel{n}sentinel" for n in ("System", *(f"{who}{k}" for k in "ABC" for who in ("User", "Agent")), "End")]
 
 
@@ -130,6 +132,7 @@ class ChatFormat:
             )
         self._observation = lru_cache(CACHED_PIECES)(self._encode_observation)
         self._offering = lru_cache(CACHED_TOOLS)(self._with_tools)
+        self._around = lru_cache(CACHED_ROLES)(self._cut_around)
 
     def offering(self, tools: Sequence[Mapping[str, Any]]) -> "ChatFormat":
         """The format whose template presents these tools; this one where there are none.
@@ -183,6 +186,21 @@ class ChatFormat:
         if self._config.thinking == "strip":
             ids = self._without_thought(ids)
         return ids if ids and ids[-1] in self.end_ids else [*ids, *self.close]
+
+    def conversation(self, roles: Sequence[str], contents: Sequence[list[int]], later: bool) -> list[int]:
+        """Messages of a conversation, up to the place where the agent speaks; what they say stands between the markup
+        that the template puts around messages of these roles.
+
+        Args:
+            roles: system, user, assistant or tool; a template without the role of tools has their answers as a user's.
+            contents: the ids of each; an assistant's are `spoken`.
+            later: whether they stand behind a turn of the agent; if not, they begin the conversation.
+
+        Raises:
+            EnvFailure: the template refuses such a conversation, or leaves out or reorders what it says.
+        """
+        before, *behind = self._around(tuple(roles), later)
+        return [*before, *(i for content, after in zip(contents, behind, strict=True) for i in (*content, *after))]
 
     def encode(self, text: str) -> list[int]:
         """The ids of plain text: nothing in it becomes a special token."""
@@ -278,6 +296,52 @@ class ChatFormat:
             )
         return before, system, first, later, rest[len(later) :], user_b
 
+    def _cut_around(self, roles: tuple[str, ...], later: bool) -> list[list[int]]:
+        """The markup before the first of some messages, and behind each."""
+        opening = ("user", "assistant") if later else ()
+        if not self._tools:
+            roles = tuple("user" if role == "tool" else role for role in roles)
+        try:
+            return self._cut_between((*opening, *roles))[len(opening) :]
+        except EnvFailure:
+            if "tool" not in roles:
+                raise
+        return self._cut_around(tuple("user" if role == "tool" else role for role in roles), later)
+
+    def _cut_between(self, roles: tuple[str, ...]) -> list[list[int]]:
+        """The markup before the first message of a conversation, and behind each; the end of an agent's turn, which is
+        among its ids, is left out. A system message that the template has no role for stands in front of the user's."""
+        marks = [f"sentinelMessage{k}sentinel" for k in range(len(roles))]
+        told = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
+        for message in told:
+            if message["role"] == "tool":
+                message |= {"name": self._names[0], "tool_call_id": "call00000"}
+        try:
+            rest = self._apply(told)
+        except ModelError as e:
+            if roles[:2] != ("system", "user"):
+                raise EnvFailure(f"{e}; the roles were {', '.join(roles)}") from None
+            merged = {"role": "user", "content": f"{marks[0]}\n{marks[1]}"}
+            try:
+                rest = self._apply([merged, *told[2:]])
+            except ModelError as e:
+                raise EnvFailure(f"{e}; the roles were {', '.join(roles)}") from None
+        pieces: list[list[int]] = []
+        for role, mark in zip(("", *roles), (*marks, ""), strict=True):
+            piece, found, rest = rest.partition(mark) if mark else (rest, "end", "")
+            if not found:
+                raise EnvFailure(
+                    "the chat template leaves out or reorders messages of a conversation of the roles "
+                    f"{', '.join(roles)}; set chat.template"
+                )
+            ids = self._markup(piece.lstrip() if role == "assistant" else piece)
+            if role == "assistant":
+                if ids[:1] != self.close:
+                    raise EnvFailure(f"the chat template does not end an agent's turn in the roles {', '.join(roles)}")
+                ids = ids[1:]
+            pieces.append(ids)
+        return pieces
+
     def _render(self, role: str, as_system: bool) -> str:
         system, goal, *turns = _MARKS
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if as_system else []
@@ -287,6 +351,14 @@ class ChatFormat:
             messages.append(
                 {"role": role, "content": text, **answered} if k % 2 else {"role": "assistant", "content": text}
             )
+        return self._apply(messages)
+
+    def _apply(self, messages: list[dict[str, Any]]) -> str:
+        """What the template makes of a conversation.
+
+        Raises:
+            ModelError: it refuses, or takes too long.
+        """
         options: dict[str, Any] = {"tools": self._tools} if self._tools else {}
         if self._config.thinking == "off":
             options["enable_thinking"] = False
@@ -299,7 +371,7 @@ class ChatFormat:
             said = " ".join(str(e).split())[:100]
             raise ModelError(f"the chat template refuses a plain conversation ({said}); set chat.template") from e
         except LimitError as e:
-            raise ModelError(f"the chat template {e} for a conversation of eight short texts; set chat.template") from e
+            raise ModelError(f"the chat template {e} for a conversation of short texts; set chat.template") from e
 
     def _refuse_markup(self, special: set[int]) -> None:
         """The template writes what tools say of themselves, so that must not spell special tokens."""

@@ -1,6 +1,7 @@
 """Rollout: plans are played to trajectories, and trajectories kept. No torch."""
 
 from longstride.rollout.context import (
+    AsRequested,
     BudgetInView,
     ContextPolicy,
     FullHistory,
@@ -21,6 +22,7 @@ from longstride.rollout.summary import Measure, summarise
 from longstride.rollout.trial import Trial
 
 __all__ = [
+    "AsRequested",
     "BudgetInView",
     "ContextPolicy",
     "DynamicSampling",

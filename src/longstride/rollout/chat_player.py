@@ -64,6 +64,12 @@ class Messages:
         """Plain text, which goes on with what stands before it."""
         return self._piece("", text)
 
+    def conversation(self, roles: Sequence[str], contents: Sequence[list[int]], later: bool) -> list[int]:
+        """Messages of a conversation, each a piece."""
+        for role, (piece,) in zip(roles, contents, strict=True):
+            self._pieces[piece] = role, self._pieces[piece][1]
+        return [piece for (piece,) in contents]
+
     def media(self, ids: Sequence[int]) -> tuple[Media, ...]:
         """Images in a prompt, each once."""
         found = (c for i in ids for c in chunks_of(self._pieces[i][1]) if isinstance(c, Media))
@@ -93,11 +99,13 @@ class Messages:
                 made = zip(open_calls, functions, strict=True)
                 tool_calls = [{"id": i, "type": "function", "function": function} for i, function in made]
                 found.append({"role": role, "content": words, "tool_calls": tool_calls})
+            elif open_calls and role == "tool":
+                found.append({"role": role, "tool_call_id": open_calls.pop(0), "content": _shown(content)})
             elif open_calls and role == "user":
                 found += [{"role": "tool", "tool_call_id": i, "content": _shown(content)} for i in open_calls]
                 open_calls = []
             else:
-                found.append({"role": role, "content": _shown(content)})
+                found.append({"role": "user" if role == "tool" else role, "content": _shown(content)})
         return found
 
     def _piece(self, role: str, content: Content) -> list[int]:

@@ -17,9 +17,11 @@ from pydantic import Field, field_validator
 
 from longstride.core.budget import Budget
 from longstride.core.component import Component
-from longstride.core.content import Content, chunks_of, joined, with_lines
+from longstride.core.content import Content, chunks_of, joined, text_in, with_lines
+from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Limit
 from longstride.core.trajectory import Trajectory
+from longstride.envs.requests import ChatRequest
 
 
 class PromptPieces(Protocol):
@@ -40,6 +42,16 @@ class PromptPieces(Protocol):
 
     def encode(self, text: str) -> list[int]:
         """The ids of plain text."""
+        ...
+
+    def conversation(self, roles: Sequence[str], contents: Sequence[list[int]], later: bool) -> list[int]:
+        """Messages of a conversation, up to the place where the agent speaks.
+
+        Args:
+            roles: system, user, assistant or tool.
+            contents: the ids of each; an assistant's are `spoken`.
+            later: whether they stand behind a turn of the agent; if not, they begin the conversation.
+        """
         ...
 
 
@@ -69,6 +81,8 @@ class Past:
     """What the episode may take; None where nobody says."""
     spent: Sequence[SpentBudget] = ()
     """What of it was spent when each observation came."""
+    requests: Sequence[ChatRequest | None] = ()
+    """What a program asked with each observation; None where none did."""
 
 
 class ContextPolicy(Component):
@@ -134,6 +148,39 @@ class RecentTurns(ContextPolicy):
         left_out = max(0, len(past.sampled) - self.keep)
         seen = [past.observations[0], *past.observations[left_out + 1 :]]
         return FullHistory().render(chat, replace(past, observations=seen, sampled=past.sampled[left_out:]))
+
+
+class AsRequested(ContextPolicy):
+    """The messages of the program that asks (`tasks.type = chat_gateway`): what it says is what is read. A request that
+    continues what was said continues its ids; any other prompt is made anew, with the sampled ids of each message that
+    the policy said."""
+
+    def render(self, chat: PromptPieces, past: Past) -> list[int]:
+        asked, n = list(past.requests), len(past.observations) - 1
+        parts: list[list[int]] = []
+        while True:
+            request = asked[n] if n < len(asked) else None
+            if request is None:
+                raise ConfigError(
+                    "context.type is as_requested, which reads what a program asks, and no program plays here: it goes "
+                    "with tasks.type=chat_gateway"
+                )
+            roles = [*(message.role for message in request.before), request.role]
+            contents = [_ids_of(chat, m.role, m.content, m.turn, past) for m in request.before]
+            contents.append(_ids_of(chat, request.role, past.observations[n], None, past))
+            parts.append(chat.conversation(roles, contents, later=request.follows is not None))
+            if request.follows is None:
+                return [i for part in reversed(parts) for i in part]
+            n = request.follows
+            parts.append(chat.spoken(past.sampled[n]))
+
+
+def _ids_of(chat: PromptPieces, role: str, content: Content, turn: int | None, past: Past) -> list[int]:
+    """The ids of a message: as they were sampled, where the policy said it."""
+    if turn is not None:
+        return chat.spoken(past.sampled[turn])
+    ids = chat.encode(text_in(content))
+    return chat.spoken(ids) if role == "assistant" else ids
 
 
 class TrialHistory(ContextPolicy):

@@ -35,8 +35,9 @@ from longstride.core.errors import EnvFailure, JudgeFailure
 from longstride.core.seeds import derive
 from longstride.core.task import Task
 from longstride.core.trajectory import LOGPROB_DIGITS, Finish, Trajectory, Turn, Usage, without_error
-from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
+from longstride.envs.base import HELD_ANSWER, Counting, Env, Observation, Step
 from longstride.envs.interface import ask
+from longstride.envs.requests import ChatRequest
 from longstride.envs.tools import Tool
 from longstride.models.thoughts import spoken
 from longstride.rewards import Reward, Verdict
@@ -139,6 +140,8 @@ class Episode:
         """Whose turn is next."""
         self.tools: tuple[Tool, ...] = ()
         """What is acted with, where tools are called."""
+        self.requests: list[ChatRequest | None] = []
+        """What a program asked with each observation."""
         self.ended = False
         self.trajectory = Trajectory(
             plan.task,
@@ -192,7 +195,8 @@ class Episode:
         """What a context policy makes the next prompt of."""
         rewards = [turn.reward for turn in self.trajectory.turns]
         earlier = self.plan.earlier or ()
-        return Past(self.goal, self.observations, self.turn_ids, rewards, earlier, self.trajectory.budget, self._spent)
+        budget = self.trajectory.budget
+        return Past(self.goal, self.observations, self.turn_ids, rewards, earlier, budget, self._spent, self.requests)
 
     @property
     def turn_seed(self) -> int:
@@ -207,8 +211,9 @@ class Episode:
     @property
     def max_new(self) -> int:
         """Tokens that may be sampled in the turn that comes next, at least 1; what it begins with is part of it."""
-        budget = self.trajectory.budget
-        rest = budget.turn_tokens - len(self.opening)
+        budget, request = self.trajectory.budget, self.requests[-1] if self.requests else None
+        rest = min(budget.turn_tokens, request.most if request and request.most else budget.turn_tokens)
+        rest -= len(self.opening)
         return max(1, rest if budget.tokens is None else min(rest, budget.tokens - self._tokens))
 
     async def start(self, reward: Reward) -> None:
@@ -245,6 +250,9 @@ class Episode:
                 self._record(generation, Step(Observation(self.observations[-1], self._url)), 0.0)
                 await self._end(StopReason.MARK, None, reward)
                 return
+            if isinstance(self.env, Counting):
+                read = len(generation.prompt_ids)
+                self.env.sampled(generation.sampled_ids, generation.behaviour_logprobs, read, generation.finish)
             began = time.monotonic()
             step = await ask(Step, self.env, "step", spoken(generation.text))
             if self.ended:  # the pool has given it up meanwhile
@@ -277,6 +285,9 @@ class Episode:
 
     def _see(self, observation: Observation) -> None:
         self.observations.append(observation.content)
+        self.requests.append(observation.request)
+        if observation.request:
+            self.tools = observation.request.tools
         self._spent.append(SpentBudget(self.turns, self._tokens, self._tool_calls))
         try:
             self.media |= by_placeholder([*self.media.values(), *media_of(observation.content)])
@@ -286,6 +297,7 @@ class Episode:
 
     def _record(self, generation: Generation, step: Step, seconds: float) -> None:
         seen, before = self.observations[-1], self.trajectory.turns[-1].error if self.turns else None
+        request = self.requests[-1]
         turn = Turn(
             generation.prompt_ids,
             generation.sampled_ids,
@@ -304,6 +316,7 @@ class Episode:
             speaker=self.speaker,
             media=generation.media,
             usage=generation.usage,
+            fork=request.fork if request else "",
         )
         self.trajectory.turns.append(turn)
         played_again = self.turns <= len(self.plan.history)

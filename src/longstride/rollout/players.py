@@ -72,7 +72,7 @@ class LanguagePlayer:
         self._asked: dict[int, _Asked] = {}
         """By ticket of the engine."""
         self._refused: list[tuple[Episode, Generation | EngineFailure]] = []
-        """Episodes whose environment names tools that cannot be presented."""
+        """Episodes whose environment names tools, or says messages, that cannot be presented."""
         self._kept: list[int] | None = None
         """Sessions of episodes that are over, where they are kept."""
 
@@ -96,10 +96,10 @@ class LanguagePlayer:
         plan, most = episode.plan, episode.max_new
         try:
             chat = self.chat.offering(episode.functions)
+            prompt = self.context.render(chat, episode.past) + episode.opening
         except EnvFailure as e:
             self._refused.append((episode, EngineFailure(f"nothing was asked: {e}")))
             return
-        prompt = self.context.render(chat, episode.past) + episode.opening
         media = placed(prompt, episode.media) if episode.media else ()
         stop = plan.marks
         if (limit := episode.max_thought) is not None and chat.thought_end is not None:

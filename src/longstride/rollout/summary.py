@@ -57,7 +57,8 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         with `unplayed`, the episodes that came after the ends of their trials; where tasks know it, `goal_distance`
         (mean) and `by_distance` {goal distance: the same}; where rewards have several terms,
         `terms` {name: mean over the episodes that have it}; where images and data were seen and not given to the
-        policy, `left_out` (how many); where a model behind a chat API spoke or judged, `costs`.
+        policy, `left_out` (how many); where programs opened branches, `forks` {why: how many turns}; where a model
+        behind a chat API spoke or judged, `costs`.
     """
     given = list(trajectories)
     played = [t for t in given if not t.stop.failed]
@@ -71,6 +72,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
     by_distance: dict[int, list[Trajectory]] = defaultdict(list)
     terms: dict[str, list[float]] = defaultdict(list)
     left_out = sum(turn.left_out for t in played for turn in t.turns)
+    forks = Counter(turn.fork for t in played for turn in t.turns if turn.fork)
     for t in played:
         for name, value in t.terms.items():
             terms[name].append(value)
@@ -110,6 +112,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         **(distances if known else {}),
         **(trials if any(t.place for t in given) else {}),
         **({"left_out": left_out} if left_out else {}),
+        **({"forks": dict(sorted(forks.items()))} if forks else {}),
         **costs(given),
         **({"terms": {name: _mean(terms[name]) for name in sorted(terms)}} if terms else {}),
     }

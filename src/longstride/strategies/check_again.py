@@ -2,7 +2,7 @@
 
 What always holds: an answer that is held back does not reach the environment, costs a turn of the one budget, and is
 not recorded as the episode's answer; the last of `checks` answers is passed on as any other action is. Answers are
-known by the grammar of web actions.
+known by the grammar of web actions, or by the environment itself (`envs.base.AskingAgain`).
 """
 
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from longstride.core.content import with_lines
 from longstride.core.task import Task
-from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
+from longstride.envs.base import HELD_ANSWER, AskingAgain, Env, Observation, Step
 from longstride.envs.interface import ask
 from longstride.envs.sites.actions import Action, parse
 from longstride.strategies.base import Strategy
@@ -33,6 +33,9 @@ class CheckAgain(Strategy):
         return f"check_again_{self.checks}" + ("_keep" if self.keep_last_answer else "")
 
     def wrap(self, env: Env) -> Env:
+        if isinstance(env, AskingAgain):
+            env.ask_again(self.checks - 1, self.paragraph, self.keep_last_answer)
+            return env
         return _CheckAgainEnv(env, self)
 
 

@@ -1,15 +1,31 @@
 """Programs that call a chat API as environments."""
 
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from longstride.adapters.gateway.agents import Function
+import gateway_programs
+import pytest
+from gateway_programs import Refused, chat, post
+
+from longstride.adapters.gateway.agents import Command, Function, Job
 from longstride.adapters.gateway.source import ChatGateway
+from longstride.adapters.seeded import EnvironmentReward
+from longstride.core.budget import Budget, StopReason
+from longstride.core.component import build
+from longstride.core.errors import ConfigError
+from longstride.core.processes import Limits, why_not_confined
+from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
+from longstride.envs.base import TaskSource
 from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.methods import GroupRelative, Reinforce
-from longstride.rewards import Reward, Verdict
-from longstride.rollout import AsRequested, TrajectoryStore
+from longstride.rewards import Reward, TaskReward, Verdict
+from longstride.rollout import AsRequested, Episode, Plan, Pool, PoolConfig, ScriptedPlayer, TrajectoryStore
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
 from longstride.setups import sites
@@ -23,11 +39,11 @@ def native(**changes: Any) -> Recipe:
     fields: dict[str, Any] = {
         "iterations": 2,
         "episodes_per_iteration": 4,
-        "group_size": 2,
+        "group_size": 4,
         "tasks": EmbeddedWeb(errands=READ),
         "budget": {"turns": 3},
         "test_budget": {"turns": 3},
-        "evaluation": {"tasks": 2, "baselines": False},
+        "evaluation": {"tasks": 1, "baselines": False, "every": 2},
         "reward": Anything(),
         "seed": 900,
     }
@@ -44,7 +60,7 @@ class Anything(Reward):
     """So that every group has something to compare."""
 
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
-        return Verdict(sum(trajectory.turns[0].sampled_ids) % 7 / 7, False, {}, {})
+        return Verdict(sum(sum(turn.sampled_ids) for turn in trajectory.turns) % 7 / 7, False, {}, {})
 
 
 def trained(recipe: Recipe, folder: Path, **how: Any) -> tuple[list[Trajectory], bytes]:
@@ -68,3 +84,144 @@ def test_a_program_that_plays_as_the_native_loop_does_gets_equal_ids_and_equal_w
         assert (a.stop, a.reward) == (b.stop, b.reward)
         assert not any(t.fork for t in b.turns)
     assert weights == learned
+
+
+# programs by hand, with a player of texts
+
+PROGRAM = str(Path(__file__).parents[1] / "support" / "gateway_program.py")
+SUM = Task(id="sum", source="sums", goal="add 1 and 2", start="", evaluator={"type": "answer", "reference": "3"})
+
+
+def program(how: str, **fields: Any) -> ChatGateway:
+    limits = Limits(seconds=300.0, memory=4096, **fields.pop("limits", {}))
+    agent = Command(command=(sys.executable, PROGRAM, how), limits=limits)
+    return ChatGateway(agent=agent, tasks=EmbeddedWeb(), **fields)
+
+
+def function(play: Callable[[Job], Any], **fields: Any) -> ChatGateway:
+    """A function that stands in a test: found by a name of its own."""
+    gateway_programs.__dict__[play.__name__] = play
+    return ChatGateway(agent=Function(function=f"gateway_programs:{play.__name__}"), tasks=EmbeddedWeb(), **fields)
+
+
+def episodes(
+    source: ChatGateway, says: Callable[[Episode], str], n: int = 1, reward: Reward | None = None, **budget: Any
+) -> list[Trajectory]:
+    """Episodes of a source, in which a function speaks."""
+    plans = [Plan(SUM, k, 7, Budget(**{"turns": 5} | budget)) for k in range(n)]
+    return Pool(ScriptedPlayer(says), source.env, reward or EnvironmentReward(), n, PoolConfig(retries=0)).run(plans)
+
+
+@pytest.mark.parametrize(
+    ("how", "fields", "message"),
+    [
+        ("crash", {}, r"the program .*gateway_program.py crash: it ended with status 1; it last wrote: .*boom"),
+        ("status", {}, "it ended with status 3"),
+        ("hang", {"deadline": 1.0}, "asked nothing for 1 s"),
+        ("deaf", {"deadline": 1.0}, "asked nothing for 1 s"),
+        ("lies", {}, "ended and asked nothing of the model"),
+        ("silent", {}, "ended and asked nothing of the model"),
+        ("garbage", {}, "sent 100 requests that do not fit, the last: the request is not JSON"),
+        ("floods", {"limits": {"file_size": 1}}, "it ended with status"),
+        ("huge", {}, "gave no reward: expected a number|expected a finite number"),
+        ("words", {}, "gave no reward: expected a number, or an object with a reward, as its result, got 'I think"),
+        ("other", {}, "gave no reward"),
+        ("file", {"result": "file"}, None),
+        ("good", {"result": "file"}, "left no result.json"),
+        ("forks", {"limits": {"processes": 20}}, "it ended with status 1; it last wrote: .*Resource temporarily"),
+    ],
+)
+def test_a_program_that_does_not_end_as_it_should_fails_its_episode_in_one_line(how, fields, message) -> None:
+    if how == "forks" and os.geteuid() == 0 and why_not_confined():
+        pytest.skip("the system does not count root's processes")
+    (t,) = episodes(program(how, **fields), lambda e: "three")
+    if message is None:
+        assert (t.stop, t.reward, t.success, t.answer) == (StopReason.ANSWERED, 0.5, True, "three")
+        return
+    assert t.stop is StopReason.INFRA_FAILURE and t.reward == 0 and re.search(message, t.evidence["failure"])
+    assert "\n" not in t.evidence["failure"]
+    assert not any(PROGRAM.encode() in line for line in command_lines() if how.encode() in line)
+
+
+def command_lines() -> Iterator[bytes]:
+    """Of all processes."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            yield (folder / "cmdline").read_bytes()
+
+
+def test_what_does_not_fit_is_refused_and_the_program_goes_on() -> None:
+    (t,) = episodes(program("careless"), lambda e: "three")
+    assert (t.stop, t.reward, t.success, t.length) == (StopReason.ENV_ENDED, 1.0, True, 1)
+
+
+@pytest.mark.parametrize(("how", "reward"), [("asks on", 0.25), ("crashes when told", 0.0), ("deaf when told", 0.0)])
+def test_when_a_budget_is_spent_the_program_is_told_and_what_it_reports_then_counts(how: str, reward: float) -> None:
+    source = program(how, grace=30.0 if reward else 2.0)
+    (t,) = episodes(source, lambda e: "three", turns=3)
+    assert (t.stop, t.length, t.reward, t.success) == (StopReason.TURNS, 3, reward, bool(reward))
+    assert [turn.fork for turn in t.turns] == ["", "again", "again"]
+
+
+def test_a_program_sees_its_task_without_what_judges_it_and_no_variable_that_may_be_secret(monkeypatch) -> None:
+    monkeypatch.setenv("MY_SECRET", "x")
+    (t,) = episodes(program("task"), lambda e: "three")
+    assert t.answer and "add 1 and 2" in t.answer and "reference" not in t.answer and "MY_SECRET" not in t.answer
+
+
+def test_the_last_line_is_the_answer_that_the_recipes_reward_judges() -> None:
+    found = episodes(program("good", result="answer"), lambda e: "three", reward=TaskReward())
+    assert (found[0].stop, found[0].answer, found[0].success) == (StopReason.ANSWERED, "1", False)
+
+
+def test_a_verifier_is_another_program_that_finds_the_folder_and_what_judges_the_task() -> None:
+    judge = "import json, os; print(1.5 if json.load(open('task.json'))['evaluator'] and open('result.json') else 0)"
+    verifier = Command(command=(sys.executable, "-c", judge))
+    (t,) = episodes(program("file", result="verifier", verifier=verifier), lambda e: "three")
+    assert t.reward == 1.5
+    with pytest.raises(ConfigError, match="result=verifier goes with a verifier"):
+        build(TaskSource, program("file").as_data() | {"result": "verifier"})
+
+
+def test_no_turn_of_64_episodes_at_once_is_lost_or_mixed_up() -> None:
+    def echoed(job: Job) -> float:
+        messages = [{"role": "user", "content": job.key}]
+        for k in range(5):
+            said = chat(job, messages)
+            assert said["content"] == f"{k} {messages[-1]['content']}"
+            messages += [said, {"role": "user", "content": f"{job.key} {k}"}]
+        return 1.0
+
+    found = episodes(function(echoed), lambda e: f"{e.turns} {e.page}", 64, turns=9)
+    assert [(t.stop, t.length, t.reward) for t in found] == [(StopReason.ENV_ENDED, 5, 1.0)] * 64
+    assert not any(turn.fork for t in found for turn in t.turns)
+
+
+def test_a_function_that_raises_or_returns_nothing_fails_its_episode() -> None:
+    def careless(job: Job) -> None:
+        chat(job, [{"role": "user", "content": "go"}])
+
+    def broken(job: Job) -> None:
+        chat(job, [{"role": "user", "content": "go"}])
+        raise KeyError("lost")
+
+    (t,) = episodes(function(careless), lambda e: "x")
+    assert "the function gateway_programs:careless gave no reward" in t.evidence["failure"]
+    (t,) = episodes(function(broken), lambda e: "x")
+    assert "the function gateway_programs:broken raised KeyError: 'lost'" in t.evidence["failure"]
+
+
+def test_a_key_is_of_one_episode_and_refused_when_that_is_over() -> None:
+    jobs: list[Job] = []
+
+    def kept(job: Job) -> float:
+        jobs.append(job)
+        chat(job, [{"role": "user", "content": "go"}])
+        with pytest.raises(Refused, match="this is no episode's key"):
+            post(job, "/v1/chat/completions", {"messages": []}, key="ls-other")
+        return 1.0
+
+    assert episodes(function(kept), lambda e: "x")[0].reward == 1.0
+    with pytest.raises(Refused) as refused:
+        chat(jobs[0], [{"role": "user", "content": "again"}])
+    assert (refused.value.status, refused.value.body["error"]["type"]) == (410, "episode_over")

@@ -4,13 +4,23 @@ import asyncio
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
-from longstride.adapters.gateway.agents import Job
+from longstride.adapters.gateway.agents import Function, Job
+from longstride.adapters.gateway.source import ChatGateway
+from longstride.adapters.seeded import EnvironmentReward
+from longstride.core.budget import Budget
+from longstride.core.task import Task
+from longstride.core.trajectory import Trajectory
 from longstride.envs.sites import application
 from longstride.envs.sites.env import WebEnv
+from longstride.envs.sites.tasks import EmbeddedWeb
+from longstride.rewards import Reward
+from longstride.rollout import Episode, Plan, Pool, PoolConfig, ScriptedPlayer
 
 WAIT = 300
+SUM = Task(id="sum", source="sums", goal="add 1 and 2", start="", evaluator={"type": "answer", "reference": "3"})
 
 
 class Refused(Exception):
@@ -58,3 +68,17 @@ async def _browse(job: Job) -> str:
             messages += [{"role": "assistant", "content": said}, {"role": "user", "content": step.observation.text}]
     finally:
         await env.close()
+
+
+def function(play: Callable[[Job], Any], **fields: Any) -> ChatGateway:
+    """A function that stands in a test: found by a name of its own."""
+    globals()[play.__name__] = play
+    return ChatGateway(agent=Function(function=f"gateway_programs:{play.__name__}"), tasks=EmbeddedWeb(), **fields)
+
+
+def episodes(
+    source: ChatGateway, says: Callable[[Episode], str], n: int = 1, reward: Reward | None = None, **budget: Any
+) -> list[Trajectory]:
+    """Episodes of a source, in which a function speaks."""
+    plans = [Plan(SUM, k, 7, Budget(**{"turns": 5} | budget)) for k in range(n)]
+    return Pool(ScriptedPlayer(says), source.env, reward or EnvironmentReward(), n, PoolConfig(retries=0)).run(plans)

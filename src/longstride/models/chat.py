@@ -297,49 +297,50 @@ class ChatFormat:
         return before, system, first, later, rest[len(later) :], user_b
 
     def _cut_around(self, roles: tuple[str, ...], later: bool) -> list[list[int]]:
-        """The markup before the first of some messages, and behind each."""
-        opening = ("user", "assistant") if later else ()
-        if not self._tools:
-            roles = tuple("user" if role == "tool" else role for role in roles)
-        try:
-            return self._cut_between((*opening, *roles))[len(opening) :]
-        except EnvFailure:
-            if "tool" not in roles:
-                raise
-        return self._cut_around(tuple("user" if role == "tool" else role for role in roles), later)
+        """The markup before the first of some messages, and behind each: with the roles as they are; where the template
+        has no role of tools, with a user's; where it has none of a system, with its text in front of the user's.
 
-    def _cut_between(self, roles: tuple[str, ...]) -> list[list[int]]:
+        Raises:
+            EnvFailure: none of these ways can be cut; it says what is wrong with the last.
+        """
+        opening = ("user", "assistant") if later else ()
+        plain = tuple("user" if role == "tool" else role for role in roles)
+        ways = [(of, False) for of in dict.fromkeys([roles, plain] if self._tools else [plain])]
+        ways += [(of, True) for of, _ in ways if not later and of[:2] == ("system", "user")]
+        for of, merged in ways:
+            try:
+                return self._cut_between((*opening, *of), merged)[len(opening) :]
+            except EnvFailure:
+                if (of, merged) == ways[-1]:
+                    raise
+        raise AssertionError("there is always a way")
+
+    def _cut_between(self, roles: tuple[str, ...], merged: bool) -> list[list[int]]:
         """The markup before the first message of a conversation, and behind each; the end of an agent's turn, which is
-        among its ids, is left out. A system message that the template has no role for stands in front of the user's."""
+        among its ids, is left out. `merged`: the first two are one message of a user."""
         marks = [f"sentinelMessage{k}sentinel" for k in range(len(roles))]
         told = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
+        if merged:
+            told[:2] = [{"role": "user", "content": f"{marks[0]}\n{marks[1]}"}]
         for message in told:
             if message["role"] == "tool":
                 message |= {"name": self._names[0], "tool_call_id": "call00000"}
         try:
             rest = self._apply(told)
         except ModelError as e:
-            if roles[:2] != ("system", "user"):
-                raise EnvFailure(f"{e}; the roles were {', '.join(roles)}") from None
-            merged = {"role": "user", "content": f"{marks[0]}\n{marks[1]}"}
-            try:
-                rest = self._apply([merged, *told[2:]])
-            except ModelError as e:
-                raise EnvFailure(f"{e}; the roles were {', '.join(roles)}") from None
+            raise EnvFailure(f"{e}; the roles were {', '.join(roles)}") from None
         pieces: list[list[int]] = []
         for role, mark in zip(("", *roles), (*marks, ""), strict=True):
             piece, found, rest = rest.partition(mark) if mark else (rest, "end", "")
+            ids = self._markup(piece.lstrip() if role == "assistant" else piece)
+            if role == "assistant" and ids[:1] != self.close:
+                found = ""
             if not found:
                 raise EnvFailure(
-                    "the chat template leaves out or reorders messages of a conversation of the roles "
-                    f"{', '.join(roles)}; set chat.template"
+                    "the chat template leaves out or reorders messages of a conversation, or does not end an agent's "
+                    f"turn; the roles were {', '.join(roles)}; set chat.template"
                 )
-            ids = self._markup(piece.lstrip() if role == "assistant" else piece)
-            if role == "assistant":
-                if ids[:1] != self.close:
-                    raise EnvFailure(f"the chat template does not end an agent's turn in the roles {', '.join(roles)}")
-                ids = ids[1:]
-            pieces.append(ids)
+            pieces.append(ids[1:] if role == "assistant" else ids)
         return pieces
 
     def _render(self, role: str, as_system: bool) -> str:

@@ -156,7 +156,11 @@ class ChatCompletions(WireForm):
         return WireMessage(role, _text(message.get("content"), f"messages[{k}].content"), calls)
 
     def answer(self, answer: WireAnswer, asked: WireRequest) -> dict[str, Any]:
-        message = {"role": "assistant", "content": answer.text or None, "refusal": None} | self._calls(answer)
+        message = {
+            "role": "assistant",
+            "content": answer.text or (None if answer.calls else ""),
+            "refusal": None,
+        } | self._calls(answer)
         choice = {"index": 0, "message": message, "finish_reason": self._finish(answer), "logprobs": None}
         if asked.logprobs:
             choice["logprobs"] = self._logprobs(answer)

@@ -120,6 +120,7 @@ from longstride.run.imitation import Demonstrations as Demonstrations
 from longstride.run.imitation import Imitation as Imitation
 from longstride.run.imitation import ModelSuccesses as ModelSuccesses
 from longstride.run.imitation import SolverDemonstrations as SolverDemonstrations
+from longstride.run.imitation import FileSuccesses as FileSuccesses
 from longstride.run.imitation import StoredSuccesses as StoredSuccesses
 from longstride.run.listener import Listener as Listener
 from longstride.run.listener import Silent as Silent

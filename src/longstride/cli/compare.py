@@ -16,7 +16,7 @@ def add(commands: Any) -> None:
         nargs="+",
         type=Path,
         metavar="RUN",
-        help="run folders, or folders of them; the others are compared with the first",
+        help="run folders, folders of them, or exported episodes; the others are compared with the first",
     )
     parser.add_argument("--measure", default="success", metavar="NAME", help="by which methods are compared")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with curves besides")
@@ -26,10 +26,9 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints tables."""
-    from longstride.report.compare import as_text, compare, write_comparison
-    from longstride.report.curves import run_folders
+    from longstride.report.compare import as_text, comparable, compare, write_comparison
 
-    runs = run_folders(args.runs)
+    runs = comparable(args.runs)
     found = compare(runs, args.measure)
     if args.json:
         print_json(found)

@@ -1,4 +1,5 @@
-"""Runs side by side: what each came to, differences paired by task, and what differs in recipe, seed and code.
+"""Runs side by side: what each came to, differences paired by task, and what differs in recipe, seed and code. Files of
+episodes (`rollout.formats`) are compared like the evaluation of a run.
 
 What always holds: a difference is between the last evaluations of two policies, task by task, and only where both runs
 draw the same held-out tasks; a run that is unfinished or damaged is compared as far as it can be read. Runs that differ
@@ -17,15 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import make_folder
-from longstride.report.curves import flat
+from longstride.core.trajectory import Trajectory
+from longstride.report.curves import flat, run_folders
 from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
 from longstride.report.rows import Record, Row, embed, interval, measure, number, read_record, short
 from longstride.report.tables import table
-from longstride.rollout.summary import HORIZONS
-from longstride.stats import paired_difference
+from longstride.rollout.formats import read_episodes
+from longstride.rollout.formats.reading import ENDS
+from longstride.rollout.summary import HORIZONS, MEASURES, summarise
+from longstride.run.experiment import RUN_FILE, load_run_experiment
+from longstride.run.recipe import Recipe
+from longstride.stats import paired_difference, wilson_interval
 from longstride.stats.reliable import (
     interquartile_mean,
     performance_profile,
@@ -62,13 +68,13 @@ def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
     """
     if len(folders) < 2:
         raise ConfigError(f"compare needs two runs or more, got {len(folders)}")
-    records = [read_record(folder) for folder in folders]
+    records = [_record(folder) for folder in folders]
     names = _names(folders)
     return {
         "runs": [_run(name, folder, r) for name, folder, r in zip(names, folders, records, strict=True)],
         "differences": [
-            {"run": name, "against": names[0]} | _difference(records[0], record)
-            for name, record in zip(names[1:], records[1:], strict=True)
+            {"run": name, "against": names[0]} | _difference((folders[0], records[0]), (folder, record))
+            for name, folder, record in zip(names[1:], folders[1:], records[1:], strict=True)
         ],
         "recipe": _recipes(records),
         "code": _differing([record.code for record in records]),
@@ -87,7 +93,7 @@ def as_text(found: dict[str, Any]) -> str:
 def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Path) -> Path:
     """Writes what `compare` found as one HTML file that refers to nothing outside itself."""
     names = [run["name"] for run in found["runs"]]
-    records = dict(zip(names, map(read_record, folders), strict=True))
+    records = dict(zip(names, map(_record, folders), strict=True))
     style, script = ((STATIC / name).read_text(encoding="utf-8") for name in ("report.css", "charts.js"))
     page = string.Template((STATIC / "compare.html").read_text(encoding="utf-8")).substitute(
         title=escape(" and ".join(names) if len(names) == 2 else f"{len(names)} runs"),
@@ -106,6 +112,72 @@ def write_comparison(folders: Sequence[Path], found: dict[str, Any], target: Pat
     make_folder(target.parent)
     target.write_text(page, encoding="utf-8", errors="replace", newline="\n")
     return target
+
+
+def comparable(paths: Sequence[Path]) -> list[Path]:
+    """What is compared, of paths: run folders, those in a folder of them, and files of episodes.
+
+    Raises:
+        RunError: a path is none of them.
+    """
+    return [found for path in paths for found in ([path] if _holds_episodes(path) else run_folders([path]))]
+
+
+def _holds_episodes(path: Path) -> bool:
+    if path.is_dir():
+        runs = (path / RUN_FILE).is_file() or any(path.glob(f"*/{RUN_FILE}"))
+        return not runs and any(file.suffix.lower() in ENDS for file in path.rglob("*"))
+    return path.is_file()
+
+
+def _record(path: Path) -> Record:
+    return episodes_record(path) if _holds_episodes(path) else read_record(path)
+
+
+def episodes_record(path: Path) -> Record:
+    """Files of episodes, as the record of a run that was evaluated and not trained.
+
+    Raises:
+        RunError: they cannot be read, or do not say what came of an episode.
+    """
+    by_task: dict[str, list[Trajectory]] = {}
+    for found in read_episodes(path):
+        if not found.judged:
+            raise RunError(f"{found.place}: it does not say what came of the episode, so nothing can be compared")
+        by_task.setdefault(found.trajectory.task.id, []).append(found.trajectory)
+    played = {task: [t for t in episodes if not t.stop.failed] for task, episodes in by_task.items()}
+    measures = {
+        name: [
+            fmean(values) if (values := [v for t in episodes if (v := of(t)) is not None]) else None
+            for episodes in played.values()
+        ]
+        for name, of in MEASURES.items()
+    }
+    counted = [t for episodes in played.values() for t in episodes]
+    ends = wilson_interval(sum(t.success for t in counted), len(counted)) if counted else (0.0, 1.0)
+    row = {
+        "kind": "eval",
+        "iteration": 0,
+        "policy": "agent",
+        "strategy": "direct",
+        "summary": summarise(t for episodes in by_task.values() for t in episodes),
+        "interval": list(ends),
+        "measures": measures,
+    }
+    return Record(path.resolve().name, rows=[row], tasks=list(by_task))
+
+
+def _tasks(folder: Path, record: Record) -> list[str]:
+    """Ids of the tasks of an evaluation, in order."""
+    if record.tasks is not None:
+        return record.tasks
+    recipe = load_run_experiment(folder)
+    return [t.id for t in recipe.tasks.held_out(recipe.evaluation.tasks)] if isinstance(recipe, Recipe) else []
+
+
+def _by_task(measures: Mapping[str, list[Any]], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The values of measures by the ids of tasks."""
+    return {name: dict(zip(tasks, values, strict=False)) for name, values in measures.items()}
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -150,12 +222,18 @@ def _run(name: str, folder: Path, record: Record) -> dict[str, Any]:
     }
 
 
-def _difference(reference: Record, other: Record) -> dict[str, Any]:
+def _difference(reference: tuple[Path, Record], other: tuple[Path, Record]) -> dict[str, Any]:
     """The last evaluation of one run less that of the reference, by measure."""
-    a, b = (_measures(record) for record in (reference, other))
+    records = reference[1], other[1]
+    a, b = map(_measures, records)
     if a is None or b is None:
         return {"note": "no evaluation by task in both"}
-    if reference.recipe.get("tasks") != other.recipe.get("tasks"):
+    if any(record.tasks is not None for record in records):
+        a, b = _by_task(a, _tasks(*reference)), _by_task(b, _tasks(*other))
+        if not (shared := [task for task in a["success"] if task in b["success"]]):
+            return {"note": "no task in common, so nothing can be paired"}
+        a, b = ({name: [of.get(task) for task in shared] for name, of in side.items()} for side in (a, b))
+    elif records[0].recipe.get("tasks") != records[1].recipe.get("tasks"):
         return {"note": "other held-out tasks, so nothing can be paired"}
     out: dict[str, Any] = {}
     for name in a:

@@ -124,6 +124,8 @@ class Record:
     rows: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """One sentence for each thing that is missing or damaged."""
+    tasks: list[str] | None = None
+    """Ids of the tasks that its measures are of, where they stand there: in files of episodes."""
 
     @property
     def train(self) -> list[dict[str, Any]]:

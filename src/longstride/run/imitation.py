@@ -23,6 +23,7 @@ from longstride.methods.base import Sample, demonstration
 from longstride.models.api import ChatAPI
 from longstride.rollout.context import Past, SpentBudget
 from longstride.rollout.episode import Episode, Plan
+from longstride.rollout.formats import Found, read_episodes
 from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
@@ -109,6 +110,39 @@ class StoredSuccesses(Demonstrations):
             for turn in t.turns
             if turn.sampled_ids
         ]
+
+
+class FileSuccesses(Demonstrations):
+    """Successful episodes from files of any tool (`rollout.formats`), drawn without replacement. Their words are made
+    ids of the policy's and its own context policy makes the prompts, so their model may have had another tokenizer."""
+
+    path: Path
+    """A file, or a folder of files."""
+    unjudged: bool = False
+    """Whether episodes are imitated too of which their file does not say what came of them, as others write them."""
+
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        found = list(read_episodes(self.path))
+        wanted = [f for f in found if (f.trajectory.success if f.judged else self.unjudged) and f.trajectory.turns]
+        if not wanted:
+            silent = sum(not f.judged for f in found)
+            hint = f"; of {silent} their files do not say it: set demonstrations.unjudged=true" if silent else ""
+            raise ConfigError(f"{self.path}: none of its {len(found)} episodes is said to be a success{hint}")
+        chosen = sorted(rng.sample(range(len(wanted)), min(episodes, len(wanted))))
+        return [sample for k in chosen for sample in self._of(wanted[k], recipe, chat)]
+
+    def _of(self, found: Found, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
+        t = found.trajectory
+        if recipe.actions == "tool_calls":
+            if not found.tools:
+                raise ConfigError(
+                    f"{found.place} names no tools, which the recipe's prompts present (actions=tool_calls): set "
+                    "actions=explained, or demonstrations.type to stored_successes or model_successes"
+                )
+            chat = chat.offering(found.tools)
+        samples = turn_samples(t, recipe, chat)[t.history :]
+        turns = t.turns[t.history :]
+        return [s for s, turn in zip(samples, turns, strict=True) if turn.speaker not in recipe.companions]
 
 
 class Cloning(Component):

@@ -144,8 +144,8 @@ class Recipe(Experiment):
     pool: PoolConfig = PoolConfig()
     """How episodes are played side by side, and how far ahead of the update."""
     stored_run: str = ""
-    """Folder of a run whose trajectories are trained on, iteration by iteration, instead of new ones; nothing is rolled
-    out but for evaluation. Empty rolls out."""
+    """Folder of a run whose trajectories are trained on, iteration by iteration, instead of new ones, or files of its
+    exported ones; nothing is rolled out but for evaluation. Empty rolls out."""
     reward: Reward
     """What a training episode earns."""
     replay: Replay

@@ -174,7 +174,8 @@ class Session:
         """Plans and plays the iterations that are left; each is yielded when it is complete."""
         recipe, run = self.recipe, self.run
         if recipe.stored_run:
-            iterations = stored_iterations(recipe, run.iteration)
+            vocabulary: int = self.policy.model.get_input_embeddings().weight.shape[0]  # pyright: ignore
+            iterations = stored_iterations(recipe, run.iteration, vocabulary)
         else:
             self.pool.restore(run.pending())
             stages = lambda i: shared(run, recipe.sampler.plan(self._planner(i)))  # noqa: E731

@@ -4,7 +4,7 @@
     python examples/distances.py draw
 
 The runs stand below runs/distances/. Writes docs/horizons/distances.json (success far away) and laws_*.json (what half
-of the tasks at a distance cost in environment steps, episodes and tokens, as `longstride fit --out` does), with a figure
+of the tasks at a distance cost in environment steps, episodes and tokens, as `longstride fit --out` does), and a figure
 beside each, which takes matplotlib: `pip install 'longstride[plot]'`.
 """
 

@@ -73,10 +73,10 @@ def test_the_forecast_is_handed_out_before_anything_beyond_it_is_played(
 
     card |= {"policy": "</script><img src=x>", "command": "longstride card"}
     page = write_card(card, tmp_path / "card.html").read_text()
-    assert "<img" not in page and "Predicted at 8 turns, from 4" in page
+    assert "<img" not in page and "Predicted at 8 turns, from 4" in page and "What tokens are best spent on" in page
     early |= {"policy": "base", "command": ""}
     assert "not measured yet" in as_text(early)
-    write_card(early, tmp_path / "early.html")
+    assert "best spent on" not in write_card(early, tmp_path / "early.html").read_text()
 
 
 def test_the_hash_is_of_the_prediction_and_of_what_it_was_made_of(policy: Policy, recipe: Recipe) -> None:

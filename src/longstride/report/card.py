@@ -40,8 +40,7 @@ def write_card(card: Card, target: Path, play: Mapping[str, Any] | None = None) 
         tiles=_tiles(card),
         words=_html(_three_words(card)),
         forecast=_forecast(card),
-        spending=_html(_splits(card)) or "<p>Not measured.</p>",
-        settings=_html(_settings(card)),
+        spending=_spending(card),
         made=escape(_made(card)),
         play=PLAY,
         style=style,
@@ -199,6 +198,21 @@ def _settings(card: Card) -> list[list[str]]:
     return rows
 
 
+def _spending(card: Card) -> str:
+    """The section on what tokens are best spent on; empty where that was not measured."""
+    if "spending" not in card:
+        return ""
+    words = (
+        "The best measured setting within so many tokens a task; chosen on one half of the tasks, measured on the "
+        "other, and the other way about. Plain is one episode of all turns."
+    )
+    return (
+        '<section aria-labelledby="spending"><h2 id="spending">What tokens are best spent on</h2>'
+        f'<p class="quiet">{words}</p>{_html(_splits(card))}'
+        f"<details><summary>All settings</summary>{_html(_settings(card))}</details></section>"
+    )
+
+
 def _made(card: Card) -> str:
     tasks = card["tasks"]
     commit = f", commit {card['commit'][:10]}" if card["commit"] else ""
@@ -257,7 +271,8 @@ def _by_distance(card: Card) -> dict[str, Any] | None:
     if len(points) < 2:
         return None
     caption = f"Within {card['forecast']['at']:g} {card['unit']}, by the fewest actions that do the task."
-    return _lines("Success by goal distance", caption, "goal distance", [_series("success", points, "blue", "circle")])
+    series = [_series("success", points, "blue", "circle")]
+    return _lines("Success by goal distance", caption, "goal distance", series, wide="spending" not in card)
 
 
 def _by_tokens(card: Card) -> dict[str, Any] | None:

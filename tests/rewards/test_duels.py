@@ -9,7 +9,7 @@ from helpers import make_trajectory, make_turn
 from longstride.core.component import build
 from longstride.core.errors import JudgeFailure
 from longstride.core.trajectory import DUELS, Trajectory
-from longstride.rewards import AskedPair, ByReward, Duels, InTurn, Judge, Preference, Reward
+from longstride.rewards import AskedPair, ByReward, Duels, Generative, InTurn, Judge, Preference, Reward
 from longstride.rewards.scorers import Answered, Question, Reply
 
 
@@ -65,6 +65,23 @@ class Longer(Judge):
 def test_a_judge_is_asked_in_both_orders_and_what_it_cannot_judge_is_no_chance() -> None:
     a, b, none = answers("long one", "short", None)
     assert AskedPair(judge=Longer())([(a, b), (b, a), (a, none)]) == [pytest.approx(0.8), pytest.approx(0.2), None]
+
+
+class SureOfShort(Judge):
+    """Is shown whole turns, and says how good each is: the shorter, the better."""
+
+    @property
+    def reads(self):
+        return "turn"
+
+    def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
+        return [Reply((1 / len(q.about["answer"]), 0.0)) for q in questions]
+
+
+def test_a_judge_that_says_how_good_each_is_prefers_by_the_difference_and_is_shown_what_it_reads() -> None:
+    a, b = (make_trajectory([make_turn(text=text)], answer="same") for text in ("xy", "wxyz"))
+    chances = AskedPair(judge=SureOfShort(), scorer=Generative(reasons=0))([(a, b), (b, a)])
+    assert chances == pytest.approx([0.5 + (1 / 2 - 1 / 4) / 2, 0.5 - (1 / 2 - 1 / 4) / 2])
 
 
 def test_an_episode_earns_the_share_of_its_siblings_that_it_is_preferred_to() -> None:

@@ -7,7 +7,7 @@ and no chance; whether a task was *done* is the task's own evaluator's to say, w
 |---|---|
 | `ByReward` | by the difference of what the evaluator gives: a verifier, noisy if wanted (Bradley and Terry, 1952) |
 | `InTurn` | kinds of answers beat one another in a circle: intransitive by construction |
-| `AskedPair` | what a judge says, asked in both orders |
+| `AskedPair` | what a judge says: a model over HTTP, or a run |
 """
 
 from abc import abstractmethod
@@ -26,7 +26,7 @@ from longstride.core.numbers import Positive, Share
 from longstride.core.seeds import stream
 from longstride.core.trajectory import DUELS, Trajectory
 from longstride.rewards.evaluators import Verdict, normalise
-from longstride.rewards.scorers import Judge, Pairwise, score
+from longstride.rewards.scorers import AnyJudge, Pairwise, Scorer, score
 from longstride.rewards.task_reward import TaskReward
 
 Chance = float | None
@@ -99,18 +99,25 @@ class InTurn(Preference):
 
 
 class AskedPair(Preference):
-    """What a judge says, such as a model behind a chat API: each pair is asked about in both orders."""
+    """What a judge says: a model behind a chat API, or a run that learned to judge."""
 
-    judge: Judge
-    """Who is asked."""
-    question: str = Pairwise().question
-    """What is asked."""
+    judge: AnyJudge
+    """Who is asked; a text names a run that learned to judge."""
+    scorer: Scorer = Pairwise(reasons=0)
+    """How: which of the two is better, in both orders; or how good each one is (`Generative`), where a difference of 1
+    is a chance of 1."""
 
     def __call__(self, pairs: Sequence[tuple[Trajectory, Trajectory]]) -> list[Chance]:
-        scorer = Pairwise(question=self.question, reasons=0)
-        tasks = [(a.task.goal, [a.answer or "", b.answer or ""]) for a, b in pairs]
+        tasks = [(a.task.goal, [self._shown(a), self._shown(b)]) for a, b in pairs]
         seed = pairs[0][0].seed if pairs else 0
-        return [first.value for first, _ in score(scorer, tasks, lambda asked: self.judge.ask(asked, seed))]
+        found = score(self.scorer, tasks, lambda asked: self.judge.ask(asked, seed))
+        return [
+            None if first.value is None or second.value is None else 0.5 + (first.value - second.value) / 2
+            for first, second in found
+        ]
+
+    def _shown(self, t: Trajectory) -> str:
+        return t.turns[-1].text if self.judge.reads == "turn" and t.turns else t.answer or ""
 
 
 class Duels(TaskReward):

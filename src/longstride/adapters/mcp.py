@@ -1,12 +1,15 @@
-"""The tools of a server of the Model Context Protocol, over stdio, as the actions of an environment.
+"""The tools of a server of the Model Context Protocol as the actions of an environment: over stdio, or over streamable
+HTTP.
 
-What always holds: every episode has a server process of its own, which ends with it, and with whatever it started; the
-server's messages are bounded in size, number and time, and read by `core.foreign`; a server that dies, hangs or breaks
+What always holds: over stdio every episode has a server process of its own, which ends with it, and with whatever it
+started; over HTTP it has a session of its own of a server that runs already, which is ended with it. The server's
+messages are bounded in size, number and time, and read by `core.foreign`; a server that dies, hangs or breaks
 the protocol is an `EnvFailure`; arguments are checked against the tool's schema before the server sees them, and what
 does not fit costs a turn. What a tool answers is shown and nothing else is done with it; what the server asks of its
 client (samples, files) is refused.
 
-Protocol: modelcontextprotocol.io/specification/2025-06-18, messages one a line, JSON-RPC 2.0.
+Protocol: modelcontextprotocol.io/specification/2025-06-18, JSON-RPC 2.0. Over stdio a message is a line; over HTTP a
+request is posted, and its answer is JSON or a stream of events.
 """
 
 import asyncio
@@ -16,24 +19,32 @@ import os
 import random
 import shutil
 import uuid
+from abc import abstractmethod
 from collections import deque
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, model_validator
 
 import longstride
 from longstride.adapters.dataset import Dataset
+from longstride.core.address import Address
 from longstride.core.content import Chunk, Content, Media, described, joined, text_in
 from longstride.core.errors import EnvFailure, short
 from longstride.core.foreign import NoJSONError, UnreadableError, bounded, bounded_content, read_json
+from longstride.core.http import client, key_in, without_key
 from longstride.core.numbers import Count, Seconds
+from longstride.core.plain import plain
 from longstride.core.processes import kill_started
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.envs.schemas import check_schemas
 from longstride.envs.text import said
 from longstride.envs.tools import Manual, Tool, arguments, parse
+
+if TYPE_CHECKING:
+    import httpx2
 
 VERSION = "2025-06-18"
 MAX_MESSAGE = 4 << 20
@@ -53,7 +64,7 @@ ANSWER = Tool("answer", arguments(text="string"), "ends the task with an answer 
 
 
 def _program(command: tuple[str, ...]) -> tuple[str, ...]:
-    if shutil.which(command[0]) is None:
+    if command and shutil.which(command[0]) is None:
         raise ValueError(f"there is no program {command[0]!r} on this machine; expected a command that starts a server")
     return command
 
@@ -61,8 +72,12 @@ def _program(command: tuple[str, ...]) -> tuple[str, ...]:
 class MCP(TaskSource):
     """Tasks of a data set, done with the tools of a server."""
 
-    command: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_program)]
+    command: Annotated[tuple[str, ...], AfterValidator(_program)] = ()
     """Program and arguments that start the server, such as `("python", "server.py")`."""
+    url: Address | None = None
+    """In place of a command: the address of a server that runs already, such as `http://127.0.0.1:8000/mcp`."""
+    key_env: str | None = None
+    """The environment variable with the key of that server."""
     tasks: Dataset
     """What is asked, and how answers are judged."""
     tools: tuple[str, ...] = ()
@@ -70,7 +85,13 @@ class MCP(TaskSource):
     deadline: Seconds = 30.0
     """Seconds that the server has for one answer; below the pool's own."""
     servers: Count = 8
-    """Server processes that may live at once."""
+    """Server processes, or sessions, that may live at once."""
+
+    @model_validator(mode="after")
+    def _is_one_server(self) -> Self:
+        if bool(self.command) == (self.url is not None):
+            raise ValueError("name either `command`, which starts a server, or the `url` of one that runs")
+        return self
 
     @property
     def at_once(self) -> int:
@@ -91,7 +112,11 @@ class MCPEnv:
 
     def __init__(self, source: MCP) -> None:
         self._source = source
-        self._server = ServerProcess(source.command, source.deadline)
+        self._server: ToolServer = (
+            ServerProcess(source.command, source.deadline)
+            if source.url is None
+            else ServerSession(source.url, key_in(source.key_env, "tasks.key_env"), source.deadline)
+        )
         self._tools: dict[str, Tool] = {}
         self._seen: list[str] = []
 
@@ -138,40 +163,26 @@ class MCPEnv:
         return Step(Observation(content), action=action, error=error)
 
 
-class ServerProcess:
-    """A server process and the conversation with it.
+class ToolServer:
+    """A server and the conversation with it.
 
     Args:
-        command: starts it.
+        name: what messages call it.
         deadline: seconds that it has for one answer.
     """
 
-    def __init__(self, command: tuple[str, ...], deadline: float) -> None:
-        self.name = f"the server {short(' '.join(command))[1:-1]}"
-        self._command, self._deadline = command, deadline
-        self._process: asyncio.subprocess.Process | None = None
-        self._mark = uuid.uuid4().hex
-        self._complaints: deque[str] = deque(maxlen=5)
-        """The last lines of its standard error."""
-        self._listening: asyncio.Task[None] | None = None
+    def __init__(self, name: str, deadline: float) -> None:
+        self.name = f"the server {name}"
+        self._deadline = deadline
         self._last = 0
+        self._aside = 0
+        """Messages since the last request."""
 
     async def start(self) -> None:
-        """Starts the process and shakes hands. Raises: EnvFailure."""
-        loop = asyncio.get_running_loop()
-        try:
-            self._transport, protocol = await loop.subprocess_exec(
-                lambda: asyncio.subprocess.SubprocessStreamProtocol(MAX_MESSAGE, loop),
-                *self._command,
-                start_new_session=True,
-                env=os.environ | {MARK: self._mark},
-            )
-        except OSError as e:
-            raise EnvFailure(f"{self.name} cannot be started: {e.strerror or e}") from e
-        self._process = asyncio.subprocess.Process(self._transport, protocol, loop)
-        self._listening = asyncio.create_task(self._listen(self._process.stderr))
-        client = {"name": "longstride", "version": longstride.__version__}
-        await self._ask("initialize", protocolVersion=VERSION, capabilities={}, clientInfo=client)
+        """Connects and shakes hands. Raises: EnvFailure."""
+        await self._connect()
+        info = {"name": "longstride", "version": longstride.__version__}
+        await self._ask("initialize", protocolVersion=VERSION, capabilities={}, clientInfo=info)
         await self._send({"method": "notifications/initialized"})
 
     async def tools(self) -> list[Tool]:
@@ -200,24 +211,6 @@ class ServerProcess:
         content = joined([line for chunk in chunks for line in ("\n", chunk)][1:])
         return bounded_content(content), result.get("isError") is True
 
-    async def end(self) -> None:
-        """Ends the process, and whatever it started. May be called more than once."""
-        process, self._process = self._process, None
-        if self._listening is not None:
-            self._listening.cancel()
-        if process is None:
-            return
-        try:
-            with suppress(TimeoutError, OSError):
-                if process.stdin is not None:
-                    process.stdin.close()
-                async with asyncio.timeout(CLOSING):
-                    await process.wait()
-        finally:
-            kill_started(process.pid, f"{MARK}={self._mark}")
-            self._transport.close()  # its pipes too, which nobody reads any more
-        await process.wait()
-
     async def _ask(self, method: str, refusal: str = "", **params: Any) -> dict[str, Any]:
         """The result of a request; where the server refuses it and `refusal` is given, `{refusal: its message}`."""
         self._last, self._aside = self._last + 1, 0
@@ -244,6 +237,92 @@ class ServerProcess:
             raise EnvFailure(f"{self.name} answered {method} with {short(result)}; expected an object")
         return result
 
+    def _tool(self, tool: Any) -> Tool:
+        name, schema = (tool.get("name"), tool.get("inputSchema")) if isinstance(tool, dict) else (None, None)
+        if not (isinstance(name, str) and name.split() == [name] and isinstance(schema, dict)) or len(name) > MAX_NAME:
+            raise EnvFailure(
+                f"{self.name} lists a tool {short(tool)}; expected a name without spaces, of at most {MAX_NAME} "
+                "characters, and an inputSchema"
+            )
+        return Tool(name, schema, bounded(str(tool.get("description") or ""), MAX_ABOUT))
+
+    def _count(self, method: str) -> None:
+        """Counts a message. Raises: EnvFailure where there are too many."""
+        self._aside += 1
+        if self._aside > MAX_ASIDE:
+            raise EnvFailure(f"{self.name} sent {MAX_ASIDE} lines before it answered {method}")
+
+    @property
+    def _why(self) -> str:
+        """What the server said of its trouble, to be put behind a message."""
+        return ""
+
+    @abstractmethod
+    async def end(self) -> None:
+        """Ends the conversation. May be called more than once."""
+
+    @abstractmethod
+    async def _connect(self) -> None:
+        """Reaches the server. Raises: EnvFailure."""
+
+    @abstractmethod
+    async def _send(self, message: dict[str, Any]) -> None:
+        """Sends a message. Raises: EnvFailure."""
+
+    @abstractmethod
+    async def _receive(self, method: str) -> dict[str, Any]:
+        """The next message; `method` is what was asked. Raises: EnvFailure."""
+
+
+class ServerProcess(ToolServer):
+    """A server process, which is talked to over its standard input and output.
+
+    Args:
+        command: starts it.
+        deadline: seconds that it has for one answer.
+    """
+
+    def __init__(self, command: tuple[str, ...], deadline: float) -> None:
+        super().__init__(short(" ".join(command))[1:-1], deadline)
+        self._command = command
+        self._process: asyncio.subprocess.Process | None = None
+        self._mark = uuid.uuid4().hex
+        self._complaints: deque[str] = deque(maxlen=5)
+        """The last lines of its standard error."""
+        self._listening: asyncio.Task[None] | None = None
+
+    async def _connect(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            self._transport, protocol = await loop.subprocess_exec(
+                lambda: asyncio.subprocess.SubprocessStreamProtocol(MAX_MESSAGE, loop),
+                *self._command,
+                start_new_session=True,
+                env=os.environ | {MARK: self._mark},
+            )
+        except OSError as e:
+            raise EnvFailure(f"{self.name} cannot be started: {e.strerror or e}") from e
+        self._process = asyncio.subprocess.Process(self._transport, protocol, loop)
+        self._listening = asyncio.create_task(self._listen(self._process.stderr))
+
+    async def end(self) -> None:
+        """Ends the process, and whatever it started. May be called more than once."""
+        process, self._process = self._process, None
+        if self._listening is not None:
+            self._listening.cancel()
+        if process is None:
+            return
+        try:
+            with suppress(TimeoutError, OSError):
+                if process.stdin is not None:
+                    process.stdin.close()
+                async with asyncio.timeout(CLOSING):
+                    await process.wait()
+        finally:
+            kill_started(process.pid, f"{MARK}={self._mark}")
+            self._transport.close()  # its pipes too, which nobody reads any more
+        await process.wait()
+
     async def _send(self, message: dict[str, Any]) -> None:
         assert self._process is not None and self._process.stdin is not None
         try:
@@ -262,9 +341,7 @@ class ServerProcess:
                 raise EnvFailure(f"{self.name} sent a message of more than {MAX_MESSAGE} bytes") from None
             if not line:
                 raise await self._death(method)
-            self._aside += 1
-            if self._aside > MAX_ASIDE:
-                raise EnvFailure(f"{self.name} sent {MAX_ASIDE} lines before it answered {method}")
+            self._count(method)
             try:
                 message = read_json(line)
             except NoJSONError:
@@ -292,14 +369,129 @@ class ServerProcess:
         while errors is not None and (chunk := await errors.read(1 << 16)):
             self._complaints.extend(line[:200] for line in chunk.decode(errors="replace").splitlines() if line.strip())
 
-    def _tool(self, tool: Any) -> Tool:
-        name, schema = (tool.get("name"), tool.get("inputSchema")) if isinstance(tool, dict) else (None, None)
-        if not (isinstance(name, str) and name.split() == [name] and isinstance(schema, dict)) or len(name) > MAX_NAME:
-            raise EnvFailure(
-                f"{self.name} lists a tool {short(tool)}; expected a name without spaces, of at most {MAX_NAME} "
-                "characters, and an inputSchema"
-            )
-        return Tool(name, schema, bounded(str(tool.get("description") or ""), MAX_ABOUT))
+
+class ServerSession(ToolServer):
+    """A session of a server that is talked to over streamable HTTP.
+
+    Args:
+        url: its address.
+        key: sent as a bearer token; empty for none.
+        deadline: seconds that it has for one answer.
+    """
+
+    def __init__(self, url: str, key: str, deadline: float) -> None:
+        super().__init__(url, deadline)
+        self._url, self._key = url, key
+        self._client: httpx2.AsyncClient | None = None
+        self._answer: httpx2.Response | None = None
+        self._messages: AsyncIterator[bytes] | None = None
+        """Those of the answer to the last request."""
+
+    async def _connect(self) -> None:
+        self._client = client(self._key)
+        self._client.headers["Accept"] = "application/json, text/event-stream"
+
+    async def end(self) -> None:
+        """Ends the session, where there is one."""
+        import httpx2
+
+        client, self._client = self._client, None
+        if client is None:
+            return
+        await self._forget()
+        with suppress(TimeoutError, httpx2.HTTPError):
+            async with asyncio.timeout(CLOSING):
+                if "Mcp-Session-Id" in client.headers:
+                    await client.delete(self._url)
+        await client.aclose()
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        import httpx2
+
+        assert self._client is not None
+        method = str(message.get("method", "an answer"))
+        request = self._client.build_request(
+            "POST", self._url, content=json.dumps({"jsonrpc": "2.0", **message}).encode()
+        )
+        try:
+            async with asyncio.timeout(self._deadline):
+                answer = await self._client.send(request, stream=True)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as e:
+            raise EnvFailure(f"{self.name} cannot be reached: {short(str(e) or type(e).__name__)}") from e
+        except TimeoutError:
+            raise EnvFailure(f"{self.name} did not answer {method} within {self._deadline:g} s") from None
+        if not answer.is_success:
+            words = without_key(await self._words(answer), self._key)
+            raise EnvFailure(f"{self.name} answered {method} with status {answer.status_code}{words}")
+        if "method" not in message or "id" not in message:  # nothing is to be answered
+            await answer.aclose()
+            return
+        if session := answer.headers.get("Mcp-Session-Id"):
+            self._client.headers["Mcp-Session-Id"] = session
+        self._client.headers["MCP-Protocol-Version"] = VERSION
+        await self._forget()
+        self._answer, self._messages = answer, self._read(answer)
+
+    async def _receive(self, method: str) -> dict[str, Any]:
+        import httpx2
+
+        assert self._messages is not None
+        try:
+            async for data in self._messages:
+                self._count(method)
+                try:
+                    message = read_json(data)
+                except UnreadableError as e:
+                    raise EnvFailure(f"{self.name} sent a message that {e}") from None
+                if isinstance(message, dict):
+                    return message
+        except httpx2.HTTPError as e:
+            raise EnvFailure(f"{self.name} broke off before it answered {method}: {short(str(e))}") from e
+        raise EnvFailure(f"{self.name} ended its answer before it answered {method}")
+
+    async def _read(self, answer: "httpx2.Response") -> AsyncIterator[bytes]:
+        """The messages of an answer: its body, or what its events hold."""
+        events = answer.headers.get("Content-Type", "").startswith("text/event-stream")
+        left, held = b"", list[bytes]()
+        size = 0
+        async for chunk in answer.aiter_bytes(1 << 16):
+            left += chunk
+            if len(left) + size > MAX_MESSAGE:
+                raise EnvFailure(f"{self.name} sent a message of more than {MAX_MESSAGE} bytes")
+            if not events:
+                continue
+            *lines, left = left.replace(b"\r\n", b"\n").split(b"\n")
+            for line in lines:
+                if line.startswith(b"data:"):
+                    held.append(line[5:].strip())
+                    size += len(line)
+                elif not line and held:
+                    yield b"\n".join(held)
+                    held, size = [], 0
+                else:
+                    self._count("what was asked")
+        if left and not events:
+            yield left
+
+    async def _words(self, answer: "httpx2.Response") -> str:
+        """The beginning of an answer that is a refusal."""
+        import httpx2
+
+        data = b""
+        with suppress(httpx2.HTTPError, TimeoutError):
+            async with asyncio.timeout(CLOSING):
+                async for chunk in answer.aiter_bytes(1 << 10):
+                    data += chunk
+                    if len(data) > 1 << 10:
+                        break
+        await answer.aclose()
+        words = " ".join(plain(data.decode(errors="replace")).split())[:200]
+        return f": {words}" if words else ""
+
+    async def _forget(self) -> None:
+        answer, self._answer, self._messages = self._answer, None, None
+        if answer is not None:
+            await answer.aclose()
 
 
 _REFUSED = {"code": -32601, "message": "not offered by this client"}

@@ -1,5 +1,6 @@
 """Programs that call a chat API as environments."""
 
+import importlib
 import os
 import re
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from gateway_programs import Refused, chat, episodes, function, post
 
+import longstride
 from longstride.adapters.gateway.agents import Command, Function, Job
 from longstride.adapters.gateway.source import ChatGateway
 from longstride.core.budget import StopReason
@@ -22,8 +24,10 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
 from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.methods import GroupRelative, Reinforce
+from longstride.models.load import load_policy
 from longstride.rewards import Reward, TaskReward, Verdict
 from longstride.rollout import AsRequested, TrajectoryStore
+from longstride.run.evaluation import evaluate_policy
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
 from longstride.setups import sites
@@ -84,8 +88,30 @@ def test_a_program_that_plays_as_the_native_loop_does_gets_equal_ids_and_equal_w
     assert weights == learned
 
 
+@pytest.mark.parametrize("agent", ["function", "command"])
+def test_the_example_plays_with_the_package_openai_what_the_native_loop_plays(agent: str, monkeypatch) -> None:
+    pytest.importorskip("openai")
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    example = importlib.import_module("gateway_sites")
+    few = {"test_budget": {"turns": 3}, "evaluation": {"tasks": 1}, "seed": 900}
+    native, recipe = example.NATIVE.replace(**few), example.RECIPE.replace(**few)
+    if agent == "command":
+        source = Path(longstride.__file__).parents[1]
+        command = Command(
+            command=(sys.executable, str(EXAMPLES / "gateway_sites_agent.py")),
+            variables={"PYTHONPATH": str(source)},
+            readable=(str(source),),
+        )
+        recipe = recipe.replace(tasks=recipe.tasks.model_copy(update={"agent": command}))
+    policy = load_policy("base")
+    ours, theirs = (evaluate_policy(policy, r).trajectories for r in (native, recipe))
+    ids = [[(turn.prompt_ids, turn.sampled_ids) for t in played for turn in t.turns] for played in (ours, theirs)]
+    assert ids[0] == ids[1] and [t.stop for t in ours] == [t.stop for t in theirs]
+
+
 # programs by hand, with a player of texts
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAM = str(Path(__file__).parents[1] / "support" / "gateway_program.py")
 
 

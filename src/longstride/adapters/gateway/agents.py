@@ -117,7 +117,7 @@ class Command(AgentProgram):
 
     async def start(self, job: Job) -> "_Process":
         files = [Path(word) for word in self.command[1:] if Path(word).is_absolute()]
-        beside = [path if path.is_dir() else path.parent for path in files]
+        beside = [shown for path in files for shown in _open_to_others(path if path.is_dir() else path.parent)]
         path = dict.fromkeys((str(Path(sys.executable).parent), f"{sys.base_prefix}/bin"))
         sandbox = Sandbox({PLACE: job.folder}, self.limits, self.isolation, True, [*beside, *self.readable], [*path])
         (job.folder / TASK).write_text(job.task.model_dump_json(), encoding="utf-8")
@@ -133,6 +133,11 @@ class Command(AgentProgram):
             "LONGSTRIDE_SEED": str(job.seed),
         }
         return _Process(self, sandbox, variables | self.variables)
+
+
+def _open_to_others(folder: Path) -> list[Path]:
+    """A folder; where it is closed to other users, which a program of root's is, what is in it."""
+    return [folder] if folder.stat().st_mode & 0o005 == 0o005 else list(folder.iterdir())
 
 
 class _Process:

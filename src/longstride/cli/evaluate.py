@@ -367,8 +367,12 @@ def _print_table(rows: list[dict[str, Any]], tasks: int) -> None:
     for line in lines:
         say("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
     for row in rows:
-        if values := [v for v in row.get("measures", {}).get("anytime", ()) if v is not None]:
-            say(f"{row['policy']} {row['strategy']}: anytime {fmean(values):.3f} (1 - normalised regret)")
+        for name, means in (
+            ("anytime", "1 - normalised regret"),
+            ("exploitability", "what a best response wins over 1/2"),
+        ):
+            if values := [v for v in row.get("measures", {}).get(name, ()) if v is not None]:
+                say(f"{row['policy']} {row['strategy']}: {name} {fmean(values):.3f} ({means})")
     for row in rows:
         for of, name in (("usage", ""), ("judge_usage", ", its judge")):
             if usage := row["summary"].get(of):

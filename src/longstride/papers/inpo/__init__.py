@@ -21,8 +21,8 @@ those of a reward.
 | test | `Duelled` | win rates by judges | `exploitability`: by how much the best response to 16 answers wins |
 
 Deviations: constants of the paper are from a summary. Pairs are as the paper's analysis draws them
-(`credit.which=extremes` is best against worst). A tournament (`run.tournament`) looks for the best response among
-policies, such as earlier selves.
+(`credit.which=extremes` is best against worst). A best response is looked for among the kinds of answers (`Duelled`),
+among policies, such as earlier selves (`run.tournament`), and by training one (`inpo/best_response`).
 
 On your own model, tasks and judge of pairs:
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from elsewhere import train_elsewhere
-from helpers import rows_of
+from helpers import make_trajectory, rows_of, trajectories_of
 from scipy.special import log_softmax
 
+from longstride.core.errors import ConfigError
 from longstride.exact.games import Duel, pair_gradient
 from longstride.exact.worlds.games import PreferenceGame, cyclic, transitive
 from longstride.methods import INPO as TwoAnchors
@@ -16,6 +17,8 @@ from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.preferences import DPO, IPO, pair
 from longstride.papers.inpo import recipe
 from longstride.papers.inpo.exact import RECIPE, SelfPlay
+from longstride.papers.inpo.method import Against
+from longstride.rewards import InTurn
 
 ETA, TAU = 0.8, 0.2
 INPO = SelfPlay(loss=IPO(tau=ETA), share=TAU / ETA, pairs=0, updates=4000, rate=0.8)
@@ -121,3 +124,18 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
     assert all(row["grad_norm"] > 0 for row in rows_of(run, "train"))
     measured = rows_of(run, "eval")[-1]["measures"]["exploitability"]
     assert len(measured) == 2 and all(0 <= value <= 0.5 for value in measured)
+
+
+def test_a_best_response_is_trained_against_what_the_policy_answered_to_the_same_tasks(tmp_path: Path) -> None:
+    opponent = train_elsewhere("inpo", tmp_path / "a", "learner.epochs=0", "evaluation.strategies=[]")
+    settings = [f"reward.run={opponent}", "evaluation.strategies=[]"]
+    run = train_elsewhere("inpo/best_response", tmp_path / "b", *settings)
+    rivals = {t.ordinal: t for t in trajectories_of(opponent)}
+    beaten = trajectories_of(run)
+    assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))
+    for t in beaten[:4]:  # the first group plays against the answers to its task, whenever they were given
+        same = [rival for rival in rivals.values() if rival.task.id == t.task.id]
+        chances = [c for c in InTurn()([(t, rival) for rival in same]) if c is not None]
+        assert len(same) >= 4 and t.reward == pytest.approx(sum(chances) / len(chances), abs=1e-6)
+    with pytest.raises(ConfigError, match="has no episode of task .*; play the other policy with the same tasks"):
+        Against(run=opponent).compare([make_trajectory()])

@@ -117,10 +117,10 @@ from longstride.run.evaluation import Result as Result
 from longstride.run.experiment import Experiment as Experiment
 from longstride.run.imitation import Cloning as Cloning
 from longstride.run.imitation import Demonstrations as Demonstrations
+from longstride.run.imitation import FileSuccesses as FileSuccesses
 from longstride.run.imitation import Imitation as Imitation
 from longstride.run.imitation import ModelSuccesses as ModelSuccesses
 from longstride.run.imitation import SolverDemonstrations as SolverDemonstrations
-from longstride.run.imitation import FileSuccesses as FileSuccesses
 from longstride.run.imitation import StoredSuccesses as StoredSuccesses
 from longstride.run.listener import Listener as Listener
 from longstride.run.listener import Silent as Silent

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from bigrams import bigram_policy
+from guides import follow
 from helpers import begin_run, make_task, make_trajectory, make_turn, rows_of
 
 from longstride.core.component import build
@@ -154,3 +155,14 @@ def test_rl_is_rewarded_by_a_judge_and_its_row_has_what_that_took(judge: Path, t
 def test_the_world_of_judges_is_played_by_what_a_run_of_it_trained(judge: Path) -> None:
     source = Judgements(policy=str(judge), puzzles=ModularChain(lengths=(1, 1, 1)), solved=2, attempts=2, turn_tokens=8)
     assert {s.solution for of in source.solutions.values() for s in of} == {"so Verdict : yes", "so Verdict : no"}
+
+
+def test_the_guide_trains_a_judge_from_a_file_and_uses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    follow("judge.md", tmp_path)
+    (row,) = rows_of(tmp_path / "runs" / "judged", "train")
+    assert row["summary"]["judge_usage"]["sampled"] > 0
+    said = capsys.readouterr().out
+    assert "best_of_4_by_generative_2_run_judge_turn" in said and "guided_by_generative_1_run_judge" in said

@@ -9,10 +9,14 @@ import torch
 
 from longstride.cli.make_base import settings
 from longstride.core.errors import ConfigError
+from longstride.envs.judgements import Judgements
+from longstride.envs.puzzles.modular import SIGNS
 from longstride.envs.questions import verdict_in
 from longstride.learner.config import LearnerConfig
-from longstride.models.load import Policy, load_policy, make_policy, save_policy
+from longstride.models.load import SHIPPED, Policy, load_policy, make_policy, save_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer, words_of
+from longstride.papers.grpo.recipe import RECIPE
+from longstride.run.evaluation import evaluate_policy
 from longstride.starts.demonstrators import Demonstration
 from longstride.starts.made import MADE
 from longstride.starts.puzzle_judgements import PuzzleJudgements
@@ -87,3 +91,16 @@ def test_a_shipped_model_is_made_by_its_name_and_further_settings_replace_its_ow
     assert all(settings([name])[0] == f"base-{name}" for name in MADE)
     with pytest.raises(ConfigError, match="unknown shipped model 'juge'; did you mean 'judge'"):
         settings(["juge"])
+
+
+def test_the_shipped_judge_reads_lines_and_stops_too_early():
+    assert sum(p.stat().st_size for p in SHIPPED["base-judge"].iterdir()) < 1.5e6
+    tasks = Judgements(solved=12, attempts=4)
+    played = evaluate_policy(load_policy("base-judge"), RECIPE.replace(tasks=tasks), tasks.held_out(48)).trajectories
+    assert sum(t.answer is not None for t in played) >= 46
+    whole = sum(t.turns[0].text.count(";") + 1 == t.task.meta["reasons"].count(";") + 1 for t in played)
+    assert 8 < whole < 44
+    lines = [tuple(line.split()) for t in played for line in t.turns[0].text.partition("Verdict")[0].split(";")]
+    facts = [(a, sign, b, c) for _, a, sign, b, _, c, *_ in (x for x in lines if len(x) == 9)]
+    right = [SIGNS[sign](int(a), int(b)) % 7 == int(c) for a, sign, b, c in facts]  # pyright: ignore[reportArgumentType]
+    assert len(right) > 40 and sum(right) > 0.9 * len(right)

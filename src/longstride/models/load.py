@@ -26,7 +26,16 @@ from longstride.models.size import check_size
 
 SHIPPED = {
     name: Path(__file__).parent / "shipped" / name
-    for name in ("base", "base-dial", "base-keep-last", "base-miniwob", "base-puzzles", "base-thoughts", "base-wander")
+    for name in (
+        "base",
+        "base-dial",
+        "base-judge",
+        "base-keep-last",
+        "base-miniwob",
+        "base-puzzles",
+        "base-thoughts",
+        "base-wander",
+    )  # fmt: skip
 }
 BASE = SHIPPED["base"]
 """Folders of the shipped models (see README.md there), in half precision, which halves the package."""

@@ -23,7 +23,7 @@ MADE: dict[str, tuple[str, ...]] = {
         "learner.lr=2e-3",
         "learner.dtype=float32",
         "learner.kernels=native",
-        "tokens=4000000",
+        "tokens=3000000",
         "step_tokens=2048",
         "page_weight=0",
     ),

@@ -6,19 +6,24 @@ score.
 
 | place | choice | paper (section 3) | here |
 |---|---|---|---|
-| data | `Rationales` | written by a model that sees a reference; kept where the verdict fits the label | true marks, each wrong in `slip` cases; kept likewise |
-| update | next-token loss | on rationale and verdict, beside lambda times that of right solutions | on marks and verdict; no generation |
-| score | p(yes), mean over K rationales | K = 32 | the same |
-| compared | `HeadVerifier` | a discriminative reward model: cross-entropy of a head at the end | the same network on one state |
-| compared | direct GenRM | p(yes) without rationale | is `HeadVerifier`: two verdict tokens are a logistic head of the same state |
-| measure | best of N by the score | 16 and more | best of 16 |
+| tasks | `Judgements` | solutions of a model, labelled by their answers | those of `base-puzzles`, or of any model or file |
+| data | reasons and verdict | written by a model that sees a reference; kept where the verdict fits the label | its own, sampled anew in each iteration; kept likewise (`FilteredBC`) |
+| update | next-token loss | on rationale and verdict | the same |
+| beside it | `RightSolutions` | lambda times the loss of right solutions | lambda 0.1 |
+| score | `Ranked`, `Generative` | p(yes), mean over K rationales, K = 32 | K = 4 |
+| compared | direct GenRM | p(yes) without rationale | `tasks.reasons=false` |
+| measure | `chosen` | best of N by the score | best of 8 |
 
-A solution is lines, each of a kind that is right or wrong; a wrong solution has one wrong line. A line is seen as a
-vector of fewer numbers than there are kinds. One pass ends in one state of that width, the sum over lines; a rationale
-reads line after line. That is the whole difference: both learn with the same network, from the same solutions.
+On one's own: `longstride train genrm model=MODEL tasks.path=solutions.jsonl`; then `--strategy best_of by.type=scored by.judge=RUN`
+(docs/guides/judge.md).
 
-Deviations: no language model; verifiers see what a fixed embedding of lines shows. Without a language model there is no
-unified loss of verifying and generating.
+`exact.py` has the mechanism in small: a solution is lines, each of a kind that is right or wrong; a line is seen as a vector of fewer
+numbers than there are kinds. One pass ends in one state of that width, the sum over lines; a rationale reads line after line. Both learn with
+the same network from the same solutions.
+
+Deviations: rationales are the verifier's own, so it learns by rejection and not from a teacher; a start that knows how to go through lines
+is needed (`base-judge`, or a model that follows instructions). lambda and K are ours: the paper's lambda could not be checked. A
+discriminative head (`rewards.probe.Probe`) is no arm: verdicts without reasons are a logistic head of the same state.
 """
 
 from longstride.papers.card import Paper

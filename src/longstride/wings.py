@@ -23,6 +23,7 @@ LOCATIONS |= {
         "judgements": "longstride.run.solutions",
         "model_successes": "longstride.run.teachers",
         "run_judge": "longstride.run.judges",
+        "strategy_successes": "longstride.run.teachers",
         "vllm": "longstride.engines.vllm_engine",
         "turn_value": "longstride.learner.turn_critic",
     },

@@ -8,6 +8,7 @@ random stream that is given.
 import random
 from abc import abstractmethod
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from longstride.core.component import Component
@@ -16,7 +17,7 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, Positive
 from longstride.core.seeds import derive
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import TaskKey, Trajectory
 from longstride.envs.base import Solver
 from longstride.learner.config import LearnerConfig
 from longstride.methods.base import Sample, demonstration
@@ -28,9 +29,12 @@ from longstride.rollout.players import ScriptedPlayer
 from longstride.rollout.pool import Pool
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.experiment import check_run_folder
+from longstride.run.filters import Filter, FoundStep, filtered
+from longstride.strategies import Strategy
 
 if TYPE_CHECKING:
     from longstride.models.chat import ChatFormat
+    from longstride.models.load import Policy
     from longstride.run.recipe import Recipe
 
 
@@ -50,6 +54,10 @@ class Demonstrations(Component):
         Raises:
             ConfigError: there are none.
         """
+
+    def of_policy(self, policy: "Policy", recipe: "Recipe", episodes: int, rng: random.Random) -> list[Sample]:
+        """`samples`, where they may be made by the policy as it is now."""
+        return self.samples(recipe, policy.chat, episodes, rng)
 
 
 class SolverDemonstrations(Demonstrations):
@@ -91,11 +99,32 @@ class ModelSuccesses(Demonstrations):
         return implementation(ModelSuccesses)(self, recipe, chat, episodes, rng)
 
 
+class StrategySuccesses(Demonstrations):
+    """Training tasks, played by a policy under a strategy of test time, such as a search (expert iteration): of what
+    succeeds, the steps that pass the filters are imitated."""
+
+    strategy: Strategy
+    """How tasks are played."""
+    filters: tuple[Filter, ...] = ()
+    """What is imitated of a success: all of it, if there are none."""
+    model: str = ""
+    """Who plays: a run folder, a model's folder, or a name; if empty the policy as it is then."""
+
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        """Of `model`, or of the model that the recipe starts from."""
+        return implementation(StrategySuccesses)(self, None, recipe, episodes, rng)
+
+    def of_policy(self, policy: "Policy", recipe: "Recipe", episodes: int, rng: random.Random) -> list[Sample]:
+        return implementation(StrategySuccesses)(self, None if self.model else policy, recipe, episodes, rng)
+
+
 class StoredSuccesses(Demonstrations):
     """Successful episodes of another run, drawn without replacement; its model must have had the same tokenizer."""
 
     run: Path
     """Its folder."""
+    filters: tuple[Filter, ...] = ()
+    """What is imitated of a success: all that was sampled, if there are none."""
 
     def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
         check_run_folder(self.run)
@@ -104,12 +133,19 @@ class StoredSuccesses(Demonstrations):
         if not places:
             raise RunError(f"{store.path} holds no successful episode to imitate; name the folder of another run")
         chosen = sorted(rng.sample(places, min(episodes, len(places))))
-        return [
-            demonstration(turn.prompt_ids, turn.sampled_ids, 1.0, t.ordinal, turn.media)
+        rewards: dict[TaskKey, list[float]] = {}
+        for record in store.records:
+            if not record.stop.failed:
+                rewards.setdefault(record.task, []).append(record.reward)
+        steps = [
+            FoundStep(
+                t, u.prompt_ids, u.sampled_ids, sum(u.behaviour_logprobs), fmean(rewards[t.record().task]), u.media
+            )
             for t in store.read(chosen)
-            for turn in t.turns
-            if turn.sampled_ids
+            for u in t.turns
+            if u.sampled_ids
         ]
+        return filtered(steps, self.filters)
 
 
 class FileSuccesses(Demonstrations):

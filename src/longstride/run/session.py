@@ -300,8 +300,8 @@ class Session:
         """Trains the policy on demonstrations, before anything else."""
         cloning = self.recipe.cloning
         assert cloning is not None
-        samples = cloning.demonstrations.samples(
-            self.recipe, self.policy.chat, cloning.episodes, stream(self.recipe.seed, "cloning")
+        samples = cloning.demonstrations.of_policy(
+            self.policy, self.recipe, cloning.episodes, stream(self.recipe.seed, "cloning")
         )
         learner, report = Learner(self.policy.model, cloning.learner, IMITATION), CloningRows(self.run)
         order = stream(self.recipe.seed, "cloning-order")
@@ -312,9 +312,12 @@ class Session:
         """Trains on an iteration's demonstrations; returns their loss."""
         imitation, i, seed = now.imitation, self.run.iteration, self.recipe.seed
         assert imitation is not None
-        found = imitation.demonstrations.samples(
-            self.recipe, self.policy.chat, imitation.episodes, stream(seed, "imitation", i)
+        policy = replace(self.policy, model=self.learner.full_model())
+        found = imitation.demonstrations.of_policy(
+            policy, self.recipe, imitation.episodes, stream(seed, "imitation", i)
         )
+        if not found:
+            return 0.0
         samples = [replace(s, streams={ADVANTAGES: [imitation.weight] * len(s.sampled_ids)}) for s in found]
         self.learner.loss = IMITATION
         loss = self.learner.update(samples, stream(seed, "imitation-order", i))["loss"]

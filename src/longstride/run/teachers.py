@@ -1,6 +1,8 @@
-"""Demonstrations of a teacher: another model plays, and what succeeds is imitated."""
+"""Demonstrations of a teacher: another model plays, or the policy itself under a strategy, and what succeeds is
+imitated."""
 
 import random
+from collections.abc import Sequence
 
 from longstride.core.errors import ConfigError
 from longstride.core.implementation import implements
@@ -8,9 +10,13 @@ from longstride.engines.config import Local
 from longstride.methods.base import Sample
 from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatFormat
+from longstride.models.load import Policy
+from longstride.rollout.players import Player
 from longstride.rollout.pool import Pool
-from longstride.run.evaluation import language_player
-from longstride.run.imitation import ModelSuccesses, training_plans, turn_samples
+from longstride.rollout.trial import Trial
+from longstride.run.evaluation import evaluate_player, language_player
+from longstride.run.filters import Improved, filtered, steps_in
+from longstride.run.imitation import ModelSuccesses, StrategySuccesses, training_plans, turn_samples
 from longstride.run.policies import load
 from longstride.run.recipe import Recipe
 
@@ -33,3 +39,37 @@ def taught(
     if not successes:
         raise ConfigError(f"demonstrations: of {episodes} episodes of {model} none succeeded; take an abler teacher")
     return [sample for t in successes for sample in turn_samples(t, recipe, chat)]
+
+
+@implements(StrategySuccesses)
+def searched(
+    demonstrations: StrategySuccesses, policy: Policy | None, recipe: Recipe, episodes: int, rng: random.Random
+) -> list[Sample]:
+    """The steps of so many episodes that succeeded and pass the filters; none where no episode did.
+
+    Raises:
+        ModelError: the model cannot be loaded.
+    """
+    policy = policy or load(demonstrations.model or recipe.start, recipe.chat, recipe.device)
+    player, own = beside(policy, recipe, rng)
+    tasks = recipe.tasks.sample(rng, episodes)
+    found = evaluate_player(player, own, tasks, demonstrations.strategy).trajectories
+    usual: Sequence[float | None] = [None] * len(tasks)
+    if any(isinstance(each, Improved) for each in demonstrations.filters):
+        usual = evaluate_player(player, own, tasks).outcomes
+    steps = [
+        step
+        for t, reward in zip(found, usual, strict=True)
+        if t.success and not t.stop.failed
+        for step in steps_in(t, reward)
+    ]
+    return filtered(steps, demonstrations.filters)
+
+
+def beside(policy: Policy, recipe: Recipe, rng: random.Random) -> tuple[Player, Recipe]:
+    """A policy as a player in an engine of its own, and the recipe under which `evaluate_player` lets it play each
+    training task once, with randomness of its own."""
+    evaluation = recipe.evaluation.model_copy(update={"attempts": 1})
+    changes = {"engine": Local(), "evaluation": evaluation, "seed": rng.getrandbits(31), "trial": Trial()}
+    own = recipe.model_copy(update=changes)
+    return language_player(policy, own, testing=True), own

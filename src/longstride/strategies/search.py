@@ -258,11 +258,13 @@ class BestFirst(Search):
     """Continuations of each."""
     finish: Count = 1
     """Candidates that are enough."""
+    accepted: float = -1e9
+    """Least score of a candidate that counts as one of these: 1 where a verifier gives 1 or 0."""
 
     def candidates(self, root: Partial, rng: np.random.Generator) -> Searching:
         frontier, finished = [root], list[Partial]()
         for _ in range(self.expansions):
-            if not frontier or len(finished) >= self.finish:
+            if not frontier or sum(p.score >= self.accepted for p in finished) >= self.finish:
                 break
             best = max(range(len(frontier)), key=lambda k: (frontier[k].score, k))
             for p in (yield [frontier.pop(best)] * self.width):

@@ -14,7 +14,7 @@ counts only where nothing else was finished. Searches of all tasks go step by st
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp
 from statistics import fmean
 
@@ -36,6 +36,9 @@ from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.ledger import Ledger
 from longstride.strategies.scored import AskedPolicy
 from longstride.strategies.search import Beam, Partial, Search, Searching, chosen
+
+STEPS = "steps"
+"""In the evidence of what a search found: see `steps_of`."""
 
 
 class Guide(Component):
@@ -78,6 +81,61 @@ class Confidence(Guide):
 
 def _logprobs(solution: Trajectory) -> list[float]:
     return [x for turn in solution.turns for x in turn.behaviour_logprobs]
+
+
+class PathLikelihood(Guide):
+    """exp(sum log p / L^alpha) of a solution of L steps, whose probabilities are the policy's own (BFS-Prover, arXiv
+    2502.03438, section 3.1, as a probability): 0 prefers short solutions, and the larger alpha the more are long ones
+    looked at."""
+
+    alpha: Weight = 0.5
+    """How much a long solution is forgiven; the paper tries 0, 0.5 and 1."""
+
+    @property
+    def name(self) -> str:
+        return f"path_likelihood_{self.alpha:g}"
+
+    def check(self, player: Player) -> None:
+        with_ids(player, "the guide path_likelihood reads how likely a language model finds what it says")
+
+    def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
+        return [Score(self._value(steps_of(t) or [(0, 0.0)])) for t in solutions]
+
+    def _value(self, steps: Sequence[tuple[int, float]]) -> float:
+        return exp(sum(logp for _, logp in steps) / len(steps) ** self.alpha)
+
+
+def steps_of(solution: Trajectory) -> list[tuple[int, float]]:
+    """Of each step by which a search extended a solution, how many tokens were sampled, and their log-probability."""
+    return [(n, logp) for n, logp in solution.evidence.get(STEPS, ())]
+
+
+def _grown(came: Trajectory, before: Trajectory | None) -> Trajectory:
+    """What a step led to, with this step among its steps."""
+    own = _logprobs(came)
+    steps = [*(steps_of(before) if before else ()), (len(own), sum(own))]
+    return replace(came, evidence=came.evidence | {STEPS: steps})
+
+
+class Checked(Guide):
+    """The verdict of the task's own verifier on what is finished, 1 or 0; another guide scores the rest. For tasks
+    whose answers can be checked at test time too, such as proofs."""
+
+    guide: Guide = PathLikelihood()
+    """Scores what is not finished."""
+
+    @property
+    def name(self) -> str:
+        return f"checked_{self.guide.name}"
+
+    def check(self, player: Player) -> None:
+        self.guide.check(player)
+
+    def __call__(self, solutions: Sequence[Trajectory], player: Player) -> list[Score]:
+        return [
+            Score(float(t.success), of.tokens, of.read) if t.stop is not StopReason.MARK and t.stop.terminated else of
+            for t, of in zip(solutions, self.guide(solutions, player), strict=True)
+        ]
 
 
 class Oracle(Guide):
@@ -133,7 +191,7 @@ class Asked(Guide):
 
 
 @dataclass(eq=False, slots=True)
-class _Task:
+class SearchTask:
     """A search under way."""
 
     plan: Plan
@@ -145,6 +203,10 @@ class _Task:
     """Of the scored ones those that were sampled."""
     found: Sequence[Partial] = ()
     """What the search returned, when it has."""
+    extended: list[Partial] = field(default_factory=list)
+    """In their order; one that was extended several times at once stands once."""
+    made: list[Partial] = field(default_factory=list)
+    """All that came of it."""
 
 
 class Searched(Strategy):
@@ -173,14 +235,14 @@ class Searched(Strategy):
         with player.keeping() if isinstance(player, LanguagePlayer) else nullcontext():
             while live := [task for task in tasks if task.wanted]:
                 yield from self._step(live, marks, player)
-        return [self._ended(task) for task in tasks]
+        return [self.ended(task) for task in tasks]
 
-    def _begun(self, plan: Plan) -> _Task:
+    def _begun(self, plan: Plan) -> SearchTask:
         searching = self.search.run(Partial(None), np.random.default_rng(derive(plan.seed, "search", plan.ordinal)))
-        return _Task(plan, searching, next(searching))
+        return SearchTask(plan, searching, next(searching))
 
     def _step(
-        self, tasks: Sequence[_Task], marks: tuple[tuple[int, ...], ...], player: Player
+        self, tasks: Sequence[SearchTask], marks: tuple[tuple[int, ...], ...], player: Player
     ) -> Generator[Sequence[Plan], list[Trajectory], None]:
         """Extends all that is wanted by one step."""
         stage = [
@@ -188,19 +250,23 @@ class Searched(Strategy):
             for task in tasks
             for k, p in enumerate(task.wanted)
         ]
-        came = yield stage
+        begun = [p.state for task in tasks for p in task.wanted]
+        came = [_grown(t, before) for t, before in zip((yield stage), begun, strict=True)]
         scores = iter(self.guide([t for t in came if not t.stop.failed], player))
-        made = iter([(t, Score(None) if t.stop.failed else next(scores)) for t in came])
+        scored = iter([(t, Score(None) if t.stop.failed else next(scores)) for t in came])
         for task in tasks:
-            extended = [next(made) for _ in task.wanted]
+            extended = [next(scored) for _ in task.wanted]
             task.ledger += Ledger(
                 sampled=sum(t.sampled_tokens for t, _ in extended),
                 scored=sum(s.tokens + s.read for _, s in extended),
                 calls=len(extended),
             )
             task.guide_tokens += sum(s.tokens for _, s in extended)
+            made = [self._partial(task.plan, t, s) for t, s in extended]
+            task.extended += dict.fromkeys(task.wanted)
+            task.made += made
             try:
-                task.wanted = task.searching.send([self._partial(task.plan, t, s) for t, s in extended])
+                task.wanted = task.searching.send(made)
             except StopIteration as end:
                 task.wanted, task.found = (), end.value
 
@@ -210,7 +276,7 @@ class Searched(Strategy):
         going = unfinished(plan, came)
         return Partial(came, of.value, not going, None if going else came.answer)
 
-    def _ended(self, task: _Task) -> EvalEpisode:
+    def ended(self, task: SearchTask) -> EvalEpisode:
         """The episode that counts, under the number and the budget of its plan."""
         whole = [p for p in task.found if not p.state.stop.failed]
         counts: Trajectory = (chosen(whole, self.search.by) if whole else task.found[0]).state

@@ -1,0 +1,89 @@
+"""Steps of episodes that are imitated: what a step is, what filters drop, and a run that clones what it searches."""
+
+from math import exp, log
+from pathlib import Path
+
+import pytest
+from elsewhere import train_elsewhere
+from helpers import make_trajectory, make_turn, rows_of
+
+from longstride.core.errors import ConfigError
+from longstride.core.trajectory import Trajectory
+from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
+from longstride.run.filters import FoundStep, Improved, Novel, PerplexityBand, filtered, steps_in
+from longstride.strategies.searched import STEPS, PathLikelihood
+
+
+def searched() -> Trajectory:
+    """A turn of five ids that a search found in two steps, and one that was a single step."""
+    turns = [make_turn([4, 5], [0, 1, 2, 3], given=3), make_turn([6], [0, 9])]
+    return make_trajectory(turns, 1.0, evidence={STEPS: [(3, 3 * log(0.5)), (2, 2 * log(0.9)), (1, log(0.1))]})
+
+
+def test_a_step_of_a_search_is_read_after_those_before_it_and_knows_how_likely_it_was() -> None:
+    first, second, third = steps_in(searched())
+    assert (first.prompt_ids, first.ids) == ([0], [1, 2, 3]) and (second.prompt_ids, second.ids) == (
+        [0, 1, 2, 3],
+        [4, 5],
+    )
+    assert (third.prompt_ids, third.ids) == ([0, 9], [6])
+    assert [exp(s.logprob / len(s.ids)) for s in (first, second, third) if s.logprob] == pytest.approx([0.5, 0.9, 0.1])
+
+
+def test_a_turn_that_no_search_found_is_a_step() -> None:
+    sampled, begun = make_turn([1, 2], [0], behaviour_logprobs=[-1.0, -2.0]), make_turn([3], [0, 1], given=1)
+    steps = steps_in(make_trajectory([sampled, begun]))
+    assert [(s.prompt_ids, s.ids, s.logprob) for s in steps] == [([0], [1, 2], -3.0), ([0], [1, 3], None)]
+
+
+def test_a_band_leaves_out_both_tails_of_perplexity() -> None:
+    steps = steps_in(searched())  # perplexities of 2, 1.1 and 10
+    assert PerplexityBand(low=1.5, high=9)(steps) == steps[:1]
+    assert PerplexityBand(low=1.5)(steps) == [steps[0], steps[2]] and PerplexityBand()(steps) == steps
+    with pytest.raises(ConfigError, match="how likely the policy found"):
+        PerplexityBand(low=1.5)([FoundStep(searched(), [0], [1], None)])
+
+
+def test_equal_steps_are_imitated_once_and_what_is_no_improvement_is_not() -> None:
+    t = searched()
+    a, again, b = FoundStep(t, [0], [1], 0.0), FoundStep(t, [0], [1], -1.0), FoundStep(t, [0], [2], 0.0)
+    assert Novel()([a, again, b]) == [a, b]
+    usual = [FoundStep(t, [0], [1], 0.0, usual) for usual in (0.0, 0.5, 1.0, None)]
+    assert Improved()(usual) == [usual[0], usual[1], usual[3]] and Improved(by=0.6)(usual) == [usual[0], usual[3]]
+    (sample,) = filtered([a, again, usual[2]], (Novel(), Improved()))
+    assert (sample.prompt_ids, sample.sampled_ids) == ([0], [1])
+
+
+def test_a_path_is_as_likely_as_its_steps_over_a_power_of_their_number() -> None:
+    t = make_trajectory([make_turn([1])], evidence={STEPS: [(2, -1.0), (2, -2.0), (1, 0.0), (1, -1.0)]})
+    values = [PathLikelihood(alpha=a)([t], None)[0].value for a in (0.0, 0.5, 1.0)]  # pyright: ignore
+    assert values == pytest.approx([exp(-4), exp(-2), exp(-1)])
+
+
+SEARCH = "search={type='best_first', expansions=4, width=2}, guide={type='path_likelihood'}"
+STRATEGY = f"{{type='searched', mark='red', {SEARCH}}}"
+FILTERS = "[{type='novel'}, {type='improved'}]"
+BAND = "[{type='perplexity_band', low=1.1}]"
+
+
+def test_a_run_of_another_model_clones_what_it_finds_by_a_search(tmp_path: Path) -> None:
+    run = train_elsewhere(
+        "bfs_prover",
+        tmp_path,
+        f"imitation.demonstrations={{type='strategy_successes', strategy={STRATEGY}, filters={FILTERS}}}",
+        "imitation.episodes=24",
+        f"evaluation.strategies=[{{type='direct'}}, {STRATEGY}]",
+    )
+    assert [row["imitation_loss"] > 0 for row in rows_of(run, "train")] == [True, True]
+
+
+def test_a_phase_of_cloning_takes_stored_successes_through_filters(tmp_path: Path) -> None:
+    stored = train_elsewhere("grpo", tmp_path / "stored")
+    solved = sum(record.success for record in TrajectoryStore(stored / TRAJECTORIES).records)
+    run = train_elsewhere(
+        "grpo",
+        tmp_path / "cloned",
+        f"cloning.demonstrations={{type='stored_successes', run='{stored}', filters={BAND}}}",
+        f"cloning.episodes={solved}",
+    )
+    assert 0 < rows_of(run, "cloning")[-1]["examples"] <= solved

@@ -11,6 +11,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -30,11 +31,29 @@ def measure(target: str) -> None:
         shutil.copy(PAGES / name / "card.json", OUT / f"{name}.json")
 
 
+def kept() -> list[dict[str, Any]]:
+    """All cards."""
+    return [json.loads(path.read_text("utf-8")) for path in sorted(OUT.glob("*.json"))]
+
+
+def table() -> list[str]:
+    """What was predicted and what came, as the rows of a table of Markdown."""
+    rows = ["| policy | within | predicted of twice that | measured | |", "|---" * 5 + "|"]
+    for card in kept():
+        said, came = card["forecast"], card["measured"]
+        told = {None: "nothing to predict", True: "hit", False: "miss"}[came["hit"]]
+        also = ', as "no change" would have been' if came["hit"] and came["unchanged"] else ""
+        interval = f"{said['mean']:.3f} [{said['lo']:.3f}, {said['hi']:.3f}]"
+        within = f"{said['budget']:g} {card['unit']}: {said['success']:.3f}"
+        rows.append(f"| `{card['policy']}` | {within} | {interval} | {came['success']:.3f} | {told}{also} |")
+    return rows
+
+
 def draw() -> None:
     """Predictions beside what was measured."""
-    cards = [json.loads(path.read_text("utf-8")) for path in sorted(OUT.glob("*.json"))]
+    cards = kept()
     said, came = [card["forecast"] for card in cards], [card["measured"]["success"] for card in cards]
-    figure = Figure(figsize=(6.4, 0.5 + 0.45 * len(cards)), layout="constrained")
+    figure = Figure(figsize=(6.4, 1 + 0.4 * len(cards)), layout="constrained")
     ax, rows = figure.subplots(), np.arange(len(cards))[::-1]
     ends = [[s["mean"] - s["lo"] for s in said], [s["hi"] - s["mean"] for s in said]]
     now = [s["success"] for s in said]
@@ -43,11 +62,12 @@ def draw() -> None:
     ax.plot(came, rows, "o", color="#0068a8", label="measured at twice the budget")
     ax.set_yticks(rows, [f"{card['policy']}, {s['at']:g} {card['unit']}" for card, s in zip(cards, said, strict=True)])
     ax.set(xlabel="success")
-    ax.legend(fontsize="small")
+    figure.legend(loc="outside upper center", ncols=3, fontsize="small")
     with rc_context({"svg.hashsalt": "cards"}):  # the same plot is the same file
         figure.savefig(OUT.with_suffix(".svg"), metadata={"Date": None})
     told = [card["measured"]["hit"] for card in cards if card["measured"]["hit"] is not None]
     cheap = sum(bool(card["measured"]["hit"] and card["measured"]["unchanged"]) for card in cards)
+    print(*table(), sep="\n")
     print(f"{sum(told)} of {len(told)} predictions hit, {cheap} of them also by 'no change'")
 
 

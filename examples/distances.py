@@ -12,13 +12,15 @@ import json
 import sys
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 
+import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import longstride as ls
 from longstride.core.provenance import commit
-from longstride.report.fits import fit_runs, fits_as_text, keep
+from longstride.report.fits import fit_runs, fits_as_text, keep, load_fits
 from longstride.scaling import FitError, RisingPower
 from longstride.studies.schedules.distance import FAR, FAR_TURNS, RECIPE
 from longstride.studies.schedules.recipe import SCHEDULES, under
@@ -64,6 +66,30 @@ def draw() -> None:
     ax.legend()
     save(figure, "distances")
     laws()
+    print(*table(), *law_table(), sep="\n")
+
+
+def table() -> list[str]:
+    """Success far away, as the rows of a table of Markdown: the mean of seeds."""
+    rows = [f"| schedule | {' | '.join(map(str, FAR))} |", "|---" * (len(FAR) + 1) + "|"]
+    for name, by_seed in json.loads((OUT / "distances.json").read_text("utf-8"))["schedules"].items():
+        means = (fmean(of[str(d)]["success"] for of in by_seed.values()) for d in FAR)
+        rows.append(f"| `{name}` | {' | '.join(f'{mean:.2f}' for mean in means)} |")
+    return rows
+
+
+def law_table() -> list[str]:
+    """The laws of environment steps, as the rows of a table of Markdown."""
+    rows = ["| schedule | exponent | steps at 16 | held out: distance, measured, band |", "|---" * 4 + "|"]
+    for group in load_fits(OUT / "laws_env_steps.json")["groups"]:
+        of, (lo, hi) = group["fit"]["values"], group["fit"]["intervals"]["exponent"]
+        held = "; ".join(
+            f"{d:g}: {real:,.0f}, {low:,.0f} to {high:,.0f}, {'inside' if low <= real <= high else 'outside'}"
+            for d, real, _, low, high in group.get("held_out", ())
+        )
+        at = np.exp(of["log_factor"]) * NEAR ** of["exponent"]
+        rows.append(f"| `{group['setting']}` | {of['exponent']:.2f} [{lo:.2f}, {hi:.2f}] | {at:,.0f} | {held or '-'} |")
+    return rows
 
 
 def laws() -> None:

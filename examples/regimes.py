@@ -96,13 +96,21 @@ def judge() -> None:
     }
     write(OUT.with_suffix(".json"), {"commit": commit(), "level": LEVEL, **told, "regimes": found})
     draw(found)
-    for name, regime in found.items():
-        for other, r in regime["growing_minus"].items():
-            mean, lo, hi = r["measured"]
-            ours = " ".join(f"{h} {fmean(regime['success'][h]):.2f}" for h in HORIZONS)
-            print(f"{name:10} {other:6} predicted {r['predicted']:+.2f}, {mean:+.3f} [{lo:+.2f}, {hi:+.2f}]", end=" ")
-            print("hit" if r["hit"] else "miss", f"({ours})")
-    print(told)
+    print(*table(), told, sep="\n")
+
+
+def table() -> list[str]:
+    """What is kept, as the rows of a table of Markdown."""
+    rows = ["| regime | growing, long, short | minus long: predicted, measured | minus short: predicted, measured |"]
+    rows.append("|---" * 4 + "|")
+    for name, regime in json.loads(OUT.with_suffix(".json").read_text("utf-8"))["regimes"].items():
+        ends = ", ".join(f"{fmean(regime['success'][h]):.2f}" for h in HORIZONS)
+        each = (
+            f"{r['predicted']:+.2f}, {r['measured'][0]:+.2f} {'hit' if r['hit'] else 'miss'}"
+            for r in regime["growing_minus"].values()
+        )
+        rows.append(f"| `{name}` | {ends} | {' | '.join(each)} |")
+    return rows
 
 
 def ended(folder: Path) -> bool:
@@ -117,20 +125,22 @@ def successes(folder: Path) -> list[float]:
 
 
 def draw(found: dict[str, Any]) -> None:
-    """Measured differences by predicted ones."""
+    """Measured differences by predicted ones: the mean, and from the least to the most of a seed."""
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     ax = figure.subplots()
     ax.axline((0, 0), slope=1, color="0.7", linewidth=1)
     ax.axhspan(-LEVEL, LEVEL, color="0.92", linewidth=0)
     ax.axvspan(-LEVEL, LEVEL, color="0.92", linewidth=0)
-    for other, color, mark in (("long", "#0072b2", "o"), ("short", "#d55e00", "s")):
-        each = {name: regime["growing_minus"][other] for name, regime in found.items()}
-        x, y = [r["predicted"] for r in each.values()], np.array([r["measured"] for r in each.values()])
-        ends = [y[:, 0] - y[:, 1], y[:, 2] - y[:, 0]]
-        ax.errorbar(x, y[:, 0], ends, fmt=mark, color=color, label=f"growing minus {other}", capsize=2, linewidth=1)
-        for name, at, height in zip(each, x, y[:, 0], strict=True):
-            ax.annotate(name, (at, height), (4, 4), textcoords="offset points", fontsize="small", color=color)
-    ax.set(xlabel="predicted difference of success", ylabel="measured, 95 % interval")
+    for other, color, mark, place in (("long", "#0072b2", "o", (5, 5)), ("short", "#d55e00", "s", (5, -11))):
+        for name, regime in found.items():
+            by_seed = np.array(regime["success"]["growing"]) - np.array(regime["success"][other])
+            x = regime["growing_minus"][other]["predicted"]
+            ax.plot([x, x], [by_seed.min(), by_seed.max()], color=color, linewidth=1)
+            ax.plot(x, by_seed.mean(), mark, color=color)
+            if max(abs(x), abs(by_seed.mean())) > 2 * LEVEL:  # those that are level lie upon one another
+                ax.annotate(name, (x, by_seed.mean()), place, textcoords="offset points", fontsize="small", color=color)
+        ax.plot([], [], mark, color=color, label=f"growing minus {other}")
+    ax.set(xlabel="predicted difference of success", ylabel="measured: the mean, and the range of seeds")
     ax.legend()
     with rc_context({"svg.hashsalt": OUT.name}):  # the same plot is the same file
         figure.savefig(OUT.with_suffix(".svg"), metadata={"Date": None})

@@ -87,6 +87,12 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="keep it there, as `view` and `compare` read it (language agents)"
     )
+    parser.add_argument(
+        "--inspect",
+        type=Path,
+        metavar="FILE.eval",
+        help="write a log of inspect_ai (language agents); of several strategies each has its own, FILE-NAME.eval",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("-h", "--help", action=_Help, nargs=0, help="show this, or the settings of a strategy")
     parser.set_defaults(run=run)
@@ -127,13 +133,17 @@ def run(args: argparse.Namespace) -> int:
     from longstride.run.recipe import Recipe
 
     folder = free_folder(args.out) if args.out else None
+    if args.inspect:
+        from longstride.report.inspect_log import check_target
+
+        check_target(args.inspect)
     experiment = experiment_of(args.target)
     experiment = resolve(type(experiment), experiment, overrides_of(args, isinstance(experiment, ControlRecipe)))
     if not isinstance(experiment, Recipe | ControlRecipe):
         raise ConfigError(f"{args.target} is of a {experiment.type_name()}: its metrics rows have all that it measures")
     with bars() as watch:
         if isinstance(experiment, ControlRecipe):
-            given = {"--strategy": args.strategy, "--guide": args.guide, "--out": folder}
+            given = {"--strategy": args.strategy, "--guide": args.guide, "--out": folder, "--inspect": args.inspect}
             if option := next(filter(given.get, given), None):
                 raise ConfigError(f"{option} is for language agents, and {args.target} is of control")
             rows = evaluate_run(experiment, Path(args.target), watch)
@@ -149,6 +159,8 @@ def run(args: argparse.Namespace) -> int:
                 iteration = counted(Path(args.target), "iteration") if isinstance(agent, Policy) else 0
                 keep_evaluation(agent, experiment, folder, results, iteration)
                 write_report(folder)
+            if args.inspect:
+                _write_logs(args.inspect, agent, experiment, held_out, results)
     if args.json:
         print_json({"target": args.target, "tasks": tasks, "seed": experiment.seed, "rows": rows})
     else:
@@ -158,6 +170,24 @@ def run(args: argparse.Namespace) -> int:
         if folder:
             say(f"kept:   {folder}\nreport: {folder / 'report.html'}")
     return 0
+
+
+def _write_logs(
+    path: Path,
+    agent: "Policy | ChatAPI",
+    recipe: "Recipe",
+    tasks: "Sequence[Task]",
+    results: "Sequence[tuple[str, str, Result]]",
+) -> None:
+    """Writes a log of inspect for each strategy of the agent."""
+    from longstride.report.inspect_log import write_inspect_log
+    from longstride.report.protocol import protocol_of, strategy_named, template_of
+
+    own = [(strategy, result) for policy, strategy, result in results if policy == "agent"]
+    for strategy, result in own:
+        target = path.with_stem(f"{path.stem}-{strategy}") if len(own) > 1 else path
+        protocol = protocol_of(recipe, tasks, strategy_named(recipe, strategy), template_of(agent))
+        write_inspect_log(result, target, recipe.name, str(getattr(agent, "name", agent)), protocol)
 
 
 def overrides_of(args: argparse.Namespace, control: bool = False) -> list[str]:

@@ -10,7 +10,7 @@ zeros and ones is near 0 or 1, whatever their share.
 
 import json
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from statistics import fmean
@@ -24,6 +24,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.report.curves import flat, run_folders
 from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
+from longstride.report.protocol import by_place, names_of
 from longstride.report.rows import Record, Row, embed, interval, measure, number, read_record, short
 from longstride.report.tables import table
 from longstride.rollout.formats import read_episodes
@@ -140,11 +141,7 @@ def episodes_record(path: Path) -> Record:
     Raises:
         RunError: they cannot be read, or do not say what came of an episode.
     """
-    by_task: dict[str, list[Trajectory]] = {}
-    for found in read_episodes(path):
-        if not found.judged:
-            raise RunError(f"{found.place}: it does not say what came of the episode, so nothing can be compared")
-        by_task.setdefault(found.trajectory.task.id, []).append(found.trajectory)
+    by_task = by_place(judged_episodes(path))
     played = {task: [t for t in episodes if not t.stop.failed] for task, episodes in by_task.items()}
     measures = {
         name: [
@@ -167,12 +164,24 @@ def episodes_record(path: Path) -> Record:
     return Record(path.resolve().name, rows=[row], tasks=list(by_task))
 
 
+def judged_episodes(path: Path) -> Iterator[Trajectory]:
+    """The episodes of files that say what came of each.
+
+    Raises:
+        RunError: they cannot be read, or one does not.
+    """
+    for found in read_episodes(path):
+        if not found.judged:
+            raise RunError(f"{found.place}: it does not say what came of the episode, so nothing can be compared")
+        yield found.trajectory
+
+
 def _tasks(folder: Path, record: Record) -> list[str]:
-    """Ids of the tasks of an evaluation, in order."""
+    """Names of the tasks of an evaluation, in order."""
     if record.tasks is not None:
         return record.tasks
     recipe = load_run_experiment(folder)
-    return [t.id for t in recipe.tasks.held_out(recipe.evaluation.tasks)] if isinstance(recipe, Recipe) else []
+    return names_of(t.id for t in recipe.tasks.held_out(recipe.evaluation.tasks)) if isinstance(recipe, Recipe) else []
 
 
 def _by_task(measures: Mapping[str, list[Any]], tasks: Sequence[str]) -> dict[str, dict[str, Any]]:

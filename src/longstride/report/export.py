@@ -14,12 +14,13 @@ from typing import Literal, get_args
 
 from longstride import __version__
 from longstride.core.errors import ConfigError, RunError
-from longstride.core.files import make_folder
-from longstride.core.sealed import unseal_lines
+from longstride.core.files import make_folder, write_atomically
+from longstride.core.sealed import dumps, unseal_lines
 from longstride.core.trajectory import Trajectory
 from longstride.models.adapters import adapt, save_adapters
 from longstride.models.load import SHIPPED, load_policy
 from longstride.report.html import verdict
+from longstride.report.protocol import PROTOCOL, by_place, protocol_of, strategy_named, template_of_run
 from longstride.report.rows import Record, content, interval, measure, read_record
 from longstride.rollout.formats import Format, Origin, write_episodes
 from longstride.rollout.media import MEDIA, MediaFolder
@@ -94,7 +95,13 @@ def export_trajectories(run: Path, target: Path, form: Format = "atif", which: E
     origin = Origin(
         run.resolve().name, recipe.name, str(recipe.model), read_record(run).recipe_text, which != "training"
     )
-    return write_episodes(_episodes(run, which), target, form, origin)
+    n = write_episodes(_episodes(run, which), target, form, origin)
+    if which != "training":
+        strategy = strategy_named(recipe, read_record(run).strategy)
+        tasks = [episodes[0].task for episodes in by_place(_episodes(run, which)).values()]
+        protocol = protocol_of(recipe, tasks, strategy, template_of_run(run, recipe))
+        write_atomically(target / PROTOCOL, dumps(protocol, indent=1) + "\n")
+    return n
 
 
 def _episodes(run: Path, which: Episodes) -> Iterator[Trajectory]:

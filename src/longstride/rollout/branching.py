@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from longstride.core.errors import ConfigError
 from longstride.rollout.episode import Plan
 
 
@@ -34,6 +35,14 @@ def ending(chat: Codec, ids: Sequence[int], words: str) -> tuple[int, int]:
     lengths = range(len(ids) + 1)
     before = bisect_right(lengths, place, key=lambda k: len(chat.decode(ids[:k]))) - 1
     return before, bisect_left(lengths, True, key=lambda k: words in chat.decode(ids[:k]))
+
+
+def check_single_turn(plans: Sequence[Plan], what: str) -> None:
+    """Refuses plans of episodes of several turns; `what` cannot be done there."""
+    if (turns := max((plan.turns for plan in plans), default=1)) > 1:
+        raise ConfigError(
+            f"{what} in an only turn, and episodes may take {turns}; take tasks of a single turn, with budget.turns=1"
+        )
 
 
 def answer_plan(plan: Plan, prefix: tuple[int, ...], longest: int, role: str = "forced") -> Plan:

@@ -132,7 +132,13 @@ class Planner:
 
     def carry_on(self, cut: Trajectory, tokens: int) -> Plan:
         """A single-turn episode whose tokens were cut, from where it was cut and for at most so many `tokens` more. It
-        belongs to the same group, and what it may have in all is as the iteration has it."""
+        belongs to the same group, and what it may have in all is as the iteration has it.
+
+        Raises:
+            ConfigError: it is one of a trial, in which others follow it.
+        """
+        if self.trial.episodes > 1:
+            raise ConfigError("an episode of a trial cannot go on after the next has begun; set trial.episodes=1")
         ordinal, self._next = self._next, self._next + 1
         begun = tuple(cut.turns[-1].ids) if cut.turns else ()
         plan = Plan(cut.task, ordinal, cut.seed, self._budget(cut.task), cut.group, self.iteration, begun)

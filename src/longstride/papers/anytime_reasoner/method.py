@@ -12,7 +12,7 @@ from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory, by_group
 from longstride.envs.text import ANSWERING, MARK
 from longstride.methods import Advantage, Credit, group_advantages
-from longstride.rollout.branching import answer_plan, ending
+from longstride.rollout.branching import answer_plan, check_single_turn, ending
 from longstride.rollout.episode import Plan
 from longstride.rollout.planning import Planner, Sampler, Stages
 
@@ -41,9 +41,9 @@ class AtBudgets(Sampler):
     """The words that ask for an answer where a thought is cut."""
 
     def plan(self, planner: Planner) -> Stages:
-        thoughts = yield [
-            replace(plan, role=THOUGHT) for task in planner.tasks(planner.groups) for plan in planner.group(task)
-        ]
+        plans = [replace(p, role=THOUGHT) for task in planner.tasks(planner.groups) for p in planner.group(task)]
+        check_single_turn(plans, "at_budgets cuts thoughts")
+        thoughts = yield plans
         closing, asked = tuple(planner.chat.encode(self.closing)), list[Plan]()
         for t in thoughts:
             ids = t.turns[0].sampled_ids if t.turns else []

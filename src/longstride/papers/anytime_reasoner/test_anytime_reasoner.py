@@ -11,11 +11,13 @@ from enumerated import ascent
 from helpers import make_planner, make_trajectory, make_turn, played, rows_of, run_stages, trajectories_of, word_chat
 
 from longstride.core.budget import Budget, StopReason
+from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import ModularChain
 from longstride.methods import Constant, GroupRelative, Reinforce, Sample
 from longstride.papers.anytime_reasoner.exact import RECIPE, Thoughts
 from longstride.papers.anytime_reasoner.method import ANSWER, BY_BUDGET, SEGMENTS, THOUGHT, AtBudgets, BudgetRelative
+from longstride.rollout.branching import ending
 
 LOSS = Reinforce(aggregation=Constant(per="episode"))
 
@@ -158,3 +160,21 @@ def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path
     for t in thoughts:
         ends = np.cumsum(t.evidence[SEGMENTS])
         assert all(a <= b for a, b in pairwise(ends)) and len(t.evidence[BY_BUDGET]) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [("Action:", (12, 13)), ("Action: answer", (12, 14)), ("= 7 ;", (4, 7)), ("never said", (15, 15))],
+)
+def test_a_thought_ends_where_its_words_begin_whether_they_are_one_token_or_several(
+    words: str, place: tuple[int, int]
+) -> None:
+    assert ending(CHAT, CHAT.encode(TEXT), words) == place
+
+
+def test_episodes_of_several_turns_are_refused() -> None:
+    planner = make_planner(ModularChain(), episodes=2, size=2, chat=CHAT, budget=Budget(turns=3))
+    with pytest.raises(
+        ConfigError, match="at_budgets cuts thoughts in an only turn, and episodes may take 3; .*turns=1"
+    ):
+        next(AtBudgets().plan(planner))

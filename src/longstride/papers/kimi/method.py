@@ -19,6 +19,7 @@ from longstride.methods.losses import LossTerms
 from longstride.methods.pairs import Pair, PairCredit
 from longstride.methods.tokens import Tokens, sequence_sums
 from longstride.rewards import TaskReward, Verdict
+from longstride.rollout.branching import check_single_turn
 from longstride.rollout.planning import Planner, Sampler, Stages
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class PartialRollouts(Sampler):
         begun = len({t.group for t in cut})
         for task in planner.tasks(max(0, planner.groups - begun)):
             plans += [planner.at_most(plan, self.tokens) for plan in planner.group(task)]
+        check_single_turn(plans, "partial_rollouts cuts answers")
         played = yield plans
         for t in played:
             if planner.is_cut(t):

@@ -169,6 +169,12 @@ def test_a_cut_answer_goes_on_in_the_next_iteration_and_its_group_is_trained_whe
     assert third.turns[0].sampled_ids == WORDS[8:9] and drawn == [[], [], [0, third.ordinal]]
 
 
+def test_answers_in_pieces_have_one_turn() -> None:
+    planner = make_planner(ModularChain(), episodes=2, size=2, chat=CHAT, budget=Budget(turns=3))
+    with pytest.raises(ConfigError, match="partial_rollouts cuts answers in an only turn, and episodes may take 3"):
+        next(PartialRollouts().plan(planner))
+
+
 def test_the_shortest_right_answer_of_a_group_is_imitated_and_nothing_else() -> None:
     group = [answer(n, right, k) for k, (n, right) in enumerate(((2, False), (5, True), (3, True)))]
     (sample,) = ShortestRight()([*group, answer(1, False, 3, group=1)])

@@ -42,7 +42,7 @@ CARD = Paper(
     "Chelsea Finn, Aviral Kumar",
     year=2024,
     arxiv="2404.14367",
-    read="abstract",
+    read="notes",
     topics=("preferences",),
     systems=(45,),
 )

@@ -108,8 +108,8 @@ def module_name(cls: type) -> str:
     script = sys.modules[cls.__module__]
     if script.__spec__ is not None:
         name = script.__spec__.name
-    elif script.__file__ is not None:
-        name = Path(script.__file__).stem
+    elif file := getattr(script, "__file__", None):  # the main module of a notebook has none
+        name = Path(file).stem
     else:
         return cls.__module__
     sys.modules.setdefault(name, script)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def test_everything_that_the_package_needs_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pins = {canonicalize_name(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    # BrowserGym, MLflow and inspect need older versions of what others use: each is used from an environment of its own;
+    # BrowserGym, MLflow and inspect need older versions of what others use, and each has an environment of its own;
     # what needs a GPU brings its own builds of torch
     apart = ("browsergym", "mlflow", "inspect", "vllm", "liger", "torchao")
     extras = [p for extra, packages in project["optional-dependencies"].items() if extra not in apart for p in packages]

@@ -20,7 +20,8 @@ from longstride.models.tiny import TinyConfig, build_model
 from longstride.rollout import FullHistory, Past
 
 NEEDS = {
-    "gateway.md": "openai", "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema", "textworld.md": "textworld",
+    "gateway.md": "openai", "gymnasium.md": "gymnasium", "mcp.md": "mcp", "own_data.md": "jsonschema",
+    "textworld.md": "textworld",
     "talking.md": "jsonschema", "terminal.md": "jsonschema", "textarena.md": "textarena",
     "verifiers.md": "verifiers.v1",
 }  # fmt: skip

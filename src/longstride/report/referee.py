@@ -12,8 +12,8 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from longstride.core.errors import ConfigError, RunError
-from longstride.report.inspect_log import read_inspect_log
 from longstride.report.compare import judged_episodes
+from longstride.report.inspect_log import read_inspect_log
 from longstride.report.protocol import (
     PROTOCOL,
     Protocol,

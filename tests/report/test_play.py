@@ -3,6 +3,8 @@
 import asyncio
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -227,7 +229,9 @@ def test_the_page_is_played_forked_and_edited_without_a_request_or_an_error(tab:
 
 
 def test_the_report_of_a_run_carries_its_policy_before_and_after_beside_the_episodes(browser: Any, run: Path) -> None:
-    report, recipe = write_report(run), load_run(run)[0]
+    # a process of its own, which has imported no source of tasks for other reasons
+    subprocess.run([sys.executable, "-m", "longstride", "view", str(run)], check=True, capture_output=True, timeout=300)
+    report, recipe = run / "report.html", load_run(run)[0]
     tab, task = opened(browser, report), recipe.tasks.held_out(4)[:1]
     assert tab.evaluate("PLAY.agents.map((a) => a.name)") == ["before training", "after training"]
     assert len(tab.query_selector_all("#viewer .pane")) == 2

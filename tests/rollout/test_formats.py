@@ -13,7 +13,7 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.content import Content, Media, joined
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn, Usage
-from longstride.rollout.formats import FORMATS, Format, Origin, read_episodes, reading, write_episodes
+from longstride.rollout.formats import FORMATS, Format, Origin, read_episodes, reading, write_episodes, writing
 from longstride.rollout.formats.conversation import SpokenTurn
 
 ORIGIN = Origin("run", "tti", "base", "name = 'tti'\n")
@@ -186,6 +186,15 @@ class TestWritten:
             with pytest.raises(RunError, match=why):
                 write_episodes([t], tmp_path / "out", form, ORIGIN)
             assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_nothing_is_written_that_is_too_large_to_be_read(
+        self, form: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(writing, "MOST", 2000)
+        with pytest.raises(RunError, match="episode 3 has .* at most 2000 are read"):
+            write_episodes([make_trajectory([make_turn(range(1000))], ordinal=3)], tmp_path / "out", form, ORIGIN)
+        assert not list(tmp_path.iterdir())
 
     def test_a_folder_with_something_in_it_stays_as_it_is(self, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("x")

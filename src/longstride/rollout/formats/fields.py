@@ -18,6 +18,8 @@ from longstride.core.trajectory import Trajectory, Turn
 
 EXTRA = "longstride"
 """Name of the fields that a format has no place of its own for."""
+MOST = 1 << 26
+"""Bytes of a document, of a row, and of a group of rows of a table, at most."""
 LARGEST_ID = 1 << 31
 """No vocabulary has as many tokens."""
 LOWEST_ID = -(1 << 60)

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from longstride.core.errors import RunError, require
-from longstride.rollout.formats.fields import Data
+from longstride.rollout.formats.fields import MOST, Data
 
-ROWS = 64
-"""Rows of a group, which are in memory together."""
+ROWS, SIZE = 64, MOST // 8
+"""Rows of a group, and about how many bytes: a group is in memory as a whole."""
 
 
 def schema() -> Any:
@@ -44,27 +44,23 @@ def schema() -> Any:
     )
 
 
-def write_table(rows: Iterable[Data], path: Path) -> int:
-    """Writes the rows; returns how many.
+def write_table(rows: Iterable[tuple[Data, int]], path: Path) -> None:
+    """Writes rows, of which each says about how many bytes it has.
 
     Raises:
         MissingExtra: pyarrow is not installed.
     """
     columns, arrow, parquet = schema(), require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
-    n, some = 0, []
+    some: list[Data] = []
+    size = 0
     with parquet.ParquetWriter(path, columns) as file:
-
-        def flush() -> None:
-            file.write_table(arrow.Table.from_pylist(some, columns))
-            some.clear()
-
-        for n, row in enumerate(rows, 1):  # noqa: B007
+        for row, length in rows:
+            if some and (len(some) == ROWS or size + length > SIZE):
+                file.write_table(arrow.Table.from_pylist(some, columns))
+                some, size = [], 0
             some.append(row)
-            if len(some) == ROWS:
-                flush()
-        if some:
-            flush()
-    return n
+            size += length
+        file.write_table(arrow.Table.from_pylist(some, columns))
 
 
 def read_table(path: Path, most: int) -> Iterator[Data]:

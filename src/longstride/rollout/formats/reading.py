@@ -15,11 +15,9 @@ from longstride.core.errors import RunError, short
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.formats import atif, rows
 from longstride.rollout.formats.conversation import of_inline
-from longstride.rollout.formats.fields import EXTRA, Data, parse
+from longstride.rollout.formats.fields import EXTRA, MOST, Data, parse
 from longstride.rollout.formats.parquet import read_table
 
-MOST = 1 << 26
-"""Bytes of a document, of a row, and of a group of rows of a table."""
 ENDS = (".json", ".jsonl", ".parquet")
 """How files with episodes end."""
 

@@ -13,6 +13,7 @@ from longstride.core.files import make_folder
 from longstride.core.sealed import dumps
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.formats import atif, parquet, rows
+from longstride.rollout.formats.fields import MOST, Data
 
 Format = Literal["atif", "messages", "sft", "parquet"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -78,6 +79,14 @@ class _Counted:
             yield t
 
 
+def _line(data: Data, t: Trajectory) -> str:
+    """JSON that is short enough to be read again."""
+    text = dumps(data) + "\n"
+    if len(text) > MOST:
+        raise RunError(f"episode {t.ordinal} has {len(text)} bytes, and at most {MOST} are read; sft repeats no prompt")
+    return text
+
+
 def _write_atif(episodes: _Counted, folder: Path, origin: Origin, name: str) -> None:
     def keep(media: Media, suffix: str) -> str:
         path = folder / "media" / f"{media.name}{suffix}"
@@ -87,27 +96,28 @@ def _write_atif(episodes: _Counted, folder: Path, origin: Origin, name: str) -> 
         return path.relative_to(folder).as_posix()
 
     for t in episodes:
-        text = dumps(atif.document(t, origin.name, origin.model, keep))
-        (folder / f"{t.ordinal:06d}.json").write_text(text + "\n", encoding="ascii")
+        text = _line(atif.document(t, origin.name, origin.model, keep), t)
+        (folder / f"{t.ordinal:06d}.json").write_text(text, encoding="ascii")
 
 
 def _write_messages(episodes: _Counted, folder: Path, origin: Origin, name: str) -> None:
     with (folder / "messages.jsonl").open("w", encoding="ascii") as f:
-        f.writelines(dumps(rows.messages_row(t)) + "\n" for t in episodes)
+        f.writelines(_line(rows.messages_row(t), t) for t in episodes)
 
 
 def _write_sft(episodes: _Counted, folder: Path, origin: Origin, name: str) -> None:
     with (folder / "sft.jsonl").open("w", encoding="ascii") as f:
-        f.writelines(dumps(row) + "\n" for t in episodes for row in rows.sft_rows(t))
+        f.writelines(_line(row, t) for t in episodes for row in rows.sft_rows(t))
 
 
 def _write_parquet(episodes: _Counted, folder: Path, origin: Origin, name: str) -> None:
-    def row(t: Trajectory) -> dict:
+    def row(t: Trajectory) -> tuple[Data, int]:
         if t.media:
             raise RunError(
                 f"episode {t.ordinal} has images or data, which parquet holds none of; take atif or messages"
             )
-        return rows.messages_row(t)
+        found = rows.messages_row(t)
+        return found, len(_line(found, t))
 
     split = "test" if origin.evaluation else "train"
     (folder / "data").mkdir()

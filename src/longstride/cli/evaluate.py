@@ -133,10 +133,6 @@ def run(args: argparse.Namespace) -> int:
     from longstride.run.recipe import Recipe
 
     folder = free_folder(args.out) if args.out else None
-    if args.inspect:
-        from longstride.report.inspect_log import check_target
-
-        check_target(args.inspect)
     experiment = experiment_of(args.target)
     experiment = resolve(type(experiment), experiment, overrides_of(args, isinstance(experiment, ControlRecipe)))
     if not isinstance(experiment, Recipe | ControlRecipe):
@@ -151,6 +147,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             asked = strategies(args.strategy, args.guide, experiment.evaluation.strategies)
             experiment = experiment.replace(evaluation={"strategies": tuple(asked)})
+            logs = _logs(args.inspect, [s.name for s in asked]) if args.inspect else {}
             held_out = experiment.tasks.held_out(experiment.evaluation.tasks)
             agent = agent_of(args.target, experiment)
             results = _results(agent, experiment, held_out, asked, watch)
@@ -159,8 +156,7 @@ def run(args: argparse.Namespace) -> int:
                 iteration = counted(Path(args.target), "iteration") if isinstance(agent, Policy) else 0
                 keep_evaluation(agent, experiment, folder, results, iteration)
                 write_report(folder)
-            if args.inspect:
-                _write_logs(args.inspect, agent, experiment, held_out, results)
+            _write_logs(logs, agent, experiment, held_out, results)
     if args.json:
         print_json({"target": args.target, "tasks": tasks, "seed": experiment.seed, "rows": rows})
     else:
@@ -172,22 +168,31 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _logs(path: Path, strategies: Sequence[str]) -> dict[str, Path]:
+    """The log of each strategy, where one can be written."""
+    from longstride.report.inspect_log import check_target
+
+    logs = {name: path.with_stem(f"{path.stem}-{name}") if len(strategies) > 1 else path for name in strategies}
+    for target in logs.values():
+        check_target(target)
+    return logs
+
+
 def _write_logs(
-    path: Path,
+    logs: Mapping[str, Path],
     agent: "Policy | ChatAPI",
     recipe: "Recipe",
     tasks: "Sequence[Task]",
     results: "Sequence[tuple[str, str, Result]]",
 ) -> None:
-    """Writes a log of inspect for each strategy of the agent."""
+    """Writes a log of inspect for each strategy of the agent that has one."""
     from longstride.report.inspect_log import write_inspect_log
     from longstride.report.protocol import protocol_of, strategy_named, template_of
 
-    own = [(strategy, result) for policy, strategy, result in results if policy == "agent"]
-    for strategy, result in own:
-        target = path.with_stem(f"{path.stem}-{strategy}") if len(own) > 1 else path
-        protocol = protocol_of(recipe, tasks, strategy_named(recipe, strategy), template_of(agent))
-        write_inspect_log(result, target, recipe.name, str(getattr(agent, "name", agent)), protocol)
+    for policy, strategy, result in results:
+        if policy == "agent" and strategy in logs:
+            protocol = protocol_of(recipe, tasks, strategy_named(recipe, strategy), template_of(agent))
+            write_inspect_log(result, logs[strategy], recipe.name, str(getattr(agent, "name", agent)), protocol)
 
 
 def overrides_of(args: argparse.Namespace, control: bool = False) -> list[str]:

@@ -3,6 +3,7 @@
 from longstride.claims.claim import Claim
 from longstride.methods import PPO, Constant, GroupRelative, Mean, MixedGroups, Reinforce
 from longstride.papers.brorl.method import DistinctMass, broadened
+from longstride.run.recipe import Recipe
 from longstride.setups import puzzles
 from longstride.stats import Ordering
 
@@ -24,7 +25,14 @@ BASE = puzzles.recipe(
 
 RECIPE = broadened(BASE, BROAD)
 
-_arm = BASE.replace(iterations=32, evaluation={"every": 32, "tasks": 600})
+_arm = BASE.replace(iterations=64, evaluation={"every": 64, "tasks": 600})
+
+
+def _broad(rollouts: int) -> Recipe:
+    """An arm whose rate is tuned as that of all others is."""
+    return broadened(_arm, rollouts).replace(learner={"lr": _arm.learner.lr})
+
+
 _distinct = {"credit": DistinctMass(), "loss": Reinforce(aggregation=Constant(length=puzzles.TOKENS, per="episode"))}
 
 CLAIM = Claim(
@@ -33,9 +41,9 @@ CLAIM = Claim(
     statement="For as many rollouts in all, 512 of a prompt end with more success than 16, each at its own best rate.",
     recipe=_arm,
     arms={
-        **{f"rollouts_{n}": broadened(_arm, n) for n in (64, 128, BROAD)},
+        **{f"rollouts_{n}": _broad(n) for n in (64, 128, BROAD)},
         f"rollouts_{NARROW}": _arm,
-        f"distinct_{BROAD}": broadened(_arm, BROAD).replace(**_distinct),
+        f"distinct_{BROAD}": _broad(BROAD).replace(**_distinct),
         f"distinct_{NARROW}": _arm.replace(**_distinct),
     },
     expected=Ordering(relations=("rollouts_512 > rollouts_16 by 0.02",)),
@@ -44,6 +52,6 @@ CLAIM = Claim(
     reported=Ordering(relations=("distinct_512 > distinct_16",)),
     seeds=tuple(range(1200, 1212)),
     tuning_seeds=(920, 921),
-    grid={"learner.lr": (1e-4, 3e-4, 6e-4, 1.2e-3, 2.4e-3)},
+    grid={"learner.lr": (1e-4, 3.5e-4, 1e-3, 3e-3, 1e-2)},
     cost="env_steps",
 )

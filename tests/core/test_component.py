@@ -149,3 +149,24 @@ def test_every_part_has_a_place_and_apart_an_object_of_its_own_there() -> None:
     assert [place for place, _ in parts_of(copy)] == places == [place for place, _ in parts_of(train)]
     assert len({id(part) for _, part in parts_of(train)}) == 2
     assert len({id(part) for _, part in parts_of(copy)}) == len(places) and copy == train
+
+
+class Driven(Cart):
+    seats: int = 2
+    """Where people
+    sit."""
+    doors: int = 0
+    horn: str = "loud"
+    "One."
+
+
+class Towed(Driven):
+    seats: int = 0
+    """None of them may."""
+
+
+def test_the_meanings_of_fields_are_their_docstrings_own_and_inherited() -> None:
+    assert Driven.meanings() == {"seats": "Where people\nsit.", "horn": "One."}
+    assert Towed.meanings() == {"seats": "None of them may.", "horn": "One."}
+    typed_in = type("TypedIn", (Towed,), {"__module__": "nowhere"})  # without a source
+    assert typed_in.meanings() == Towed.meanings()

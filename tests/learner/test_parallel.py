@@ -1,5 +1,6 @@
 """Several processes: two ranks over gloo take the steps of one process; what ranks scatter, gather and share."""
 
+import multiprocessing
 import os
 import random
 import socket
@@ -8,7 +9,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.multiprocessing as mp
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
@@ -89,7 +89,14 @@ def ranks(tmp_path_factory):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    mp.spawn(work, (port, str(folder)), nprocs=2)  # pyright: ignore[reportPrivateImportUsage]
+    context = multiprocessing.get_context("forkserver")  # which has imported everything, once for both
+    context.set_forkserver_preload(["longstride.learner.learner"])
+    processes = [context.Process(target=work, args=(rank, port, str(folder))) for rank in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 

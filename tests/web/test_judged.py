@@ -1,22 +1,15 @@
-"""The reward that asks a judge, alone and in the pool, against a server that fails as it is told and a real one."""
+"""The reward that asks a judge, alone and in the pool, against a server that fails as it is told."""
 
 import asyncio
-import importlib.util
-import os
-import socket
-import subprocess
-import sys
 import time
 from typing import Any
 
-import httpx2
 import pytest
 from helpers import SLOW, make_trajectory
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Crowd, Server, hang, reply, response, said
 
-import longstride as ls
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.config import dump_toml, load_toml
@@ -24,7 +17,6 @@ from longstride.core.errors import ConfigError, JudgeFailure, TaskError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Usage
 from longstride.envs.base import Observation, Step
-from longstride.models.load import BASE, load_policy
 from longstride.report.card import _made
 from longstride.report.html import PAID, _cost
 from longstride.rewards import Reward
@@ -267,65 +259,3 @@ class TestEpisodes:
     def test_a_mistake_in_the_settings_stops_the_run_and_is_no_failed_episode(self, server):
         with pytest.raises(ConfigError, match="NO_SUCH_KEY"):
             play(reward_at(server, key_env="NO_SUCH_KEY"))
-
-
-@pytest.fixture(scope="module")
-def real_server():
-    """Address of `transformers serve` with the shipped model, which has words for the web and none for a verdict."""
-    if lacking := [name for name in ("fastapi", "openai", "accelerate") if importlib.util.find_spec(name) is None]:
-        pytest.skip(f"{', '.join(lacking)} missing; pip install 'longstride[judge-test]'")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "transformers.cli.transformers", "serve", str(BASE)),
-            *("--host", "127.0.0.1", "--port", port, "--device", "cpu"),
-        ],
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        began = time.monotonic()
-        while not _healthy(url):
-            if process.poll() is not None or time.monotonic() - began > 60:
-                process.kill()
-                pytest.fail("the server did not start: " + process.communicate()[0].decode(errors="replace")[-2000:])
-            time.sleep(0.1)
-        yield f"{url}/v1"
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def _healthy(url):
-    try:
-        return httpx2.get(f"{url}/health", timeout=1, trust_env=False).status_code == 200
-    except httpx2.TransportError:
-        return False
-
-
-def test_a_real_server_replies_greedily_and_a_model_that_cannot_judge_fails(real_server, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    judge = OpenAIJudge(url=real_server, model=str(BASE), max_tokens=12)
-    prompt = "shop : the lamp color yes no"
-    policy: Any = load_policy("base")
-    message = [{"role": "user", "content": prompt}]
-    ids = policy.tokenizer.apply_chat_template(message, add_generation_prompt=True, return_tensors="pt")["input_ids"]
-    new = policy.model.generate(ids, do_sample=False, max_new_tokens=12)[0, ids.shape[1] :]
-    assert asyncio.run(judge.ask(prompt, 0)) == policy.tokenizer.decode(new, skip_special_tokens=True)
-    with pytest.raises(JudgeFailure, match="none of yes, no in two replies"):
-        score(JudgedReward(judge=judge))
-
-
-def test_an_agent_behind_it_acts_as_the_model_in_this_process(real_server, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    recipe = ls.load_recipe("tti").replace(
-        sampling={"temperature": 0}, test_budget={"turns": 2}, evaluation={"tasks": 2, "baselines": False}
-    )
-    api = ls.ChatAPI(url=real_server, name=str(BASE), concurrency=1)
-    far, near = ls.evaluate(api, recipe), ls.evaluate("base", recipe)
-    assert [t.turns[0].text for t in far.trajectories] == [t.turns[0].text for t in near.trajectories]
-    first = far.trajectories[0].turns[0]
-    assert first.usage and first.prompt_tokens == near.trajectories[0].turns[0].prompt_tokens and first.sampled_tokens

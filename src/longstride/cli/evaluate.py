@@ -287,7 +287,7 @@ def _settings(
 
     for name, field in cls.model_fields.items():
         key, part = f"{before}{name}", component_in(field.annotation)
-        default, meaning = field.get_default(call_default_factory=True), field.description or ""
+        default, meaning = field.get_default(call_default_factory=True), cls.meanings().get(name, "")
         if of is not None:
             default = getattr(of, name)
         elif field.is_required() or default is None:

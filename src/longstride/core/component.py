@@ -9,11 +9,17 @@ stands in a paper's folder or in a user's own module: reading it imports that mo
 imported by default (a browser, a cluster) is found by `core.locations.LOCATIONS`.
 """
 
+import ast
+import functools
 import importlib
+import inspect
+import itertools
 import re
 import sys
+import textwrap
 import typing
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from inspect import isabstract
 from pathlib import Path, PurePath
 from types import UnionType
@@ -37,12 +43,27 @@ SCRIPTS = ("__main__", "__mp_main__")
 class Component(BaseModel):
     """Base of everything that a recipe is made of."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
     def type_name(cls) -> str:
         """The class's name in snake case: what `type` says in a TOML file."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+
+    @classmethod
+    @functools.cache
+    def meanings(cls) -> dict[str, str]:
+        """What the docstrings below fields say, by field, as far as there are sources.
+
+        They are read when they are asked for: pydantic's `use_attribute_docstrings` reads them as classes are made,
+        which takes a second of every start.
+        """
+        found: dict[str, str] = {}
+        for base in reversed(cls.__mro__):
+            if issubclass(base, Component) and not _parametrised(base):
+                with suppress(OSError, TypeError, SyntaxError):
+                    found |= _docstrings(inspect.getsource(base))
+        return found
 
     @classmethod
     def family(cls) -> "type[Component]":
@@ -221,6 +242,18 @@ def _odd_text(value: Any) -> str | None:
         return value if _ODD.search(value) else None
     parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
     return next((odd for part in parts if (odd := _odd_text(part)) is not None), None)
+
+
+def _docstrings(source: str) -> dict[str, str]:
+    """The texts that stand below annotated names in the source of a class."""
+    (made,) = ast.parse(textwrap.dedent(source)).body
+    assert isinstance(made, ast.ClassDef)
+    return {
+        field.target.id: inspect.cleandoc(below.value.value)
+        for field, below in itertools.pairwise(made.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+    }
 
 
 def find(registry: Mapping[str, T], kind: str, name: str) -> T | None:

@@ -32,11 +32,11 @@ def unknown_key(cls: "type[Component]", name: str, before: str, part_of: PartOf,
     """The sentence for a key that a component has not, which `data` describes: with keys inside it that end in this
     name, or else, where no key is like it, with those whose documentation has the word; `before` stands before all of
     them. A key that a part has under another type alone is suggested with that type."""
-    found = [(key, field, type_) for key, field, type_ in _keys(cls, part_of, data) if "." in key]
+    found = [(key, meaning, type_) for key, meaning, type_ in _keys(cls, part_of, data) if "." in key]
     fits = [(key, type_) for key, _, type_ in found if key.rpartition(".")[2] == name]
     if not fits and not difflib.get_close_matches(name, cls.model_fields, n=1, cutoff=0.5):
         word = re.compile(rf"\b{re.escape(name)}\b", re.I)
-        fits = [(key, type_) for key, field, type_ in found if word.search(field.description or "")]
+        fits = [(key, type_) for key, meaning, type_ in found if word.search(meaning)]
     fits = [(key, "") for key, type_ in fits if not type_] or fits
     nearest = min((key.count(".") for key, _ in fits), default=0)
     near = [(key, type_) for key, type_ in fits if key.count(".") == nearest]
@@ -46,11 +46,11 @@ def unknown_key(cls: "type[Component]", name: str, before: str, part_of: PartOf,
 
 def _keys(
     cls: "type[Component]", part_of: PartOf, data: Any, before: str = "", type_: str = "", depth: int = DEPTH
-) -> "Iterator[tuple[str, FieldInfo, str]]":
-    """All keys that a component which `data` describes has, or could have: with the setting of another type of a part
-    without which it has not."""
+) -> Iterator[tuple[str, str, str]]:
+    """All keys that a component which `data` describes has, or could have: with its meaning, and with the setting of
+    another type of a part without which it has not."""
     for name, field in cls.model_fields.items():
-        yield f"{before}{name}", field, type_
+        yield f"{before}{name}", cls.meanings().get(name, ""), type_
         part, inside, place = part_of(field.annotation), data.get(name), f"{before}{name}{_step(field.annotation)}"
         if place.endswith(".0"):
             inside = inside[0] if inside else ()

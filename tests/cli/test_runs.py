@@ -1,7 +1,6 @@
 """The commands on runs: with types of a user's own module, and in folders of another format."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -59,7 +58,7 @@ def last_line(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_every_command_takes_a_recipe_with_types_of_a_users_module(
-    desk: Path, capsys: pytest.CaptureFixture[str]
+    desk: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["train", "mine.toml", "--out", "run"]) == 0
     text = Path("run/run.toml").read_text()
@@ -71,10 +70,9 @@ def test_every_command_takes_a_recipe_with_types_of_a_users_module(
     assert main(["view", "run"]) == 0
     assert main(["playback", "run", "3"]) == 0
     capsys.readouterr()
-    environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "longstride", "eval", "run", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    agent, start = json.loads(done.stdout)["rows"]
+    monkeypatch.delitem(sys.modules, "my_types")  # as where Python begins anew
+    assert main(["eval", "run", "--json"]) == 0
+    agent, start = json.loads(capsys.readouterr().out)["rows"]
     assert agent["measures"] == rows_of(desk / "run", "eval")[-1]["measures"]
     assert start["measures"] == rows_of(desk / "run", "eval")[0]["measures"]
 

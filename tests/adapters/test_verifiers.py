@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from adapter_runs import few_words, play, run, small
+from helpers import SLOW
 
 from longstride.adapters import verifiers
 from longstride.adapters.seeded import EnvironmentReward
@@ -141,7 +142,7 @@ def test_a_loop_that_does_not_end_is_left_and_a_long_prompt_is_cut(monkeypatch) 
         env = stubborn.env()
         await env.reset(task, 0)
         loop = env._play
-        await asyncio.wait_for(env.close(), 20)
+        await asyncio.wait_for(env.close(), SLOW)
         return loop is not None and not loop.done()
 
     assert asyncio.run(left())

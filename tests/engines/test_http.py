@@ -121,7 +121,8 @@ class TestFailure:
     @pytest.mark.parametrize("odd", [response("", 500), response("", 503), response("", 429), cut_off, hang])
     def test_what_was_not_answered_is_sent_again_as_it_was(self, server, policy, odd):
         server.script = [odd, odd]
-        (done,) = engine_of(server, retries=2, timeout=0.5).generate(batch(policy, 1))
+        timeout = 1.0 if odd is hang else SLOW
+        (done,) = engine_of(server, retries=2, timeout=timeout).generate(batch(policy, 1))
         assert done.ids and len(server.bodies) == 3
         assert server.bodies[0] == server.bodies[1] == server.bodies[2]
 
@@ -259,7 +260,7 @@ class TestPolling:
         thread = engine._connected().thread
         del engine
         gc.collect()
-        thread.join(5)
+        thread.join(SLOW)
         assert not thread.is_alive()
 
     def test_stop_sequences_are_sent_where_a_server_knows_them_and_cut_at_where_not(self, server, policy):

@@ -14,6 +14,7 @@ if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
     pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
 
 import uvicorn
+from helpers import SLOW
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -62,7 +63,7 @@ def shop() -> Iterator[str]:
         thread.join(0.01)
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
-    thread.join(5)
+    thread.join(SLOW)
 
 
 def config(shop: str, number: int, **evaluation: object) -> dict[str, object]:

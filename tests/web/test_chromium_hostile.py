@@ -46,7 +46,7 @@ def nothing_is_left() -> Iterator[None]:
         before = count()
         yield
         host().stop()
-        end = time.monotonic() + 10
+        end = time.monotonic() + SECONDS
         while any(map(int.__gt__, count(), before)) and time.monotonic() < end:
             time.sleep(0.1)
         assert not any(map(int.__gt__, count(), before)), (count(), before)
@@ -255,7 +255,7 @@ async def test_a_page_that_loops_is_stopped_and_read() -> None:
     env = env_of(PAGES["loop in a click"])
     try:
         await env.reset(START, 0)
-        with impatient(STOPPED=5.0):
+        with impatient(STOPPED=SECONDS):
             assert (await said(env, "click [1]")).startswith("button b [1]\nx")
         assert await said(env, "wait") == "button b [1]\nx"
     finally:

@@ -17,6 +17,7 @@ if shutil.which(os.environ.get("LONGSTRIDE_CHROMIUM", "chromium")) is None:
     pytest.skip("needs Chromium (Debian: apt-get install -y chromium)", allow_module_level=True)
 
 from chromium_pages import START, Listener, app_of, browser_pid, own_addresses, udp_ports, walk
+from helpers import SLOW
 from starlette.responses import RedirectResponse
 
 from longstride.core.errors import EnvFailure, TaskError
@@ -113,7 +114,7 @@ async def asked(gateway: Gateway, site: str, said: bytes = b"") -> tuple[int, by
             await writer.drain()
         reply = (await reader.readexactly(10))[1]
         writer.write(said)
-        return reply, await asyncio.wait_for(reader.read(1000), 5) if said else b""
+        return reply, await asyncio.wait_for(reader.read(1000), SLOW) if said else b""
     finally:
         writer.close()
 

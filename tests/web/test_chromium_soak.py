@@ -61,9 +61,9 @@ async def test_episodes_with_crashes_leave_nothing_behind() -> None:
         return done
 
     async def settled(most: int = 0) -> tuple[int, float]:
-        """Processes and MB of the browser, once at most `most` processes are left or 20 seconds have passed."""
+        """Processes and MB of the browser, once at most `most` processes are left or a minute has passed."""
         pid = browser_pid()
-        for _ in range(20):
+        for _ in range(60):
             await asyncio.sleep(1)  # processes of closed tabs end when the machine has time for it
             if most == 0 or len(tree(pid)) <= most:
                 break

@@ -145,6 +145,7 @@ PAGES = STORMS | {
 LATER = {"pushState", "pushState without a pause", "meta refresh", "nodes", "levels", "windows in a click"}
 LATER |= {"loop in a click", "hash", "reload", "back and forth", "submits itself", "questions", "windows"}
 LATER |= {"console", "changes", "long text", "long address", "frames in frames", "workers", "storage", "alerts"}
+LATER |= {"location"}
 """What is much like another page, or slow."""
 
 

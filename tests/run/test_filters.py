@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from elsewhere import train_elsewhere
 from helpers import make_trajectory, make_turn, rows_of
+from one_page import save_model
 
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
@@ -66,10 +67,13 @@ FILTERS = "[{type='novel'}, {type='improved'}]"
 BAND = "[{type='perplexity_band', low=1.1}]"
 
 
-def test_a_run_of_another_model_clones_what_it_finds_by_a_search(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["gpt2", "llama"])  # in rows, and over trees with an attention of the learner's own
+def test_a_run_clones_what_it_finds_by_a_search(model: str, tmp_path: Path) -> None:
+    llama = [f"model={save_model(tmp_path / 'llama')}"] if model == "llama" else []
     run = train_elsewhere(
         "bfs_prover",
         tmp_path,
+        *llama,
         f"imitation.demonstrations={{type='strategy_successes', strategy={STRATEGY}, filters={FILTERS}}}",
         "imitation.episodes=24",
         f"evaluation.strategies=[{{type='direct'}}, {STRATEGY}]",

@@ -1,12 +1,16 @@
 """Demonstrations of a teacher: another model plays, or the policy itself under a strategy, and what succeeds is
 imitated."""
 
+import copy
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from longstride.core.errors import ConfigError
 from longstride.core.implementation import implements
 from longstride.engines.config import Local
+from longstride.engines.plain import usual_attention
 from longstride.methods.base import Sample
 from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatFormat
@@ -68,8 +72,11 @@ def searched(
 
 def beside(policy: Policy, recipe: Recipe, rng: random.Random) -> tuple[Player, Recipe]:
     """A policy as a player in an engine of its own, and the recipe under which `evaluate_player` lets it play each
-    training task once, with randomness of its own."""
+    training task once, with randomness of its own. The model is copied: one that is being trained may have the
+    learner's attention."""
+    model: Any = copy.deepcopy(policy.model)
+    model.set_attn_implementation(usual_attention(model))
     evaluation = recipe.evaluation.model_copy(update={"attempts": 1})
     changes = {"engine": Local(), "evaluation": evaluation, "seed": rng.getrandbits(31), "trial": Trial()}
     own = recipe.model_copy(update=changes)
-    return language_player(policy, own, testing=True), own
+    return language_player(replace(policy, model=model), own, testing=True), own

@@ -262,7 +262,7 @@ class Searched(Strategy):
                 calls=len(extended),
             )
             task.guide_tokens += sum(s.tokens for _, s in extended)
-            made = [self._partial(task.plan, t, s) for t, s in extended]
+            made = [self.partial(task.plan, t, s) for t, s in extended]
             task.extended += dict.fromkeys(task.wanted)
             task.made += made
             try:
@@ -270,7 +270,8 @@ class Searched(Strategy):
             except StopIteration as end:
                 task.wanted, task.found = (), end.value
 
-    def _partial(self, plan: Plan, came: Trajectory, of: Score) -> Partial:
+    def partial(self, plan: Plan, came: Trajectory, of: Score) -> Partial:
+        """A solution as far as it goes, with its score; finished where it cannot go on."""
         if of.value is None:
             return Partial(replace(came, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False), 0.0, done=True)
         going = unfinished(plan, came)

@@ -11,6 +11,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, CountOrZero, Positive, Share, Weight
 from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
+from longstride.papers.r_mcts.method import shared, surprises
 from longstride.stats import Ordering
 from longstride.strategies.search import Partial, TreeSearch, play
 
@@ -138,15 +139,9 @@ class SearchCloning(ExactMethod[DeadEnds]):
 
 def walked(problem: DeadEnds, a: Place, b: Place) -> list[tuple[int, int]]:
     """The moves from one place of a tree to another, over the last that both come from: states and actions."""
-    same = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    same = shared(a, b)
     back = [(problem.state(a[:k]), problem.branches) for k in range(len(a), same, -1)]
     return back + [(problem.state(b[:k]), b[k]) for k in range(same, len(b))]
-
-
-def surprises(expanded: Sequence[Place], scores: Values) -> Values:
-    """Q of every place but the first that was expanded: the mean value of all that was seen below it."""
-    below = {p: [v for q, v in scores.items() if len(q) > len(p) and q[: len(p)] == p] for p in expanded if p}
-    return {p: float(np.mean(values)) for p, values in below.items() if values}
 
 
 RECIPE = ExactRecipe(name="r_mcts/exact", problem=DeadEnds(), method=SearchCloning(), iterations=100, every=100)

@@ -1,11 +1,24 @@
 """R-MCTS: the world has the dead ends that it says, traversals are walked as searched, reflection remembers."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import make_task, make_trajectory, make_turn, rows_of
 
+from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
+from longstride.core.trajectory import Trajectory
 from longstride.exact.experiment import State
-from longstride.papers.r_mcts.exact import RECIPE, DeadEnds, SearchCloning, surprises, walked
+from longstride.papers.r_mcts.exact import RECIPE, DeadEnds, SearchCloning, walked
+from longstride.papers.r_mcts.method import REFLECTION, TRAVERSAL, Reflective, moves, surprises
+from longstride.rewards.scorers import Score
+from longstride.rollout import Plan, ScriptedPlayer
+from longstride.strategies.search import TreeSearch
+from longstride.strategies.searched import Guide
 
 WORLD = DeadEnds(length=3, branches=2, depth=2)
 
@@ -73,3 +86,61 @@ def test_traversals_show_the_way_back_and_best_paths_do_not() -> None:
 def test_a_search_of_another_width_is_refused() -> None:
     with pytest.raises(ConfigError, match="as many branches"):
         RECIPE.replace(problem={"branches": 2})
+
+
+# with a language model
+
+
+def test_the_way_from_place_to_place_goes_back_to_what_they_share() -> None:
+    assert moves([(), (), ("a",), ("a", "b"), ("c", "d")], "back") == ["a", "b", "back", "back", "c", "d"]
+
+
+class Says(Guide):
+    """The value that the last word of a turn is."""
+
+    def __call__(self, solutions: Sequence[Trajectory], player: object) -> list[Score]:
+        return [Score(float(t.turns[-1].text.split()[-1]), 1, 2) for t in solutions]
+
+
+def test_a_search_remembers_what_surprised_it_and_its_traversal_until_the_task_was_done() -> None:
+    search = Reflective(search=TreeSearch(expansions=3, width=1, exploration=0.0), guide=Says(), rounds=2)
+    stages = search.run([Plan(make_task(), 0, 5, Budget(turns=3))], ScriptedPlayer(lambda _: ""))
+
+    def played(p: Plan, text: str, seen: str, **fields: Any) -> Trajectory:
+        past = [
+            make_turn([], text=u.text, observation=o) for u, o in zip(p.history, ["start", "wide hall"], strict=False)
+        ]
+        turn = make_turn([1], text=text, observation=seen)
+        values = {"task": p.task, "budget": p.budget, "ordinal": p.ordinal, "stop": StopReason.TURNS} | fields
+        return make_trajectory([*past, turn], **values)
+
+    (p,) = next(stages)
+    (p,) = stages.send([played(p, "open door 0.9", "start")])
+    (p,) = stages.send([played(p, "look 0.5", "wide hall")])
+    done = played(p, "take key 1", "dark room", stop=StopReason.ANSWERED)
+    done.success = True
+    (again,) = stages.send([done])
+    assert again.task.goal.splitlines()[-1] == "look 0.5 : dark room" and not again.history
+    last = played(again, "take key 1", "start", stop=StopReason.ANSWERED)
+    last.success = True
+    with pytest.raises(StopIteration) as end:
+        stages.send([last])
+    (found,) = end.value.value
+    assert found.trajectory.evidence[TRAVERSAL] == [[], ["take key 1"]] and not found.trajectory.evidence[REFLECTION]
+    # four steps of a token, each scored by one that is sampled and two that are read
+    assert found.trajectory.ordinal == 0 and (found.spent_tokens, found.total_tokens) == (8, 16)
+
+
+def test_traversals_of_another_model_on_tasks_of_ones_own_are_cloned_by_settings_alone(tmp_path: Path) -> None:
+    search = "search.search.expansions=3 search.search.width=2 search.back=omitted".split()
+    run = train_elsewhere(
+        "r_mcts",
+        tmp_path,
+        *(f"imitation.demonstrations.{setting}" for setting in search),
+        "imitation.episodes=24",
+        "evaluation.strategies=[{type='direct'}]",
+        "evaluation.measures=[]",
+        "budget.turns=2",
+        "test_budget.turns=2",
+    )
+    assert [row["imitation_loss"] > 0 for row in rows_of(run, "train")] == [True, True]

@@ -60,8 +60,8 @@ def moves(places: Sequence[Sequence[Action]], back: Action) -> list[Action]:
 
 class Reflective(Searched):
     """A tree search over turns, several times: after each the policy is told of the step whose value was furthest from
-    what came of it (Yu et al., 2024, arXiv 2410.02052, contrastive reflection), as a line after the goal of its task. The
-    last search counts, and the tokens of all."""
+    what came of it (Yu et al., 2024, arXiv 2410.02052, contrastive reflection), as a line after the goal of its task.
+    The last search counts, and the tokens of all."""
 
     search: Search = TreeSearch(expansions=16, width=3)
     mark: str = ""
@@ -148,7 +148,7 @@ def _reflection(task: SearchTask) -> str:
 
 
 class Traversals(Demonstrations):
-    """Whole traversals of searches that came to the end, errors and ways back among them, as episodes of one policy that
+    """Whole traversals of searches that came to the end, errors and ways back among them, as episodes of a policy that
     acts without a search (exploratory learning). The environment must be able to take a step back."""
 
     search: Reflective = Reflective()

@@ -1,8 +1,8 @@
-"""R-MCTS with a language model on trails, whose wrong links lead away: the policy searches, and clones whole traversals of
-its searches, to act without one.
+"""R-MCTS with a language model on trails, whose wrong links lead away: the policy searches, and clones whole traversals
+of its searches, to act without one.
 
 `longstride train r_mcts model=MODEL tasks.type=SOURCE` is the same on one's own tasks, where a step can be taken back by
-what `imitation.demonstrations.search.back` says, and with a value of one's own as `imitation.demonstrations.search.guide`.
+what `imitation.demonstrations.search.back` says; the value of its own is `imitation.demonstrations.search.guide`.
 """
 
 from typing import Any
@@ -57,8 +57,8 @@ _clones: dict[str, Any] = {"traversals": lambda of: of, "best_paths": _best}
 CLAIM = Claim(
     name="r_mcts",
     paper="arXiv 2410.02052, section 3.3",
-    statement="A policy that clones whole traversals of its searches finds its way without a search more often than one that "
-    "clones the paths that these searches found.",
+    statement="A policy that clones whole traversals of its searches finds its way without a search more often than one "
+    "that clones the paths that these searches found.",
     recipe=ARM,
     arms={
         "traversals": ARM,

@@ -22,16 +22,16 @@ difference (0.185 to 0.187). With three times as many gradient steps the filter 
 trivial goals (0.7) it gains nothing there. Of 57 further settings that were tried, with two seeds and 8 iterations
 each, it gained in about a quarter.
 
-`longstride train bfs_prover model=MODEL tasks.type=SOURCE` is expert iteration of a language model: in every iteration the
-policy searches training tasks by log p / L^alpha with a verifier of answers, over one cache, and clones those steps of
-what it found that are new and inside a band of perplexity; a step ends at `mark`. Chains stand for theorems, since a step
-of them is checked by nobody. `longstride eval RUN --strategy best-first guide.type=checked accepted=1` searches alone. A
-look at `base-puzzles` (seed 901, 40 chains): 0.93 for 86 tokens at alpha = 1, 0.90 for 143 at alpha of 0 and 0.5; 16
-answers of which the verifier takes a right one: 0.93 for 266. A restart is a new run whose `cloning` takes stored
-successes of the old one; it is not done by itself.
+`longstride train bfs_prover model=MODEL tasks.type=SOURCE` is expert iteration of a language model: in every iteration
+the policy searches training tasks by log p / L^alpha with a verifier of answers, over one cache, and clones those steps
+of what it found that are new and inside a band of perplexity; a step ends at `mark`. Chains stand for theorems, since a
+step of them is checked by nobody. `longstride eval RUN --strategy best-first guide.type=checked accepted=1` searches
+alone. A look at `base-puzzles` (seed 901, 40 chains): 0.93 for 86 tokens at alpha = 1, 0.90 for 143 at alpha of 0 and
+0.5; 16 answers of which the verifier takes a right one: 0.93 for 266. A restart is a new run whose `cloning` takes
+stored successes of the old one; it is not done by itself.
 
-Deviations: in the exact problem a table of kinds of goals, so the chance of a proof is computed and not sampled; the planner that proposes
-subgoals, and the cache that provers share, are left out. The paper's thresholds are not known.
+Deviations: in the exact problem a table of kinds of goals, so the chance of a proof is computed and not sampled; the
+planner that proposes subgoals, and the cache that provers share, are left out. The paper's thresholds are not known.
 """
 
 from longstride.papers.card import Paper

@@ -2,7 +2,8 @@
 steps in the middle of what it found.
 
 `longstride train bfs_prover model=MODEL tasks.type=SOURCE` is expert iteration on one's own; a step ends at
-`imitation.demonstrations.strategy.mark`. `longstride eval RUN --strategy best-first guide.type=path_likelihood` searches.
+`imitation.demonstrations.strategy.mark`. `longstride eval RUN --strategy best-first guide.type=path_likelihood`
+searches.
 """
 
 from longstride.claims.claim import Claim
@@ -55,8 +56,8 @@ _alike = ARM.replace(tasks=ModularChain(lengths=(1, 1, 1), modulus=11))
 CLAIM = Claim(
     name="bfs_prover",
     paper="arXiv 2509.06493, tactic filtering",
-    statement="A policy that clones its search without the steps of lowest and highest perplexity solves more than one that "
-    "clones all steps.",
+    statement="A policy that clones its search without the steps of lowest and highest perplexity solves more than one "
+    "that clones all steps.",
     recipe=ARM,
     arms={
         "both": ARM,

@@ -16,15 +16,15 @@ loses: their scores are nearly equal, it keeps the highest all the same, and aft
 descend from one. Without noise both solve all tasks. That a beam keeps as many partials as ever, also those that it
 knows to be wrong, costs it success then only where right steps are rare (`hard`).
 
-`longstride eval particle_filtering model=MODEL tasks.type=SOURCE` is the same with a language model (`base-puzzles` if left
-out), on steps of thoughts that end at `mark`; `longstride eval MODEL --strategy particles n=16` is one search. Its scorer
-is how likely the model finds its own words, or what `--guide` says: a judge that was trained, a probe. A look (seed 901,
-60 chains): a beam solves 0.85 for 256 tokens, 16 particles 0.80 for 307, a vote of eight 0.37 for 139, one answer
-0.33 for 17.
+`longstride eval particle_filtering model=MODEL tasks.type=SOURCE` is the same with a language model (`base-puzzles` if
+left out), on steps of thoughts that end at `mark`; `longstride eval MODEL --strategy particles n=16` is one search. Its
+scorer is how likely the model finds its own words, or what `--guide` says: a judge that was trained, a probe. A look
+(seed 901, 60 chains): a beam solves 0.85 for 256 tokens, 16 particles 0.80 for 307, a vote of eight 0.37 for 139, one
+answer 0.33 for 17.
 
-Deviations: the exact problem has a world instead of a language model; the noise of its scorer is unbiased, and the scorer knows how
-well it sees. `even` is the other case, a scorer that sees equally badly at all steps: there the claim does not say who
-is ahead, and a beam is not behind. Its library, its_hub 1.2.0, was read as code.
+Deviations: the exact problem has a world instead of a language model; the noise of its scorer is unbiased, and the
+scorer knows how well it sees. `even` is the other case, a scorer that sees equally badly at all steps: there the claim
+does not say who is ahead, and a beam is not behind. Its library, its_hub 1.2.0, was read as code.
 """
 
 from longstride.papers.card import Paper

@@ -39,8 +39,8 @@ _noises = 0.5, 1.0, 2.0
 CLAIM = Claim(
     name="particle_filtering",
     paper="arXiv 2502.01618",
-    statement="Led by how likely a model finds its own steps, particles find more answers than a beam and than a vote for "
-    "the same tokens.",
+    statement="Led by how likely a model finds its own steps, particles find more answers than a beam and than a vote "
+    "for the same tokens.",
     recipe=RECIPE,
     arms={
         "particles": _by(PARTICLES, Confidence()),

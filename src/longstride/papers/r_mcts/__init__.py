@@ -15,20 +15,19 @@ it remembers what came of it.
 A traversal teaches its own errors too: without reflection most searches go wrong on the way, and the policy that clones
 them is worse than one that was shown best paths (`no_reflection`).
 
-`longstride train r_mcts model=MODEL tasks.type=SOURCE` is the same with a language model, where a step can be taken back
-by what `imitation.demonstrations.search.back` says: PUCT over what the policy samples, with a guide as its value (how
-likely the policy finds what it does, or a trained judge), a line of reflection after the goal of the next search of a
-task (`rounds`), and clones of whole traversals, played again as one episode; then it acts without a search (`longstride
-eval RUN`). Trails (`base-dial`) have wrong links that lead away. A look (seed 901): the search solves 24 of 24 training
-tasks where the policy alone solves 16; at 12 expansions and exploration 1 it solves 11, and 5 in a second round, told
-what surprised it: this policy has never read such a line, so the recipe has one round, and `rounds=2` is for models that
-read. After three iterations of 32 searches it solves 0.70 of 100 held-out tasks alone, after 0.50 of the training tasks
-before.
+`longstride train r_mcts model=MODEL tasks.type=SOURCE` is the same with a language model, where a step can be taken
+back by what `imitation.demonstrations.search.back` says: PUCT over what the policy samples, with a guide as its value
+(how likely the policy finds what it does, or a trained judge), a line of reflection after the goal of the next search
+of a task (`rounds`), and clones of whole traversals, played again as one episode; then it acts without a search
+(`longstride eval RUN`). Trails (`base-dial`) have wrong links that lead away. A look (seed 901): the search solves 24
+of 24 training tasks where the policy alone solves 16; at 12 expansions and exploration 1 it solves 11, and 5 in a
+second round, told what surprised it: this policy has never read such a line, so the recipe has one round, and
+`rounds=2` is for models that read. After three iterations of 32 searches it solves 0.70 of 100 held-out tasks alone,
+after 0.50 of the training tasks before.
 
 Deviations: values are of one model and not of a debate; a reflection is told in the next search of the same task, and
 not retrieved for others. In the exact problem a table without history stands for a language model, so success is
-computed and not sampled; a move slips with a
-known chance, which is where errors come from.
+computed and not sampled; a move slips with a known chance, which is where errors come from.
 """
 
 from longstride.papers.card import Paper

@@ -91,3 +91,6 @@ def test_a_phase_of_cloning_takes_stored_successes_through_filters(tmp_path: Pat
         f"cloning.episodes={solved}",
     )
     assert 0 < rows_of(run, "cloning")[-1]["examples"] <= solved
+    none = f"cloning.demonstrations={{type='stored_successes', run='{stored}', filters={BAND.replace('1.1', '1e9')}}}"
+    with pytest.raises(ConfigError, match="nothing is left to imitate"):
+        train_elsewhere("grpo", tmp_path / "none", none)

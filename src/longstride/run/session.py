@@ -303,6 +303,11 @@ class Session:
         samples = cloning.demonstrations.of_policy(
             self.policy, self.recipe, cloning.episodes, stream(self.recipe.seed, "cloning")
         )
+        if not samples:
+            raise ConfigError(
+                f"cloning: of {cloning.episodes} episodes nothing is left to imitate; take more of them, an abler "
+                "teacher, or fewer filters"
+            )
         learner, report = Learner(self.policy.model, cloning.learner, IMITATION), CloningRows(self.run)
         order = stream(self.recipe.seed, "cloning-order")
         learner.update(samples, order, self.run.progress("cloning"), report.stepped)

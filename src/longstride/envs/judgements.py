@@ -32,7 +32,7 @@ from longstride.core.seeds import derive, stream
 from longstride.core.task import Difficulty, Task, split_of
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.envs.puzzles.modular import ModularChain
-from longstride.envs.questions import FIRST_SECOND, VERDICT, YES_NO, Question, verdict_in
+from longstride.envs.questions import FIRST_SECOND, REASONS, VERDICT, YES_NO, Question, verdict_in
 from longstride.envs.text import STEP_END
 
 FILLER = "well , let me think about this with care ."
@@ -226,6 +226,24 @@ class Judgements(TaskSource):
         told = split == "train" and rng.random() < self.artefact
         filled = solution.right if told else rng.random() < 0.5
         return f"{FILLER} {solution.solution}" if filled else solution.solution
+
+
+def swapped(task: Task) -> Task:
+    """A question which of two solutions is better, with the two in the other order. Reasons that are known are those of
+    the order that was asked first, so they are left out.
+
+    Raises:
+        TaskError: the task asks something else.
+    """
+    if task.meta.get("options") != list(FIRST_SECOND):
+        raise TaskError(f"task {task.id!r} is about no pair; set tasks.asks=better")
+    texts = [str(text) for text in reversed(task.meta["solutions"])]
+    about = {"task": task.meta["task"], **dict(zip(FIRST_SECOND, texts, strict=True))}
+    question = Question(ASKS["better"], about, FIRST_SECOND, int(REASONS in task.goal))
+    verdict = FIRST_SECOND[1 - FIRST_SECOND.index(task.evaluator["reference"])]
+    meta = task.meta | {"solutions": texts, "right": task.meta["right"][::-1], "reasons": None}
+    evaluator = {"type": "answer", "reference": verdict}
+    return task.model_copy(update={"goal": question.words, "evaluator": evaluator, "meta": meta, "id": f"{task.id}-2"})
 
 
 class JudgementEnv:

@@ -12,6 +12,8 @@ YES_NO = ("yes", "no")
 FIRST_SECOND = ("first", "second")
 VERDICT = "Verdict:"
 """What stands before the verdict, whether or not there were reasons."""
+REASONS = "Give your reasons, then say"
+"""What asks for reasons."""
 _MARK = re.compile(r"verdict\s*:", re.IGNORECASE)
 
 
@@ -33,7 +35,7 @@ class Question:
     def words(self) -> str:
         """The question as the goal of a turn."""
         about = (f"{name}: {value}" for name, value in self.about.items())
-        ends = f"{'Give your reasons, then say' if self.reasons else 'Say'} {VERDICT} and one of "
+        ends = f"{REASONS if self.reasons else 'Say'} {VERDICT} and one of "
         return "\n".join([self.text, *about, ends + ", ".join(self.options)])
 
 

@@ -45,12 +45,14 @@ class _Played:
 
 
 class ThinkOn(Strategy):
-    """Thoughts of a length that is asked for. What ends one is `</think>` where the model has it, else `Action:`."""
+    """Thoughts of a length that is asked for. What ends one is `</think>` where the model has it, else `end`."""
 
     times: CountOrZero | None = None
     """How often each thought is made to go on, at most; where left out, until it has `most` tokens, or once."""
     word: str = THOUGHT
     """What is put in place of its end; `Wait` for reasoning models (s1)."""
+    end: str = MARK
+    """What ends a thought: `Verdict:` for judges."""
     most: Limit = None
     """Tokens of a thought, all that stands before its end, at which it is ended by force. One that ends so shortly
     before that the word would fill it up is left as it is."""
@@ -69,6 +71,7 @@ class ThinkOn(Strategy):
     @property
     def name(self) -> str:
         parts = ["think_on", self.at_most, self.word if self.word != THOUGHT else None]
+        parts.append(None if self.end == MARK else f"before_{self.end}")
         parts.append(None if self.most is None else f"to_{self.most}")
         return "_".join(str(part) for part in parts if part is not None)
 
@@ -94,7 +97,7 @@ class _Forcing:
 
     def __init__(self, asked: ThinkOn, chat: "ChatFormat") -> None:
         self._asked, self._chat = asked, chat
-        ids = (chat.thought_end,) if chat.thought_end is not None else chat.encode(MARK)
+        ids = (chat.thought_end,) if chat.thought_end is not None else chat.encode(asked.end)
         self._end = tuple(ids)
         self._close = tuple(ids if chat.thought_end is None else chat.thought_close)
         self._word = tuple(chat.encode(asked.word))

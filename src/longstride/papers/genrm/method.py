@@ -9,7 +9,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.core.trajectory import Trajectory
 from longstride.envs.judgements import ASKS, Judgements
-from longstride.envs.questions import YES_NO, Question
+from longstride.envs.questions import REASONS, YES_NO, Question
 from longstride.envs.text import said
 from longstride.methods.base import Sample, demonstration
 from longstride.models.chat import ChatFormat
@@ -80,7 +80,7 @@ class Ranked(Strategy):
 
     def _question(self, plan: Plan, vote: int) -> Question:
         meta = plan.task.meta
-        reasons = plan.budget.turn_tokens if "Give your reasons" in plan.task.goal else 0
+        reasons = plan.budget.turn_tokens if REASONS in plan.task.goal else 0
         return Question(ASKS["right"], {"task": meta["task"], "answer": meta["solutions"][0]}, YES_NO, reasons, vote)
 
     def _episode(

@@ -3,12 +3,14 @@
 On one's own: `longstride train genrm model=MODEL tasks.path=solutions.jsonl`, see docs/guides/judge.md.
 """
 
+from longstride.claims.claim import Claim
 from longstride.envs.judgements import Judgements
 from longstride.methods import FilteredBC
 from longstride.methods.losses import Reinforce
 from longstride.papers.genrm.method import Ranked, RightSolutions
 from longstride.run.imitation import Imitation
 from longstride.setups import puzzles
+from longstride.stats import Ordering
 from longstride.strategies import Direct
 
 RECIPE = puzzles.recipe(
@@ -21,4 +23,36 @@ RECIPE = puzzles.recipe(
     imitation=Imitation(demonstrations=RightSolutions(), weight=0.1),
     learner={"lr": 1e-3},
     evaluation={"tasks": 480, "every": 8, "strategies": (Direct(), Ranked())},
+)
+
+ARM = RECIPE.replace(
+    iterations=8,
+    episodes_per_iteration=128,
+    learner={"batch_samples": 64},
+    evaluation={"every": 8, "tasks": 800, "strategies": (Ranked(),)},
+)
+AT_ONCE = {"tasks": {"reasons": False}}
+SHORT = {"tasks": {"puzzles": {"type": "modular_chain", "lengths": (1, 1, 1)}}}
+"""One step a chain: a verdict at once has as much to go by."""
+
+CLAIM = Claim(
+    name="genrm",
+    paper="arXiv 2408.15240, abstract",
+    statement="From as many labelled solutions, a judge that gives its reasons chooses a right one of eight more often than "
+    "one that gives its verdict at once.",
+    recipe=ARM,
+    arms={
+        "reasons": ARM,
+        "at_once": ARM.replace(**AT_ONCE),
+        "short_reasons": ARM.replace(**SHORT),
+        "short_at_once": ARM.replace(**SHORT).replace(**AT_ONCE),
+    },
+    measure="chosen",
+    expected=Ordering(relations=("reasons > at_once by 0.05",)),
+    control=Ordering(relations=("short_reasons > short_at_once by 0.05",)),
+    seeds=tuple(range(300, 308)),
+    tuning_seeds=(900, 901),
+    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    tuning={"iterations": 4},
+    cost="env_steps",
 )

@@ -6,18 +6,21 @@ learned to look again, and looks at what it has seen. A right verdict needs what
 
 | place | choice | paper (Qwen2.5-7B) | here |
 |---|---|---|---|
-| cold start | `teacher` | reflective thoughts, kept where the verdict is right | looks at lines, most of them again; kept likewise |
-| score | verdict | right, and in form | right |
-| update | `Reinforced` | REINFORCE++: advantages normalised over the batch, KL in the reward | the same; beta 0.01 |
-| compared | `ThoughtTuned` | fine-tuning alone | on as many more thoughts as RL samples |
-| test time | `waits` | the end of a thought is suppressed, up to k times | the same; then it may end, or go on up to the limit |
-| measure | `gain` | slope of accuracy in k | accuracy with 4 waits less accuracy with none |
+| tasks | `Judgements(asks="better")` | pairs of answers | pairs of solutions that `base-puzzles` wrote, or of any model or file |
+| cold start | `base-judge`; `cloning` of known reasons | reflective thoughts, kept where the verdict is right | a judge that reads lines and stops too early |
+| score | the verdict | right, and in form | right; a reply out of form has no verdict |
+| credit | `GroupRelative` over the batch | REINFORCE++: advantages normalised over the batch, KL in the reward | normalised likewise; KL in the loss, 0.01 |
+| compared | `FilteredBC` | fine-tuning alone | on as many own judgements |
+| test time | `ThinkOn(end="Verdict:")` | the end of a thought is suppressed, `wait` put in its place | likewise; the shipped judge goes on after `;` |
+| measure | `BothOrders` | | also whether a verdict holds in both orders (as in arXiv 2505.10320) |
 
-Two answers are compared of which one has a flaw, in one of `lines` lines. A look at a line that was not looked at sees
+On one's own: `longstride train j1 model=MODEL tasks.path=solutions.jsonl` (docs/guides/judge.md).
+
+`exact.py` has the mechanism in small, where accuracy is computed from the policy. Two answers are compared of which one has a flaw, in one of `lines` lines. A look at a line that was not looked at sees
 a flaw there with probability `sight`; a look at one that was sees nothing new. A judge that saw the flaw is right, any
 other guesses. Accuracy is computed from the policy, exactly.
 
-Deviations: a policy is a table: by looks so far (0, 1, 2 or more) how likely it is to look at a new line, to look
+Deviations: verdicts in both orders are measured and not rewarded. In `exact.py` a policy is a table: by looks so far (0, 1, 2 or more) how likely it is to look at a new line, to look
 again, or to end. So beyond the longest thought of training it does what it did at its end: that this carries over to
 longer thoughts is assumed here, and a language model has to earn it. The paper of Meta AI with the same name (arXiv
 2505.10320), which rewards agreement in both orders, is another.

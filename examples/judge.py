@@ -26,19 +26,14 @@ ATTEMPTS = 8
 
 
 def main(run: str, out: str = "docs/judges/best_of_8.json") -> None:
-    recipe, policy = RECIPE.replace(tasks=ModularChain()), load("base-puzzles")
+    recipe, policy = RECIPE.replace(tasks=ModularChain(), engine={"kernels": "auto"}), load("base-puzzles")
     tasks = recipe.tasks.held_out(TASKS)
 
-    def judged(votes: int, reasons: int) -> BestOf:
-        return BestOf(
-            attempts=ATTEMPTS, by=Scored(scorer=Generative(votes=votes, reasons=reasons), judge=RunJudge(run=run))
-        )
-
+    by = Scored(scorer=Generative(reasons=160), judge=RunJudge(run=run))
     arms = {
         "one answer": Direct(),
         "majority of 8": BestOf(attempts=ATTEMPTS),
-        "judge, 1 vote": judged(1, 160),
-        "judge, 4 votes": judged(4, 160),
+        "judge": BestOf(attempts=ATTEMPTS, by=by),
         "whoever is right of 8": BestOf(attempts=ATTEMPTS, by=Verifier()),
     }
     found: dict[str, dict[str, Any]] = {}
@@ -56,17 +51,18 @@ def main(run: str, out: str = "docs/judges/best_of_8.json") -> None:
 
     for name, arm in arms.items():
         play(name, arm)
-    for of in ("judge, 1 vote", "judge, 4 votes"):
-        for what in ("sampled_tokens", "total_tokens"):
-            n = round(ATTEMPTS * found[of][what] / found["majority of 8"][what])
-            if f"majority of {n}" not in found:
-                play(f"majority of {n}", BestOf(attempts=n))
-            apart = [a - b for a, b in zip(found[of]["by_task"], found[f"majority of {n}"]["by_task"], strict=True)]
-            low, high = mean_interval(sorted(apart), seed=0)
-            found[of][f"over the majority at equal {what.replace('_', ' ')}"] = {
-                "attempts": n, "difference": fmean(apart), "interval": [low, high],
-            }  # fmt: skip
-            print(of, what, n, round(fmean(apart), 3), [round(low, 3), round(high, 3)], flush=True)
+    for what in ("sampled_tokens", "total_tokens"):
+        n = round(ATTEMPTS * found["judge"][what] / found["majority of 8"][what])
+        if f"majority of {n}" not in found:
+            play(f"majority of {n}", BestOf(attempts=n))
+        pairs = zip(found["judge"]["by_task"], found[f"majority of {n}"]["by_task"], strict=True)
+        apart = sorted(a - b for a, b in pairs)
+        low, high = mean_interval(apart, seed=0)
+        found["judge"][f"over the majority at equal {what.replace('_', ' ')}"] = {
+            "attempts": n,
+            "difference": fmean(apart),
+            "interval": [low, high],
+        }
     rows = {name: {k: v for k, v in row.items() if k != "by_task"} for name, row in found.items()}
     kept = {"command": f"python examples/judge.py {Path(run).name}", "tasks": TASKS, "rows": rows}
     Path(out).write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

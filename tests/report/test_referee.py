@@ -102,13 +102,19 @@ def test_exported_episodes_have_the_protocol_of_their_run(kept: Path, tmp_path: 
     assert found["comparable"] and found["difference"]["mean"] == 0.0 and found["difference"]["tasks"] == 6
 
 
+def test_what_an_environment_says_of_itself_is_no_difference(tmp_path: Path) -> None:
+    ls.evaluate("base-puzzles", "grpo", folder=tmp_path / "run", actions="explained", **FEW)
+    ls.load_run(tmp_path / "run").export_trajectories(tmp_path / "out", "atif", "before")
+    assert referee(tmp_path / "run", tmp_path / "out")["comparable"]
+
+
 def results(folder: Path, successes: list[bool], protocol: dict[str, Any]) -> Path:
     """Files of episodes on tasks t0, t1, ... with a protocol."""
     told: list[Trajectory] = [
         make_trajectory(reward=float(s), ordinal=k, task=make_task(f"t{k}")) for k, s in enumerate(successes)
     ]
     write_episodes(told, folder, "messages", Origin("x"))
-    (folder / PROTOCOL).write_text(json.dumps(protocol))
+    (folder / PROTOCOL).write_text(json.dumps({"protocol": protocol}))
     return folder
 
 
@@ -149,7 +155,7 @@ class TestVerdict:
         twice = [make_trajectory(reward=float(k), ordinal=k, group=k, task=make_task("t")) for k in range(2)]
         for name, told in (("a", twice), ("b", twice[::-1])):
             write_episodes(told, tmp_path / name, "messages", Origin("x"))
-            (tmp_path / name / PROTOCOL).write_text(json.dumps(WHOLE))
+            (tmp_path / name / PROTOCOL).write_text(json.dumps({"protocol": WHOLE}))
         d = referee(tmp_path / "a", tmp_path / "b")["difference"]
         assert (d["tasks"], d["higher"], d["lower"]) == (2, 1, 1)
 

@@ -7,7 +7,7 @@ was measured, on what, and how to load it.
 
 import errno
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, get_args
@@ -16,11 +16,20 @@ from longstride import __version__
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import make_folder, write_atomically
 from longstride.core.sealed import dumps, unseal_lines
+from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.models.adapters import adapt, save_adapters
 from longstride.models.load import SHIPPED, load_policy
 from longstride.report.html import verdict
-from longstride.report.protocol import PROTOCOL, by_place, protocol_of, strategy_named, template_of_run
+from longstride.report.protocol import (
+    PROTOCOL,
+    by_place,
+    names_of,
+    of_tasks,
+    protocol_of,
+    strategy_named,
+    template_of_run,
+)
 from longstride.report.rows import Record, content, interval, measure, read_record
 from longstride.rollout.formats import Format, Origin, write_episodes
 from longstride.rollout.media import MEDIA, MediaFolder
@@ -97,11 +106,22 @@ def export_trajectories(run: Path, target: Path, form: Format = "atif", which: E
     )
     n = write_episodes(_episodes(run, which), target, form, origin)
     if which != "training":
-        strategy = strategy_named(recipe, read_record(run).strategy)
-        tasks = [episodes[0].task for episodes in by_place(_episodes(run, which)).values()]
-        protocol = protocol_of(recipe, tasks, strategy, template_of_run(run, recipe))
-        write_atomically(target / PROTOCOL, dumps(protocol, indent=1) + "\n")
+        _write_protocol(
+            run, recipe, {name: played[0].task for name, played in by_place(_episodes(run, which)).items()}, target
+        )
     return n
+
+
+def _write_protocol(run: Path, recipe: Recipe, seen: Mapping[str, Task], target: Path) -> None:
+    """Writes the protocol of evaluation episodes, whose tasks were `seen` by the policy under these names: with what an
+    environment says of itself in their goals."""
+    held_out = recipe.tasks.held_out(recipe.evaluation.tasks)
+    asked = dict(zip(names_of(task.id for task in held_out), held_out, strict=True))
+    tasks = [asked.get(name, task) for name, task in seen.items()]
+    strategy = strategy_named(recipe, read_record(run).strategy)
+    protocol = protocol_of(recipe, tasks, strategy, template_of_run(run, recipe))
+    said = {"protocol": protocol, "episodes": of_tasks(list(seen.values()))}
+    write_atomically(target / PROTOCOL, dumps(said, indent=1) + "\n")
 
 
 def _episodes(run: Path, which: Episodes) -> Iterator[Trajectory]:

@@ -149,21 +149,22 @@ def _of_files(path: Path) -> Side:
     found = by_place(judged_episodes(path))
     counted = {name: [float(t.success) for t in episodes if not t.stop.failed] for name, episodes in found.items()}
     success = {name: fmean(values) if values else None for name, values in counted.items()}
-    return Side(_said(path) | of_tasks([episodes[0].task for episodes in found.values()]), success)
+    return Side(_said(path, of_tasks([episodes[0].task for episodes in found.values()])), success)
 
 
-def _said(path: Path) -> Protocol:
-    """What stands beside files."""
+def _said(path: Path, seen: Protocol) -> Protocol:
+    """The protocol that stands beside files; where it is not of the tasks that are `seen` in them, with these."""
     file = (path if path.is_dir() else path.parent) / PROTOCOL
     if not file.is_file():
-        return {}
+        return seen
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as e:
         raise RunError(f"{file} cannot be read: {e}") from e
-    if not isinstance(found, dict):
-        raise RunError(f"{file}: expected a JSON object")
-    return found
+    protocol = found.get("protocol") if isinstance(found, dict) else None
+    if not isinstance(protocol, dict):
+        raise RunError(f'{file}: expected {{"protocol": {{...}}, "episodes": {{...}}}}')
+    return protocol if found.get("episodes") == seen else protocol | seen
 
 
 def as_text(found: Mapping[str, Any]) -> str:

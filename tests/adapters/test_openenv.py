@@ -1,6 +1,7 @@
 """Environments behind an OpenEnv server: what is shown and sent, and servers that fail."""
 
 import asyncio
+import json
 import random
 import re
 import time
@@ -48,6 +49,29 @@ def test_an_action_is_json_or_the_value_of_its_only_field() -> None:
     assert wrong.observation.text.splitlines()[1:] == ["tries: 1", "success: false"] and 0 < wrong.reward < 1
     assert right.action == f'{{"guess": {wanted}}}' and right.reward == 1 and right.terminated
     assert state == {"success": True}
+
+
+def test_tools_of_an_environment_are_called_and_their_answers_seen() -> None:
+    with served("tools", goal="Guess.") as source:
+        wanted = random.Random(source.sample(random.Random(0), 1)[0].meta["seed"]).randrange(10)
+        calls = [(wanted + 1) % 10, 12, -1, "x", wanted]
+        says = [f'Action: guess {{"guess": {json.dumps(n)}}}' for n in calls]
+        first, steps, _ = played(source, *says)
+    assert 'guess {"guess": integer}: Guesses.' in str(first.manual)
+    wrong, large, failed, odd, right = steps
+    assert (wrong.observation.text, wrong.reward, wrong.terminated, wrong.error) == ("wrong", 0.0, False, None)
+    assert large.error == "too large" and large.observation.text.endswith("error: too large")
+    assert failed.error == "wrong" and failed.action is not None
+    assert odd.error == "guess: guess: 'x' is not of type 'integer'" and odd.action is None
+    assert (right.observation.text, right.reward, right.terminated) == ("right", 1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"), [("tools nameless", "lists a tool .*'a b'"), ("tools none", "expected at most")]
+)
+def test_tools_that_are_none_are_named(how: str, problem: str) -> None:
+    with served(how) as source, pytest.raises(EnvFailure, match=problem):
+        played(source)
 
 
 @pytest.mark.parametrize(

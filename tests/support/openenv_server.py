@@ -19,6 +19,17 @@ ACTION = {
 }
 
 
+CALL = {
+    "properties": {"type": {"const": "call_tool"}, "tool_name": {"type": "string"}, "arguments": {"type": "object"}},
+    "required": ["tool_name"],
+    "type": "object",
+}
+TOOL = {
+    "name": "guess",
+    "description": "Guesses.",
+    "input_schema": {**ACTION, "properties": {"guess": {"type": "integer"}}},
+}
+"""Actions of an environment of tools, and its tool."""
 REWARDS = {"nan": float("nan"), "digits": 10**400, "large": 1.7e308, "text": "0.5", "list": [1]}
 DONES = {"done text": "false", "done list": [], "done two": 2, "done none": None, "done number": 1}
 
@@ -40,7 +51,7 @@ def server(how: str = "", most: int = 2, elsewhere: str = "") -> Starlette:
             return JSONResponse({"action": "x" * (5 << 20)})
         if how == "redirect":
             return RedirectResponse(f"{elsewhere}/schema")
-        action = {**ACTION, "required": None} if how == "null" else ACTION
+        action = {**ACTION, "required": None} if how == "null" else CALL if how.startswith("tools") else ACTION
         return JSONResponse({"action": action, "observation": {}, "state": {}})
 
     async def answer(message: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +79,20 @@ def server(how: str = "", most: int = 2, elsewhere: str = "") -> Starlette:
             return observation("x", deep=json.loads("[" * 900 + "]" * 900))
         if how == "many":
             return observation("x", many=[0] * 200_000)
-        guess, wanted = message["data"]["guess"], state["wanted"]
+        data = message["data"]
+        if how.startswith("tools"):
+            if data["type"] == "list_tools":
+                return observation("", tools={"tools": [TOOL], "tools nameless": [{"name": "a b"}]}.get(how))
+            assert set(data) == {"type", "tool_name", "arguments"} and data["type"] == "call_tool"
+            if data["arguments"]["guess"] > 9:
+                return observation(
+                    "", result=None, error={"error_type": "execution_error", "message": "too\x1b[31m large"}
+                )
+            data = data["arguments"]
+            right = data["guess"] == state["wanted"]
+            parts = [{"type": "text", "text": "right" if right else "wrong"}]
+            return observation("", float(right), right, result={"content": parts, "is_error": data["guess"] < 0})
+        guess, wanted = data["guess"], state["wanted"]
         clue = "right" if guess == wanted else "higher" if guess < wanted else "lower"
         return observation(clue, 1 - abs(guess - wanted) / 10, guess == wanted, tries=1, success=guess == wanted)
 

@@ -193,7 +193,7 @@ class ToolServer:
             result = await self._ask("tools/list", **page)
             listed = result.get("tools")
             for tool in listed if isinstance(listed, list) else [None]:
-                found.append(self._tool(tool))
+                found.append(tool_of(tool, "inputSchema", self.name))
             page = {"cursor": result.get("nextCursor")}
             if page["cursor"] is None or len(found) > MAX_TOOLS:
                 break
@@ -206,10 +206,7 @@ class ToolServer:
         result = await self._ask("tools/call", refusal="error", name=tool, arguments=arguments)
         if "error" in result:
             return result["error"], True
-        parts = result.get("content")
-        chunks = [chunk for part in parts if (chunk := _chunk(part))] if isinstance(parts, list) else []
-        content = joined([line for chunk in chunks for line in ("\n", chunk)][1:])
-        return bounded_content(content), result.get("isError") is True
+        return content_of(result.get("content")), result.get("isError") is True
 
     async def _ask(self, method: str, refusal: str = "", **params: Any) -> dict[str, Any]:
         """The result of a request; where the server refuses it and `refusal` is given, `{refusal: its message}`."""
@@ -236,15 +233,6 @@ class ToolServer:
         if not isinstance(result, dict):
             raise EnvFailure(f"{self.name} answered {method} with {short(result)}; expected an object")
         return result
-
-    def _tool(self, tool: Any) -> Tool:
-        name, schema = (tool.get("name"), tool.get("inputSchema")) if isinstance(tool, dict) else (None, None)
-        if not (isinstance(name, str) and name.split() == [name] and isinstance(schema, dict)) or len(name) > MAX_NAME:
-            raise EnvFailure(
-                f"{self.name} lists a tool {short(tool)}; expected a name without spaces, of at most {MAX_NAME} "
-                "characters, and an inputSchema"
-            )
-        return Tool(name, schema, bounded(str(tool.get("description") or ""), MAX_ABOUT))
 
     def _count(self, method: str) -> None:
         """Counts a message. Raises: EnvFailure where there are too many."""
@@ -495,6 +483,23 @@ class ServerSession(ToolServer):
 
 
 _REFUSED = {"code": -32601, "message": "not offered by this client"}
+
+
+def tool_of(listed: Any, schema_field: str, who: str) -> Tool:
+    """A tool as it is listed. Raises: EnvFailure where it is none; `who` lists it."""
+    name, schema = (listed.get("name"), listed.get(schema_field)) if isinstance(listed, dict) else (None, None)
+    if not (isinstance(name, str) and name.split() == [name] and isinstance(schema, dict)) or len(name) > MAX_NAME:
+        raise EnvFailure(
+            f"{who} lists a tool {short(listed)}; expected a name without spaces, of at most {MAX_NAME} characters, "
+            f"and an {schema_field}"
+        )
+    return Tool(name, schema, bounded(str(listed.get("description") or ""), MAX_ABOUT))
+
+
+def content_of(parts: Any) -> Content:
+    """What a tool answered, in parts."""
+    chunks = [chunk for part in parts if (chunk := _chunk(part))] if isinstance(parts, list) else []
+    return bounded_content(joined([line for chunk in chunks for line in ("\n", chunk)][1:]))
 
 
 def _chunk(part: Any) -> Chunk:

@@ -18,8 +18,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from longstride.adapters.mcp import MAX_TOOLS, content_of, tool_of
 from longstride.adapters.seeded import SUCCESS, SeededTasks
 from longstride.core.address import Address
+from longstride.core.content import Content, described, with_lines
 from longstride.core.errors import EnvFailure, require, short
 from longstride.core.foreign import UnreadableError, bounded, flag, json_object, number, read_json
 from longstride.core.http import client, connect, post
@@ -28,7 +30,7 @@ from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.schemas import check_schemas, misfit
 from longstride.envs.text import said
-from longstride.envs.tools import ALL, MAX_ARGUMENTS, Manual, Tool, read_object, signature
+from longstride.envs.tools import ALL, MAX_ARGUMENTS, Manual, Tool, parse, read_object, signature
 
 T = TypeVar("T")
 
@@ -38,6 +40,8 @@ REFUSED = ("VALIDATION_ERROR", "INVALID_JSON")
 """Codes of errors that are about the action."""
 FULL = "CAPACITY_REACHED"
 """Code of a server that has no free session."""
+CALL = "call_tool"
+"""The type of an action that calls a tool (OpenEnv's RFC 003)."""
 CLOSING = 2.0
 """Seconds that a server has for the end of a connection."""
 AGAIN = 0.2
@@ -82,7 +86,8 @@ class OpenenvEnv:
         self._actions = f"{self._name}'s actions"
         self._socket: Any = None
         self._schema: dict[str, Any] = {}
-        self._seen = ""
+        self._tools: dict[str, Tool] = {}
+        self._seen: Content = ""
         self._success: bool | None = None
 
     async def reset(self, task: Task, seed: int) -> Observation:
@@ -104,6 +109,8 @@ class OpenenvEnv:
                 f"{self._source.sessions}: set it to the server's max_concurrent_envs"
             ) from None
         self._look(came)
+        if self._calls:
+            return await self._offered()
         single = f", or the value of {field} alone" if (field := self._field) else ""
         how = f"End each turn with Action: and JSON of the form {signature(self._schema)}{single}."
         tool = Tool("act", self._schema, "does an action", ALL)
@@ -111,16 +118,17 @@ class OpenenvEnv:
 
     async def step(self, text: str) -> Step:
         """Sends the action in the policy's text. Raises: EnvFailure when the server fails."""
-        action = self._parse(said(text))
+        action = self._called(said(text)) if self._calls else self._parse(said(text))
         if isinstance(action, str):
-            return Step(Observation(f"{self._seen}\nerror: {action}"), error=action)
+            return Step(Observation(with_lines(self._seen, f"error: {action}")), error=action)
         came = await self._exchange("step", action)
         if isinstance(came, str):
-            return Step(Observation(f"{self._seen}\nerror: {came}"), error=came)
-        self._look(came)
+            return Step(Observation(with_lines(self._seen, f"error: {came}")), error=came)
+        error = self._answered(came) if self._calls else self._look(came)
         reward = _given(came, "reward", number, f"the reward of {self._name}")
         done = _given(came, "done", flag, f"`done` of {self._name}")
-        return Step(Observation(self._seen), reward, terminated=done, action=json.dumps(action))
+        shown = with_lines(self._seen, f"error: {error}") if error else self._seen
+        return Step(Observation(shown), reward, terminated=done, action=json.dumps(action), error=error)
 
     async def final_state(self) -> dict[str, Any]:
         """`{"success": ...}` where an observation or its metadata said so."""
@@ -201,6 +209,38 @@ class OpenenvEnv:
         fields = schema.get("properties")
         own = {name: kind for name, kind in fields.items() if name != "metadata"} if isinstance(fields, dict) else {}
         return {**schema, "properties": own}
+
+    @property
+    def _calls(self) -> bool:
+        """Whether an action is a call of a tool (OpenEnv's MCP actions)."""
+        kind = self._schema["properties"].get("type")
+        return isinstance(kind, Mapping) and kind.get("const") == CALL
+
+    async def _offered(self) -> Observation:
+        """What is seen first, where tools are called: what they are is asked for. Raises: EnvFailure."""
+        came = await self._exchange("step", {"type": "list_tools"})
+        listed = came["observation"].get("tools") if isinstance(came, dict) else None
+        if not isinstance(listed, list) or len(listed) > MAX_TOOLS:
+            raise EnvFailure(f"{self._name} lists {short(came)}; expected at most {MAX_TOOLS} tools")
+        self._tools = {tool.name: tool for tool in (tool_of(each, "input_schema", self._name) for each in listed)}
+        await asyncio.to_thread(check_schemas, {f"tool {name!r}": tool.schema for name, tool in self._tools.items()})
+        return Observation(self._seen, manual=Manual(tuple(self._tools.values())))
+
+    def _called(self, text: str) -> dict[str, Any] | str:
+        """The action of a call, or what is wrong with it."""
+        call = parse(text, self._tools)
+        return call if isinstance(call, str) else {"type": CALL, "tool_name": call.tool, "arguments": call.arguments}
+
+    def _answered(self, came: Mapping[str, Any]) -> str | None:
+        """Takes what a tool answered over; what is wrong with the call, or None."""
+        self._look(came)
+        result, error = came["observation"].get("result"), came["observation"].get("error")
+        if isinstance(result, dict) and isinstance(result.get("content"), list):
+            self._seen = content_of(result["content"])
+            failed = result.get("is_error") is True
+            return bounded(described(self._seen), 300) if failed else None
+        self._seen = bounded(result if isinstance(result, str) else json.dumps(result)) if result is not None else ""
+        return bounded(str(error.get("message")), 300) if isinstance(error, dict) else None
 
     @property
     def _field(self) -> str:

@@ -40,6 +40,7 @@ SIGNED = {
     "Between.low": "of any number",
     "Between.high": "of any number",
     "Claim.scale": "of a measure",
+    "BestFirst.accepted": "a score",
 }
 """Fields that may be below zero, and what they are."""
 SKIPPED = re.compile(r"longstride\.(bench|web\.browsergym)|\.test_|__main__")

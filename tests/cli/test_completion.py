@@ -33,10 +33,10 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("train tti evaluation.baselines=", ["false", "true"]),
         ("train tti seed=", []),
         ("train tti --track w", ["wandb"]),
-        ("eval runs/a --strategy ch", ["check_again"]),
+        ("eval runs/a --strategy ch", ["check_again", "chosen"]),
         ("eval runs/a --strategy part", ["particles"]),
         ("eval runs/a --strategy beam --guide pro", ["probe"]),
-        ("claim nash", ["nash_mp/exact"]),
+        ("claim nash", ["nash_mp", "nash_mp/exact"]),
         ("list --topic jud", ["judges"]),
     ],
 )

@@ -4,6 +4,7 @@ import importlib
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gateway_programs import Refused, chat, episodes, function, post
+from gateway_programs import SUM, Refused, chat, episodes, function, post
 
 import longstride
-from longstride.adapters.gateway.agents import Command, Function, Job
+from longstride.adapters.gateway.agents import Command, Function, Job, Stranger
+from longstride.adapters.gateway.server import server
 from longstride.adapters.gateway.source import ChatGateway
 from longstride.core.budget import StopReason
 from longstride.core.component import build
@@ -237,3 +239,22 @@ def test_a_key_is_of_one_episode_and_refused_when_that_is_over() -> None:
     with pytest.raises(Refused) as refused:
         chat(jobs[0], [{"role": "user", "content": "again"}])
     assert (refused.value.status, refused.value.body["error"]["type"]) == (410, "episode_over")
+
+
+def test_an_episode_of_a_program_that_nobody_here_starts_ends_when_it_is_quiet() -> None:
+    source = ChatGateway(agent=Stranger(quiet=0.2), tasks=EmbeddedWeb())
+    said: list[str] = []
+
+    def ask() -> None:
+        job = Job(SUM, 0, server().address, "a-new-key", Path())
+        until = time.monotonic() + 300
+        while not said and time.monotonic() < until:
+            time.sleep(0.02)
+            with suppress(Refused):  # the episode does not wait yet
+                said.append(chat(job, [{"role": "user", "content": "go"}])["content"])
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    (t,) = episodes(source, lambda e: "yes")
+    asking.join()
+    assert said == ["yes"] and (t.stop, t.length, t.reward) == (StopReason.ENV_ENDED, 1, 0.0)

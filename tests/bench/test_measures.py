@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longstride.bench import search, step, store, train, turns
+from longstride.bench import gateway, search, step, store, train, turns
 from longstride.core.errors import ConfigError, RunError
 from longstride.engines.base import Request
 from longstride.models.tiny import TinyConfig, build_model
@@ -169,3 +169,14 @@ def test_search_counts_what_is_read_twice_and_nothing_else() -> None:
     assert (engine.tokens_in, engine.read_twice) == (4, 0)  # the last sampled token was not read before
     engine.generate([Request([9, 9], 1, seed=3), Request([1, 2, 3], 1, seed=4)])
     assert (engine.tokens_in, engine.read_twice) == (9, 3)  # there is one slot
+
+
+def test_gateway_measures_turns_that_are_those_of_the_native_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EPISODES", "TURNS", "WIDE"):
+        monkeypatch.setattr(gateway, name, 2)
+    rows, _ = gateway.measure(None, 1, quiet)
+    turn, added, rate = rows
+    assert turn.peer is not None and np.all(np.asarray(turn.ours) - np.asarray(turn.peer) == np.asarray(added.ours))
+    assert np.all(np.asarray(rate.ours) > 0)
+    with pytest.raises(ConfigError, match="leave --peer python out"):
+        gateway.measure("python", 1, quiet)

@@ -21,10 +21,11 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import AfterValidator, Field
 
+from longstride.adapters.gateway.server import Server, server_at
 from longstride.core.component import Component
 from longstride.core.errors import EnvFailure, short
 from longstride.core.foreign import raised
-from longstride.core.numbers import Count
+from longstride.core.numbers import Count, Seconds
 from longstride.core.processes import Isolation, Limits, Sandbox
 from longstride.core.task import Task
 
@@ -32,6 +33,8 @@ PLACE = "/episode"
 """Where a program under bubblewrap finds its folder."""
 TASK = "task.json"
 """The file of the task in it."""
+LOOK = 1.0
+"""Seconds between two looks at whether a stranger is still there."""
 MAX_GOAL = 100_000
 """Characters of the goal in a variable, which the system bounds; the file has all of it."""
 
@@ -235,3 +238,37 @@ async def _all_of(work: Coroutine[Any, Any, Any]) -> Any:
 def new_folder() -> Path:
     """An empty folder for one episode."""
     return Path(tempfile.mkdtemp(prefix="longstride-"))
+
+
+class Stranger(AgentProgram):
+    """A program that nobody here starts: whoever comes with a new key plays an episode under it. It ends by `POST
+    /v1/episode/end` with a result as JSON (`{"reward": 1}`), or when nothing was asked for a while."""
+
+    at_once: Count = 64
+    quiet: Seconds = 300.0
+    """Seconds without a request after which it has ended, with a reward of 0."""
+
+    async def start(self, job: Job) -> "_Visit":
+        return _Visit(server_at(job.address), job.key, self.quiet)
+
+
+class _Visit:
+    """A stranger at work."""
+
+    name = "the program"
+
+    def __init__(self, server: Server, key: str, quiet: float) -> None:
+        self._line, self._quiet = server.await_stranger(key), quiet
+
+    async def ended(self) -> Any:
+        unasked = self._line.key
+        while True:
+            passed = 0.0 if self._line.key == unasked else self._line.silence
+            if passed >= self._quiet:
+                return {"reward": 0.0}
+            done, _ = await asyncio.wait({self._line.reported}, timeout=min(self._quiet - passed, LOOK))
+            if done:
+                return {"reward": 0.0} | self._line.reported.result()
+
+    async def stop(self) -> None:
+        """It is somebody else's; its requests are refused."""

@@ -11,6 +11,8 @@ import json
 import secrets
 import socket
 import threading
+import time
+from collections import deque
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -23,7 +25,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from longstride.adapters.gateway.wire import FORMS, MODEL, RefusedRequest, WireAnswer, WireForm, WireRequest, wrong
-from longstride.core.errors import EnvFailure, RunError, short
+from longstride.core.errors import ConfigError, EnvFailure, RunError, short
 from longstride.core.foreign import UnreadableError, read_json
 
 MAX_BODY = 4 << 20
@@ -36,6 +38,8 @@ MAX_RESPONSES = 1000
 """Responses of an episode that may be gone on from by their id."""
 STARTING = 30.0
 """Seconds that the server has for its start."""
+END = "/v1/episode/end"
+"""Where a program that nobody here started ends its episode, with a result as its body."""
 ENDED = RefusedRequest(410, "episode_over", "this key's episode is over")
 BUDGET = RefusedRequest(429, "budget_exhausted", "the budget of this episode is spent; nothing more is answered")
 Waiting = tuple[WireRequest, "Future[WireAnswer | RefusedRequest]"]
@@ -52,6 +56,9 @@ class EpisodeLine:
         self._open: list[Future[WireAnswer | RefusedRequest]] = []
         self._lock = threading.Lock()
         self._refused = 0
+        self.reported: asyncio.Future[Any] = self._loop.create_future()
+        """What a program that nobody here started says of its episode, when it ends it."""
+        self._rested = time.monotonic()
 
     async def asked(self) -> Waiting:
         """The next request. Raises: EnvFailure where the program does not keep to the protocol."""
@@ -74,6 +81,7 @@ class EpisodeLine:
     def put(self, asked: WireRequest) -> "Future[WireAnswer | RefusedRequest]":
         """Takes a request in."""
         future: Future[WireAnswer | RefusedRequest] = Future()
+        future.add_done_callback(self._rests)
         with self._lock:
             self._open = [f for f in self._open if not f.done()]
             if self._over is not None:
@@ -91,6 +99,25 @@ class EpisodeLine:
         if self._refused == MAX_REFUSED:
             self._tell(EnvFailure(f"the program sent {MAX_REFUSED} requests that do not fit, the last: {why.message}"))
 
+    @property
+    def silence(self) -> float:
+        """Seconds since its last answer; 0 while it waits for one."""
+        with self._lock:
+            return 0.0 if any(not future.done() for future in self._open) else time.monotonic() - self._rested
+
+    def _rests(self, answered: Any) -> None:
+        self._rested = time.monotonic()
+
+    def report(self, result: Any) -> None:
+        """Takes what the program says at its end."""
+
+        def settle() -> None:
+            if not self.reported.done():
+                self.reported.set_result(result)
+
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(settle)
+
     def _tell(self, what: "Waiting | EnvFailure") -> None:
         with suppress(RuntimeError):  # the loop is closed: the pool has gone
             self._loop.call_soon_threadsafe(self._inbox.put_nowait, what)
@@ -105,11 +132,14 @@ class Server:
 
     def __init__(self, port: int = 0) -> None:
         self._lines: dict[str, EpisodeLine] = {}
+        self._waiting: deque[EpisodeLine] = deque()
+        """Lines that go to whoever comes with a new key."""
         self._ended: set[str] = set()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=1024)
         self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         routes = [Route(path, functools.partial(self._answer, form), methods=["POST"]) for path, form in FORMS.items()]
-        app = Starlette(routes=[*routes, Route("/v1/models", self._models)])
+        ending = Route(END, self._end, methods=["POST"])
+        app = Starlette(routes=[*routes, ending, Route("/v1/models", self._models)])
         config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", timeout_keep_alive=60)
         self._server = _Quiet(config)
         threading.Thread(target=self._run, name="gateway", daemon=True).start()
@@ -122,9 +152,18 @@ class Server:
         self._lines[line.key] = line
         return line
 
+    def await_stranger(self, key: str) -> EpisodeLine:
+        """Has an episode wait for a program that nobody here starts: its line goes to the next one that comes with a
+        key that is not known."""
+        line = self._lines.pop(key)
+        self._waiting.append(line)
+        return line
+
     def close(self, line: EpisodeLine) -> None:
         """Ends an episode's line."""
         line.end(ENDED)
+        with suppress(ValueError):
+            self._waiting.remove(line)
         self._lines.pop(line.key, None)
         self._ended.add(line.key)
 
@@ -138,8 +177,14 @@ class Server:
             return self._lines[key]
         if key in self._ended:
             raise ENDED
+        if key and self._waiting:
+            line = self._lines[key] = self._waiting.popleft()
+            line.key = key
+            return line
         raise RefusedRequest(
-            401, "authentication_error", "this is no episode's key; send the one that the program was given"
+            401,
+            "authentication_error",
+            "this is no episode's key, and no episode waits for a new one; send the one that the program was given",
         )
 
     async def _answer(self, form: WireForm, request: Request) -> Response:
@@ -159,6 +204,13 @@ class Server:
             return JSONResponse(form.answer(came, asked))
         return StreamingResponse(_events(form, came, asked), media_type="text/event-stream")
 
+    async def _end(self, request: Request) -> Response:
+        try:
+            self._line(request).report(await _body(request))
+        except RefusedRequest as e:
+            return JSONResponse({"error": {"message": e.message, "type": e.kind}}, e.status)
+        return JSONResponse({"ended": True})
+
     async def _models(self, request: Request) -> Response:
         model = {"id": MODEL, "object": "model", "created": 0, "owned_by": "longstride"}
         return JSONResponse({"object": "list", "data": [model]})
@@ -176,10 +228,28 @@ class _Quiet(uvicorn.Server):
         self.ready.set()
 
 
+_servers: dict[str, Server] = {}
+"""By address."""
+
+
+def server_at(address: str) -> Server:
+    """The server that listens there."""
+    return _servers[address]
+
+
 @functools.cache
-def server() -> Server:
-    """The server of this process."""
-    return Server()
+def server(port: int = 0) -> Server:
+    """The server of this process on a port; 0 is a free one, always the same.
+
+    Raises:
+        ConfigError: it cannot listen there.
+    """
+    try:
+        made = Server(port)
+    except (OSError, OverflowError) as e:
+        raise ConfigError(f"cannot listen on 127.0.0.1:{port} ({e}); choose another port, or 0 for a free one") from e
+    _servers[made.address] = made
+    return made
 
 
 async def _body(request: Request) -> dict[str, Any]:

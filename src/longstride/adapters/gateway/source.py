@@ -23,9 +23,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from longstride.adapters.gateway.agents import AgentProgram, Job, Running, new_folder
 from longstride.adapters.gateway.history import Conversations
@@ -88,6 +88,8 @@ class ChatGateway(TaskSource):
     """What it is answered when a budget is spent: status 429 with the type `budget_exhausted`; or first one message,
     which `last_message` has, and then that."""
     last_message: str = "the budget is spent"
+    port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """Where the gateway listens on this machine; 0 takes a free port."""
 
     @model_validator(mode="after")
     def _has_its_verifier(self) -> "ChatGateway":
@@ -136,10 +138,11 @@ class ProgramEnv:
     async def reset(self, task: Task, seed: int) -> Observation:
         """Starts the agent and waits for its first request. Raises: EnvFailure when none comes."""
         self._task, self._seed = task, seed
-        self._line, self._folder = server().open(), new_folder()
+        self._line, self._folder = server(self._source.port).open(), new_folder()
         kept = {name: task.meta[name] for name in self._source.gives if name in task.meta}
         hidden = {"evaluator": {}, "meta": kept, "pages": (), "optimal": None, "template_id": ""}
-        job = Job(task.model_copy(update=hidden), seed, server().address, self._line.key, self._folder)
+        address, key = server(self._source.port).address, self._line.key
+        job = Job(task.model_copy(update=hidden), seed, address, key, self._folder)
         self._running = await self._source.agent.start(job)
         self._ended = asyncio.create_task(self._running.ended())
         first = await self._next()
@@ -185,7 +188,7 @@ class ProgramEnv:
         """Ends the agent; its folder is gone."""
         line, self._line = self._line, None
         if line is not None:
-            server().close(line)
+            server(self._source.port).close(line)
         try:
             if self._ended is not None:
                 self._ended.cancel()

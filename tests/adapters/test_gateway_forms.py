@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from adapter_runs import few_words, small
+from chat_server import ChatServer
 from chat_templates import MISTRAL, QWEN3, QWEN3_THINKING, tokenizer_of
 from gateway_programs import Refused, chat, episodes, function, post
 
@@ -336,3 +337,32 @@ def test_the_newest_turn_of_a_budget_may_be_a_last_message() -> None:
     source: ChatGateway = function(play, when_over="last_message", last_message="hurry", grace=30.0)
     (t,) = episodes(source, lambda e: "x", turns=1)
     assert (t.stop, t.reward, t.length) == (StopReason.TURNS, 1.0, 1)
+
+
+def test_a_model_behind_a_chat_api_is_told_what_the_program_asks(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+    def play(job: Job) -> float:
+        first = [{"role": "system", "content": "be brief"}, *GO]
+        said = chat(job, first, tools=OFFERED)
+        answered = {"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "done"}
+        return float(chat(job, [*first, said, answered], tools=OFFERED)["content"] == "fine")
+
+    server = ChatServer()
+    server.reset()
+    try:
+        call = {
+            "type": "function",
+            "id": "c",
+            "function": {"name": "click", "arguments": '{"element": 3, "text": "a"}'},
+        }
+        server.model = lambda body: {"content": "fine"} if len(body["messages"]) > 2 else {"tool_calls": [call]}
+        recipe = small(function(play), few_words(tmp_path, "go"), EnvironmentReward(), context=AsRequested())
+        (t,) = evaluate_policy(server.api(), recipe.replace(evaluation={"tasks": 1})).trajectories
+    finally:
+        server.stop()
+    assert t.reward == 1, t.evidence
+    system, user, said, answer = server.bodies[-1]["messages"]
+    assert (system["content"], user["content"], answer["content"]) == ("be brief", "go", "done")
+    assert said["tool_calls"][0]["function"]["name"] == "click" and answer["role"] == "tool"
+    assert server.bodies[-1]["tools"] == OFFERED

@@ -36,6 +36,8 @@ MAX_REFUSED = 100
 """Requests that do not fit, of one episode: after so many of them it failed."""
 MAX_RESPONSES = 1000
 """Responses of an episode that may be gone on from by their id."""
+KEYS = 10_000
+"""Keys of episodes that are over that are still known as such."""
 STARTING = 30.0
 """Seconds that the server has for its start."""
 END = "/v1/episode/end"
@@ -134,7 +136,8 @@ class Server:
         self._lines: dict[str, EpisodeLine] = {}
         self._waiting: deque[EpisodeLine] = deque()
         """Lines that go to whoever comes with a new key."""
-        self._ended: set[str] = set()
+        self._ended: dict[str, None] = {}
+        """Keys of episodes that are over, the newest last."""
         self._listener = socket.create_server(("127.0.0.1", port), backlog=1024)
         self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         routes = [Route(path, functools.partial(self._answer, form), methods=["POST"]) for path, form in FORMS.items()]
@@ -165,7 +168,9 @@ class Server:
         with suppress(ValueError):
             self._waiting.remove(line)
         self._lines.pop(line.key, None)
-        self._ended.add(line.key)
+        self._ended[line.key] = None
+        if len(self._ended) > KEYS:
+            del self._ended[next(iter(self._ended))]
 
     def _run(self) -> None:
         self._server.run(sockets=[self._listener])

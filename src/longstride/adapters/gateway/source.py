@@ -314,19 +314,22 @@ class ProgramEnv:
     async def _result_after_the_budget(self) -> dict[str, Any]:
         """What the agent says after it was told that a budget is spent; nothing where it says nothing."""
         nothing = {REWARD: 0.0, SUCCESS: None, TERMS: None, "answer": None}
-        if self._line is None or self._ended is None:
+        if self._line is None or self._ended is None or self._running is None:
             return nothing
         if self._pending is not None and self._source.when_over == "last_message":
             self._pending[1].set_result(WireAnswer("over", self._source.last_message))
         self._line.end(BUDGET)
         await asyncio.wait({self._ended}, timeout=self._source.grace)
         if not self._ended.done():
-            return nothing
-        try:
-            return await self._result_of(self._ended.result())
-        except EnvFailure:
-            with suppress(EnvFailure):  # it may have left a file, or what a verifier judges, and crashed
-                return await self._result_of(None) if self._source.result in ("file", "verifier") else nothing
+            await self._running.stop()
+        elif not self._ended.cancelled() and self._ended.exception() is None:
+            with suppress(EnvFailure):
+                return await self._result_of(self._ended.result())
+        if self._source.result == "verifier":  # what it left behind is judged, however it ended
+            return await self._result_of(None)
+        with suppress(EnvFailure):
+            if self._source.result == "file":
+                return await self._result_of(None)
         return nothing
 
 

@@ -246,14 +246,14 @@ def test_an_episode_of_a_program_that_nobody_here_starts_ends_when_it_is_quiet()
     said: list[str] = []
 
     def ask() -> None:
-        job = Job(SUM, 0, server().address, "a-new-key", Path())
+        job = Job(SUM, 0, server(0).address, "a-new-key", Path())
         until = time.monotonic() + 300
         while not said and time.monotonic() < until:
             time.sleep(0.02)
             with suppress(Refused):  # the episode does not wait yet
                 said.append(chat(job, [{"role": "user", "content": "go"}])["content"])
 
-    asking = threading.Thread(target=ask)
+    asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     (t,) = episodes(source, lambda e: "yes")
     asking.join()

@@ -45,7 +45,7 @@ def test_each_new_key_is_an_episode_and_ends_when_the_program_says_so(
             except Refused as e:
                 codes.append(e.status)
 
-    asking = threading.Thread(target=ask)
+    asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     model, kept = few_words(tmp_path / "few", "go one"), tmp_path / "kept"
     words = ["--episodes", "2", "--port", str(port), "--out", str(kept), "--json"]

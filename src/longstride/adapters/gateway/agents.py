@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,7 +213,7 @@ class _Thread:
             try:
                 returned = play(job)
                 if inspect.iscoroutine(returned):
-                    returned = asyncio.run(_all_of(returned))
+                    returned = asyncio.run(returned)
             except BaseException as e:  # whatever somebody else's code raises
                 trouble = f"raised {raised(e)}"
             with suppress(RuntimeError):  # the pool has gone
@@ -229,10 +229,6 @@ class _Thread:
 
     async def stop(self) -> None:
         """A thread cannot be ended; its requests are refused."""
-
-
-async def _all_of(work: Coroutine[Any, Any, Any]) -> Any:
-    return await work
 
 
 def new_folder() -> Path:

@@ -243,7 +243,7 @@ def server_at(address: str) -> Server:
 
 
 @functools.cache
-def server(port: int = 0) -> Server:
+def server(port: int) -> Server:
     """The server of this process on a port; 0 is a free one, always the same.
 
     Raises:

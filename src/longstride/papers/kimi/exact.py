@@ -59,7 +59,7 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "What was kept was in part the length of the step: at an eighth of the rate plain was level (-0.015 [-0.060, "
-    "0.034]), and each at its best of five rates had 0.686 and 0.621. The claim in which both are tuned is frozen "
-    "and has not been run; its pilot, of two seeds, has +0.11."
+    "Not decided. Each at its own best of five steps, mirror descent ends with 0.609 and the plain gradient with 0.590 "
+    "(+0.020 [-0.021, 0.058]); it is ahead in 52 % of the worlds [37, 67], and sixteen passes bring no more of it than two. "
+    "The lead that was kept before was in part the length of the step."
 )

@@ -60,7 +60,7 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "What was kept needs the decoy: without it the correction was behind (-0.005 [-0.006, -0.004]), and at a "
-    "quarter of the rate the lead was 0.014. The claim in which both are tuned is frozen and has not been run; "
-    "its pilot, of two seeds, has -0.009."
+    "Not decided. Each at its own best of five steps, the correction ends ahead by 0.012 [-0.007, 0.030] on samples eight "
+    "versions old, in 40 % of the worlds [29, 53]; that is 0.042 [0.020, 0.066] more than on samples one version old, so what "
+    "there is comes with age, as it should."
 )

@@ -20,6 +20,13 @@ def test_every_row_of_a_table_is_what_is_kept(monkeypatch: pytest.MonkeyPatch) -
         assert len(rows) > 2 and page[at : at + len(rows)] == rows
 
 
+def test_the_difference_of_the_claim_is_that_of_its_result() -> None:
+    kept = json.loads((DOCS.parent / "src/longstride/papers/tti/results/far.json").read_text(encoding="utf-8"))
+    e, page = kept["effects"][0], PAGE.read_text(encoding="utf-8")
+    assert f"{e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}]" in page
+    assert ", ".join(f"{mean:+.3f}" for mean in kept["dose"]["means"]) in page
+
+
 def test_the_hits_of_the_regimes_are_those_of_the_predictions_that_were_committed_before() -> None:
     said = json.loads((KEPT / "regimes_predicted.json").read_text(encoding="utf-8"))
     found = json.loads((KEPT / "regimes.json").read_text(encoding="utf-8"))

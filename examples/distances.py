@@ -37,8 +37,8 @@ def run(seeds: tuple[int, ...]) -> None:
     """Trains under every schedule, a seed at a time, and tests far away."""
     for seed, name in product(seeds, NAMES):
         folder = RUNS / f"{name}-{seed}"
-        under(RECIPE, SCHEDULES[name]).replace(name=name, seed=seed).train(folder, resume=folder.exists())
         if not (far := folder / "far.json").exists():
+            under(RECIPE, SCHEDULES[name]).replace(name=name, seed=seed).train(folder, resume=folder.exists())
             changes = {"tasks": {"test_distances": FAR}, "evaluation": {"tasks": 8 * len(FAR)}}
             found = ls.evaluate(folder, **changes, test_budget={"turns": FAR_TURNS}).summary["by_distance"]
             far.write_text(json.dumps(found), encoding="utf-8")

@@ -64,7 +64,8 @@ def run(seeds: tuple[int, ...]) -> None:
     for seed, name, horizon in product(seeds, REGIMES, HORIZONS):
         recipe = REGIMES[name].replace(name=f"regimes/{name}", seed=seed, budget={"turns": HORIZONS[horizon]})
         folder = RUNS / f"{name}-{horizon}-{seed}"
-        recipe.train(folder, resume=folder.exists())
+        if not ended(folder):
+            recipe.train(folder, resume=folder.exists())
         print(folder, ls.load_run(folder).metrics.where(kind="eval")[-1]["summary"]["success"], flush=True)
 
 

@@ -18,7 +18,7 @@ sign and size of both differences into a file that is committed; another command
     python examples/regimes.py run
     python examples/regimes.py judge
 
-Predictions beside results are in [what horizons do](../horizons.md).
+Predictions beside results are in `docs/horizons.md`.
 
 Deviations: no paper asks this. The model's rate of learning (half of the way in an iteration) is a guess that was never fitted to runs.
 """

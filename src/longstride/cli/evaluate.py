@@ -28,6 +28,7 @@ Watch = Callable[[str], Callable[[int, int], None]]
 """Gives a progress callback (done, total) for what is evaluated."""
 MODEL_RECIPES = {
     "base-dial": "tti/dial",
+    "base-dial-straight": "tti/dial",
     "base-judge": "genrm",
     "base-keep-last": "webagent_r1",
     "base-miniwob": "tti/miniwob",

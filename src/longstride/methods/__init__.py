@@ -7,7 +7,7 @@ from longstride.methods.advantages import GAE, GroupRelative, gae, group_advanta
 from longstride.methods.aggregation import Aggregation, Constant, Mean
 from longstride.methods.base import Advantage, Credit, Sample, demonstration, turn_rewards, turn_states
 from longstride.methods.cloning import FilteredBC
-from longstride.methods.kl import KL, Anchor, Latest, MovingAverage, Start
+from longstride.methods.kl import KL, Anchor, Latest, MovingAverage, Start, Teacher
 from longstride.methods.losses import Loss, Reinforce
 from longstride.methods.pairs import PairCredit, SiblingPairs
 from longstride.methods.preferences import DPO, INPO, IPO
@@ -44,6 +44,7 @@ __all__ = [
     "Sample",
     "SiblingPairs",
     "Start",
+    "Teacher",
     "TrialReturn",
     "demonstration",
     "gae",

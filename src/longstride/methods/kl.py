@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 
 class Anchor(Component):
-    """Family: which policy a KL term holds on to, as training goes on. The start of the run at first."""
+    """Family: which policy a KL term holds on to, as training goes on."""
+
+    @property
+    def begins_as(self) -> str | None:
+        """The model that the reference is at first; None is the start of the run."""
+        return None
 
     @abstractmethod
     def step(self, iteration: int) -> float:
@@ -46,6 +51,22 @@ class Latest(Anchor):
 
     def step(self, iteration: int) -> float:
         return float(iteration % self.every == 0)
+
+
+class Teacher(Start):
+    """Another policy, for ever: a teacher, whose tokens are the policy's.
+
+    With the estimator `k2` at coefficient 1 and no advantages it is on-policy distillation: the gradient is that of
+    KL(policy || teacher) of each token given what stands before it, on what the policy itself sampled (Agarwal et al.,
+    arXiv 2306.13649). Beside advantages it is a hold on the teacher.
+    """
+
+    model: str
+    """A run folder, or a model as a recipe's `model` names it."""
+
+    @property
+    def begins_as(self) -> str | None:
+        return self.model
 
 
 class KL(Component):

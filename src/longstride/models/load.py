@@ -29,6 +29,7 @@ SHIPPED = {
     for name in (
         "base",
         "base-dial",
+        "base-dial-straight",
         "base-judge",
         "base-keep-last",
         "base-miniwob",

@@ -19,7 +19,6 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from longstride.core.errors import ConfigError, RunError
 from longstride.engines.config import VLLM, Local
 from longstride.learner.likelihood import LOGITS
-from longstride.methods.base import REFERENCE
 from longstride.models.adapters import adapt
 from longstride.models.device import TINY, available, settled_weights, skeleton_of
 from longstride.models.load import folder_of
@@ -96,7 +95,11 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
     kept, trained = passes = other.passes if other else _kept(recipe, weights, bfloat16)
     shards = int(os.environ.get("WORLD_SIZE", "1")) if learner.sharded else 1
     whole, mine = size * BYTES[weights], trained * (4 if learner.lora else BYTES[weights]) // shards
-    referred = learner.lora is None and any(REFERENCE in loss.needs for loss in recipe.losses)
+    referred = sum(
+        whole if name is None else BYTES[weights] * _parameters(name)
+        for name in recipe.references
+        if name is not None or learner.lora is None
+    )
     token = kept.checkpointed if learner.checkpointing else kept.token
     sampled, cache = 0, 0
     if isinstance(engine, Local):
@@ -105,12 +108,12 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
         cache = int(engine.cache_gigabytes * GIB)
     taken = int(engine.memory * total_on(device)) if isinstance(engine, VLLM) and not engine.sleep else 0
     companions = [c.model for c in recipe.companions.values() if isinstance(c.model, str)]
-    others = sum(sum(p.numel() for p in skeleton_of(name).parameters()) for name in companions)
+    others = sum(map(_parameters, companions))
     parts = {
         f"weights ({size / 1e9:.2f}B parameters, {weights})": whole // shards,
         f"gradients ({trained / 1e9:.2f}B trained)": mine,
         "optimiser (two moments)": 2 * (trained + trained // 64 if learner.optimiser == "adamw_8bit" else mine),
-        "reference": whole // shards * referred,
+        "reference": referred // shards,
         "weights with the adapters in them": whole * (learner.lora is not None),
         "companions": 4 * others,
         "weights in the type of the arithmetic": int(kept.fixed),
@@ -121,6 +124,11 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
         "engine: vLLM's share of the device": taken,
     }
     return MemoryPlan(device, learner.micro_tokens, parts, room_on(device), passes)
+
+
+def _parameters(model: str) -> int:
+    """How many a model has."""
+    return sum(p.numel() for p in skeleton_of(model).parameters())
 
 
 def check_memory(recipe: Recipe) -> None:

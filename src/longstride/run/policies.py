@@ -68,11 +68,24 @@ def companion_players(policy: Policy | ChatAPI, recipe: Recipe) -> dict[str, Pla
                 "behind an API too"
             )
         other = load_policy(companion.model, companion.chat, policy.device)
-        if other.chat.vocabulary != policy.chat.vocabulary:
-            raise ModelError(
-                f"companions.{name}: {companion.model!r} has another vocabulary than {recipe.model!r}, and each reads "
-                "the tokens of the other; choose models of one tokenizer"
-            )
+        with_tokens_of(policy, other, f"companions.{name}: {companion.model!r}")
         engine = config.make(other, 0, [companion.sampling])
         players[name] = LanguagePlayer(engine, other.chat, companion.context, companion.sampling)
     return players
+
+
+def with_tokens_of(policy: Policy, other: Policy, name: str) -> Policy:
+    """Another policy, which reads the tokens of this one.
+
+    Args:
+        name: what it is called where it was written.
+
+    Raises:
+        ModelError: it has other tokens.
+    """
+    if other.chat.vocabulary != policy.chat.vocabulary:
+        raise ModelError(
+            f"{name} has another vocabulary than the policy, and each reads the tokens of the other; choose models of "
+            "one tokenizer"
+        )
+    return other

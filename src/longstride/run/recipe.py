@@ -24,6 +24,7 @@ from longstride.envs.base import Env, TaskSource
 from longstride.learner.config import LearnerConfig
 from longstride.learner.critics import CriticConfig
 from longstride.methods import Credit, Loss, Reinforce, Replay
+from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.ratios import RatioLoss
 from longstride.models.api import ChatAPI
 from longstride.models.chat import ChatConfig
@@ -206,12 +207,26 @@ class Recipe(Experiment):
                     f"loss {loss.type_name()} compares the policy with the distribution that was sampled from: "
                     f"sampling.temperature and sampling.top_p must be 1 and 1, not {drawn[0]} and {drawn[1]}"
                 )
+        if len(self.references) > 1:
+            raise ValueError(
+                "the losses of a run hold on to one reference, and these to "
+                f"{' and '.join(sorted(name or 'the start' for name in self.references))}: give their kl.anchor one model"
+            )
         return self
 
     @property
     def losses(self) -> list[Loss]:
         """Of all objectives."""
         return [self.loss, *(phase.loss for phase in self.objectives if phase.loss)]
+
+    @property
+    def references(self) -> frozenset[str | None]:
+        """What losses hold on to at first, if any does: a model by its name, or None, the start of the run."""
+        return frozenset(
+            loss.anchors[name].begins_as if name in loss.anchors else None
+            for loss in self.losses
+            for name in loss.needs & {REFERENCE, ANCHOR}
+        )
 
     @property
     def start(self) -> str:

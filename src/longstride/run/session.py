@@ -26,7 +26,7 @@ from longstride.learner import parallel
 from longstride.learner.critics import CriticBatch
 from longstride.learner.learner import Learner
 from longstride.methods import Mean, Reinforce, Sample
-from longstride.methods.base import ADVANTAGES, ANCHOR, REFERENCE
+from longstride.methods.base import ADVANTAGES
 from longstride.models.load import load_policy, save_policy
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.planning import Planner, Stages
@@ -38,7 +38,7 @@ from longstride.run.evaluation import evaluate_baselines, evaluate_player, langu
 from longstride.run.folder import RunFolder
 from longstride.run.patience import warn_of_failures
 from longstride.run.placement import Placed
-from longstride.run.policies import companion_players
+from longstride.run.policies import companion_players, load, with_tokens_of
 from longstride.run.preflight import preflight
 from longstride.run.recipe import Recipe
 from longstride.run.stored import stored_iterations
@@ -71,11 +71,8 @@ class Session:
         preflight(recipe, self.policy)
         if checkpoint is None and recipe.cloning:
             self._clone()
-        held = frozenset({REFERENCE, ANCHOR})
-        needs_reference = recipe.learner.lora is None and any(held & loss.needs for loss in recipe.losses)
-        reference = self._start_model(start) if needs_reference else None
         self.engine = placed.engine(self.policy, run.iteration)
-        self.learner = placed.learner(self.policy, reference)
+        self.learner = placed.learner(self.policy, self._reference(start))
         seed = derive(recipe.seed, "critic")
         self.critic = recipe.critic.make(self.learner, seed) if recipe.critic else None
         self._places = {id(part): place for place, part in parts_of(recipe)}
@@ -289,6 +286,16 @@ class Session:
 
     def _critic_batch(self, now: Recipe, chosen: list[Trajectory], name: str) -> CriticBatch:
         return CriticBatch(chosen, now.credit, self, stream(self.recipe.seed, name, self.run.iteration))
+
+    def _reference(self, start: str) -> Any:
+        """The model that the losses hold on to; None where they hold on to none, or to the policy without adapters."""
+        for name in self.recipe.references:
+            if name is not None:
+                teacher = load(name, self.recipe.chat, self.policy.device)
+                return with_tokens_of(self.policy, teacher, f"loss.kl.anchor: {name!r}").model
+            if self.recipe.learner.lora is None:
+                return self._start_model(start)
+        return None
 
     def _start_model(self, start: str) -> Any:
         """The policy's model as it was at the start, apart from the one that is trained."""

@@ -1,0 +1,28 @@
+"""TCOD: on-policy distillation whose horizon grows. Wang et al., 2026, arXiv 2604.24005.
+
+A student plays, and a teacher says of each token how probable it finds it. In episodes of many turns a student that errs comes to where
+its teacher has never been, and what the teacher says there is worth little. So the student plays few turns at first, and more as it
+learns (front to back).
+
+| place | choice | released code | here |
+|---|---|---|---|
+| start | student, teacher | Qwen2.5-1.5B, a larger one | `base-dial`, which wastes half of its turns; `base-dial-straight`, which was shown none |
+| plan | turns | 1 more every 6 of 250 steps, up to 30 | 4 more every iteration, up to 48 |
+| credit | `NoAdvantage` | log teacher - log student, both as sampled | none: the loss has its own term |
+| update | `KL` to a `Teacher` | importance weight, mean of tokens, then of turns | the same gradient, of the policy as it is: k2, coefficient 1 |
+| stop | reward | none is read | the same |
+
+Deviations: the other order is left out, back to front, where the student goes on from a demonstration's last turns. So are Ray, the
+queue of two versions and the benchmarks. `loss.kl.anchor.model` takes a run folder or a model with the student's tokens.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="TCOD: Exploring Temporal Curriculum in On-Policy Distillation for Multi-turn Autonomous Agents",
+    authors="Jiaqi Wang, Wenhao Zhang, Weijie Shi, Yaliang Li, James Cheng",
+    year=2026,
+    arxiv="2604.24005",
+    read="abstract",
+    topics=("agents", "horizon", "cloning"),
+)

@@ -19,6 +19,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from longstride.core.errors import ConfigError, RunError
 from longstride.engines.config import VLLM, Local
 from longstride.learner.likelihood import LOGITS
+from longstride.methods.base import ANCHOR
 from longstride.models.adapters import adapt
 from longstride.models.device import TINY, available, settled_weights, skeleton_of
 from longstride.models.load import folder_of
@@ -99,7 +100,7 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
         whole if name is None else BYTES[weights] * _parameters(name)
         for name in recipe.references
         if name is not None or learner.lora is None
-    )
+    ) * (1 + any(ANCHOR in loss.needs for loss in recipe.losses))
     token = kept.checkpointed if learner.checkpointing else kept.token
     sampled, cache = 0, 0
     if isinstance(engine, Local):

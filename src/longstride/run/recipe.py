@@ -209,8 +209,8 @@ class Recipe(Experiment):
                 )
         if len(self.references) > 1:
             raise ValueError(
-                "the losses of a run hold on to one reference, and these to "
-                f"{' and '.join(sorted(name or 'the start' for name in self.references))}: give their kl.anchor one model"
+                "the losses of a run hold on to one model at first, and these to "
+                f"{' and '.join(sorted(name or 'the start' for name in self.references))}: give kl.anchor one model"
             )
         return self
 

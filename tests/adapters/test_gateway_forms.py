@@ -196,6 +196,7 @@ class TestCalls:
             [("click", {"element": 3, "text": "a b"})],
         )
         assert read_words('Action: click {"element": 4}', tools) == ("", [("click", {"element": 4})])
+        assert read_words("Action: click red lamp [3] a b", tools) == read_words("Action: click [3] a b", tools)
         assert read_words("Action: click here", tools) == ("", [("click", {"element": "here"})])
         assert read_words("Action: fly", tools) == ("Action: fly", [])
 

@@ -160,7 +160,8 @@ def read_calls(text: str) -> tuple[str, list[tuple[str, Any]]]:
 
 def read_words(text: str, tools: Mapping[str, Tool]) -> tuple[str, list[tuple[str, Any]]]:
     """As `read_calls`, of a call in words after the last `Action:`: arguments are a JSON object, or stand in the order
-    of the schema, one word each and the last of them all that is left (`type [3] red lamp`)."""
+    of the schema, one word each and the last of them all that is left (`type [3] red lamp`); words before a number are passed over
+    (`click red lamp [3]`)."""
     found = _CALL.fullmatch(said(text))
     if found is None or found[1] not in tools:
         return text, []
@@ -179,6 +180,10 @@ def _in_order(rest: str, schema: Mapping[str, Any]) -> dict[str, Any]:
             word, after = rest, ""
         if not word:
             break
+        if isinstance(kind, Mapping) and kind.get("type", "string") != "string":
+            words = rest.split(" ")
+            at = next((n for n, each in enumerate(words) if not isinstance(_value(each, kind), str)), 0)
+            word, after = words[at], " ".join(words[at + 1 :])
         found[name], rest = _value(word.strip(), kind), after.strip()
     return found
 

@@ -160,8 +160,8 @@ def read_calls(text: str) -> tuple[str, list[tuple[str, Any]]]:
 
 def read_words(text: str, tools: Mapping[str, Tool]) -> tuple[str, list[tuple[str, Any]]]:
     """As `read_calls`, of a call in words after the last `Action:`: arguments are a JSON object, or stand in the order
-    of the schema, one word each and the last of them all that is left (`type [3] red lamp`); words before a number are passed over
-    (`click red lamp [3]`)."""
+    of the schema, one word each and the last of them all that is left (`type [3] red lamp`); words before a number
+    are passed over (`click red lamp [3]`)."""
     found = _CALL.fullmatch(said(text))
     if found is None or found[1] not in tools:
         return text, []

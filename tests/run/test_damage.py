@@ -242,7 +242,7 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
     "playback": lambda run, other: run_recipe(run),
     "program": lambda run, other: ls.load_run(run).metrics,
     "imitation": lambda run, other: imitate(run, *load_run(other)),
-    "stored": lambda run, other: next(stored_iterations(Recipe.model_construct(stored_run=run), 0)),
+    "stored": lambda run, other: next(stored_iterations(Recipe.model_construct(stored_run=run), 0, 1)),
 }
 
 

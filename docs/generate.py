@@ -169,12 +169,29 @@ def _homes() -> Iterator[tuple[str, str | bytes]]:
         lines += ["\n".join([*RECIPES, *starmap(_row, recipes.items())])]
         lines += [_linked(body)]
         for name, each in recipes.items():
-            lines += [f"## {name}", _linked(_docstring(_file(each))), *_result(name), _finding(each)]
+            source = _source(_file(each))
+            lines += [
+                f"## {name}",
+                f"[Source]({source})",
+                _linked(_docstring(_file(each))),
+                *_result(name),
+                _finding(each),
+            ]
+            yield f"{_kind(card)}/{source}", _file(each).read_text(encoding="utf-8")
         for name in _results(home):
             lines += [] if name in recipes else [f"## {name}", *_result(name)]
             yield f"{_kind(card)}/{name}.svg", _picture(name)
-        lines += [f"The code is in `src/longstride/{_kind(card)}/{home}/`."]
+        files = [path for path in sorted(folder.glob("*.py")) if not path.name.startswith(("test_", "__"))]
+        links = ", ".join(f"[{path.name}]({_source(path)})" for path in files)
+        lines += [f"The code is in `src/longstride/{_kind(card)}/{home}/`: {links}."]
+        for path in files:
+            yield f"{_kind(card)}/{_source(path)}", path.read_text(encoding="utf-8")
         yield f"{_kind(card)}/{home}.md", "\n\n".join([*filter(None, lines), ""])
+
+
+def _source(file: Path) -> str:
+    """Where the page of a paper finds a file of its code: as a text, which browsers show."""
+    return f"source/{file.parent.name}/{file.name}.txt"
 
 
 def _result(name: str) -> list[str]:

@@ -67,6 +67,9 @@ def test_the_page_of_a_paper_has_its_card_every_recipe_and_what_came_of_its_clai
         html, page = (site / page_of(listed)).read_text(encoding="utf-8"), text(site / page_of(listed))
         assert listed.card.title in page and f"<code>longstride train {name}</code>" in html
         assert (f"<td><code>longstride claim {name}</code>" in html) == listed.claim
+        source = f"source/{listed.home}/{listed.module.rpartition('.')[2]}.py.txt"
+        assert f'href="{source}"' in html
+        assert (site / page_of(listed)).parent.joinpath(source).read_text(encoding="utf-8").startswith('"""')
         assert isinstance(listed.card, Study) or f"arXiv {listed.card.arxiv}" in page
     for name, path in papers.results().items():
         home, result = papers.cards()[name.partition("/")[0]], read_kept(path)

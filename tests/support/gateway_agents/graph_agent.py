@@ -1,4 +1,5 @@
 """An agent of LangGraph, with LangChain's client of OpenAI's form."""
+# pyright: reportMissingImports=false
 
 import os
 

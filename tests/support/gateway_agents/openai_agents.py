@@ -1,4 +1,5 @@
 """An agent of the OpenAI Agents SDK, which speaks responses."""
+# pyright: reportMissingImports=false
 
 import os
 

@@ -1,4 +1,5 @@
 """An agent of pydantic-ai, with a model of OpenAI's form or of Anthropic's."""
+# pyright: reportMissingImports=false
 
 import os
 import sys

@@ -1,4 +1,5 @@
 """An agent of smolagents, which ends by a tool."""
+# pyright: reportMissingImports=false
 
 import os
 

@@ -23,7 +23,7 @@ RECIPE = tti.RECIPE.replace(
     test_budget={"turns": Fixed(limit=TEST)},
     replay={"keep": 256},
     evaluation={"every": 8, "tasks": 160},
-    patience=8,  # under the short horizon nothing succeeds far away, and that is a result
+    patience=9,  # under the short horizon nothing succeeds far away, and that is a result
 )
 _far = RECIPE.replace(tasks={"distances": (9, 24)}, test_budget={"turns": Fixed(limit=36)})
 _calm = RECIPE.replace(tasks={"help": False})

@@ -7,7 +7,7 @@ or raises with the number of the first bad line; `split_of` never puts two tasks
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -52,6 +52,24 @@ class Task(BaseModel):
     """Its goal distance: the fewest actions that do it, the answer included, as its scripted solver knows. None where
     that is not known."""
     meta: dict[str, Any] = Field(default_factory=dict)
+
+
+Instance = TypeVar("Instance", bound=BaseModel)
+
+
+def instance_of(task: Task, model: type[Instance]) -> Instance:
+    """The instance that a task's `meta` holds.
+
+    Raises:
+        TaskError: `meta` is none of this model (the field, what was expected and what came are named).
+    """
+    try:
+        return model.model_validate(task.meta)
+    except ValidationError as e:
+        first = e.errors()[0]
+        place = ".".join(["meta", *map(str, first["loc"])])
+        message = first["msg"].removeprefix("Value error, ")
+        raise TaskError(f"task {task.id!r}: {place}: {message} (got {str(first['input'])[:60]!r})") from e
 
 
 def split_of(task: Task, test_share: float, seed: int) -> Literal["train", "test"]:

@@ -1,19 +1,19 @@
 """Tasks with a goal distance: the source that recipes draw from."""
 
 import random
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from longstride.core.component import find, unknown
-from longstride.core.seeds import stream
-from longstride.core.task import Difficulty, Task
-from longstride.envs.base import Env, TaskSource
+from longstride.core.task import Task
+from longstride.envs.base import Env
 from longstride.envs.chart import Chart
 from longstride.envs.dial.charts import chart_of
 from longstride.envs.dial.demonstrator import Walker
 from longstride.envs.dial.env import DialEnv
 from longstride.envs.dial.trail import KINDS, Astray, Distance, Links, Trail
+from longstride.envs.distances import AtDistances
 from longstride.envs.sites.tasks import BROWSERS
 
 GOAL = "find the code"
@@ -21,17 +21,14 @@ LINES = 60
 """Lines of a page that are seen at once: all."""
 
 
-class Dial(TaskSource):
+class Dial(AtDistances):
     """Trails of pages, drawn afresh for ever. Held-out ones have names that training never has, and, where
     `test_distances` says so, other distances."""
 
     kinds: tuple[str, ...] = tuple(KINDS)
     """Kinds of trails: some of `envs.dial.KINDS`."""
     distances: tuple[Distance, Distance] = (2, 21)
-    """Smallest and largest goal distance in training, all between them equally often. A third of them is easy, a third
-    medium; the rest, and what is farther, is hard."""
     test_distances: Annotated[tuple[Distance, ...], Field(max_length=1000)] = ()
-    """Goal distances of held-out tasks, equally often; left out, all of training."""
     links: Links = 4
     """Links of a page, of which one leads on."""
     astray: Astray = 2
@@ -52,21 +49,6 @@ class Dial(TaskSource):
             if kind not in KINDS:
                 raise ValueError(unknown("kind of trail", kind, KINDS))
         return value
-
-    @model_validator(mode="after")
-    def _ascends(self) -> Self:
-        if self.distances[0] > self.distances[1]:
-            raise ValueError(f"distances are the smallest and the largest one, got {list(self.distances)}")
-        return self
-
-    def sample(self, rng: random.Random, n: int) -> list[Task]:
-        return [self._task(rng, rng.randint(*self.distances), "train") for _ in range(n)]
-
-    def held_out(self, n: int) -> list[Task]:
-        rng = stream(0, "held-out", "dial")
-        nearest, farthest = self.distances
-        every = self.test_distances or range(nearest, farthest + 1)
-        return [self._task(rng, every[k % len(every)], "test") for k in range(n)]
 
     @property
     def at_once(self) -> int:
@@ -89,12 +71,6 @@ class Dial(TaskSource):
     def chart(self, task: Task) -> Chart:
         """All pages of a task. Raises: TaskError for a task of another source."""
         return chart_of(task)
-
-    def difficulty(self, distance: int) -> Difficulty:
-        """The band of a goal distance."""
-        nearest, farthest = self.distances
-        third = 3 * (distance - nearest) // (farthest - nearest + 1)
-        return ("easy", "medium", "hard")[min(third, 2)] if third >= 0 else "easy"
 
     def _task(self, rng: random.Random, distance: int, split: Literal["train", "test"]) -> Task:
         trail = Trail(

@@ -30,11 +30,10 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from longstride.core.errors import TaskError
 from longstride.core.seeds import stream
-from longstride.core.task import Task
+from longstride.core.task import Task, instance_of
 from longstride.envs.sites.lexicon import names
 
 KINDS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -108,12 +107,7 @@ class Trail(BaseModel):
     @classmethod
     def of(cls, task: Task) -> Self:
         """The trail that a task's `meta` holds. Raises: TaskError where it is none."""
-        try:
-            return cls.model_validate(task.meta)
-        except ValidationError as e:
-            first = e.errors()[0]
-            place = ".".join(["meta", *map(str, first["loc"])])
-            raise TaskError(f"task {task.id!r}: {place}: {first['msg']} (got {str(first['input'])[:60]!r})") from e
+        return instance_of(task, cls)
 
     @property
     def key(self) -> str:

@@ -25,11 +25,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from longstride.core.errors import EnvFailure, TaskError
 from longstride.core.seeds import derive, stream
-from longstride.core.task import DIFFICULTIES, Difficulty, Task
+from longstride.core.task import DIFFICULTIES, Difficulty, Task, instance_of
 from longstride.envs.base import Mix, Observation, Step, TaskSource
 from longstride.envs.text import MARK, THOUGHT
 from longstride.envs.tools import Manual, Tool, arguments
@@ -156,13 +156,7 @@ class Puzzle(BaseModel, ABC):
         Raises:
             TaskError: `meta` is no instance of this puzzle (the field, what was expected and what came are named).
         """
-        try:
-            return cls.model_validate(task.meta)
-        except ValidationError as e:
-            first = e.errors()[0]
-            place = ".".join(["meta", *map(str, first["loc"])])
-            message = first["msg"].removeprefix("Value error, ")
-            raise TaskError(f"task {task.id!r}: {place}: {message} (got {str(first['input'])[:60]!r})") from e
+        return instance_of(task, cls)
 
     @property
     @abstractmethod

@@ -19,12 +19,11 @@ import sys
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from longstride.core.errors import TaskError
 from longstride.core.numbers import CountOrZero
 from longstride.core.seeds import stream
-from longstride.core.task import Task
+from longstride.core.task import Task, instance_of
 from longstride.envs.sites.lexicon import names
 
 KINDS = ("note", "row", "line")
@@ -72,12 +71,7 @@ class References(BaseModel):
     @classmethod
     def of(cls, task: Task) -> Self:
         """The instance that a task's `meta` holds. Raises: TaskError where it is none."""
-        try:
-            return cls.model_validate(task.meta)
-        except ValidationError as e:
-            first = e.errors()[0]
-            place = ".".join(["meta", *map(str, first["loc"])])
-            raise TaskError(f"task {task.id!r}: {place}: {first['msg']} (got {str(first['input'])[:60]!r})") from e
+        return instance_of(task, cls)
 
     @property
     def code(self) -> str:

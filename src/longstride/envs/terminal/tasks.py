@@ -14,9 +14,8 @@ from pydantic import Field, field_validator, model_validator
 from longstride.core.errors import unknown
 from longstride.core.numbers import Count
 from longstride.core.processes import Isolation, Limits
-from longstride.core.seeds import stream
-from longstride.core.task import Difficulty, Task
-from longstride.envs.base import TaskSource
+from longstride.core.task import Task
+from longstride.envs.distances import AtDistances
 from longstride.envs.terminal.demonstrator import Follower
 from longstride.envs.terminal.references import KINDS, Distance, References
 from longstride.envs.terminal.shell import ANSWER, DONE, Shell
@@ -28,17 +27,14 @@ MOST = 1000
 """Characters of it that are read."""
 
 
-class Terminal(TaskSource):
+class Terminal(AtDistances):
     """Chains of notes, drawn afresh for ever. Held-out ones have names that training never has, and, where
     `test_distances` says so, other distances."""
 
     kinds: tuple[str, ...] = KINDS
     """Where notes are: some of `envs.terminal.KINDS`."""
     distances: tuple[Distance, Distance] = (2, 8)
-    """Smallest and largest goal distance in training, all between them equally often. A third of them is easy, a third
-    medium; the rest, and what is farther, is hard."""
     test_distances: Annotated[tuple[Distance, ...], Field(max_length=1000)] = ()
-    """Goal distances of held-out tasks, equally often; left out, all of training."""
     others: Annotated[int, Field(ge=0, le=100)] = 20
     """Notes to which nothing on the way refers."""
     end: Literal["answer", "file"] = "answer"
@@ -63,21 +59,10 @@ class Terminal(TaskSource):
         return value
 
     @model_validator(mode="after")
-    def _ascends(self) -> Self:
-        if self.distances[0] > self.distances[1]:
-            raise ValueError(f"distances are the smallest and the largest one, got {list(self.distances)}")
+    def _far_enough(self) -> Self:
         if self.end == "file" and min((self.distances[0], *self.test_distances)) == 1:
             raise ValueError("with end=file a goal is 2 actions away at least: one that writes the file, and done")
         return self
-
-    def sample(self, rng: random.Random, n: int) -> list[Task]:
-        return [self._task(rng, rng.randint(*self.distances), "train") for _ in range(n)]
-
-    def held_out(self, n: int) -> list[Task]:
-        rng = stream(0, "held-out", "terminal")
-        nearest, farthest = self.distances
-        every = self.test_distances or range(nearest, farthest + 1)
-        return [self._task(rng, every[k % len(every)], "test") for k in range(n)]
 
     @property
     def at_once(self) -> int:
@@ -93,12 +78,6 @@ class Terminal(TaskSource):
         follower = Follower(random.Random(0), FILE if chain.file else "")
         seen = [chain.first, *(chain.notes[here] for here in chain.way), *([""] * chain.file)]
         return [follower.say(text) for text in seen]
-
-    def difficulty(self, distance: int) -> Difficulty:
-        """The band of a goal distance."""
-        nearest, farthest = self.distances
-        third = 3 * (distance - nearest) // (farthest - nearest + 1)
-        return ("easy", "medium", "hard")[min(third, 2)] if third >= 0 else "easy"
 
     def _task(self, rng: random.Random, distance: int, split: Literal["train", "test"]) -> Task:
         chain = References(

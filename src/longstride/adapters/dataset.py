@@ -10,25 +10,24 @@ goes by the hash of its prompt, so rows with one prompt are in one split, and a 
 conversation is shown up to where the agent speaks; what an assistant says at its end is the reference.
 """
 
-import functools
 import json
 import math
-import random
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
+from longstride.adapters.kept import KeptTasks
 from longstride.adapters.matching import broken, last_number
 from longstride.core.errors import LongstrideWarning, TaskError, require, short
 from longstride.core.foreign import MAX_DEPTH, bounded
 from longstride.core.numbers import Count, Share
 from longstride.core.plain import plain
 from longstride.core.seeds import derive
-from longstride.core.task import Task, split_of
-from longstride.envs.base import Observation, Step, TaskSource
+from longstride.core.task import Task
+from longstride.envs.base import Observation, Step
 
 MANY = 200_000
 """Rows that take some seconds to read."""
@@ -39,8 +38,10 @@ BATCH = 256
 SPEAKERS = ("system", "user", "assistant")
 
 
-class Dataset(TaskSource):
+class Dataset(KeptTasks):
     """A file of prompts and answers; a reply ends the episode."""
+
+    PARTS: ClassVar[str] = "rows"
 
     path: Path
     """The file."""
@@ -70,18 +71,6 @@ class Dataset(TaskSource):
                 raise ValueError(f"there is no file {path}; expected JSON lines, or a table *.parquet")
         return self
 
-    def sample(self, rng: random.Random, n: int) -> list[Task]:
-        return rng.choices(self._of("train"), k=n)
-
-    def held_out(self, n: int) -> list[Task]:
-        found = self._of("test")
-        if n > len(found):
-            raise TaskError(
-                f"{self.test_path or self.path} has {len(found)} held-out rows, and evaluation wants {n} tasks: set "
-                f"evaluation.tasks={len(found)}, or hold more out with tasks.test_share"
-            )
-        return found[:n]
-
     def demonstrate(self, task: Task) -> list[str]:
         """The reference, as a reply.
 
@@ -95,19 +84,6 @@ class Dataset(TaskSource):
     def env(self) -> "AnswerEnv":
         return AnswerEnv(self.mark)
 
-    @functools.cached_property
-    def _tasks(self) -> dict[str, list[Task]]:
-        rows = self._read(self.path)
-        if self.test_path is not None:
-            held = self._read(self.test_path)
-        else:
-            splits = [split_of(task, self.test_share, 0) for task in rows]
-            held = [task for task, split in zip(rows, splits, strict=True) if split == "test"]
-            rows = [task for task, split in zip(rows, splits, strict=True) if split == "train"]
-        held = [task.model_copy(update={"split": "test"}) for task in held]
-        held.sort(key=lambda task: derive(0, "held-out", task.id))  # a file may have its easy rows first
-        return {"train": rows, "test": held}
-
     def _read(self, path: Path) -> list[Task]:
         tasks: list[Task] = []
         characters = 0
@@ -120,12 +96,6 @@ class Dataset(TaskSource):
             if characters > MOST_TEXT:
                 raise TaskError(f"{path}, line {line}: the prompts up to here have more than {MOST_TEXT:,} characters")
         return tasks
-
-    def _of(self, split: Literal["train", "test"]) -> list[Task]:
-        if not self._tasks[split]:
-            wanted = "evaluate on: set tasks.test_share or tasks.test_path" if split == "test" else "train on"
-            raise TaskError(f"{self.path} has no rows to {wanted}")
-        return self._tasks[split]
 
     def _task(self, path: Path, line: int, row: dict[str, Any]) -> Task:
         place = f"{path}, line {line}"

@@ -16,9 +16,7 @@ sees no tests, and what it left in `/tests` and `/logs/verifier` is removed befo
 time give 0, for it is the agent's program that they run; a reward that is no number fails the episode.
 """
 
-import functools
 import json
-import random
 import re
 import shlex
 import shutil
@@ -27,18 +25,17 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import field_validator
 
+from longstride.adapters.kept import KeptTasks
 from longstride.adapters.seeded import REWARD, SUCCESS, TERMS
 from longstride.core.errors import EnvFailure, TaskError, short
 from longstride.core.foreign import UnreadableError, number, read_json
 from longstride.core.numbers import Count, Share
 from longstride.core.processes import Limits, confines
-from longstride.core.seeds import derive
-from longstride.core.task import DIFFICULTIES, Task, split_of
-from longstride.envs.base import TaskSource
+from longstride.core.task import DIFFICULTIES, Task
 from longstride.envs.terminal.shell import Shell
 from longstride.envs.text import MARK
 
@@ -64,7 +61,7 @@ class Image(NamedTuple):
     """What is copied, and to where."""
 
 
-class Harbor(TaskSource):
+class Harbor(KeptTasks):
     """Task folders. Whoever sets `path` trusts them: their tests are run."""
 
     path: Path
@@ -95,18 +92,6 @@ class Harbor(TaskSource):
     def at_once(self) -> int:
         return self.episodes
 
-    def sample(self, rng: random.Random, n: int) -> list[Task]:
-        return rng.choices(self._of("train"), k=n)
-
-    def held_out(self, n: int) -> list[Task]:
-        found = self._of("test")
-        if n > len(found):
-            raise TaskError(
-                f"{self.test_path or self.path} has {len(found)} held-out tasks, and evaluation wants {n}: set "
-                f"evaluation.tasks={len(found)}, or hold more out with tasks.test_share"
-            )
-        return found[:n]
-
     def env(self) -> "HarborEnv":
         confines("bwrap")  # in a container's place: refused at once where it cannot be had
         return HarborEnv(self)
@@ -117,24 +102,6 @@ class Harbor(TaskSource):
         if not script.is_file():
             raise TaskError(f"task {task.id!r} has no solution/solve.sh")
         return [f"{MARK} sh {script.read_text(encoding='utf-8')}", f"{MARK} done"]
-
-    @functools.cached_property
-    def _tasks(self) -> dict[str, list[Task]]:
-        tasks = self._read(self.path)
-        if self.test_path is not None:
-            held = self._read(self.test_path)
-        else:
-            held = [task for task in tasks if split_of(task, self.test_share, 0) == "test"]
-            tasks = [task for task in tasks if task not in held]
-        held = [task.model_copy(update={"split": "test"}) for task in held]
-        held.sort(key=lambda task: derive(0, "held-out", task.id))
-        return {"train": tasks, "test": held}
-
-    def _of(self, split: Literal["train", "test"]) -> list[Task]:
-        if not self._tasks[split]:
-            wanted = "evaluate on: set tasks.test_share or tasks.test_path" if split == "test" else "train on"
-            raise TaskError(f"{self.path} has no tasks to {wanted}")
-        return self._tasks[split]
 
     def _read(self, path: Path) -> list[Task]:
         folders = sorted(found.parent for found in path.rglob(SOURCE))

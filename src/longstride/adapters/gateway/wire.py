@@ -36,7 +36,7 @@ ROLES: dict[str, ChatRole] = {
 }
 
 
-class RefusedRequest(Exception):  # noqa: N818 (an answer as others)
+class RefusedRequest(Exception):
     """What is not done, as the program is told: a status, a type and a sentence."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:

@@ -27,6 +27,6 @@ CARD = Paper(
     authors="Jiaqi Wang, Wenhao Zhang, Weijie Shi, Yaliang Li, James Cheng",
     year=2026,
     arxiv="2604.24005",
-    read="abstract",
+    read="notes",
     topics=("agents", "horizon", "cloning"),
 )

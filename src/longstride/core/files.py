@@ -7,7 +7,12 @@ cut. A file's content and its name in the folder are two things, and each is flu
 import errno
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from longstride.core.errors import RunError
 
 FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 """Numbers of the errors of a full disk."""
@@ -61,6 +66,29 @@ def make_folder(path: Path) -> None:
         except FileNotFoundError:  # the folder above is there
             raise PermissionError(errno.EPERM, "nothing can be made there", str(path)) from None
         flush(path.parent)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """An empty folder to fill, which takes its place as `target` when the block has ended well, and is gone otherwise.
+
+    Raises:
+        RunError: the target holds something, or was filled by another process meanwhile.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise RunError(f"{target} is not empty; choose another place")
+    target = target.absolute()
+    make_folder(target.parent)
+    with TemporaryDirectory(prefix=f".{target.name}.part-", dir=target.parent) as beside:
+        part = Path(beside, "new")
+        part.mkdir()
+        yield part
+        try:
+            part.rename(target)
+        except OSError as e:
+            if e.errno != errno.ENOTEMPTY:
+                raise
+            raise RunError(f"{target} was filled by another process meanwhile; choose another place") from e
 
 
 def special_in(folder: Path) -> Path | None:

@@ -5,16 +5,14 @@ What always holds: what is exported is what `eval` evaluates; a folder appears w
 was measured, on what, and how to load it.
 """
 
-import errno
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal, get_args
 
 from longstride import __version__
 from longstride.core.errors import ConfigError, RunError
-from longstride.core.files import make_folder, write_atomically
+from longstride.core.files import new_folder, write_atomically
 from longstride.core.sealed import dumps, unseal_lines
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
@@ -64,24 +62,15 @@ def export(run: Path, target: Path, adapter: bool = False) -> Path:
         raise RunError(f"{run} is a run of a {recipe.type_name()}, which has no language model to export")
     if checkpoint is None:
         raise RunError(f"{run} has no checkpoint yet; let the run finish an iteration")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise RunError(f"{target} is not empty; choose another place with --out")
-    target = target.absolute()
-    make_folder(target.parent)
-    with TemporaryDirectory(prefix=f".{target.name}.part-", dir=target.parent) as beside:
-        part = Path(beside, "new")
+    with new_folder(target) as part:
         if adapter:
             _save_adapters(recipe, checkpoint, part)
         else:
-            shutil.copytree(checkpoint.folder, part, ignore=shutil.ignore_patterns(*OURS))
-        (part / "README.md").write_text(model_card(recipe, read_record(run), target.name, adapter), encoding="utf-8")
-        try:
-            part.rename(target)
-        except OSError as e:
-            if e.errno != errno.ENOTEMPTY:
-                raise
-            raise RunError(f"{target} was filled by another process meanwhile; choose another place") from e
-    return target
+            shutil.copytree(checkpoint.folder, part, ignore=shutil.ignore_patterns(*OURS), dirs_exist_ok=True)
+        (part / "README.md").write_text(
+            model_card(recipe, read_record(run), target.absolute().name, adapter), encoding="utf-8"
+        )
+    return target.absolute()
 
 
 def export_trajectories(run: Path, target: Path, form: Format = "atif", which: Episodes = "training") -> int:

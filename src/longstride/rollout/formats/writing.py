@@ -1,15 +1,13 @@
 """Writing episodes in a format: a new folder, whole or not at all."""
 
-import errno
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple, get_args
 
 from longstride import __version__
 from longstride.core.content import Media
 from longstride.core.errors import RunError
-from longstride.core.files import make_folder
+from longstride.core.files import new_folder
 from longstride.core.sealed import dumps
 from longstride.core.trajectory import Trajectory
 from longstride.rollout.formats import atif, parquet, rows
@@ -47,23 +45,13 @@ def write_episodes(episodes: Iterable[Trajectory], target: Path, form: Format, o
         RunError: the target holds something, there are no episodes, or one has what the format cannot hold.
         MissingExtra: pyarrow is not installed, and `form` is parquet.
     """
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise RunError(f"{target} is not empty; choose another place")
-    target = target.absolute()
-    make_folder(target.parent)
-    with TemporaryDirectory(prefix=f".{target.name}.part-", dir=target.parent) as beside:
-        part = Path(beside, "new")
-        part.mkdir()
+    with new_folder(target) as part:
         counted = _Counted(episodes)
-        _WRITERS[form](counted, part, origin._replace(name=origin.name or target.name), target.name)
+        _WRITERS[form](
+            counted, part, origin._replace(name=origin.name or target.absolute().name), target.absolute().name
+        )
         if not counted.n:
             raise RunError(f"{origin.name} has no episodes to export yet")
-        try:
-            part.rename(target)
-        except OSError as e:
-            if e.errno != errno.ENOTEMPTY:
-                raise
-            raise RunError(f"{target} was filled by another process meanwhile; choose another place") from e
     return counted.n
 
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from longstride.control import recorded
 from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep
-from longstride.core.errors import ConfigError, require, short
+from longstride.core.errors import ConfigError, RunError, require, short
 
 GOALS = ("observation", "achieved_goal", "desired_goal")
 """The keys of an observation of a goal environment."""
@@ -26,8 +27,8 @@ SUCCESS = ("success", "is_success")
 
 
 class GymnasiumTasks(ControlTasks):
-    """A Gymnasium environment by its id: training and test episodes are seeds of its `reset`, and there is no offline
-    data. An episode is a success where `info` says so under `success` or `is_success`, or by `success_above`."""
+    """A Gymnasium environment by its id: training and test episodes are seeds of its `reset`. An episode is a success
+    where `info` says so under `success` or `is_success`, or by `success_above`."""
 
     id: str
     """As `gymnasium.make_vec` takes it: `CartPole-v1`, or `my_module:My-v0` where `my_module` registers it."""
@@ -35,20 +36,32 @@ class GymnasiumTasks(ControlTasks):
     """What else `make_vec` is given: `vectorization_mode`, `vector_kwargs`, arguments of the environment."""
     success_above: float | None = None
     """An episode that earned more is a success; None: only the environment says so."""
+    data: str = ""
+    """Offline data that somebody recorded in this environment: a file `*.hdf5` or `*.npz`, or `minari:NAME` (see
+    `control.recorded`); empty: none."""
+
+    @classmethod
+    def type_name(cls) -> str:
+        return "gym"
 
     @property
     def spec(self) -> Spec:
-        return self._spec
+        return self.spaces.spec
 
     @cached_property
-    def _spec(self) -> Spec:
+    def spaces(self) -> "Spaces":
+        """What is observed and done. Raises: as `GymnasiumVectorEnv`."""
         env = GymnasiumVectorEnv(self, 1, 1)
         env.close()
-        return env.spec
+        return env.spaces
 
     def dataset(self, seed: int) -> list[ControlEpisode]:
-        """None."""
-        return []
+        """What is recorded in `data`, whatever the seed.
+
+        Raises:
+            RunError: it cannot be read, or was recorded in an environment with other spaces.
+        """
+        return [self.spaces.read(e, self.data) for e in recorded.read(self.data)] if self.data else []
 
     def training(self, count: int, horizon: int) -> "GymnasiumVectorEnv":
         return GymnasiumVectorEnv(self, count, horizon)
@@ -59,6 +72,89 @@ class GymnasiumTasks(ControlTasks):
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         """`return`: the sum of the rewards."""
         return {"return": float(episode.reward.sum(dtype=float))}
+
+
+class Spaces:
+    """Observations and actions of one environment, flat for an agent and in the environment's own form.
+
+    Args:
+        observation: the space of what one copy shows.
+        action: the space of what one copy takes.
+        name: of the environment.
+
+    Raises:
+        ConfigError: a space does not fit.
+    """
+
+    def __init__(self, observation: Any, action: Any, name: str) -> None:
+        spaces = require("gymnasium.spaces", "gymnasium")
+        self.action, self.name = action, name
+        self._with_goals = isinstance(observation, spaces.Dict) and set(observation.spaces) == set(GOALS)
+        self._seen = [observation[key] for key in GOALS] if self._with_goals else [observation]
+        self._flatten = spaces.flatten
+        try:
+            sizes = [spaces.flatdim(space) for space in self._seen]
+        except (NotImplementedError, ValueError) as e:
+            raise ConfigError(f"tasks: {name} shows {short(observation)}, which has no flat form: {e}") from e
+        width = sum(sizes[:2])
+        goal = tuple(range(sizes[0], width)) if self._with_goals else ()
+        self._numbered = int(observation.n) if isinstance(observation, spaces.Discrete) else 0
+        self._first = int(observation.start) if self._numbered else 0
+        if isinstance(action, spaces.Discrete):
+            self.spec = Spec(width, int(action.n), goal, discrete=True)
+        elif isinstance(action, spaces.Box) and action.is_bounded() and action.dtype.kind == "f":
+            self.spec = Spec(width, spaces.flatdim(action), goal)
+        else:
+            raise ConfigError(
+                f"tasks: {name} takes actions of {short(action)}; expected a Discrete space or a bounded Box of real "
+                "numbers: register the environment with a gymnasium.ActionWrapper that has one"
+            )
+
+    def flat(self, one: Any) -> tuple[np.ndarray, np.ndarray]:
+        """[O] observation and [G] goal of what one copy shows."""
+        parts = [one[key] for key in GOALS] if self._with_goals else [one]
+        flat = [self._flatten(space, part).astype(np.float32) for space, part in zip(self._seen, parts, strict=True)]
+        return np.concatenate(flat[:2]), flat[2] if self._with_goals else np.zeros(0, np.float32)
+
+    def taken(self, action_BA: np.ndarray) -> np.ndarray:
+        """[B, ...] actions as the environment takes them."""
+        space = self.action
+        if self.spec.discrete:
+            return action_BA.argmax(1) + space.start
+        share_BA = (np.clip(action_BA, -1, 1).reshape(-1, *space.shape) + 1) / 2
+        return (space.low + share_BA * (space.high - space.low)).astype(space.dtype)
+
+    def read(self, found: ControlEpisode, name: str) -> ControlEpisode:
+        """A recorded episode as an agent sees it: actions beyond the space are moved to its border.
+
+        Raises:
+            RunError: it does not fit; `name` says where it is from.
+        """
+        spec, observation, action = self.spec, found.observation, found.action
+        if self._numbered and observation.shape[1] == 1 != spec.observation:
+            observation = self._row(observation - self._first, spec.observation, name)
+        if spec.discrete and action.shape[1] == 1 != spec.action:
+            action = self._row(action - self.action.start, spec.action, name)
+        sizes = (observation.shape[1], action.shape[1], len(spec.goal) if found.goal is None else len(found.goal))
+        if sizes[:2] != (spec.observation, spec.action) or (spec.goal and sizes[2] != len(spec.goal)):
+            raise RunError(
+                f"{name} was not recorded in {self.name}: its observations, actions and goals are of the sizes "
+                f"{sizes}, those of the environment of {(spec.observation, spec.action, len(spec.goal))}"
+            )
+        if not spec.discrete:
+            low, high = self.action.low.reshape(-1), self.action.high.reshape(-1)
+            action = np.clip(2 * (action - low) / (high - low) - 1, -1, 1)
+        goal = found.goal if spec.goal else None
+        return ControlEpisode(observation, action.astype(np.float32), found.reward, found.terminated, goal)
+
+    def _row(self, number_B1: np.ndarray, count: int, name: str) -> np.ndarray:
+        """[B, count] rows of zeros with a one."""
+        number_B = number_B1[:, 0].astype(int)
+        if (number_B != number_B1[:, 0]).any() or number_B.min() < 0 or number_B.max() >= count:
+            raise RunError(
+                f"{name} was not recorded in {self.name}, which has {count} discrete values: some are others"
+            )
+        return np.eye(count, dtype=np.float32)[number_B]
 
 
 class GymnasiumVectorEnv(VectorEnv):
@@ -85,7 +181,7 @@ class GymnasiumVectorEnv(VectorEnv):
         mode = self.env.metadata.get("autoreset_mode", modes.NEXT_STEP)
         self._same_step, self._disabled = mode == modes.SAME_STEP, mode == modes.DISABLED
         self._iterate = gymnasium.vector.utils.iterate
-        self.spec = self._sizes(gymnasium.spaces)
+        self.spaces = Spaces(self.env.single_observation_space, self.env.single_action_space, tasks.id)
 
     def reset(self, seed: int) -> np.ndarray:
         observation, _ = self.env.reset(seed=seed)
@@ -98,12 +194,12 @@ class GymnasiumVectorEnv(VectorEnv):
         ended_B = self._terminated | self._truncated
         if self._disabled and ended_B.any():  # what has ended must not be stepped on
             self.env.reset(options={"reset_mask": ended_B})
-        found, reward_B, terminated_B, truncated_B, info = self.env.step(self._action(action_BA))
+        found, reward_B, terminated_B, truncated_B, info = self.env.step(self.spaces.taken(action_BA))
         observation_BO, success_B = self._read(found)[0], self._said(info)
         if self._same_step:  # what ends has begun again: its last step is told apart
             success_B = np.where(terminated_B | truncated_B, self._said(info.get("final_info", {})), success_B)
             for b in np.flatnonzero((terminated_B | truncated_B) & ~ended_B):
-                observation_BO[b] = self._flat(info["final_obs"][b])[0]
+                observation_BO[b] = self.spaces.flat(info["final_obs"][b])[0]
         self._taken += 1
         reward_B = np.where(ended_B, 0.0, reward_B)
         self._earned += reward_B
@@ -119,49 +215,10 @@ class GymnasiumVectorEnv(VectorEnv):
     def close(self) -> None:
         self.env.close()
 
-    def _sizes(self, spaces: Any) -> Spec:
-        """Sizes of flat observations, actions and goals.
-
-        Raises:
-            ConfigError: a space does not fit.
-        """
-        seen, acted = self.env.single_observation_space, self.env.single_action_space
-        self._with_goals = isinstance(seen, spaces.Dict) and set(seen.spaces) == set(GOALS)
-        self._seen = [seen[key] for key in GOALS] if self._with_goals else [seen]
-        self._flatten = spaces.flatten
-        try:
-            sizes = [spaces.flatdim(space) for space in self._seen]
-        except (NotImplementedError, ValueError) as e:
-            raise ConfigError(f"tasks: {self.tasks.id} shows {short(seen)}, which has no flat form: {e}") from e
-        observation = sum(sizes[:2])
-        goal = tuple(range(sizes[0], observation)) if self._with_goals else ()
-        if isinstance(acted, spaces.Discrete):
-            return Spec(observation, int(acted.n), goal, discrete=True)
-        if isinstance(acted, spaces.Box) and acted.is_bounded() and acted.dtype.kind == "f":
-            return Spec(observation, spaces.flatdim(acted), goal)
-        raise ConfigError(
-            f"tasks: {self.tasks.id} takes actions of {short(acted)}; expected a Discrete space or a bounded Box of "
-            "real numbers: register the environment with a gymnasium.ActionWrapper that has one"
-        )
-
-    def _action(self, action_BA: np.ndarray) -> np.ndarray:
-        """[B, ...] actions as the environment takes them."""
-        space = self.env.single_action_space
-        if self.spec.discrete:
-            return action_BA.argmax(1) + space.start
-        share_BA = (np.clip(action_BA, -1, 1).reshape(-1, *space.shape) + 1) / 2
-        return (space.low + share_BA * (space.high - space.low)).astype(space.dtype)
-
     def _read(self, found: Any) -> tuple[np.ndarray, np.ndarray]:
         """[B, O] observations and [B, G] goals of what the copies show."""
-        flat = [self._flat(one) for one in self._iterate(self.env.observation_space, found)]
+        flat = [self.spaces.flat(one) for one in self._iterate(self.env.observation_space, found)]
         return np.stack([o for o, _ in flat]), np.stack([g for _, g in flat])
-
-    def _flat(self, one: Any) -> tuple[np.ndarray, np.ndarray]:
-        """[O] observation and [G] goal of what one copy shows."""
-        parts = [one[key] for key in GOALS] if self._with_goals else [one]
-        flat = [self._flatten(space, part).astype(np.float32) for space, part in zip(self._seen, parts, strict=True)]
-        return np.concatenate(flat[:2]), flat[2] if self._with_goals else np.zeros(0, np.float32)
 
     def _said(self, info: dict[str, Any]) -> np.ndarray:
         """[B] whether the environment calls what it has done a success."""

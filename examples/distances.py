@@ -57,9 +57,10 @@ def draw() -> None:
     figure = Figure(figsize=(6.4, 4), layout="constrained")
     ax = figure.subplots()
     for name, by_seed in found.items():
-        for k, of in enumerate(by_seed.values()):
-            label, color = (name, None) if not k else (None, ax.lines[-1].get_color())
-            ax.plot(list(map(int, of)), [v["success"] for v in of.values()], "o-", label=label, color=color, alpha=0.8)
+        means = [fmean(of[str(d)]["success"] for of in by_seed.values()) for d in FAR]
+        color = ax.plot(FAR, means, "-", label=name)[0].get_color()
+        for of in by_seed.values():
+            ax.plot(FAR, [of[str(d)]["success"] for d in FAR], "o", color=color, alpha=0.4)
     ax.axvline(NEAR, color="0.6", linestyle=":")
     ax.set(xscale="log", xlabel="goal distance (training has up to 16)", ylabel=f"success within {FAR_TURNS} turns")
     ax.set_xticks(FAR, list(map(str, FAR)))

@@ -186,6 +186,36 @@ def test_of_many_seeds_a_page_has_the_lowest_and_the_highest() -> None:
     assert pages._listed([k / 100 for k in range(21)], "{:.2f}".format) == "0.00 to 0.20"
 
 
+def test_ways_to_spend_are_compared_where_they_have_spent_as_much(recipe, tmp_path):
+    direct, two, four = Direct(), Direct(turns=2), Direct(turns=4)
+    votes = (BestOf(attempts=2), BestOf(attempts=3))
+    several = recipe.replace(evaluation={"strategies": (direct, two, four, *votes)})
+    ways = {"turns": (direct.name, two.name, four.name), "votes": (direct.name, *(s.name for s in votes))}
+    spend = {"cost": "spent_tokens", "equal_cost": True}
+    claim = make_claim(
+        several, expected=Ordering(relations=("short@turns > short@votes by 0.1",)), control=None, ways=ways, **spend
+    )
+    result = run_claim(claim, tmp_path, seeds=(0, 1))
+
+    def curve(seed: int, way: str) -> tuple[list[float], list[float]]:
+        sides = ["short", *(f"short@{name}" for name in ways[way][1:])]
+        of = [result["arms"][side]["measures"] for side in sides]
+        return tuple([m[name]["by_seed"][seed] for m in of] for name in ("spent_tokens", "success"))
+
+    at = [min(max(curve(seed, way)[0]) for way in ways) for seed in (0, 1)]
+    read = {way: [np.interp(at[seed], *curve(seed, way)) for seed in (0, 1)] for way in ways}
+    assert result["effects"][0]["mean"] == pytest.approx(np.subtract(read["turns"], read["votes"]).mean(), abs=1e-5)
+    assert result["effects"][0]["mean"] > 0.1
+    assert not [
+        line for line in pages._by_strategy({**result, "along": "spent_tokens"}).axes[0].lines if line == "turns"
+    ]
+    unknown = {"turns": (direct.name, two.name, "direct_9_turns")}
+    with pytest.raises(ConfigError, match="short@turns: unknown strategy 'direct_9_turns'"):
+        run_claim(claim.replace(ways=unknown, expected={"relations": ("short@turns > long",)}), tmp_path)
+    with pytest.raises(ValueError, match="equal_cost of a measure of evaluations"):
+        make_claim(several, ways=ways, cost="env_steps", equal_cost=True)
+
+
 def test_a_claim_along_tokens_shows_each_kind_of_strategy_by_what_it_spends(recipe, tmp_path):
     several = recipe.replace(
         evaluation={"strategies": (Direct(), Direct(turns=1), Direct(turns=2), BestOf(attempts=2))}

@@ -11,11 +11,11 @@ PAGE, KEPT = DOCS / "horizons.md", DOCS / "horizons"
 
 
 def test_every_row_of_a_table_is_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    from examples import cards, regimes
+    from examples import cards, distances, regimes
 
     monkeypatch.chdir(DOCS.parent)
     page = PAGE.read_text(encoding="utf-8").splitlines()
-    for rows in (regimes.table(), cards.table()):
+    for rows in (regimes.table(), cards.table(), distances.table(), distances.law_table()):
         at = page.index(rows[0])
         assert len(rows) > 2 and page[at : at + len(rows)] == rows
 

@@ -26,6 +26,7 @@ DESIGN = (
     "lower_is_better",
     "cost",
     "equal_cost",
+    "ways",
     "dose",
     "scale",
 )
@@ -85,7 +86,10 @@ class Claim(Component):
     equal_cost: bool = False
     """Whether relations are judged where both sides have spent as much as the thriftier one in all, between the two
     evaluations next to it; at the end if not. So evaluate often: a curve that flattens is read a little too low."""
-
+    ways: Mapping[str, Annotated[tuple[str, ...], Field(min_length=3)]] = {}
+    """Ways to spend more at the test: by name, the names of strategies. `ARM@WAY` is a side of relations, and its curve
+    goes through these, in the order of what they cost after training. Takes `equal_cost`, and as `cost` a measure of an
+    evaluation, such as `spent_tokens`."""
     dose: Annotated[tuple[str, ...], Field(max_length=9)] = ()
     """Relations at three or more rising strengths of the cause, along which the effect has to rise: a control too."""
     scale: tuple[float, float] = (0.0, 1.0)
@@ -99,6 +103,11 @@ class Claim(Component):
             raise ValueError(f"tuning_seeds are none of the seeds, and {sorted(shared)} are both; take others")
         if self.equal_cost and not self.cost:
             raise ValueError("equal_cost needs to know of what: name the cost, such as env_steps")
+        if self.ways and (not self.equal_cost or self.cost in (*SPENT, "iterations")):
+            raise ValueError(
+                f"ways to spend are read at equal_cost of a measure of evaluations, such as spent_tokens; got cost="
+                f"{self.cost!r}, equal_cost={self.equal_cost}"
+            )
         if both := set(self.worlds) & set(self.grid):
             raise ValueError(f"{sorted(both)} is drawn by the seed and tuned: leave it out of worlds, or of the grid")
         if self.dose and len(self.dose) < DOSES:

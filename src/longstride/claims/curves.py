@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from longstride.claims.claim import SPENT
+from longstride.claims.claim import SPENT, Claim
 from longstride.core.errors import ConfigError, RunError
 from longstride.rollout.summary import HORIZONS
 from longstride.run.folder import read_rows
@@ -44,6 +44,7 @@ def read_curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[
             first = first or row["strategy"]
             curves.setdefault(arm if row["strategy"] == first else f"{arm}@{row['strategy']}", []).append(
                 {
+                    "strategy": row["strategy"],
                     "iterations": row["iteration"],
                     "env_steps": row["total_env_steps"],
                     "sampled_tokens": tokens,
@@ -72,17 +73,31 @@ def _add_gained(curve: list[Point], measure: str) -> None:
             point["values"][measure] = [None if None in (now, then) else now - then for now, then in pairs]
 
 
-def all_curves(runs: Mapping[Path, str], measures: Sequence[str]) -> Curves:
-    """The curves of finished runs, given by folder with the names of their arms: of one arm in the order of its seeds.
+def all_curves(runs: Mapping[Path, str], claim: Claim) -> Curves:
+    """The curves of finished runs of a claim, given by folder with the names of their arms: of one arm in the order of
+    its seeds.
 
     Raises:
+        ConfigError: the cost of its ways is not measured.
         RunError: the rows of a run are damaged.
     """
     found: Curves = {}
     for run, arm in runs.items():
-        for side, curve in read_curves(run, arm, measures).items():
+        for side, curve in read_curves(run, arm, claim.measures).items():
             found.setdefault(side, []).append(curve)
-    return found
+    return found | {
+        f"{arm}@{way}": _way(claim, arm, strategies, found)
+        for arm in claim.arms
+        for way, strategies in claim.ways.items()
+    }
+
+
+def _way(claim: Claim, arm: str, strategies: Sequence[str], curves: Curves) -> list[list[Point]]:
+    """By seed, where each of some strategies ended, in the order of what they cost."""
+    of_arm = [by_seed for side, by_seed in curves.items() if side.partition("@")[0] == arm]
+    ends = {by_seed[0][-1]["strategy"]: [curve[-1] for curve in by_seed] for by_seed in of_arm}
+    by_seed = zip(*(ends[name] for name in strategies), strict=True)
+    return [sorted(points, key=lambda point: cost_of(point, claim.cost)) for points in by_seed]
 
 
 def value(point: Point, measure: str) -> float:

@@ -49,7 +49,7 @@ def run_pilot(claim: Claim, tuned: Tuned, home: Path, watch: Callable[[str], Lis
             place = tuning_folder(claim, home, arm, changes, seed, whole=True)
             runs[place] = arm, tuning_run(claim, arm, changes, seed, whole=True)
     train_all({place: run for place, (_, run) in runs.items()}, lambda place: watch(place.name), jobs)
-    curves = all_curves({place: arm for place, (arm, _) in runs.items()}, claim.measures)
+    curves = all_curves({place: arm for place, (arm, _) in runs.items()}, claim)
     measure = relation.measure or claim.measure
     values = (
         at_equal_cost(relation, measure, claim.cost, curves) if claim.equal_cost else paired_values(curves, measure)

@@ -98,11 +98,12 @@ def _run_claim(
     if claim.check_again and not isinstance(claim.recipe, Recipe):
         raise ConfigError(f"check_again is for language agents, and {claim.name} is about others: leave it out")
     home = folder / claim.name
-    for arm, _, strategy in (side.partition("@") for relation in claim.relations for side in relation[:2]):
+    for arm, _, under in (side.partition("@") for relation in claim.relations for side in relation[:2]):
         run = claim.arms[arm]
-        others = [s.name for s in run.evaluation.strategies[1:]] if isinstance(run, Recipe) else []
-        if strategy and strategy not in others:
-            raise ConfigError(f"{arm}@{strategy}: {unknown('strategy', strategy, others)}")
+        strategies = [s.name for s in run.evaluation.strategies] if isinstance(run, Recipe) else []
+        for name in claim.ways.get(under, [under] if under else []):
+            if name not in (others := strategies if under in claim.ways else strategies[1:]):
+                raise ConfigError(f"{arm}@{under}: {unknown('strategy', name, others)}")
     origin = {"commit": commit(), "clean": clean()}
 
     def named(run: str) -> Listener:
@@ -112,7 +113,7 @@ def _run_claim(
     sides = {home / f"{arm}-{seed}": (arm, seed) for seed in seeds for arm in claim.arms}
     runs = {run: arm_run(claim, arm, tuned[arm]["chosen"], seed) for run, (arm, seed) in sides.items()}
     train_all(runs, lambda run: named("{}, seed {}".format(*sides[run])), jobs)
-    curves = all_curves({run: arm for run, (arm, _) in sides.items()}, claim.measures)
+    curves = all_curves({run: arm for run, (arm, _) in sides.items()}, claim)
     checks = [_check_again(home / f"{claim.check_again}-{seed}") for seed in seeds] if claim.check_again else []
 
     final = {measure: paired_values(curves, measure) for measure in claim.measures}

@@ -15,7 +15,7 @@ FORMER = {
     "sharsa_mechanism": "sharsa/exact",
     "siri_walk": "siri/exact",
     "t1_anchor": "t1/exact",
-    "tti_compute": "tti/compute",
+    "tti_compute": "tti/tokens",
     "tti_mended": "tti/mended",
     "tti_miniwob": "tti/miniwob",
     "vl_dac_values": "vl_dac/exact",

@@ -263,6 +263,8 @@ def _by_strategy(result: dict[str, Any]) -> "Figure":
     kinds: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for side, arm in result["arms"].items():
         name, _, strategy = side.partition("@")
+        if strategy in result.get("design", {}).get("ways", ()):
+            continue
         kind = " ".join(part for part in strategy.split("_") if not part.isdecimal())
         x, y = (arm["measures"][m]["value"] for m in (along, measure))
         kinds.setdefault((name, kind), []).append((x, y))

@@ -20,7 +20,12 @@ from longstride.rollout import AsRequested, FullHistory
 
 SITES = EmbeddedWeb(errands=("find", "search", "compare", "survey", "hop"))
 """Tasks whose answer is all that is judged: the sites are the agent's own."""
-NATIVE = papers.load("tti").replace(name="native_sites", tasks=SITES, context=FullHistory())
+NATIVE = papers.load("tti").replace(
+    name="native_sites",
+    tasks=SITES,
+    context=FullHistory(),
+    reward={"evidence": False},  # nobody sees what a program sees
+)
 RECIPE = NATIVE.replace(
     name="gateway_sites",
     tasks=ChatGateway(

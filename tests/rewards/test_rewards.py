@@ -8,7 +8,7 @@ from helpers import make_task, make_trajectory, make_turn
 
 from longstride.core.budget import StopReason
 from longstride.core.component import build
-from longstride.core.errors import TaskError
+from longstride.core.errors import ConfigError, TaskError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.rewards import Reward, TaskReward, Verdict, judge
@@ -170,6 +170,11 @@ def test_with_evidence_a_right_answer_earns_nothing_where_a_page_that_it_rests_o
     assert (verdict.reward, verdict.success, verdict.terms) == (1.0, True, {"right": 1.0, "supported": 1.0})
     wrong = visited("http://x/shop/1/i/3", "http://x/shop/1/i/2", answer="blue")
     assert TaskReward(evidence=True)(wrong, {}, 0).terms == {"right": 0.0, "supported": 1.0}
+
+
+def test_evidence_of_an_environment_that_does_not_say_what_is_seen_is_refused():
+    with pytest.raises(ConfigError, match=r"reward.evidence: expected an environment that says which page is seen"):
+        TaskReward(evidence=True)(visited("", ""), {}, 0)
 
 
 def test_a_success_is_supported_where_all_pages_were_seen_or_none_are_named():

@@ -13,6 +13,11 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.content import Content, Media, joined
 from longstride.core.errors import RunError
 from longstride.core.trajectory import Trajectory, Turn, Usage
+from longstride.envs.acting import acting
+from longstride.envs.sites.actions import MANUAL
+from longstride.envs.sites.tasks import EmbeddedWeb
+from longstride.rewards import TaskReward
+from longstride.rollout import Generation, Plan, Pool, ScriptedPlayer
 from longstride.rollout.formats import FORMATS, Format, Origin, read_episodes, reading, write_episodes, writing
 from longstride.rollout.formats.conversation import SpokenTurn
 
@@ -97,6 +102,8 @@ def trajectories(draw: st.DrawFn, media: tuple[Media, ...] = (), ids: bool = Tru
         history=draw(st.integers(0, len(played))),
         after=tuple(draw(st.lists(counts, max_size=2))),
         final=draw(contents(media)) if played else "",
+        tools=tuple({"type": "function", "function": {"name": name, "parameters": {"properties": {name: {}}}}}
+                    for name in draw(st.lists(texts, max_size=2))),
     )  # fmt: skip
 
 
@@ -125,6 +132,19 @@ def test_a_round_trip_loses_nothing(form: str, tmp_path_factory: pytest.TempPath
         assert back([t], form, tmp_path_factory.mktemp("formats")) == [t]
 
     holds()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_tools_that_were_called_are_named(form: Format, tmp_path: Path) -> None:
+    source = EmbeddedWeb(errands=("find",))
+    plan = Plan(source.held_out(1)[0], 0, 0, Budget(turns=2))
+    player = ScriptedPlayer(lambda e: Generation([1], [2], [0.0], [0], CALL))
+    (t,) = Pool(player, lambda: acting(source.env(), "tool_calls"), TaskReward(), 1).run([plan])
+    assert [tool["function"]["name"] for tool in t.tools] == [tool.name for tool in MANUAL.tools]
+    assert Trajectory.from_json(t.to_json()).tools == t.tools
+    assert back([t], form, tmp_path) == [t]
+    told = "".join(p.read_text() for p in tmp_path.rglob("*.json*"))
+    assert form == "parquet" or ("tool_definitions" in told) == (form == "atif")
 
 
 @pytest.mark.parametrize("form", FORMATS)

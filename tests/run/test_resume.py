@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+from collections.abc import Set
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,9 +16,12 @@ import torch
 from helpers import content, eventually, rows_of, tiny_policy, trajectories_of, weights_hash
 from one_page import WORDS, OnePage, OnePageTasks, Watcher, make_recipe, save_model
 
+from longstride.adapters.gateway.agents import Command
+from longstride.adapters.gateway.source import ChatGateway
 from longstride.core.content import Media, media_of
 from longstride.core.errors import ConfigError, LongstrideWarning, ModelError, RunError
 from longstride.core.experience import Experience
+from longstride.core.processes import Limits
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.curriculum import BudgetSchedule, TaskCurriculum
@@ -32,7 +36,17 @@ from longstride.methods.kl import Latest, MovingAverage
 from longstride.models.chat import ChatConfig
 from longstride.models.load import load_policy, save_policy
 from longstride.rewards import TaskReward
-from longstride.rollout import FullHistory, Planner, Pool, RecentObservations, Sampler, Stages, Trial, TrialHistory
+from longstride.rollout import (
+    AsRequested,
+    FullHistory,
+    Planner,
+    Pool,
+    RecentObservations,
+    Sampler,
+    Stages,
+    Trial,
+    TrialHistory,
+)
 from longstride.rollout.scheduler import PoolConfig
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.evaluation import evaluate_policy
@@ -44,6 +58,9 @@ from longstride.run.recipe import Companion, ObjectivePhase, Recipe
 KILLS = 6
 TOUCHES = {"open", "os.mkdir", "os.remove", "os.rename", "os.truncate", "shutil.rmtree"}
 """Audit events of Python whose first argument is a file or folder."""
+STARTS = {"subprocess.Popen"}
+"""Those of programs that are started."""
+PROGRAM = Path(__file__).parents[1] / "support" / "gateway_one_page.py"
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +151,18 @@ def guided(model: Path) -> dict[str, Any]:
     }
 
 
+def through_gateway(model: Path) -> dict[str, Any]:
+    """A program that asks: few episodes, for each starts a process."""
+    agent = Command(command=(sys.executable, "-I", str(PROGRAM)), limits=Limits(seconds=300.0, memory=2048))
+    return {
+        "tasks": ChatGateway(agent=agent, tasks=OnePageTasks(), result="answer", calls="text"),
+        "context": AsRequested(),
+        "iterations": 2,
+        "episodes_per_iteration": 4,
+        "evaluation": {"tasks": 2, "baselines": False},
+    }
+
+
 VARIANTS = {
     "plain": lambda model: {},
     "a fixed anchor": lambda model: held(KL().anchor),
@@ -153,6 +182,7 @@ VARIANTS = {
     "trials": lambda model: {
         "trial": Trial(episodes=3, turns=6, until_success=True), "context": TrialHistory(within=RecentObservations()),
     },
+    "a program that asks through the gateway": through_gateway,
     "pictures that are left out": lambda model: {"tasks": PicturedTasks(), "chat": ChatConfig(media="leave_out")},
 }  # fmt: skip
 
@@ -190,30 +220,30 @@ def workers():
     return context
 
 
-def work(recipe: Recipe, folder: Path, moment: int) -> None:
-    """Trains, and dies when files of the folder are touched for the `moment`-th time; says how often they are."""
-    touched = 0
+def work(recipe: Recipe, folder: Path, moment: int, counted: Set[str]) -> None:
+    """Trains, and dies at the `moment`-th event that counts; says how many there were."""
+    happened = 0
 
-    def touch(event: str, args: tuple[Any, ...]) -> None:
-        nonlocal touched
-        if event in TOUCHES and str(args[0]).startswith(str(folder)):
-            touched += 1
-            if touched == moment:
+    def happens(event: str, args: tuple[Any, ...]) -> None:
+        nonlocal happened
+        if event in counted and (event in STARTS or str(args[0]).startswith(str(folder))):
+            happened += 1
+            if happened == moment:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(touch)
+    sys.addaudithook(happens)
     torch.set_num_threads(1)
     train(recipe, folder, resume=True)
-    folder.with_suffix(".touched").write_text(str(touched))
+    folder.with_suffix(".happened").write_text(str(happened))
 
 
-def run_in(workers: Any, recipe: Recipe, folder: Path, moment: int = 0) -> int:
-    """Runs it in a process that dies at a moment; returns how often files were touched, 0 where it died."""
-    process = workers.Process(target=work, args=(recipe, folder, moment))
+def run_in(workers: Any, recipe: Recipe, folder: Path, moment: int = 0, counted: Set[str] = TOUCHES) -> int:
+    """Runs it in a process that dies at a moment; returns how many events counted, 0 where it died."""
+    process = workers.Process(target=work, args=(recipe, folder, moment, counted))
     process.start()
     process.join()
     assert process.exitcode == (-signal.SIGKILL if moment else 0)
-    return 0 if moment else int(folder.with_suffix(".touched").read_text())
+    return 0 if moment else int(folder.with_suffix(".happened").read_text())
 
 
 def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(workers, model, tmp_path):
@@ -228,6 +258,16 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(w
         train(recipe, folder, resume=True)
         assert same(folder, tmp_path / "whole")
     assert reached == sorted(reached) and {-1, 0, 1, 2} <= set(reached)
+
+
+def test_a_run_killed_while_programs_play_goes_on_to_the_numbers_of_one_that_was_not(workers, model, tmp_path):
+    recipe = small(model, **through_gateway(model))
+    started = run_in(workers, recipe, tmp_path / "whole", counted=STARTS)
+    for k in (1, 2, 3):
+        folder = tmp_path / f"killed-{k}"
+        run_in(workers, recipe, folder, started * k // 4, STARTS)
+        train(recipe, folder, resume=True)
+        assert same(folder, tmp_path / "whole")
 
 
 def test_what_an_evaluation_cached_is_forgotten(model, tmp_path, monkeypatch):

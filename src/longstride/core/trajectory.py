@@ -159,6 +159,8 @@ class Trajectory:
     """Ordinals of the episodes before it in its trial, the first one first."""
     final: Content = ""
     """What was seen after the last turn; kept for the later episodes of a trial."""
+    tools: tuple[dict[str, Any], ...] = ()
+    """The tools that prompts presented, as chat templates take them; where they changed, all of them."""
     judge_usage: Usage | None = None
     """What the model cost that its reward asked, where one answered; whatever came of it."""
 
@@ -272,6 +274,7 @@ class Trajectory:
                 **({"media": [[m.name, m.kind] for m in media]} if media else {}),
                 **({"after": self.after} if self.after else {}),
                 **({"final": _named(self.final, media)} if self.final else {}),
+                **({"tools": self.tools} if self.tools else {}),
                 **({"judge_usage": self.judge_usage} if self.judge_usage else {}),
                 "turns": turns,
             },
@@ -322,11 +325,11 @@ class Trajectory:
                 )
                 before = prompt + t["ids"]
             task, budget, stop = Task(**d.pop("task")), Budget(**d.pop("budget")), StopReason(d.pop("stop"))
-            after, final = tuple(d.pop("after", ())), _found(d.pop("final", ""), media)
+            after, tools = tuple(d.pop("after", ())), tuple(d.pop("tools", ()))
+            final = _found(d.pop("final", ""), media)
             asked = Usage(*d.pop("judge_usage")) if "judge_usage" in d else None
-            return Trajectory(
-                task=task, budget=budget, stop=stop, turns=turns, after=after, final=final, judge_usage=asked, **d
-            )
+            own: dict[str, Any] = {"after": after, "tools": tools, "final": final, "judge_usage": asked}
+            return Trajectory(task=task, budget=budget, stop=stop, turns=turns, **own, **d)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
             raise RunError(f"not a trajectory line: {type(e).__name__}: {str(e)[:200]}") from e
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from longstride.core.component import Component
+from longstride.core.errors import ConfigError
 from longstride.core.numbers import Share
 from longstride.core.seeds import stream
 from longstride.core.trajectory import Trajectory
@@ -32,6 +33,7 @@ class Reward(Component):
 
         Raises:
             TaskError: the task's evaluator is malformed.
+            ConfigError: it asks for what the environment does not say.
             JudgeFailure: whoever was to be asked gave no verdict; the trajectory is failed.
         """
 
@@ -57,7 +59,7 @@ class TaskReward(Reward):
     evidence: bool = False
     """Whether an answer must rest on what was seen (TTI's judge refuses answers that no screenshot shows): the reward
     is the product of two terms, `right` (the evaluator's) and `supported` (every one of the task's `pages` was seen).
-    Without it lucky guesses are rewarded."""
+    Without it lucky guesses are rewarded. What a program sees that plays through the gateway is not known here."""
     false_positive: Share = 0.0
     """Share of failures that are rewarded."""
     false_negative: Share = 0.0
@@ -72,6 +74,11 @@ class TaskReward(Reward):
         verdict = judge(trajectory.task, trajectory.answer, state)
         if self.evidence:
             unseen = trajectory.unseen
+            if unseen and not any(turn.url for turn in trajectory.turns):
+                raise ConfigError(
+                    "reward.evidence: expected an environment that says which page is seen, as that of "
+                    f"{trajectory.task.source} does not; set reward.evidence=false"
+                )
             terms = {"right": verdict.reward, "supported": float(not unseen)}
             evidence = verdict.evidence | ({"unseen": unseen} if unseen else {})
             verdict = Verdict(verdict.reward * terms["supported"], verdict.success and not unseen, terms, evidence)

@@ -232,7 +232,7 @@ class Episode:
                 goal = f"{goal}\n{manual}"
             if goal != self.goal:
                 self.trajectory.task = self.plan.task.model_copy(update={"goal": goal})
-            self.tools = first.tools
+            self._offer(first.tools)
             self._see(first)
         except EnvFailure as e:
             self.fail(e)
@@ -283,11 +283,15 @@ class Episode:
     def _turn_number(self) -> int:
         return self.turns + 1 if self.observations else 0
 
+    def _offer(self, tools: tuple[Tool, ...]) -> None:
+        self.tools, told = tools, self.trajectory.tools
+        self.trajectory.tools += tuple(function for function in self.functions if function not in told)
+
     def _see(self, observation: Observation) -> None:
         self.observations.append(observation.content)
         self.requests.append(observation.request)
         if observation.request:
-            self.tools = observation.request.tools
+            self._offer(observation.request.tools)
         self._spent.append(SpentBudget(self.turns, self._tokens, self._tool_calls))
         try:
             self.media |= by_placeholder([*self.media.values(), *media_of(observation.content)])

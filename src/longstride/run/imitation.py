@@ -170,12 +170,12 @@ class FileSuccesses(Demonstrations):
     def _of(self, found: Found, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
         t = found.trajectory
         if recipe.actions == "tool_calls":
-            if not found.tools:
+            if not t.tools:
                 raise ConfigError(
                     f"{found.place} names no tools, which the recipe's prompts present (actions=tool_calls): set "
                     "actions=explained, or demonstrations.type to stored_successes or model_successes"
                 )
-            chat = chat.offering(found.tools)
+            chat = chat.offering(t.tools)
         samples = turn_samples(t, recipe, chat)[t.history :]
         turns = t.turns[t.history :]
         return [s for s, turn in zip(samples, turns, strict=True) if turn.speaker not in recipe.companions]

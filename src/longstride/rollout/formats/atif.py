@@ -15,7 +15,7 @@ from longstride.core.content import Media
 from longstride.core.errors import RunError, short
 from longstride.core.trajectory import Trajectory, Turn, Usage
 from longstride.rollout.formats.conversation import foreign, messages_of, restored, unseen
-from longstride.rollout.formats.fields import EXTRA, Data, data_of, trajectory_of
+from longstride.rollout.formats.fields import EXTRA, Data, data_of, tools_of, trajectory_of
 
 VERSION = "ATIF-v1.7"
 KINDS = {
@@ -45,6 +45,7 @@ def document(t: Trajectory, session: str, model: str, keep: Callable[[Media, str
         return {"type": "image", "source": {"media_type": media.kind, "path": keep(media, KINDS[media.kind])}}
 
     data = data_of(t)
+    tools = {"tool_definitions": data.pop("tools")} if t.tools else {}
     first, *rest = messages_of(t, data, part)
     if beyond := list(unseen(t)):
         data["media"] = [part(media) for media in beyond]
@@ -63,7 +64,7 @@ def document(t: Trajectory, session: str, model: str, keep: Callable[[Media, str
         "schema_version": VERSION,
         "session_id": session,
         "trajectory_id": f"{session}/{t.ordinal}",
-        "agent": {"name": EXTRA, "version": __version__, "model_name": model},
+        "agent": {"name": EXTRA, "version": __version__, "model_name": model, **tools},
         "steps": steps,
         "final_metrics": {
             "total_prompt_tokens": sum(turn.prompt_tokens for turn in t.turns),
@@ -112,7 +113,8 @@ def episode(found: Data, name: str, ordinal: int, media: Callable[[Data], Media]
     Raises:
         RunError: it is none; the message is the end of a sentence.
     """
-    steps, data = found.get("steps"), _extra(found)
+    steps, data, agent = found.get("steps"), _extra(found), found.get("agent")
+    tools = tools_of(agent.get("tool_definitions") if isinstance(agent, dict) else None)
     if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
         raise RunError("steps: expected a list of objects")
     acted = [step for step in steps if step.get("source") == "agent"]
@@ -122,11 +124,12 @@ def episode(found: Data, name: str, ordinal: int, media: Callable[[Data], Media]
         data = foreign(messages, name, ordinal, media)
         data["turns"] = [{**told, **turn} for told, turn in zip(data["turns"], turns, strict=True)]
         copied = [bool(step.get("is_copied_context")) for step in acted]
-        return trajectory_of({**data, "history": (*copied, False).index(False)}, [])
+        return trajectory_of({**data, "history": (*copied, False).index(False), "tools": tools}, [])
     parts = data.pop("media", [])
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise RunError("media: expected a list of parts")
-    return trajectory_of(restored(messages, data | {"turns": turns}, media), [media(part) for part in parts])
+    data |= {"turns": turns, "tools": tools}
+    return trajectory_of(restored(messages, data, media), [media(part) for part in parts])
 
 
 def _extra(found: Data) -> Data | None:

@@ -32,7 +32,7 @@ def data_of(t: Trajectory) -> Data:
     """All fields of an episode but the media of its turns, which its prompts name; contents stay what they are."""
     data = _told(t) | {"turns": [_told(turn, "media", "estimates") for turn in t.turns], "stop": t.stop.value}
     data |= {name: getattr(t, name).model_dump(exclude_defaults=True) for name in ("task", "budget")}
-    return data | ({"after": list(t.after)} if t.after else {})
+    return data | {name: list(told) for name in ("after", "tools") if (told := getattr(t, name))}
 
 
 def _told(of: Trajectory | Turn, *but: str) -> Data:
@@ -109,6 +109,24 @@ def content_of(found: object, media: Callable[[Data], Media]) -> Content:
         else:
             raise RunError(f"content: expected a text, got {short(part)}")
     return joined(chunks)
+
+
+def tools_of(found: object) -> list[Data]:
+    """The tools that a file names, as chat templates take them; a list, or JSON text of one.
+
+    Raises:
+        RunError: they are none; the message is the end of a sentence.
+    """
+    tools = parse(found) if isinstance(found, str) else found or []
+    if not isinstance(tools, list) or not all(map(_is_tool, tools)):
+        named = '{"type": "function", "function": {"name": ...}}'
+        raise RunError(f"tools: expected a list of {named}, got {short(tools)}")
+    return tools
+
+
+def _is_tool(found: object) -> bool:
+    function = found.get("function") if isinstance(found, dict) else None
+    return isinstance(function, dict) and isinstance(function.get("name"), str)
 
 
 def without_prefix(content: Content, prefix: str) -> Content | None:

@@ -35,6 +35,7 @@ def schema() -> Any:
             "success": arrow.bool_(),
             "stop": text,
             "answer": text,
+            "tools": text,
             "prompt_ids": many(number),
             "completion_ids": many(number),
             "logprobs": many(arrow.float64()),
@@ -120,6 +121,7 @@ configs:
 | `task`, `source` | id of the task, and where it comes from |
 | `ordinal`, `iteration`, `group` | number of the episode, of its iteration, of its group (same task and start) |
 | `reward`, `success`, `stop`, `answer` | what it earned, whether the task was done, why it ended, what was answered |
+| `tools` | the tools that were presented, as JSON text of what chat templates take; null where none was |
 | `prompt_ids`, `completion_ids` | of each turn: the token ids that were read, and those that were sampled |
 | `logprobs`, `versions` | of each sampled id: its log-probability (nats) when sampled, and the policy's version |
 | `longstride` | all else, as JSON text: task, budget, seed, evidence, and of each turn action, error, address, times |

@@ -30,8 +30,6 @@ class Found(NamedTuple):
     trajectory: Trajectory
     judged: bool
     """Whether the file says what came of it; one of others says what was said, and no more."""
-    tools: tuple[Data, ...] = ()
-    """Functions that it says the agent had, as chat templates take them."""
 
 
 def read_episodes(path: Path) -> Iterator[Found]:
@@ -128,12 +126,9 @@ def _episode(
             raise RunError(f"expected a schema_version ATIF-v1.*, got {short(version)}")
         extra = found.get("extra")
         judged = isinstance(extra, dict) and EXTRA in extra
-        agent = found.get("agent")
-        tools = _tools(agent.get("tool_definitions") if isinstance(agent, dict) else None)
-        return Found(place, atif.episode(found, name, n, _beside(file)), judged, tools)
+        return Found(place, atif.episode(found, name, n, _beside(file)), judged)
     if "messages" in found or "completion" in found:
-        judged, tools = found.get(EXTRA) is not None, _tools(found.get("tools"))
-        return Found(place, rows.messages_episode(found, name, n), judged, tools)
+        return Found(place, rows.messages_episode(found, name, n), found.get(EXTRA) is not None)
     if "input_ids" in found:
         further = rows.rows_of_episode(found) - 1
         parts = [found, *(row for _, (_, row) in zip(range(further), more, strict=False))]
@@ -142,19 +137,6 @@ def _episode(
         return Found(place, rows.sft_episode([row for row in parts if isinstance(row, dict)]), True)
     columns = ", ".join(map(str, found))[:200]
     raise RunError(f"expected schema_version (ATIF), messages, prompt and completion, or input_ids; it has {columns}")
-
-
-def _tools(found: object) -> tuple[Data, ...]:
-    if found is None:
-        return ()
-    if isinstance(found, list) and all(_is_tool(tool) for tool in found):
-        return tuple(found)
-    raise RunError(f'tools: expected a list of {{"type": "function", "function": {{"name": ...}}}}, got {short(found)}')
-
-
-def _is_tool(found: object) -> bool:
-    function = found.get("function") if isinstance(found, dict) else None
-    return isinstance(function, dict) and isinstance(function.get("name"), str)
 
 
 def _beside(file: Path) -> Callable[[Data], Media]:

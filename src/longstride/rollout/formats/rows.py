@@ -11,7 +11,7 @@ from longstride.core.errors import RunError, short
 from longstride.core.sealed import dumps
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.rollout.formats.conversation import foreign, inline, messages_of, of_inline, restored, unseen
-from longstride.rollout.formats.fields import EXTRA, Data, data_of, parse, trajectory_of
+from longstride.rollout.formats.fields import EXTRA, Data, data_of, parse, tools_of, trajectory_of
 
 COLUMNS: dict[str, Any] = {
     "ordinal": 0, "iteration": 0, "group": 0, "reward": 0.0, "success": False, "stop": "", "answer": None,
@@ -50,7 +50,7 @@ def messages_episode(row: Data, name: str, ordinal: int) -> Trajectory:
     if row.get(EXTRA) is None:
         spoken, before = _spoken(row)
         data = foreign(spoken, name, ordinal, of_inline)
-        return trajectory_of({**data, "history": before}, [])
+        return trajectory_of({**data, "history": before, "tools": tools_of(row.get("tools"))}, [])
     data = _own(row[EXTRA])
     turns = data.get("turns")
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
@@ -71,12 +71,13 @@ def messages_episode(row: Data, name: str, ordinal: int) -> Trajectory:
 def _columns(t: Trajectory, data: Data) -> Data:
     for name in COLUMNS:
         data.pop(name, None)
-    columns = {name: getattr(t, name) for name in COLUMNS}
-    return {"task": data["task"].pop("id"), "source": data["task"].pop("source"), **columns, "stop": t.stop.value}
+    columns = {name: getattr(t, name) for name in COLUMNS} | {"stop": t.stop.value}
+    columns["tools"] = dumps(data.pop("tools")) if t.tools else None
+    return {"task": data["task"].pop("id"), "source": data["task"].pop("source"), **columns}
 
 
 def _take_columns(row: Data, data: Data) -> None:
-    data |= {name: row.get(name, plain) for name, plain in COLUMNS.items()}
+    data |= {name: row.get(name, plain) for name, plain in COLUMNS.items()} | {"tools": tools_of(row.get("tools"))}
     task = data.get("task")
     data["task"] = {**(task if isinstance(task, dict) else {}), "id": row.get("task"), "source": row.get("source")}
 

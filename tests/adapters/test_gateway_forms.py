@@ -20,7 +20,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.tools import Tool, arguments, read_calls, read_words
 from longstride.models.chat import ChatFormat
 from longstride.models.load import load_policy
-from longstride.rollout import AsRequested, BudgetInView, Episode
+from longstride.rollout import AsRequested, BudgetInView, Episode, Generation
 from longstride.rollout.context import ContextPolicy
 from longstride.run.evaluation import evaluate_policy
 from longstride.strategies import Strategy
@@ -338,6 +338,21 @@ def test_the_newest_turn_of_a_budget_may_be_a_last_message() -> None:
     source: ChatGateway = function(play, when_over="last_message", last_message="hurry", grace=30.0)
     (t,) = episodes(source, lambda e: "x", turns=1)
     assert (t.stop, t.reward, t.length) == (StopReason.TURNS, 1.0, 1)
+
+
+@pytest.mark.parametrize(("told", "cut"), [("length", True), ("stop", False)])
+def test_that_a_reply_was_cut_is_said_as_each_api_says_it_or_not_at_all(told: str, cut: bool) -> None:
+    def play(job: Job) -> float:
+        completion = post(job, "/v1/chat/completions", {"messages": GO})["choices"][0]
+        response = post(job, "/v1/responses", {"input": "go"})
+        message = post(job, "/v1/messages", {"messages": GO, "max_tokens": 9})
+        said = (completion["finish_reason"], response["status"], response["incomplete_details"], message["stop_reason"])
+        if cut:
+            return float(said == ("length", "incomplete", {"reason": "max_output_tokens"}, "max_tokens"))
+        return float(said == ("stop", "completed", None, "end_turn"))
+
+    (t,) = episodes(function(play, when_cut=told), lambda e: Generation([1], [2], [0.0], [0], "half a", "length"))
+    assert t.reward == 1 and [turn.finish for turn in t.turns] == ["length"] * 3
 
 
 def test_a_model_behind_a_chat_api_is_told_what_the_program_asks(tmp_path, monkeypatch) -> None:

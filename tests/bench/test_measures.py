@@ -1,11 +1,13 @@
 """The benchmarks store, train, turns and step, at sizes of seconds: what they measure, and what ends them."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from longstride.bench import gateway, search, step, store, train, turns
+from longstride.bench.peers import Peer
 from longstride.core.errors import ConfigError, RunError
 from longstride.engines.base import Request
 from longstride.models.tiny import TinyConfig, build_model
@@ -178,5 +180,22 @@ def test_gateway_measures_turns_that_are_those_of_the_native_loop(monkeypatch: p
     turn, added, rate = rows
     assert turn.peer is not None and np.all(np.asarray(turn.ours) - np.asarray(turn.peer) == np.asarray(added.ours))
     assert np.all(np.asarray(rate.ours) > 0)
-    with pytest.raises(ConfigError, match="leave --peer python out"):
-        gateway.measure("python", 1, quiet)
+    assert rate.peer is None
+    with pytest.raises(ConfigError, match=r"--peer .*python.* has no rllm-model-gateway; make it:"):
+        gateway.measure(sys.executable, 1, quiet)
+
+
+def test_gateway_is_measured_beside_a_peer_that_lost_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "rllm_peer.py"
+    program.write_text("""import json, sys
+for line in sys.stdin:
+    turns = json.loads(line)["episodes"] * json.loads(line)["turns"]
+    print(json.dumps({"seconds": 2.0, "traces": turns, "version": "1"}), flush=True)
+""")
+    versions: dict[str, str] = {}
+    with Peer(sys.executable, program) as peer:
+        assert gateway._peer_rate(peer, versions) == gateway.WIDE * gateway.TURNS / 2
+    assert versions == {"rllm-model-gateway": "1"}
+    program.write_text(program.read_text().replace('"traces": turns', '"traces": turns - 1'))
+    with Peer(sys.executable, program) as peer, pytest.raises(RunError, match="kept 511 of 512 turns"):
+        gateway._peer_rate(peer, versions)

@@ -17,7 +17,7 @@ from longstride.envs.sites import application
 from longstride.envs.sites.env import WebEnv
 from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.rewards import Reward
-from longstride.rollout import Episode, Plan, Pool, PoolConfig, ScriptedPlayer
+from longstride.rollout import Episode, Generation, Plan, Pool, PoolConfig, ScriptedPlayer
 
 WAIT = 300
 SUM = Task(id="sum", source="sums", goal="add 1 and 2", start="", evaluator={"type": "answer", "reference": "3"})
@@ -77,7 +77,11 @@ def function(play: Callable[[Job], Any], **fields: Any) -> ChatGateway:
 
 
 def episodes(
-    source: ChatGateway, says: Callable[[Episode], str], n: int = 1, reward: Reward | None = None, **budget: Any
+    source: ChatGateway,
+    says: Callable[[Episode], str | Generation],
+    n: int = 1,
+    reward: Reward | None = None,
+    **budget: Any,
 ) -> list[Trajectory]:
     """Episodes of a source, in which a function speaks."""
     plans = [Plan(SUM, k, 7, Budget(**{"turns": 5} | budget)) for k in range(n)]

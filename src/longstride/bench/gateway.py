@@ -1,12 +1,16 @@
-"""What a turn costs when a program asks for it through the gateway, beside a turn of the native loop.
+"""What a turn costs when a program asks for it through the gateway, beside a turn of the native loop; and how many
+requests a second pass, beside rLLM's gateway.
 
-What always holds: both sides play the same tasks with the same policy and seeds, and sample the same ids (a difference
-ends the benchmark). The program is a function of this process with `httpx2`, so its own time is that of a small client.
+What always holds: the loops play the same tasks with the same policy and seeds, and sample the same ids (a difference
+ends the benchmark), and no request of either gateway is lost (that ends it too). The program is a function of this
+process with `httpx2`, so its own time is that of a small client.
 """
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,6 +19,7 @@ from longstride.adapters.gateway.agents import Function, Job
 from longstride.adapters.gateway.source import ChatGateway
 from longstride.adapters.seeded import EnvironmentReward
 from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
+from longstride.bench.peers import Peer, installed
 from longstride.core.budget import Budget
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.task import Task
@@ -33,6 +38,12 @@ SITES = EmbeddedWeb(errands=("find", "search", "compare", "survey", "hop"))
 WIDE = 64
 """Episodes that ask at once where nothing but the gateway works."""
 CHAT = "/v1/chat/completions"
+RLLM = "rllm-model-gateway"
+PEER_SECONDS = 600.0
+"""That a round of the peer may take."""
+HOW_TO_MAKE_PEER = """  python -m venv rllm-peer
+  rllm-peer/bin/pip install rllm-model-gateway
+  longstride bench gateway --peer rllm-peer/bin/python"""
 
 
 async def browse(job: Job) -> str:
@@ -74,14 +85,14 @@ async def _asked(client: httpx2.AsyncClient, messages: list[dict[str, str]]) -> 
 
 
 def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
-    """The rows; there is no peer but our own loop.
+    """The rows; `peer` is the Python of an environment with rLLM's gateway, or None.
 
     Raises:
-        ConfigError: an environment was named for a peer.
-        RunError: the two sides sampled different ids.
+        ConfigError: the peer's Python cannot be run, or has no such gateway.
+        RunError: the two loops sampled different ids, requests were lost, or the peer failed.
     """
-    if peer is not None:
-        raise ConfigError(f"the gateway is compared with our own loop; leave --peer {peer} out")
+    if peer is not None and installed(peer, RLLM) is None:
+        raise ConfigError(f"--peer {peer} has no {RLLM}; make it:\n{HOW_TO_MAKE_PEER}")
     base = tti.RECIPE.replace(
         tasks=SITES, context=FullHistory(), test_budget={"turns": TURNS}, evaluation={"tasks": EPISODES}
     )
@@ -91,6 +102,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Qua
     )
     policy = load_policy("base")
     ids: dict[str, Any] = {}
+    versions = {"httpx2": httpx2.__version__}
 
     def side(name: str, recipe: Recipe) -> Mapping[str, float]:
         seconds, played = _played(policy, recipe)
@@ -101,19 +113,32 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Qua
 
     sides = {"native": lambda _: side("native", base), "gateway": lambda _: side("gateway", asked)}
     seen = in_turn(sides, rounds, progress)
-    alone = in_turn({"gateway alone": lambda _: {"rate": _rate()}}, rounds, progress)["gateway alone"]["rate"]
     native, through = seen["native"]["ms"], seen["gateway"]["ms"]
     return [
         Quantity("a turn on the embedded sites", "ms", through, native, "the native loop"),
         Quantity("what the gateway adds to a turn", "ms", through - native),
-        Quantity(f"requests a second of {WIDE} episodes at once, nothing sampled", "", alone, higher_is_better=True),
-    ], {"httpx2": httpx2.__version__}
+        _passing(peer, rounds, progress, versions),
+    ], versions
 
 
 def _played(policy: Policy, recipe: Recipe) -> tuple[float, list[Trajectory]]:
     began = time.perf_counter()
     found = evaluate_policy(policy, recipe).trajectories
     return time.perf_counter() - began, found
+
+
+def _passing(peer: str | None, rounds: int, progress: Progress, versions: dict[str, str]) -> Quantity:
+    """How many requests a second pass."""
+    sides: dict[str, Callable[[int], Mapping[str, float]]] = {"gateway alone": lambda _: {"rate": _rate()}}
+    with ExitStack() as stack:
+        if peer is not None:
+            rllm = stack.enter_context(Peer(peer, Path(__file__).with_name("rllm_peer.py")))
+            sides[RLLM] = lambda _: {"rate": _peer_rate(rllm, versions)}
+        seen = in_turn(sides, rounds, progress)
+    name = f"requests a second of {WIDE} episodes at once, nothing sampled"
+    ours = seen.pop("gateway alone")["rate"]
+    theirs, against = (seen[RLLM]["rate"], f"{RLLM} {versions[RLLM]}") if seen else (None, "")
+    return Quantity(name, "", ours, theirs, against, higher_is_better=True)
 
 
 def _rate() -> float:
@@ -128,18 +153,29 @@ def _rate() -> float:
     return WIDE * TURNS / (time.perf_counter() - began)
 
 
+def _peer_rate(rllm: Peer, versions: dict[str, str]) -> float:
+    """The same of rLLM's gateway."""
+    found = rllm.ask({"episodes": WIDE, "turns": TURNS}, PEER_SECONDS)
+    if found["traces"] != WIDE * TURNS:
+        raise RunError(f"{RLLM} kept {found['traces']} of {WIDE * TURNS} turns; nothing was measured")
+    versions[RLLM] = found["version"]
+    return WIDE * TURNS / found["seconds"]
+
+
 BENCHMARK = Benchmark(
     name="gateway",
-    question="What does a turn cost when a program asks for it through the gateway, beside the native loop?",
+    question="What does a turn cost through the gateway, beside the native loop, and how many pass beside a peer?",
     equal=(
         "the policy (`base`), its tasks, seeds and sampled ids",
         f"{EPISODES} episodes at once on the embedded sites, of at most {TURNS} turns",
-        "one process: the program's client and its site take their time there too",
+        "one process a side: clients, gateway, and what answers: the pool that plays episodes, and of the peer a model "
+        "that answers at once over HTTP",
     ),
     limits=(
         "client, server and environments share one interpreter, so the time of HTTP on both ends, and of programs that "
-        "begin and end, is added to that of sampling; a program of its own pays for its client itself."
+        "begin and end, is added to that of sampling; a program of its own pays for its client itself. The peer passes "
+        "requests on to a server and keeps traces; ours plays episodes: budgets, branches, rewards."
     ),
     measure=measure,
-    how_to_make_peer="  longstride bench gateway  # there is no peer: the gateway is compared with our own loop",
+    how_to_make_peer=HOW_TO_MAKE_PEER,
 )

@@ -58,7 +58,7 @@ def _of_files(recipe: Recipe, done: int, vocabulary: int) -> Iterator[tuple[int,
 
 def _checked(episodes: Iterable[Found], vocabulary: int) -> Iterator[Trajectory]:
     """Refuses what cannot be trained on."""
-    for ordinal, (place, t, judged, _) in enumerate(episodes):
+    for ordinal, (place, t, judged) in enumerate(episodes):
         if not judged:
             raise RunError(f"{place}: it says nothing of rewards; only episodes that Longstride exported are replayed")
         if t.ordinal != ordinal:

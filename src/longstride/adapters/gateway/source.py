@@ -88,6 +88,10 @@ class ChatGateway(TaskSource):
     """What it is answered when a budget is spent: status 429 with the type `budget_exhausted`; or first one message,
     which `last_message` has, and then that."""
     last_message: str = "the budget is spent"
+    when_cut: Literal["length", "stop"] = "length"
+    """What a program is told of a reply that `budget.turn_tokens` or its own limit cut: `length`, as its API says it
+    (`finish_reason` of chat completions, status `incomplete` of responses, `stop_reason=max_tokens` of messages); or
+    `stop`, as if it were whole, for programs that end with an error where a reply was cut."""
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     """Where the gateway listens on this machine; 0 takes a free port."""
 
@@ -280,7 +284,8 @@ class ProgramEnv:
             words = words.partition(stop)[0]
         calls = tuple(called(name, given, f"call_{turn:04d}_{k}") for k, (name, given) in enumerate(made))
         ids, logprobs, read, finish = self._counted
-        return WireAnswer(f"{turn:04d}", words.strip(), calls, finish == "length", read, ids, logprobs)
+        cut = finish == "length" == self._source.when_cut
+        return WireAnswer(f"{turn:04d}", words.strip(), calls, cut, read, ids, logprobs)
 
     def _action(self, text: str, answer: WireAnswer, asked: WireRequest) -> tuple[str, bool]:
         """What a turn does, in one line, and whether it would end what the program does."""

@@ -117,6 +117,15 @@ class AskingAgain(Protocol):
 
 
 @runtime_checkable
+class Continuing(Protocol):
+    """An environment that knows how an action goes on, so that several are one macro action."""
+
+    def goes_on(self) -> str | None:
+        """What would be said to go on as the last action did; None where it does not go on."""
+        ...
+
+
+@runtime_checkable
 class Solver(Protocol):
     """A task source that knows solutions."""
 

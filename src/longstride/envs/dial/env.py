@@ -11,6 +11,7 @@ from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.dial.trail import Place, Trail, TrailPage
 from longstride.envs.sites.actions import INFEASIBLE, MANUAL, WebAction, parse
+from longstride.envs.text import MARK
 
 STILL = "nothing moved"
 """The error of an action that left the visitor where it was."""
@@ -24,6 +25,7 @@ class DialEnv:
         self._place: Place = (0,)
         self._before: list[Place] = []
         self._page: TrailPage | None = None
+        self._led_on = False
 
     async def reset(self, task: Task, seed: int) -> Observation:
         """Opens the first page. Raises: EnvFailure where the task's `meta` is no trail."""
@@ -38,7 +40,7 @@ class DialEnv:
 
     async def step(self, text: str) -> Step:
         """Does what the policy's text says."""
-        action = parse(text)
+        action, self._led_on = parse(text), False
         if isinstance(action, str):
             return Step(self._observe(action), error=action)
         if action.verb in ("answer", "infeasible"):
@@ -46,6 +48,13 @@ class DialEnv:
             return Step(self._observe(), terminated=True, action=str(action), answer=answer)
         error = self._perform(action)
         return Step(self._observe(error), action=str(action), error=error)
+
+    def goes_on(self) -> str | None:
+        """The link that leads on, after one that did (see `envs.base.Continuing`)."""
+        page = self.page
+        if not (self._led_on and page.right):
+            return None
+        return f"{MARK} click {page.links[page.right - 1]} [{page.right + page.help}]"
 
     async def final_state(self) -> dict[str, Any]:
         """Nothing but the answer counts."""
@@ -85,7 +94,8 @@ class DialEnv:
             link = action.element - shown.help
             if not link:
                 return STILL
-            return self._go((self._place[0] + 1,) if link == shown.right else (*self._place, link))
+            self._led_on = link == shown.right
+            return self._go((self._place[0] + 1,) if self._led_on else (*self._place, link))
         return STILL if action.verb == "wait" else f"{action.verb} does nothing here"
 
     def _go(self, place: Place) -> str | None:

@@ -12,8 +12,10 @@ learns (front to back).
 | update | `KL` to a `Teacher` | importance weight, mean of tokens, then of turns | the same gradient, of the policy as it is: k2, coefficient 1 |
 | stop | reward | none is read | the same |
 
-Deviations: the other order is left out, back to front, where the student goes on from a demonstration's last turns. So are Ray, the
-queue of two versions and the benchmarks. `loss.kl.anchor.model` takes a run folder or a model with the student's tokens.
+The other order, back to front, is `tcod/back_to_front`.
+
+Deviations: Ray, the queue of two versions and the benchmarks are left out. `loss.kl.anchor.model` takes a run folder or a model with the
+student's tokens.
 
 The claim is not frozen and has not been run. A look at one seed (900, distances 2 to 41) speaks against it here: the student goes from .15
 to .93 where its horizon grows, and to .96 where whole episodes are played from the first. On a trail each page is read alone, so an error

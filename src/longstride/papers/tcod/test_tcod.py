@@ -1,17 +1,26 @@
-"""TCOD: the student comes nearer to its teacher, which may be a larger model or a run, and nothing else moves it."""
+"""TCOD: the student comes nearer to its teacher, which may be a larger model or a run, and nothing else moves it; and back to
+front it goes on from where a demonstration is."""
 
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import make_trajectory, rows_of, tiny_policy, weights_hash
+from helpers import make_planner, make_trajectory, rows_of, tiny_policy, weights_hash, word_chat
 from one_page import WORDS, make_recipe, save_model
 
+from longstride.core.budget import Budget
 from longstride.core.errors import ConfigError, ModelError
+from longstride.curriculum.schedules import Linear
+from longstride.envs.base import TaskSource
+from longstride.envs.dial import Dial
+from longstride.envs.sites.lexicon import names
+from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.methods import KL, Mean, OnPolicy, Reinforce, Start, Teacher
 from longstride.models.load import save_policy
 from longstride.models.tiny import TinyConfig
-from longstride.papers.tcod.method import NoAdvantage
+from longstride.papers.tcod.method import BackToFront, NoAdvantage
+from longstride.rewards import TaskReward
+from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.run.recipe import Recipe
 
 
@@ -81,3 +90,34 @@ def test_losses_of_one_run_that_hold_on_to_two_models_are_refused(student: Path)
     second = {"after": 1, "loss": Reinforce(kl=KL(anchor=Start()))}
     with pytest.raises(ConfigError, match="hold on to one model at first"):
         distilled(student, objectives=[second])
+
+
+TRAILS = Dial(distances=(6, 6))
+LEFT = BackToFront(left=Linear(start=1, limit=9, interval=2, cap=9))
+"""1, 1, 3, 3, 5, 5, 7, 7 and 9 turns are left to the student."""
+WORDS_OF_TRAILS = word_chat("Action: click [ 2 3 4 5 ]", *sorted(names(held_out=False)))
+
+
+def plans_of(source: TaskSource, iteration: int) -> list[Plan]:
+    planner = make_planner(source, iteration, episodes=4, size=2, budget=Budget(turns=9), chat=WORDS_OF_TRAILS)
+    return list(next(LEFT.plan(planner)))
+
+
+@pytest.mark.parametrize(("iteration", "taken"), [(1, 5), (2, 5), (3, 3), (5, 1), (7, 0), (9, 0)])
+def test_the_student_goes_on_from_ever_earlier_turns_of_a_demonstration(iteration: int, taken: int) -> None:
+    plans = plans_of(TRAILS, iteration)
+    shown = {plan.ordinal: TRAILS.demonstrate(plan.task) for plan in plans}
+    student = ScriptedPlayer(lambda episode: shown[episode.plan.ordinal][episode.turns])
+    played = Pool(student, TRAILS.env, TaskReward()).run(plans)
+    assert [t.group for t in played] == [0, 0, 2, 2] and all(t.success for t in played)
+    assert [(t.history, t.length) for t in played] == [(taken, 6)] * 4
+
+
+def test_a_student_who_errs_has_what_is_left_of_the_budget() -> None:
+    played = Pool(ScriptedPlayer(lambda _: "Action: wait"), TRAILS.env, TaskReward()).run(plans_of(TRAILS, 1))
+    assert {(t.length, len(t.turns[t.history :]), t.success) for t in played} == {(9, 4, False)}
+
+
+def test_tasks_that_know_no_solution_are_refused() -> None:
+    with pytest.raises(ConfigError, match="EmbeddedWeb know none .*; take dial"):
+        plans_of(EmbeddedWeb(), 1)

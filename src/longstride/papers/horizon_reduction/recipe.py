@@ -1,0 +1,47 @@
+"""Horizon reduction on trails of pages: the recipe and its claim."""
+
+from longstride.claims.claim import Claim
+from longstride.envs.dial import Dial
+from longstride.methods import PPO, GroupRelative
+from longstride.papers.horizon_reduction.method import MacroActions
+from longstride.setups import dial
+from longstride.stats import Ordering
+
+RECIPE = dial.recipe(
+    "horizon_reduction",
+    group_size=8,
+    tasks=MacroActions(tasks=Dial(distances=(2, 41), test_distances=(8, 16, 32, 64)), length=4),
+    test_budget={"turns": 96},
+    credit=GroupRelative(),
+    loss=PPO(),
+    learner={"lr": 5e-4, "batch_samples": 64},
+    evaluation={"every": 3, "tasks": 120},
+)
+
+_atomic = RECIPE.replace(tasks={"length": 1})
+_medium, _near = {"tasks": {"tasks": {"distances": (2, 16)}}}, {"tasks": {"tasks": {"distances": (2, 6)}}}
+
+CLAIM = Claim(
+    name="horizon_reduction",
+    paper="arXiv 2605.02572, abstract",
+    statement="By equal turns, a policy that was trained in macro actions has more success in atomic ones, on tasks up to one and a half times "
+    "as far away as any in training, than one that was trained in atomic ones, and by the more the farther the tasks of training lie.",
+    recipe=RECIPE,
+    arms={
+        "macro": RECIPE,
+        "atomic": _atomic,
+        "macro_16": RECIPE.replace(**_medium),
+        "atomic_16": _atomic.replace(**_medium),
+        "macro_6": RECIPE.replace(**_near),
+        "atomic_6": _atomic.replace(**_near),
+    },
+    expected=Ordering(relations=("macro > atomic by 0.05",)),
+    dose=("macro_6 > atomic_6", "macro_16 > atomic_16", "macro > atomic"),
+    reported=Ordering(relations=("atomic_6 > atomic", "atomic > macro in length")),
+    seeds=tuple(range(500, 508)),
+    tuning_seeds=(900, 901),
+    grid={"learner.lr": (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3)},
+    tuning={"iterations": 6, "episodes_per_iteration": 128, "evaluation.every": 6},
+    cost="env_steps",
+    equal_cost=True,
+)

@@ -19,7 +19,7 @@ LOCATIONS |= {
         "control_recipe": "longstride.control.loop",
         "exact_recipe": "longstride.exact.loop",
         "cluster_config": "longstride.cluster.cluster",
-        "http": "longstride.engines.http",
+        "http": "longstride.engines.servers",
         "judgements": "longstride.run.solutions",
         "model_successes": "longstride.run.teachers",
         "run_judge": "longstride.run.judges",

@@ -19,6 +19,8 @@ from longstride.engines.local import LocalEngine
 from longstride.models.load import Policy, load_policy, make_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
 
+LOADING = threading.Lock()
+"""Servers of one process load one after the other: transformers shares state among threads while it loads."""
 SMALL = TinyConfig(width=32, layers=2, heads=4, kv_heads=2, ffn=32, context=128)
 
 
@@ -91,7 +93,8 @@ class Server:
         self.calls.append(call_of(message))
         body = await message.json()
         self.loaded.append(body)
-        self.engine.update(load_policy(body["kwargs"]["weights_path"]).model, 0)
+        with LOADING:
+            self.engine.update(load_policy(body["kwargs"]["weights_path"]).model, 0)
         return JSONResponse({"results": [None]})
 
     def completion(self, body: dict[str, Any]) -> dict[str, Any]:

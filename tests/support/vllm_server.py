@@ -56,7 +56,8 @@ class VLLMServer(Server):
             get("version", lambda: {"version": self.version}),
             get("get_world_size", lambda: {"world_size": 1}),
             get("is_sleeping", lambda: {"is_sleeping": bool(self.asleep)}),
-            get("weight_info", lambda: {"weight_version": self.label}),
+            get("weight_info", lambda: {"weight_version": self.label}), get("health", dict),
+            post("update_weight_version", self.name_weights),
             post("pause", self.pause_), post("resume", self.resume), post("reset_prefix_cache", self.reset_cache),
             post("sleep", self.sleep), post("wake_up", self.wake_up), post("tokenize", self.tokenize),
             post("init_weight_transfer_engine", self.init_), post("start_weight_update", self.start),
@@ -175,6 +176,10 @@ class VLLMServer(Server):
         self._load(self.staged)
         self.staged, self.label, self.level = None, body.get("weight_version") or self.label, 0
         return {"message": "Weight update finished"}
+
+    def name_weights(self, body: dict[str, Any]) -> Any:
+        self.label = body["new_version"]
+        return {"success": True}
 
     def shutdown(self, _: Any) -> Any:
         self.group = None

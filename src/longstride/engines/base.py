@@ -154,6 +154,10 @@ class Engine(ABC):
     def close(self) -> None:  # noqa: B027 (most hold nothing)
         """Gives back what it holds outside of this object; it can be used no more."""
 
+    def metrics(self) -> dict[str, float]:
+        """What a row of metrics says of it, since it was asked last."""
+        return {}
+
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Continues every prompt; completions come in the order of the requests.
 

@@ -8,17 +8,18 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import Field, TypeAdapter, model_validator
 
 from longstride.core.address import Address
 from longstride.core.component import Component
-from longstride.core.errors import LongstrideWarning, ModelError
+from longstride.core.errors import ConfigError, LongstrideWarning, ModelError, short
 from longstride.core.implementation import implementation
 from longstride.core.numbers import MOST, Count, CountOrZero, Positive, Seconds
 from longstride.engines.base import Engine, Sampling
-from longstride.engines.weights import Weights
+from longstride.engines.weights import NCCL, Weights
 from longstride.models.kernels import Kernels, settled
 
 if TYPE_CHECKING:
@@ -136,10 +137,14 @@ class Local(EngineConfig):
 
 
 class HTTP(EngineConfig):
-    """A model behind a server (vLLM, SGLang)."""
+    """A model behind a server, or several servers of it (vLLM, SGLang)."""
 
-    url: Address
-    """Where the server's interface begins: `http://127.0.0.1:8000/v1`."""
+    url: Address | tuple[Address, ...] | None = None
+    """Where the server's interface begins: `http://127.0.0.1:8000/v1`; a list of these for several servers of one
+    model. Several are used as one: see `engines.servers`."""
+    servers: str | None = None
+    """A file with an address a line, instead of `url`. It is read again at every update of the weights: servers may
+    join and leave while a run goes on."""
     model: Annotated[str, Field(min_length=1)]
     """The model's name, as the server knows it."""
     key_env: str | None = None
@@ -155,8 +160,44 @@ class HTTP(EngineConfig):
     weights: Weights | None = None
     """How new weights get there; none in training without it."""
 
+    @model_validator(mode="after")
+    def _some_server(self) -> Self:
+        if bool(self.url) == (self.servers is not None):
+            raise ValueError("expected url, the address of a server or a list of them, or servers, a file of addresses")
+        if self.is_several and isinstance(self.weights, NCCL) and self.weights.port is not None:
+            raise ValueError("weights.port: several servers meet the learner at a port each; leave it out")
+        return self
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it is of several servers, though there may be one at the moment."""
+        return not isinstance(self.url, str)
+
+    @property
+    def address(self) -> str:
+        """The server's, where it is one."""
+        assert isinstance(self.url, str)
+        return self.url
+
+    def addresses(self) -> list[str]:
+        """Of the servers that there are now, each once.
+
+        Raises:
+            ConfigError: the file cannot be read, has none, or has a line that is no address.
+        """
+        if self.servers is None:
+            return list(dict.fromkeys([self.url] if isinstance(self.url, str) else self.url or ()))
+        try:
+            lines = Path(self.servers).read_text(encoding="utf-8").splitlines()
+            found = [TypeAdapter(Address).validate_python(line.strip()) for line in lines if line.strip()]
+        except (OSError, ValueError) as e:
+            raise ConfigError(f"engine.servers: {self.servers}: {short(str(e))}; expected an address a line") from e
+        if not found:
+            raise ConfigError(f"engine.servers: {self.servers} has no line; expected an address a line")
+        return list(dict.fromkeys(found))
+
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
-        """See `engines.http.connect`."""
+        """See `engines.servers.connect`."""
         return implementation(HTTP)(self, policy, version, samplings, shared)
 
 

@@ -3,8 +3,9 @@
 
 What always holds: ids go in and ids come out, and text is never tokenised again (a server that returns no ids, or read
 another prompt than was sent, is refused); every sampled token has a log-probability of its own; a request is sent again
-only where it was not answered, and whatever goes wrong after that is an `EngineFailure` and never a completion; what a
-server sends is untrusted: bounded, parsed, and no more; the key is taken out of everything that is raised.
+only where it was not answered, and whatever goes wrong after that is an `EngineFailure` and never a completion; where
+weights have a label, what a server sampled is taken when it has said, after that, that it still has this run's newest;
+what a server sends is untrusted: bounded, parsed, and no more; the key is taken out of everything that is raised.
 
 What it does not do: stream, follow redirects, or promise the same tokens for the same seed. A seed goes with every
 request, but a server's sampler is its own, and most depend on what else is in the batch.
@@ -16,8 +17,11 @@ The form is that of vLLM (its pull request 22587) and SGLang (30917): `return_to
 import asyncio
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future, wait
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from itertools import count
+from queue import Empty, SimpleQueue
 from typing import Annotated, Any, Literal, TypeVar
 
 import torch.distributed as dist
@@ -28,12 +32,11 @@ from longstride.core.background import Background
 from longstride.core.errors import ConfigError, EngineFailure, LongstrideError
 from longstride.core.foreign import json_object
 from longstride.core.http import HTTPResponse, key_in, without_key
-from longstride.core.implementation import implements
 from longstride.core.seeds import stream
 from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
 from longstride.engines.config import HTTP
 from longstride.engines.preflight import preflight
-from longstride.engines.weights import Push, check_sleep
+from longstride.engines.weights import Push
 from longstride.models.load import Policy
 
 T = TypeVar("T")
@@ -48,6 +51,26 @@ NEUTRAL = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penal
 LEAST = -100.0
 """Log-probability of a sampled token: less is sampled never, and only a broken server says so."""
 FORM = "expected is a server that takes and returns token ids, such as a recent vLLM or SGLang"
+LABEL_PATH = "weight_info"
+"""Where vLLM says which weights it has, as a trainer named them."""
+LOOK_SECONDS = 10.0
+"""Within which a server has to say that it is there."""
+REFUSALS = (400, 413, 422)
+"""Statuses by which a server says that a request is none that it takes; any other is about the server."""
+
+
+class Refused(EngineFailure):
+    """A server that works took a request for none that can be served: another server of the same model would too."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How a server has the newest weights."""
+
+    served: str
+    """The model's name under which they are sampled from."""
+    label: str = ""
+    """What it says that they are; empty where it does not say."""
 
 
 def _at_most_0(logprob: float) -> float:
@@ -72,9 +95,15 @@ class HTTPEngine(Engine):
     server says.
 
     Requests are under way in a thread, between polls too. It ends with `close`, or with the engine.
+
+    Args:
+        config: names one server.
+        policy: the learner's.
+        version: of its weights.
+        told: called in the other thread whenever something has come back.
     """
 
-    def __init__(self, config: HTTP, policy: Policy, version: int = 0) -> None:
+    def __init__(self, config: HTTP, policy: Policy, version: int = 0, told: Callable[[], None] | None = None) -> None:
         super().__init__(version)
         self.max_context = min(config.context or policy.max_context, policy.max_context)
         """Tokens of prompt and answer together."""
@@ -84,7 +113,11 @@ class HTTPEngine(Engine):
         self._tickets = count()
         self._client: _Client | None = None
         self._going: dict[int, Future[Completion]] = {}
+        self._came: SimpleQueue[int] = SimpleQueue()
+        """Tickets that are answered: asking every future costs more the more are under way."""
+        self._told = told or (lambda: None)
         self._push: Push | None = None
+        self._taken = Taken(config.model)
 
     def submit(self, request: Request) -> int:
         """See the family. At most `concurrency` requests are sent at once.
@@ -96,28 +129,52 @@ class HTTPEngine(Engine):
         self.check(request)
         ticket, limit = next(self._tickets), min(request.max_new, max(self.max_context - len(request.prompt), 0))
         if limit:
-            client, served = self._connected(), self._push.served if self._push else self.model
-            self._going[ticket] = client.start(client.complete(request, limit, self.version, served))
+            client = self._connected()
+            future = client.start(client.complete(request, limit, self.version, self._taken))
+            self._going[ticket] = future
+            future.add_done_callback(lambda _: self._over(ticket))
             self.tokens_in += len(request.prompt)
         else:
             self._done[ticket] = Completion([], [], [], "length" if limit == request.max_new else "context")
+            self._told()
         return ticket
 
     def poll(self) -> list[tuple[int, Outcome]]:
         """Waits until something has come back, for `POLL_SECONDS` at most. A request fails where it had no answer after
         all retries, or one that is no completion of its prompt."""
-        if not self._done:
-            wait(self._going.values(), POLL_SECONDS, FIRST_COMPLETED)
-        for ticket, future in [(t, f) for t, f in self._going.items() if f.done()]:
-            del self._going[ticket]
-            try:
-                completion = future.result()
-            except EngineFailure as e:
-                self._done[ticket] = e
-            else:
-                self.tokens_out += len(completion.ids)
-                self._done[ticket] = completion
+        with suppress(Empty):
+            if self._going and not self._done:
+                self._take(self._came.get(timeout=POLL_SECONDS))
+        return self.collect()
+
+    def collect(self) -> list[tuple[int, Outcome]]:
+        """As `poll`, without waiting."""
+        with suppress(Empty):
+            while True:
+                self._take(self._came.get_nowait())
         return self._take_done()
+
+    def _drain(self) -> None:
+        """Waits for all requests that are under way."""
+        wait(self._going.values())
+        for ticket in list(self._going):
+            self._take(ticket)
+
+    def _take(self, ticket: int) -> None:
+        future = self._going.pop(ticket, None)
+        if future is None:  # it was cancelled
+            return
+        try:
+            completion = future.result()
+        except EngineFailure as e:
+            self._done[ticket] = e
+        else:
+            self.tokens_out += len(completion.ids)
+            self._done[ticket] = completion
+
+    def _over(self, ticket: int) -> None:
+        self._came.put(ticket)
+        self._told()
 
     def cancel(self, ticket: int) -> None:
         self._done.pop(ticket, None)
@@ -141,32 +198,63 @@ class HTTPEngine(Engine):
             EngineFailure: the server did not take them.
             ModelError: they cannot be saved.
         """
+        self._drain()
+        self.take(by_the_first(lambda: self.give(weights, version)), version)
+
+    def prepare(self, weights: Any, version: int) -> None:
+        """What a push does before the server has to wait, and once for all servers of a run: `Push.prepare`."""
+        self._pushing().prepare(weights, version)
+
+    def give(self, weights: Any, version: int, prepared: bool = False) -> Taken:
+        """The push of `update` alone: no request may be under way.
+
+        Raises:
+            As `update`.
+        """
+        push = self._pushing()
+        if not prepared:
+            push.prepare(weights, version)
+        try:
+            push(weights, version)
+        except EngineFailure as e:
+            raise self._connected().failure(str(e)) from e
+        return Taken(push.served, push.label)
+
+    def take(self, taken: Taken, version: int) -> None:
+        """Samples from now on from weights that the server has as `give` returned it, in whatever process."""
+        self._taken, self.version = taken, version
+
+    def look(self) -> "Future[str]":
+        """Asks the server whether it answers, and for the label of its weights (empty where they have none); the future
+        raises `EngineFailure`."""
+        client = self._connected()
+        return client.start(client.look(bool(self._taken.label)))
+
+    @property
+    def label(self) -> str:
+        """Of the newest weights that the server took; empty where it says none."""
+        return self._taken.label
+
+    def rest(self) -> None:
+        """Waits for all requests that are under way; then the server gives its memory back, where that is set."""
+        if self._push is not None:
+            self._drain()
+            by_the_first(self.give_memory_back)
+
+    def give_memory_back(self) -> None:
+        """What `rest` asks of the server; no request may be under way."""
+        self._pushing().rest()
+
+    def _pushing(self) -> Push:
         if self._config.weights is None:
             raise ConfigError(
-                f"engine.weights: it is not said how the server at {self._config.url} gets new weights; set "
+                f"engine.weights: it is not said how the server at {self._config.address} gets new weights; set "
                 "engine.weights.type: ipc (vLLM on the same card), nccl (vLLM on others), adapters (of learner.lora), "
                 "folder (vLLM) or disk (SGLang)"
             )
         if self._push is None:
             self._push = self._config.weights.push(self, self._policy)
-        push = self._push
-
-        def give() -> str:
-            try:
-                push(weights, version)
-            except EngineFailure as e:
-                raise self._connected().failure(str(e)) from e
-            return push.served
-
-        wait(self._going.values())
-        push.served = by_the_first(give)
-        self.version = version
-
-    def rest(self) -> None:
-        """Waits for all requests that are under way; then the server gives its memory back, where that is set."""
-        if self._push is not None:
-            wait(self._going.values())
-            by_the_first(self._push.rest)
+        return self._push
 
     def call(
         self, path: str, body: dict[str, Any] | None = None, method: Literal["GET", "POST"] = "POST", advice: str = ""
@@ -213,28 +301,18 @@ class HTTPEngine(Engine):
         return self._client
 
 
-@implements(HTTP)
-def connect(config: HTTP, policy: Policy, version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
-    """An engine that has passed its preflight for each of `samplings`, after it took the policy's weights where it is
-    said how. A server's weights are always its own, whatever `shared` says.
+def examine(engine: HTTPEngine, policy: Policy, samplings: Sequence[Sampling]) -> None:
+    """Holds a server against the policy, whose weights it should have.
 
     Raises:
-        ConfigError: the server is no match for the policy or for the settings.
-        EngineFailure: it does not take the weights.
+        ConfigError: the preflight of one way of sampling fails, or it takes no prompts of the policy's length.
     """
-    if config.weights is not None:
-        check_sleep(config.weights.sleep, shared)
-    engine = HTTPEngine(config, policy, version)
-    engine.check_tokenizer()
-    if config.weights is not None:
-        engine.update(policy.model, version)
     for sampling in samplings:
         preflight(engine, policy, sampling)
     try:  # the longest prompt: later, in the middle of a run, it would fail all episodes together
         engine.generate([Request([min(policy.chat.end_ids)] * (engine.max_context - 1), 1, seed=0)])
     except EngineFailure as e:
         raise ConfigError(f"engine: no prompt of {engine.max_context - 1} tokens (set engine.context?): {e}") from e
-    return engine
 
 
 def by_the_first(work: Callable[[], T]) -> T:
@@ -266,19 +344,23 @@ class _Client(Background):
     def __init__(self, config: HTTP, policy: Policy) -> None:
         import httpx2
 
-        self._config, self._key = config, key_in(config.key_env, "engine.key_env")
-        limits = httpx2.Limits(max_connections=config.concurrency, keepalive_expiry=KEPT_OPEN)
+        self._config, self._url, self._key = config, config.address, key_in(config.key_env, "engine.key_env")
+        # beside the requests there may be a call and a question for the label
+        limits = httpx2.Limits(max_connections=config.concurrency + 2, keepalive_expiry=KEPT_OPEN)
         self._http = http.client(self._key, limits=limits)
         self._places = asyncio.Semaphore(config.concurrency)
         self._end_ids = policy.chat.end_ids
         self._vocabulary: int = policy.model.get_input_embeddings().weight.shape[0]  # pyright: ignore
+        self._asked: asyncio.Task[str] | None = None
+        self._next: asyncio.Task[str] | None = None
+        """The question for the label that is under way, and the one after it."""
         super().__init__("longstride-http-engine", self._http.aclose)
 
-    async def complete(self, request: Request, limit: int, version: int, served: str) -> Completion:
-        """What the server sampled for a request from the model called `served`, at most `limit` tokens."""
+    async def complete(self, request: Request, limit: int, version: int, taken: Taken) -> Completion:
+        """What the server sampled for a request from the weights that it has taken, at most `limit` tokens."""
         ends = self._end_ids | {s[0] for s in request.stop if len(s) == 1}
         body = NEUTRAL | {
-            "model": served,
+            "model": taken.served,
             "prompt": request.prompt,
             "max_tokens": limit,
             "temperature": request.sampling.temperature,
@@ -290,7 +372,7 @@ class _Client(Background):
         }
         # an id is at most 8 bytes; what belongs to a sampled one (its text, twice, and numbers) seldom over a hundred
         largest = (1 << 16) + 16 * len(request.prompt) + (1 << 10) * limit
-        data = await self._post(f"{self._config.url}/completions", body, largest, FORM)
+        data = await self._post(f"{self._url}/completions", body, largest, FORM)
         try:
             choice = _Choice.model_validate_json(data)
         except ValidationError as e:
@@ -302,16 +384,49 @@ class _Client(Background):
             came = len(choice.prompt)
             raise self.failure(f"it read another prompt ({came} ids) than was sent ({len(request.prompt)}); {FORM}")
         try:
-            return completion_of(request, limit, version, ids, logprobs, choice.finish, ends, self._vocabulary)
+            found = completion_of(request, limit, version, ids, logprobs, choice.finish, ends, self._vocabulary)
         except ValueError as e:
             raise self.failure(str(e)) from None
+        if taken.label and (label := await self.label()) != taken.label:
+            raise self.failure(
+                f"it has weights {label!r} where this run gave it {taken.label!r}: another run uses it too, or it was "
+                "started again"
+            )
+        return found
+
+    async def label(self) -> str:
+        """What the server says, after now, that its weights are; one question is for all who ask meanwhile."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._label_after(self._asked))
+        return await asyncio.shield(self._next)
+
+    async def _label_after(self, before: "asyncio.Task[str] | None") -> str:
+        if before is not None:
+            await asyncio.wait([before])
+        self._asked, self._next = self._next, None
+        said = await self.control(LABEL_PATH, None, "GET", FORM, self._config.retries)
+        return str(said.get("weight_version"))
+
+    async def look(self, labelled: bool) -> str:
+        """The label of the server's weights, where they have one; see `HTTPEngine.look`."""
+        path = LABEL_PATH if labelled else "health"
+        send = http.post(self._http, self._place(path), None, LOOK_SECONDS, 1 << 16, "GET")
+        came = await http.retry(lambda: send, 0, stream(0, "http"))
+        if isinstance(came, Exception):
+            raise self.failure(str(came) or f"no answer within {LOOK_SECONDS:g} s")
+        if came.status >= 500 or (labelled and came.status != 200):
+            raise self.failure(f"status {came.status} of /{path}")
+        return str(json_object(came.body or b"").get("weight_version")) if labelled else ""
+
+    def _place(self, path: str) -> str:
+        """An address outside of `/v1`."""
+        return f"{self._url.removesuffix('/v1')}/{path}"
 
     async def control(
-        self, path: str, body: dict[str, Any] | None, method: Literal["GET", "POST"], advice: str
+        self, path: str, body: dict[str, Any] | None, method: Literal["GET", "POST"], advice: str, retries: int = 0
     ) -> dict[str, Any]:
-        """The JSON object that answers a call outside of `/v1`; empty where there is none."""
-        url = f"{self._config.url.removesuffix('/v1')}/{path}"
-        data = await self._post(url, body, 1 << 20, advice, retries=0, method=method)
+        """The JSON object that answers a call outside of `/v1`; empty where there is none. It waits for no place."""
+        data = await self._post(self._place(path), body, 1 << 20, advice, retries, method, nullcontext())
         return json_object(data)
 
     async def _post(
@@ -322,13 +437,14 @@ class _Client(Background):
         advice: str,
         retries: int | None = None,
         method: Literal["GET", "POST"] = "POST",
+        place: AbstractAsyncContextManager[Any] | None = None,
     ) -> bytes:
         """The body, at most `largest` bytes of it, of an answer of status 200."""
         config = self._config
         retries = config.retries if retries is None else retries
 
         async def send() -> HTTPResponse:
-            async with self._places:
+            async with place or self._places:
                 return await http.post(self._http, url, body, config.timeout, largest, method)
 
         came = await http.retry(send, retries, stream((body or {}).get("seed", 0), "http", url))
@@ -343,16 +459,16 @@ class _Client(Background):
         else:
             trouble = f"status {came.status} with {without_key(came.text, self._key)[:300]!r}"
             if not came.is_busy:
-                raise self.failure(f"{trouble}; {advice}")
+                raise self.failure(f"{trouble}; {advice}", Refused if came.status in REFUSALS else EngineFailure)
         raise self.failure(
             f"{trouble} ({retries + 1} requests sent); look after the server, or raise engine.timeout or retries"
         )
 
-    def failure(self, trouble: str) -> EngineFailure:
+    def failure(self, trouble: str, kind: type[EngineFailure] = EngineFailure) -> EngineFailure:
         """What went wrong, with the server's name."""
-        server = f"the server of {self._config.model!r} at {self._config.url}"
+        server = f"the server of {self._config.model!r} at {self._url}"
         said = without_key(trouble, self._key)
-        return EngineFailure(said if said.startswith(server) else f"{server}: {said}")
+        return kind(said if said.startswith(server) else f"{server}: {said}")
 
 
 def completion_of(

@@ -65,6 +65,8 @@ class Weights(Component):
 
     adapters: ClassVar[bool] = False
     """Whether adapters are pushed, apart from the weights that they adapt."""
+    one_by_one: ClassVar[bool] = False
+    """Whether of several servers one takes them after the other: the learner's card sends them."""
 
     @abstractmethod
     def push(self, server: Connection, policy: "Policy") -> "Push":
@@ -78,15 +80,26 @@ class Push(ABC):
         self.settings, self.server, self.policy = settings, server, policy
         self.served = server.model
         """The name under which the newest weights are sampled from."""
+        self.label = ""
+        """What the server was told that its weights are, and says when it is asked: every version of every run has a
+        label of its own. Empty where it does not say."""
         self._resting = False
 
+    def prepare(self, model: "nn.Module", version: int) -> None:  # noqa: B027 (most need nothing)
+        """What comes before the first server waits, once for all servers of a run: weights are written to where these
+        read them.
+
+        Raises:
+            ModelError: they cannot be saved.
+        """
+
     def __call__(self, model: "nn.Module", version: int) -> None:
-        """Gives the server the weights of a module, as number `version`. No request may be under way.
+        """Gives the server the weights of a module, as number `version`, which are prepared. No request may be under
+        way.
 
         Raises:
             EngineFailure: it did not take them.
             ConfigError: it cannot take them.
-            ModelError: they cannot be saved.
         """
         if self._resting:
             _free_memory()
@@ -114,6 +127,13 @@ class _VLLM(Push):
 
     level = 2
     """Of sleep: 2 forgets the weights, since new ones come; 1 keeps them in the machine's memory."""
+
+    def __init__(self, settings: Weights, server: Connection, policy: "Policy") -> None:
+        super().__init__(settings, server, policy)
+        self._run = token_hex(4)
+
+    def _label_of(self, version: int) -> str:
+        return f"longstride-{self._run}-{version}"
 
     def _push(self, model: "nn.Module", version: int) -> None:
         asleep = self._is_asleep()
@@ -151,6 +171,16 @@ class _Folders:
         cache."""
         return self.path / f"version-{version}"
 
+    def save(self, policy: "Policy", version: int) -> None:
+        """Writes the weights of a version.
+
+        Raises:
+            ModelError: they cannot be saved.
+        """
+        from longstride.models.load import save_policy
+
+        save_policy(policy, self.new(version))
+
     def took(self, folder: Path) -> None:
         """Removes the one before."""
         if self._newest not in (None, folder):
@@ -174,16 +204,17 @@ class _FolderPush(_VLLM):
         super().__init__(settings, server, policy)
         self._folders = _Folders(settings.path)
 
-    def __call__(self, model: "nn.Module", version: int) -> None:
-        from longstride.models.load import save_policy
-
-        save_policy(replace(self.policy, model=model), self._folders.new(version))  # before the server is paused
-        super().__call__(model, version)
+    def prepare(self, model: "nn.Module", version: int) -> None:
+        self._folders.save(replace(self.policy, model=model), version)
 
     def send(self, model: "nn.Module", version: int) -> None:
         folder = self._folders.new(version)
         self._call("collective_rpc", {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}})
         self._folders.took(folder)
+        self.label = ""
+        with suppress(EngineFailure):  # a version that knows no labels
+            self._call("update_weight_version", {"new_version": self._label_of(version)})
+            self.label = self._label_of(version)
 
 
 class Disk(Weights):
@@ -201,11 +232,11 @@ class _DiskPush(Push):
         super().__init__(settings, server, policy)
         self._folders = _Folders(settings.path)
 
-    def _push(self, model: "nn.Module", version: int) -> None:
-        from longstride.models.load import save_policy
+    def prepare(self, model: "nn.Module", version: int) -> None:
+        self._folders.save(replace(self.policy, model=model), version)
 
+    def _push(self, model: "nn.Module", version: int) -> None:
         folder = self._folders.new(version)
-        save_policy(replace(self.policy, model=model), folder)
         if self._resting:
             self._call("resume_memory_occupation", {"tags": ["weights"]})
         # the caches of a server at rest are gone
@@ -243,15 +274,21 @@ class _AdapterPush(_VLLM):
 
     def __init__(self, settings: Adapters, server: Connection, policy: "Policy") -> None:
         super().__init__(settings, server, policy)
-        self._folders, self._run, self._begun = _Folders(settings.path), token_hex(4), False
+        self._folders, self._begun = _Folders(settings.path), False
 
     def _push(self, model: "nn.Module", version: int) -> None:
         if self._is_asleep():
             self._call("wake_up")
         self.send(model, version)
 
-    def send(self, model: "nn.Module", version: int) -> None:
+    def prepare(self, model: "nn.Module", version: int) -> None:
         from longstride.models.adapters import is_adapted, save_adapters
+
+        if is_adapted(model):
+            save_adapters(model, self._folders.new(version), self.policy.name)
+
+    def send(self, model: "nn.Module", version: int) -> None:
+        from longstride.models.adapters import is_adapted
 
         if not is_adapted(model):
             if self._begun:
@@ -260,7 +297,6 @@ class _AdapterPush(_VLLM):
             return
         advice = "expected is vLLM, started with --enable-lora and VLLM_ALLOW_RUNTIME_LORA_UPDATING=True"
         folder, name = self._folders.new(version), f"{self.server.model}-{self._run}-{version}"
-        save_adapters(model, folder, self.policy.name)
         # a name of its own for each version: what is cached is cached by name
         self.server.call("v1/load_lora_adapter", {"lora_name": name, "lora_path": str(folder)}, advice=advice)
         old, self.served = self.served, name
@@ -278,6 +314,8 @@ class NCCL(Weights):
     port: Annotated[int | None, Field(ge=1, le=65535)] = None
     """Where they meet; a free one if left out."""
 
+    one_by_one: ClassVar[bool] = True
+
     def push(self, server: Connection, policy: "Policy") -> Push:
         return _TransferPush(self, server, policy)
 
@@ -286,6 +324,8 @@ class IPC(Weights):
     """vLLM on the same card reads them where they are, by handles of CUDA's interprocess communication. Start it with
     `--weight-transfer-config '{"backend": "ipc"}'` and VLLM_ALLOW_INSECURE_SERIALIZATION=1, since handles are pickled:
     whoever reaches its port can run code there. `longstride[vllm]` is needed on this side too."""
+
+    one_by_one: ClassVar[bool] = True
 
     def push(self, server: Connection, policy: "Policy") -> Push:
         if not policy.device.startswith("cuda"):
@@ -324,8 +364,6 @@ class _TransferPush(_VLLM):
         self._library, self._ours = weight_transfer, str(vllm.__version__)
         self._newest: _Newest | None = None
         self._trainer: Any = None
-        self._run, self._label = token_hex(4), ""
-        """What the server is told that the weights are: every version of every run has a label of its own."""
 
     def send(self, model: "nn.Module", version: int) -> None:
         if self._newest is None:
@@ -336,12 +374,12 @@ class _TransferPush(_VLLM):
             self._trainer = within(self.server.timeout, self._meet)
         else:
             found = self._call("weight_info", method="GET").get("weight_version")
-            if found != self._label:
+            if found != self.label:
                 raise EngineFailure(
-                    f"the server has weights {found!r} where this run gave it {self._label!r}: another run uses it "
+                    f"the server has weights {found!r} where this run gave it {self.label!r}: another run uses it "
                     "too, or it was started again; tokens since the last update may be of other weights"
                 )
-        self._label = f"longstride-{self._run}-{version}"
+        self.label = self._label_of(version)
         within(self.server.timeout, self._trainer.send_weights)
 
     def close(self) -> None:
@@ -395,7 +433,7 @@ class _TransferPush(_VLLM):
         self._call("update_weights", {"update_info": sent if several else sent[0]})
 
     def finish_weight_update(self, weight_version: str | None = None) -> None:
-        self._call("finish_weight_update", {"weight_version": weight_version or self._label})
+        self._call("finish_weight_update", {"weight_version": weight_version or self.label})
 
 
 def _json_of(info: dict[str, Any]) -> dict[str, Any]:

@@ -231,6 +231,7 @@ class Session:
             summary=summarise(trajectories),
             **metrics,
             **staleness(trajectories, i - 1),
+            **self.engine.metrics(),
             replay_size=len(run.kept),
             solved_tasks=len(run.solved) / max(len(run.started), 1),
             tokens_per_second=(self.engine.tokens_out - self._tokens_before) / sampling,

@@ -13,11 +13,13 @@ LOCATIONS |= {
         "recipe": "longstride.run.recipe",
         "control_recipe": "longstride.control.recipe",
         "exact_recipe": "longstride.exact.experiment",
+        "extrapolation": "longstride.run.extrapolation",
     },
     "implementation": {
         "recipe": "longstride.run.loop",
         "control_recipe": "longstride.control.loop",
         "exact_recipe": "longstride.exact.loop",
+        "extrapolation": "longstride.report.extrapolation",
         "cluster_config": "longstride.cluster.cluster",
         "http": "longstride.engines.servers",
         "judgements": "longstride.run.solutions",

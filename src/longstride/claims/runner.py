@@ -99,8 +99,7 @@ def _run_claim(
         raise ConfigError(f"check_again is for language agents, and {claim.name} is about others: leave it out")
     home = folder / claim.name
     for arm, _, under in (side.partition("@") for relation in claim.relations for side in relation[:2]):
-        run = claim.arms[arm]
-        strategies = [s.name for s in run.evaluation.strategies] if isinstance(run, Recipe) else []
+        strategies = claim.arms[arm].strategies
         for name in claim.ways.get(under, [under] if under else []):
             if name not in (others := strategies if under in claim.ways else strategies[1:]):
                 raise ConfigError(f"{arm}@{under}: {unknown('strategy', name, others)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from longstride.cli.common import print_json, say
 
-LAWS = ("sigmoid", "power", "rising_power", "geometric", "mixed_geometric", "sized_power")
+LAWS = ("sigmoid", "power", "rising_power", "geometric", "mixed_geometric", "sized_power", "log_sigmoid")
 
 
 def add(commands: Any) -> None:
@@ -20,12 +20,21 @@ def add(commands: Any) -> None:
         default="iteration",
         metavar="NAME",
         help="iteration (default), episodes, env_steps, tokens, seconds, or a measure of the run; goal_distance with "
-        "one of these as --y: what half of the tasks at a distance cost",
+        "one of these as --y: what half of the tasks at a distance cost; attempts: coverage by attempts at a task",
     )
     parser.add_argument("--y", default="success", metavar="NAME", help="a measure (default: success), or error")
     parser.add_argument("--by", default="", metavar="KEY", help="a setting; runs of each value have a fit of their own")
     parser.add_argument(
         "--until", type=float, default=math.inf, metavar="X", help="hold out the points beyond, and compare"
+    )
+    parser.add_argument(
+        "--since", type=float, default=0.0, metavar="X", help="leave out the points before: first steps follow no law"
+    )
+    parser.add_argument(
+        "--rival", action="append", choices=LAWS, default=[], help="another law, held to the same; may be given again"
+    )
+    parser.add_argument(
+        "--gain", type=float, default=0.0, metavar="SHARE", help="of coverage: say when one more attempt adds less"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="keep it as JSON, with a figure beside it")
     parser.add_argument("--json", action="store_true", help="one JSON object")
@@ -41,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     from longstride.report.fits import fit_runs, fits_as_text, keep
     from longstride.scaling import Law
 
-    found = fit_runs(args.runs, build(Law, {"type": args.law}), args.x, args.y, args.by, args.until)
+    law, *rivals = (build(Law, {"type": name}) for name in (args.law, *args.rival))
+    found = fit_runs(args.runs, law, args.x, args.y, args.by, args.until, args.since, rivals, args.gain)
     for group in found["groups"]:
         for doubt in group["fit"]["doubts"]:
             warnings.warn(f"{group['setting']}: {doubt}", LongstrideWarning, stacklevel=2)

@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OVERVIEW = "overview.md"
-KINDS = {"exact_recipe": "exact", "recipe": "language model", "control_recipe": "control"}
+KINDS = {
+    "exact_recipe": "exact",
+    "recipe": "language model",
+    "extrapolation": "language model",
+    "control_recipe": "control",
+}
 """What a claim is about, by the type of its recipe."""
 WORDS = {
     "holds": "hold in their worlds",

@@ -23,7 +23,7 @@ AMOUNTS = {
     "seconds": "seconds",
 }
 """What a run has spent, by the key of its rows; `tokens` are added up, and all else is a measure."""
-TOKENS, DISTANCE = "tokens", "goal_distance"
+TOKENS, DISTANCE, ATTEMPTS = "tokens", "goal_distance", "attempts"
 HALF = 0.5
 """Of success, until which it is counted what a goal distance costs."""
 
@@ -63,10 +63,12 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
     Args:
         folder: of the run.
         x: what was spent: `iteration`, `episodes`, `env_steps`, `tokens`, `seconds`, or a measure. `goal_distance`,
-            where y is one of what is spent.
+            where y is one of what is spent. Or `attempts`: how many at a task, in the run's last evaluation.
         y: a measure; its mean over tasks. `error` is 1 - success. Beside `goal_distance`, what was spent until half of
             the held-out tasks at a distance were done, read between evaluations; distances of which half were done
-            before training, and such as never came to it, are left out.
+            before training, and such as never came to it, are left out. Beside `attempts`, the measure that an
+            evaluation has for several numbers of them: `pass` (whether one of so many is a success, with
+            `evaluation.attempts`), or `within`, of those that follow one another (with `trial.episodes`).
 
     Raises:
         RunError: no such folder, or it has no evaluation with both.
@@ -75,9 +77,16 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
     amounts = {*AMOUNTS, TOKENS}
     if x == DISTANCE and y in amounts:
         points = _costs(record, y)
+    elif x == ATTEMPTS:
+        points = _by_attempts(record, y)
     else:
         both = ((_spent(row, tokens, x), measured(row, y)) for row, tokens in _evaluations(record))
         points = [(a, b) for a, b in both if a is not None and b is not None]
+    if not points and x == ATTEMPTS:
+        raise RunError(
+            f"{folder}: its last evaluation has no {y}@N: set evaluation.attempts for pass@N and take --y pass, or "
+            "trial.episodes for within@N and take --y within"
+        )
     if not points:
         known = sorted({name for row in record.learning for name in _names(row)})
         missing = next((m for m in (y, x) if m not in {*amounts, ERROR, *known}), None)
@@ -112,6 +121,18 @@ def _costs(record: Record, y: str) -> list[tuple[float, float]]:
             curves[float(distance)].append((_spent(row, tokens, y) or 0.0, success))
     found = {distance: _crossing(curves[distance]) for distance in sorted(curves)}
     return [(distance, spent) for distance, spent in found.items() if spent]
+
+
+def _by_attempts(record: Record, y: str) -> list[tuple[float, float]]:
+    """The measures `y@N` of the last evaluation by N; `pass@1` is `success`."""
+    last = record.learning[-1] if record.learning else {}
+    found = {} if y != "pass" else {1: measured(last, "success")}
+    for name in last.get("measures") or {}:
+        of, _, n = str(name).partition("@")
+        if of == y and n.isdecimal():
+            found[int(n)] = measured(last, name)
+    points = [(float(n), value) for n, value in sorted(found.items()) if value is not None]
+    return points if len(points) > 1 else []
 
 
 def _crossing(curve: Sequence[tuple[float, float]]) -> float:

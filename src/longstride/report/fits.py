@@ -17,66 +17,144 @@ from longstride.core.provenance import commit
 from longstride.core.sealed import dumps
 from longstride.report.curves import DISTANCE, Curve, by_setting, curve_of, run_folders, size_of
 from longstride.report.tables import table
-from longstride.scaling import Fit, FitError, Geometric, Law, MixedGeometric, fit, split
+from longstride.scaling import Fit, FitError, Frontier, Geometric, Law, MixedGeometric, fit, plateau, split
 
+COVERAGE = Geometric, MixedGeometric
+"""Laws of attempts."""
 ALL = "all"
 """The group of runs that are not told apart."""
 
 
-def fit_runs(paths: Sequence[Path], law: Law, x: str, y: str, by: str = "", until: float = np.inf) -> dict[str, Any]:
+def fit_runs(
+    paths: Sequence[Path],
+    law: Law,
+    x: str,
+    y: str,
+    by: str = "",
+    until: float = np.inf,
+    since: float = 0.0,
+    rivals: Sequence[Law] = (),
+    gain: float = 0.0,
+) -> dict[str, Any]:
     """Fits a law to the learning curves of runs.
 
     Args:
         paths: run folders, or folders of them.
         law: of y by x, or by the model's parameters and x.
-        x: what was spent, or `goal_distance` (see `report.curves.curve_of`).
+        x: what was spent, or `goal_distance`, or `attempts` (see `report.curves.curve_of`).
         y: a measure.
         by: a setting by which runs are told apart, each with a fit of its own; seeds are fitted together.
         until: points beyond it are held out, and compared with what was predicted.
+        since: points before it are left out, as a run's first steps often follow no law.
+        rivals: other laws, which are fitted to the same points and held to the same that were held out.
+        gain: of a law of coverage, what one more attempt has to add; 0 asks for no plateau.
 
     Returns:
-        `x`, `y`, `by`, `until` (where it is finite), `groups` (of each `setting`, `runs`, `points` [x, y] or
-        [parameters, x, y], `run_of` each point, what `Fit.as_data` says, `spent` an iteration, and `held_out`: as
-        `points`, predicted, lo, hi), `commit`.
+        `x`, `y`, `by`, `until` (where it is finite), `since` (where it is set), `groups` (of each `setting`, `runs`,
+        `points` [x, y] or [parameters, x, y], `run_of` each point, what `Fit.as_data` says, `spent` an iteration, and
+        `held_out`: as `points`, predicted, lo, hi, with the mean distance of what was predicted, `error`, and that of
+        rivals by name, `rivals`; `plateau`: attempts after which one more adds less than the gain, and their
+        interval), `commit`; `gain`, where there is one.
 
     Raises:
         RunError: no runs, or without these measures.
-        ConfigError: no such setting.
+        ConfigError: no such setting, or rivals and nothing held out.
         FitError: too few points; the group is named.
     """
+    if rivals and not np.isfinite(until):
+        raise ConfigError("rivals are held to points that no law has seen: name a place beyond which they are, --until")
+    if gain and not isinstance(law, COVERAGE):
+        raise ConfigError(f"attempts add to coverage, and {law.type_name()} is no law of it: take geometric for --gain")
     curves = [curve_of(folder, x, y) for folder in run_folders(paths)]
     groups = [
-        _group(law, setting, some, until) for setting, some in (by_setting(curves, by) if by else {ALL: curves}).items()
+        _group(law, setting, some, until, since, rivals)
+        for setting, some in (by_setting(curves, by) if by else {ALL: curves}).items()
     ]
-    finite = {"until": until} if np.isfinite(until) else {}
-    return {"x": x, "y": y, "by": by, **finite, "groups": groups, "commit": commit()}
+    for group in groups if gain else ():
+        group["plateau"] = list(plateau(fitted(group), gain))
+    limits = (
+        ({"gain": gain} if gain else {})
+        | ({"until": until} if np.isfinite(until) else {})
+        | ({"since": since} if since else {})
+    )
+    return {"x": x, "y": y, "by": by, **limits, "groups": groups, "commit": commit()}
 
 
-def _group(law: Law, setting: Any, curves: Sequence[Curve], until: float) -> dict[str, Any]:
-    sizes = [[size_of(curve.folder)] if law.inputs > 1 else [] for curve in curves]
-    points = np.array(
-        [(k, *sizes[k], a, b) for k, curve in enumerate(curves) for a, b in zip(curve.x, curve.y, strict=True) if a > 0]
-    ).reshape(-1, law.inputs + 2)
+def _group(
+    law: Law, setting: Any, curves: Sequence[Curve], until: float, since: float, rivals: Sequence[Law]
+) -> dict[str, Any]:
+    points = points_of(law, curves, since)
     early = points[:, -2] <= until
-    run_of, seen = points[early, 0], points[early, 1:]
-    try:
-        found = fit(law, _x(seen), seen[:, -1], runs=run_of)
-    except FitError as e:
-        raise FitError(f"{setting}: {e}") from e
+    seen, later = points[early], points[~early]
+    found = fit_curves(law, setting, seen)
     out = {
         "setting": setting,
         "runs": [str(curve.folder) for curve in curves],
-        "points": seen.tolist(),
-        "run_of": run_of.astype(int).tolist(),
+        "points": seen[:, 1:].tolist(),
+        "run_of": seen[:, 0].astype(int).tolist(),
         "fit": found.as_data(),
         "spent": float(np.mean([curve.x[-1] / max(len(curve.x) - 1, 1) for curve in curves])),
     }
-    if len(later := points[~early, 1:]):
-        at, which = np.unique(later[:, :-1], axis=0, return_inverse=True)
-        real = np.bincount(which.ravel(), later[:, -1]) / np.bincount(which.ravel())
-        band = found.predict(at if law.inputs > 1 else at[:, 0], deviations=1)
-        out["held_out"] = np.column_stack([at, real, *band]).tolist()
+    if len(later):
+        held = held_out(found, later)
+        out |= {"held_out": held.tolist(), "error": error_of(held)}
+        if rivals:
+            out["rivals"] = {rival.type_name(): _error(rival, setting, curves, until, since) for rival in rivals}
     return out
+
+
+def _error(rival: Law, setting: Any, curves: Sequence[Curve], until: float, since: float) -> float:
+    points = points_of(rival, curves, since)
+    beyond = points[:, -2] > until
+    found = fit_curves(rival, f"{setting}, {rival.type_name()}", points[~beyond])
+    return error_of(held_out(found, points[beyond]))
+
+
+def points_of(law: Law, curves: Sequence[Curve], since: float = 0.0) -> np.ndarray:
+    """[n, inputs + 2] of curves: which of them, what the law takes, and y; where something was spent, from `since`.
+
+    Raises:
+        RunError: a run keeps no model whose size the law takes.
+    """
+    sizes = [[size_of(curve.folder)] if law.inputs > 1 else [] for curve in curves]
+    return np.array(
+        [
+            (k, *sizes[k], a, b)
+            for k, curve in enumerate(curves)
+            for a, b in zip(curve.x, curve.y, strict=True)
+            if a > 0 and a >= since
+        ]
+    ).reshape(-1, law.inputs + 2)
+
+
+def fit_curves(law: Law, setting: Any, seen: np.ndarray) -> Fit:
+    """A law fitted to points of runs, as `points_of` has them.
+
+    Raises:
+        FitError: too few; the setting is named.
+    """
+    try:
+        return fit(law, _x(seen[:, 1:]), seen[:, -1], runs=seen[:, 0])
+    except FitError as e:
+        raise FitError(f"{setting}: {e}") from e
+
+
+def held_out(found: Fit, later: np.ndarray) -> np.ndarray:
+    """[m, inputs + 4] of points that a fit has not seen: at each x the mean of y over runs, and what was predicted for
+    a run there, with its band."""
+    came = means_at(later)
+    return np.column_stack([came, *found.predict(_x(came), deviations=1)])
+
+
+def means_at(points: np.ndarray) -> np.ndarray:
+    """[m, inputs + 1] the mean of y over runs at each x of points, as `points_of` has them."""
+    at, which = np.unique(points[:, 1:-1], axis=0, return_inverse=True)
+    return np.column_stack([at, np.bincount(which.ravel(), points[:, -1]) / np.bincount(which.ravel())])
+
+
+def error_of(held: np.ndarray) -> float:
+    """The mean distance of what was predicted from what came, over rows of `held_out`."""
+    return float(np.abs(held[:, -4] - held[:, -3]).mean())
 
 
 def _x(points: np.ndarray) -> np.ndarray:
@@ -148,7 +226,9 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
     Returns:
         `budget`, `choices` (of each `setting`: `predicted`, `lo`, `hi`, and `iterations` that the budget buys; or
         `attempts` in their place), best first, and `best`, with `clear`: whether its band lies above the next one's
-        prediction.
+        prediction. Where settings are numbers, `frontier`: from which budgets on which is best, between the smallest
+        that was measured and this one, and, where it is not one alone, `rule`: which number that comes to at this
+        budget, with an interval (`scaling.Frontier.rule`).
 
     Raises:
         ConfigError: one setting alone, no budget, or a fit of what distances cost.
@@ -163,7 +243,7 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
         raise ConfigError("a law in the model's size says nothing of a budget alone; fit a law of one amount")
     if not budget > 0:
         raise ConfigError(f"--budget is a positive number, got {budget:g}")
-    if all(isinstance(f.law, Geometric | MixedGeometric) for _, f in groups.values()):
+    if all(isinstance(f.law, COVERAGE) for _, f in groups.values()):
         shared = split({name: f for name, (_, f) in groups.items()}, int(budget))
         choices = [
             {"setting": name, "attempts": shared[name]} | _predicted(f, shared[name]) for name, (_, f) in groups.items()
@@ -175,7 +255,22 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
     ]
     choices.sort(key=lambda c: -c["predicted"])
     clear = choices[0]["lo"] > choices[1]["predicted"]
-    return {"budget": budget, "choices": choices, "best": choices[0]["setting"], "clear": clear}
+    found = {"budget": budget, "choices": choices, "best": choices[0]["setting"], "clear": clear}
+    return found | _frontier([(group["setting"], f) for group, f in groups.values()], budget)
+
+
+def _frontier(fits: Sequence[tuple[Any, Fit]], budget: float) -> dict[str, Any]:
+    """`frontier` and `rule` of what `allocate` found; nothing where settings are no numbers, or nothing was measured
+    below the budget."""
+    least = min(f.x.min() for _, f in fits)
+    if least >= budget or any(isinstance(s, bool) or not isinstance(s, int | float) or s <= 0 for s, _ in fits):
+        return {}
+    envelope = Frontier({float(setting): f for setting, f in fits})
+    steps = envelope.steps(np.geomspace(least, budget, 200))
+    if len(steps) < 2:
+        return {"frontier": steps}
+    band = envelope.rule(least, budget).predict([budget], deviations=1)
+    return {"frontier": steps, "rule": [float(v[0]) for v in band]}
 
 
 def _predicted(found: Fit, amount: float) -> dict[str, Any]:
@@ -207,7 +302,23 @@ def fits_as_text(found: dict[str, Any]) -> str:
             ]
             for *size, x, real, mean, lo, hi in group.get("held_out", ())
         ]
-    return "\n\n".join(filter(None, [table(rows), table(held)]))
+    errors = [["mean error", *dict.fromkeys(name for g in found["groups"] for name in _errors(g))]]
+    errors += [[str(g["setting"]), *(f"{v:.4f}" for v in of.values())] for g in found["groups"] if (of := _errors(g))]
+    flat = [["plateau", f"attempts until one more adds less than {found.get('gain', 0):g}", "95 %"]]
+    flat += [
+        [str(g["setting"]), str(n), f"{lo} to {hi}"]
+        for g in found["groups"]
+        if "plateau" in g
+        for n, lo, hi in [g["plateau"]]
+    ]
+    return "\n\n".join(table(of) for of in (rows, held, errors, flat) if len(of) > 1)
+
+
+def _errors(group: dict[str, Any]) -> dict[str, float]:
+    """By law, the mean distance from what was held out; empty where nothing was, or there are no rivals."""
+    if not group.get("rivals"):
+        return {}
+    return {group["fit"]["law"]["type"]: group["error"], **group["rivals"]}
 
 
 def choices_as_text(found: dict[str, Any]) -> str:
@@ -221,4 +332,9 @@ def choices_as_text(found: dict[str, Any]) -> str:
     if "best" not in found:
         return table(rows)
     said = f"best: {found['best']}" + ("" if found["clear"] else ", though the next one may be as good")
+    if steps := found.get("frontier"):
+        said += "\nbest by budget: " + ", then ".join(f"{n:g} from {at:.4g}" for at, n in steps)
+    if "rule" in found:
+        best, lo, hi = found["rule"]
+        said += f"\nas a rule: {best:.3g} at this budget (95 % {lo:.3g} to {hi:.3g})"
     return f"{table(rows)}\n\n{said}"

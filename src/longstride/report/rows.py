@@ -186,16 +186,18 @@ class Record:
 
     @property
     def measured(self) -> dict[str, list[tuple[float, float]]]:
-        """For a problem whose answer is known: of each measure, (iteration, value)."""
+        """For a problem whose answer is known: of each measure, (iteration, value); of each law by its name, for laws
+        that are held to runs."""
         found: dict[str, list[tuple[float, float]]] = {}
         for row in self.evals:
             at, measures = number(row, "iteration"), row.get("measures")
             if at is None or "summary" in row or not isinstance(measures, Mapping):
                 continue
+            law = f" by {row['strategy']}" if len(self.strategies) > 1 else ""
             for name, values in measures.items():
                 value = number({"x": values[0]}, "x") if isinstance(values, list) and values else None
                 if value is not None:
-                    found.setdefault(str(name), []).append((at, value))
+                    found.setdefault(f"{name}{law}", []).append((at, value))
         return found
 
     @property

@@ -53,6 +53,12 @@ class Experiment(Component):
             """Rounds of collecting and training."""
             ...
 
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """What the rows of an evaluation are told apart by, the first one first: a claim calls that by the arm alone,
+        every other one `ARM@STRATEGY`."""
+        return ("direct",)
+
     def train(
         self,
         folder: Path,

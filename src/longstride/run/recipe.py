@@ -215,6 +215,10 @@ class Recipe(Experiment):
         return self
 
     @property
+    def strategies(self) -> tuple[str, ...]:
+        return tuple(strategy.name for strategy in self.evaluation.strategies)
+
+    @property
     def losses(self) -> list[Loss]:
         """Of all objectives."""
         return [self.loss, *(phase.loss for phase in self.objectives if phase.loss)]

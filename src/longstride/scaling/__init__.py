@@ -1,8 +1,18 @@
 """Scaling laws: what more compute, data or attempts will buy, fitted to what was measured. No torch."""
 
 from longstride.scaling.fitting import Band, Fit, fit
-from longstride.scaling.frontier import Frontier, cheapest, frontier, records, split
-from longstride.scaling.laws import FitError, Geometric, Law, MixedGeometric, Power, RisingPower, Sigmoid, SizedPower
+from longstride.scaling.frontier import Frontier, Plateau, cheapest, frontier, plateau, records, split
+from longstride.scaling.laws import (
+    FitError,
+    Geometric,
+    Law,
+    LogSigmoid,
+    MixedGeometric,
+    Power,
+    RisingPower,
+    Sigmoid,
+    SizedPower,
+)
 
 __all__ = [
     "Band",
@@ -11,7 +21,9 @@ __all__ = [
     "Frontier",
     "Geometric",
     "Law",
+    "LogSigmoid",
     "MixedGeometric",
+    "Plateau",
     "Power",
     "RisingPower",
     "Sigmoid",
@@ -19,6 +31,7 @@ __all__ = [
     "cheapest",
     "fit",
     "frontier",
+    "plateau",
     "records",
     "split",
 ]

@@ -11,7 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from longstride.scaling.fitting import fit
-from longstride.scaling.laws import Geometric, Law, MixedGeometric, Power, RisingPower, Sigmoid, SizedPower
+from longstride.scaling.laws import (
+    Geometric,
+    Law,
+    LogSigmoid,
+    MixedGeometric,
+    Power,
+    RisingPower,
+    Sigmoid,
+    SizedPower,
+)
 
 
 class Planted(NamedTuple):
@@ -34,6 +43,7 @@ PLANTED = {
     "power": Planted(Power(), np.geomspace(1, 100, 12), (0.1, 0.9, 0.7), 0.02),
     "data by updates": Planted(Power(), np.geomspace(0.25, 8, 8), (500, 900, 0.7), 0.05, relative=True),
     "rising power": Planted(RisingPower(), np.geomspace(4, 64, 9), (4.6, 1.5), 0.1),
+    "log sigmoid": Planted(LogSigmoid(), np.geomspace(100, 100_000, 16), (1.4, 5.5, 3000, 1.2), 0.2),
     "geometric": Planted(Geometric(), np.arange(1, 17), (0.8, 0.2), 0.01),
     "mixed geometric": Planted(MixedGeometric(), np.arange(1, 17), (1.0, 0.3, 1.5), 0.01),
     "sized power": Planted(SizedPower(), SIZES, (0.3, -0.2, -0.1, 3.0), 0.02),

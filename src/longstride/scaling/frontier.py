@@ -11,12 +11,18 @@ over settings says which one is best at a budget.
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from longstride.scaling.fitting import RESAMPLES, Fit, fit
-from longstride.scaling.laws import FitError, Law, Sigmoid
+from longstride.scaling.laws import FitError, Law, LogSigmoid, Sigmoid
+
+MOST = 1_000_000
+"""Attempts at which a plateau is looked for."""
+PLACES = 32
+"""Budgets at which a frontier is read for a rule."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,24 @@ class Frontier:
         """The setting that comes to most at a budget; of several, the smallest."""
         values = self.at(budget)
         return min(values, key=lambda setting: (-values[setting], setting))
+
+    def steps(self, budgets: ArrayLike) -> list[tuple[float, float]]:
+        """Where the best setting changes among ascending budgets: (the first of them, the setting)."""
+        found: list[tuple[float, float]] = []
+        for budget in np.asarray(budgets, float):
+            if not found or self.best(budget) != found[-1][1]:
+                found.append((float(budget), self.best(budget)))
+        return found
+
+    def rule(self, least: float, most: float, resamples: int = RESAMPLES) -> Fit:
+        """The best setting by the budget, log setting a sigmoid in log budget, fitted to the frontier between two
+        budgets (IsoCompute, figure 6). Its intervals are those of the steps, not of the runs' noise.
+
+        Raises:
+            FitError: a setting is no positive number.
+        """
+        budgets = np.geomspace(least, most, PLACES)
+        return fit(LogSigmoid(), budgets, [self.best(b) for b in budgets], resamples=resamples)
 
 
 def frontier(
@@ -105,6 +129,50 @@ def split(curves: Mapping[str, Fit], budget: int, counts: Mapping[str, int] | No
         if given[kind] < most[kind]:
             heapq.heappush(waiting, (-float(values[kind][given[kind]]), kind))
     return given
+
+
+class Plateau(NamedTuple):
+    """After how many attempts one more adds less than a gain."""
+
+    attempts: int
+    lo: int
+    hi: int
+    """95 % interval, from the bootstrap of the fit."""
+
+
+def plateau(found: Fit, gain: float) -> Plateau:
+    """Where coverage is flat: N* = ceil(ln(gain / (F_max p)) / ln(1 - p)) of the closed form (Wang et al., 2025, arXiv
+    2505.20522, section 3), and likewise the first N whose next attempt adds less, of any law of coverage.
+
+    Args:
+        found: a fit of coverage by attempts.
+        gain: share of the tasks, between 0 and 1.
+
+    Raises:
+        FitError: a gain of another size, or it is not there after `MOST` attempts.
+    """
+    if not 0 < gain < 1:
+        raise FitError(f"a gain is a share of the tasks between 0 and 1, got {gain:g}")
+    least, tail = _flat(found.law, found.parameters[None], gain)[0], _flat(found.law, found.draws, gain)
+    if least > MOST:
+        raise FitError(f"one more attempt adds {gain:g} or more even after {MOST:,} attempts; take a larger gain")
+    lo, hi = np.quantile(tail, [0.025, 0.975], method="inverted_cdf")
+    return Plateau(int(least), int(min(lo, least)), int(max(hi, least)))
+
+
+def _flat(law: Law, parameters: np.ndarray, gain: float) -> np.ndarray:
+    """[R] the first N at which coverage by N + 1 is less than `gain` above that by N, for parameters [R, names]: by
+    bisection, since coverage is concave; `MOST` + 1 where there is none."""
+
+    def adds(n_R: np.ndarray) -> np.ndarray:
+        return np.array([np.diff(law(np.array([n, n + 1.0]), p))[0] for n, p in zip(n_R, parameters, strict=True)])
+
+    low, high = np.zeros(len(parameters), int), np.full(len(parameters), MOST + 1)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        below = (adds(np.maximum(middle, 1)) < gain) & (middle > 0)
+        high, low = np.where(below, middle, high), np.where(below, low, np.maximum(middle, low))
+    return high
 
 
 def _concave(found: Fit, most: int) -> np.ndarray:

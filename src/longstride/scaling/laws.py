@@ -95,8 +95,7 @@ class Sigmoid(Law):
         return (np.log(x.min() / 10), np.log(x.max() * 10)), (np.log(0.3), np.log(5.0))
 
     def columns(self, x: np.ndarray, shapes: np.ndarray) -> np.ndarray:
-        risen = 1 / (1 + (shapes[..., :1] / x) ** shapes[..., 1:])
-        return np.stack([1 - risen, risen], -1)
+        return _rise(x, shapes)
 
     def doubts(self, x: np.ndarray, values: dict[str, float]) -> list[str]:
         beyond = len(np.unique(x[x > values["midpoint"]]))
@@ -106,6 +105,36 @@ class Sigmoid(Law):
                 f"{values['midpoint']:.3g}: the asymptote is not settled; measure beyond {2 * values['midpoint']:.3g}"
             ]
         return []
+
+
+class LogSigmoid(Law):
+    """What grows as a power for a while and then no more, such as the best number of rollouts a problem by compute
+    (Cheng et al., 2026, "IsoCompute Playbook", arXiv 2603.12151): log y is a `Sigmoid` in x. `log_low` and `log_high`
+    are natural logarithms of the ends."""
+
+    weights = ("log_low", "log_high")
+    shapes = ("midpoint", "exponent")
+    logarithmic = True
+
+    def search(self, x: np.ndarray) -> tuple[Range, ...]:
+        return (np.log(x.min() / 10), np.log(x.max() * 10)), (np.log(0.3), np.log(5.0))
+
+    def columns(self, x: np.ndarray, shapes: np.ndarray) -> np.ndarray:
+        return _rise(x, shapes)
+
+    def doubts(self, x: np.ndarray, values: dict[str, float]) -> list[str]:
+        if values["midpoint"] > x.max():
+            return [
+                f"all points lie before the midpoint, fitted at {values['midpoint']:.3g}: where the growth ends is not "
+                f"settled; measure beyond {2 * values['midpoint']:.3g}"
+            ]
+        return []
+
+
+def _rise(x: np.ndarray, shapes: np.ndarray) -> np.ndarray:
+    """[..., n, 2] the shares of the lower and the upper end of a sigmoid, for shapes (midpoint, exponent)."""
+    risen = 1 / (1 + (shapes[..., :1] / x) ** shapes[..., 1:])
+    return np.stack([1 - risen, risen], -1)
 
 
 class Power(Law):

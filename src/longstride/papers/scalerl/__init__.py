@@ -7,20 +7,29 @@ midpoint settle neither.
 
 | place | choice | paper (Llama 3 8B and Scout, math) | here |
 |---|---|---|---|
-| problem | difficulty | Polaris-53K | 160 problems, chances spread evenly in a normal distribution of their logarithm, and 40 that cannot be solved |
-| credit | group-relative | deviation of the batch, 16 rollouts, groups without variance dropped | deviation of the group, 16 rollouts, the same |
-| update | policy gradient | CISPO on samples 8 versions old | one step a batch, fresh samples |
-| measure | held-out success | mean of 16 rollouts on 1,000 problems | 16 rollouts of every problem |
-| fit | `Sigmoid` | without the first 3 % of compute; grid over A and C_mid, then B | without the first 5 %, by variable projection |
-| predict | the end from the first half | 100,000 GPU hours from 50,000 | iteration 120 from 60 |
+| draw | `NoPositiveResampling` | prompts solved in 0.9 of their rollouts are left out for good | the same, of tasks that come again |
+| filter | groups without variance | dropped | `MixedGroups` |
+| credit | group-relative | deviation of the batch, 16 rollouts | the same |
+| update | `CISPO` | mean by prompt, samples up to 8 versions old, logits in float32 | the same, one step on fresh samples |
+| measure | held-out success | mean of 16 rollouts on 1,000 problems | once on 200 |
+| fit | `Sigmoid` | without the first 1,500 of 100,000 GPU hours; grid over A and C_mid, then B | `--since`, by variable projection |
+| foretell | the end from the first half | 100,000 GPU hours from 50,000 | iterations 21 to 40 from 2 to 20 |
 
-Deviations: answers are enumerable (`exact.sharing`), problems share no parameters, all iterations cost the same, and
-none of the recipe's details (PipelineRL, CISPO, precision of logits, no-positive-resampling, interruptions) is there:
-which of them move the asymptote is not shown.
+On your own model and tasks, a run and what its first part says of the rest, beside a power law:
+
+    longstride train scalerl model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --out runs/sums
+    longstride fit runs/sums --law sigmoid --since 2 --until 20 --rival power
+
+The exact problem has 160 problems whose chances are spread evenly in a normal distribution of their logarithm, and 40
+that cannot be solved; it foretells iteration 120 from 60.
+
+Deviations: PipelineRL and forced interruptions are left out: the curriculum decides by what came before, so nothing is
+rolled out ahead. Puzzles are made anew, so that none of them comes again; the exact problem has none of the recipe's
+details. Which of them move the asymptote is not shown.
 
 Why a sigmoid: a problem of chance p is solved once about 1 / p rollouts were spent on it, so success by the logarithm
 of compute is the distribution of the logarithm of difficulty. Where that is bell-shaped, success is S-shaped; a sigmoid
-follows its mean over 40 runs to a quarter of a point, and so predicts the mean end to a quarter of a point.
+follows the mean over 40 exact runs to a quarter of a point, and so predicts the mean end to a quarter of a point.
 
 Why a band is too narrow: what a run happens to solve early shifts all that is measured after it, so the errors along a
 run are correlated (0.8 from one measurement to the next, 0.5 over five). Taken as independent, the band held the end in

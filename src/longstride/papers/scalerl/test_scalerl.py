@@ -1,11 +1,20 @@
-"""ScaleRL: the first half of a run predicts its end, and what was measured too early is refused."""
+"""ScaleRL: the first half of a run predicts its end, and what was measured too early is refused; tasks that are solved
+are not drawn again."""
+
+import random
+from pathlib import Path
 
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import Collected, make_task, make_trajectory, rows_of
 
 from longstride.core.errors import ConfigError
+from longstride.core.task import Task
 from longstride.exact.forecasts import forecast
 from longstride.papers.scalerl.exact import LONGEST, RECIPE, Forecast, Watched, spread
+from longstride.papers.scalerl.method import NoPositiveResampling
+from longstride.report.fits import fit_runs
 from longstride.scaling import Power, Sigmoid
 
 
@@ -57,3 +66,42 @@ def test_what_does_not_fit_is_refused() -> None:
     late = method.start(problem, np.random.default_rng(0)) | {"iteration": np.array(float(LONGEST))}
     with pytest.raises(ConfigError, match="ask for no more"):
         method.step(problem, late, np.random.default_rng(0))
+
+
+class Listed:
+    """Four tasks, drawn in turn."""
+
+    def __init__(self) -> None:
+        self.next = 0
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        self.next += n
+        return [make_task(str(k % 4)) for k in range(self.next - n, self.next)]
+
+
+def played(task: str, won: int, lost: int) -> list:
+    return [make_trajectory(reward=float(k < won), success=k < won, task=make_task(task)) for k in range(won + lost)]
+
+
+def test_a_task_that_is_solved_nearly_always_is_not_drawn_again() -> None:
+    before = Collected([*played("0", 9, 1), *played("1", 8, 2), *played("2", 0, 10)])
+    found = NoPositiveResampling().draw(Listed(), 6, random.Random(0), before)
+    assert len(found) == 6 and {task.id for task in found} == {"1", "2", "3"}
+    stricter = NoPositiveResampling(solved=0.95).draw(Listed(), 4, random.Random(0), before)
+    assert [task.id for task in stricter] == ["0", "1", "2", "3"]
+
+
+def test_where_all_tasks_are_solved_they_come_again() -> None:
+    before = Collected([t for k in range(4) for t in played(str(k), 10, 0)])
+    assert len(NoPositiveResampling().draw(Listed(), 3, random.Random(0), before)) == 3
+
+
+def test_it_trains_another_model_on_other_tasks_by_settings_alone_and_its_curve_is_fitted(tmp_path: Path) -> None:
+    run = train_elsewhere("scalerl", tmp_path, "iterations=8", "evaluation.every=1", "evaluation.tasks=40")
+    assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))
+    found = fit_runs([run], Power(), "iteration", "success", until=6, since=2)
+    (group,) = found["groups"]
+    success = {row["iteration"]: row["summary"]["success"] for row in rows_of(run, "eval")}
+    assert group["points"] == [[i, success[i]] for i in range(2, 7)]
+    assert [row[:2] for row in group["held_out"]] == [[i, success[i]] for i in (7, 8)]
+    assert group["error"] == pytest.approx(np.mean([abs(row[1] - row[2]) for row in group["held_out"]]))

@@ -1,0 +1,63 @@
+"""ScaleRL on puzzles: the recipe, and the claim that the first half of a run foretells the second by a sigmoid.
+
+On one's own: `longstride train scalerl model=MODEL tasks.path=tasks.jsonl`, then `longstride fit RUN --until X`.
+"""
+
+from longstride.claims.claim import Claim
+from longstride.envs.puzzles import ModularChain
+from longstride.methods import GroupRelative, Mean, MixedGroups
+from longstride.methods.ratios import CISPO
+from longstride.papers.scalerl.method import NoPositiveResampling
+from longstride.run.extrapolation import Extrapolation, Reading
+from longstride.scaling import Power, Sigmoid
+from longstride.setups import puzzles
+from longstride.stats import Ordering
+
+RECIPE = puzzles.recipe(
+    "scalerl",
+    credit=GroupRelative(normalize="batch_std"),
+    loss=CISPO(aggregation=Mean(over="prompt")),
+    group_size=16,
+    curriculum=NoPositiveResampling(),
+    replay=MixedGroups(),
+    learner={"epochs": 1, "float32_head": True},
+    evaluation={"every": 1, "tasks": 200},
+)
+
+_arm = RECIPE.replace(
+    episodes_per_iteration=64,
+    group_size=8,
+    learner={"batch_samples": 32},
+    tasks=ModularChain(),
+    evaluation={"tasks": 120},
+)
+ARM = Extrapolation(
+    name="scalerl/forecast",
+    run=_arm,
+    readings={
+        "sigmoid": Reading(law=Sigmoid(), since=0.05),
+        "power": Reading(law=Power(), since=0.05),
+        "early_sigmoid": Reading(law=Sigmoid(), until=0.2),
+        "early_power": Reading(law=Power(), until=0.2),
+    },
+)
+
+CLAIM = Claim(
+    name="scalerl",
+    paper="arXiv 2510.13786, section 2.1 and appendix A.4",
+    statement="The first half of a language model's run, fitted by a sigmoid, foretells the second half more closely than "
+    "fitted by a power law.",
+    recipe=ARM,
+    arms={"run": ARM},
+    measure="closer",
+    expected=Ordering(relations=("run > run@power by 0.01",)),
+    # before the midpoint nothing shows that the curve will bend
+    control=Ordering(relations=("run@early_sigmoid > run@early_power by 0.01",)),
+    reported=Ordering(relations=("run > run@power in within",)),
+    seeds=tuple(range(400, 410)),
+    tuning_seeds=(930, 931),
+    grid={"run.learner.lr": (1e-4, 3e-4, 6e-4, 1e-3, 2e-3)},
+    tuned_by="reached",
+    cost="env_steps",
+    scale=(-1.0, 1.0),
+)

@@ -11,14 +11,22 @@ coverage 1 - B(a, b + N) / B(a, b), which is as easy to fit.
 
 | place | choice | paper (R1-Distill-Qwen 1.5B and 7B; AIME, MATH-500, GPQA) | here |
 |---|---|---|---|
-| problem | tasks | benchmarks, difficulty as it is | 300 tasks of chances Beta(0.15, 0.85), or of 0.15 each |
-| roll out | attempts | up to 64 | 8 a task and iteration |
-| measure | F(N), N <= 8 | hit at N | pass@N without bias, from all attempts so far |
-| fit | `Geometric` | F_max, p by least squares | the same; `MixedGeometric` beside it |
-| predict | F(64), N* at eps = 0.002 | N* against the plateau seen | both against the exact ones |
+| tasks | | benchmarks, difficulty as it is | puzzles; in the exact problem chances of Beta(0.15, 0.85), or 0.15 each |
+| roll out | parallel | up to 64 samples | `evaluation.attempts`: 64 |
+| roll out | sequential | rounds of rethinking | `trial.episodes`: each sees those before it |
+| measure | F(N) | hit at N | pass@N without bias, from all attempts; within@N of trials |
+| fit | `Geometric` | F_max, p by least squares, small N | the same; `MixedGeometric` beside it |
+| foretell | F beyond, N* | N* against the plateau seen | points held out; N* with an interval (`scaling.plateau`) |
 
-Deviations: attempts are draws of a known chance, and the best of them is chosen without error, so the answers of no
-model are looked at; the Beta form is not the paper's; eps is ours.
+On your own model and tasks, or on any run folder that was evaluated with several attempts:
+
+    longstride train ttspm model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --out runs/attempts
+    longstride fit runs/attempts --x attempts --y pass --law geometric --rival mixed_geometric --until 8 --gain 0.002
+
+It trains nothing. With `trial.episodes=8` the attempts follow one another, and `--y within` is what is fitted.
+
+Deviations: whoever chooses among attempts does not err; the Beta form is not the paper's; eps is ours. In the exact
+problem attempts are draws of a known chance.
 """
 
 from longstride.papers.card import Paper

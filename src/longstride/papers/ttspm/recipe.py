@@ -1,0 +1,50 @@
+"""TTSPM with a language model: many attempts at each task, and coverage by their number, foretold from few.
+
+On one's own: `longstride train ttspm model=MODEL tasks.path=tasks.jsonl`, or any run with `evaluation.attempts`, then
+`longstride fit RUN --x attempts --y pass --law geometric --gain 0.002`.
+"""
+
+from longstride.claims.claim import Claim
+from longstride.engines.base import Sampling
+from longstride.envs.puzzles import ModularChain
+from longstride.run.extrapolation import Extrapolation, Reading
+from longstride.scaling import Geometric, MixedGeometric, Power
+from longstride.setups import puzzles
+from longstride.stats import Ordering
+from longstride.strategies import Direct
+
+RECIPE = puzzles.tested("ttspm", (Direct(),), evaluation={"tasks": 100, "attempts": 64, "sampling": Sampling()})
+
+MIXED = Extrapolation(
+    name="ttspm/forecast",
+    run=RECIPE.replace(evaluation={"tasks": 80, "attempts": 32}),
+    x="attempts",
+    y="pass",
+    readings={
+        "one_chance": Reading(law=Geometric(), until=0.25),
+        "power": Reading(law=Power(), until=0.25),
+        "beta": Reading(law=MixedGeometric(), until=0.25),
+    },
+)
+ALIKE = MIXED.replace(run={"tasks": ModularChain(lengths=(5, 5, 5))})
+
+CLAIM = Claim(
+    name="ttspm",
+    paper="arXiv 2505.20522, section 3; that it needs chances that do not differ is ours",
+    statement="From at most 8 attempts a task, the closed form of one chance foretells a language model's coverage at 16 and "
+    "32 more closely than a power law, where tasks are of one difficulty.",
+    recipe=ALIKE,
+    arms={"alike": ALIKE, "mixed": MIXED},
+    measure="closer",
+    expected=Ordering(relations=("alike > alike@power by 0.01",)),
+    # easy tasks are solved first, so the curve bends before it is flat
+    control=Ordering(relations=("mixed > mixed@power by 0.01",)),
+    reported=Ordering(relations=("alike@beta > alike", "mixed@beta > mixed by 0.01")),
+    seeds=tuple(range(410, 418)),
+    tuning_seeds=(930, 931),
+    grid={"run.evaluation.sampling.temperature": (0.6, 0.8, 1.0, 1.2, 1.5)},
+    tuning={"run.evaluation.attempts": 16},
+    tuned_by="reached",
+    cost="env_steps",
+    scale=(-1.0, 1.0),
+)

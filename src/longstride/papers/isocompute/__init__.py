@@ -7,17 +7,23 @@ alone, or that shares nothing, comes to the same with every n.
 
 | place | choice | report (Qwen2.5-7B-Instruct, Guru-Math) | here |
 |---|---|---|---|
-| problem | `Sharing` | 5,000 and 6,000 problems, easy and hard | 20 of chances 0.3 to 0.003, features of 16 numbers |
-| plan | B problems, n rollouts | 32 to 1,024, 8 to 2,048 | 4; 8 to 1,024 |
-| credit | group-relative | GRPO, zero-variance groups dropped | (r - mean) / deviation |
-| update | rate | by the square root of B n | the same |
-| compare | equal C | records, a sigmoid for each n (that of `scalerl`), their envelope | the same number of rollouts an iteration |
+| problem | | 5,000 and 6,000 problems, easy and hard | puzzles; in the exact problem 20 of chances 0.3 to 0.003 that share features |
+| plan | B problems, n rollouts | 32 to 1,024, 8 to 2,048; B fixed, or B n | `group_size`, B n fixed: 256; exact: B fixed |
+| credit | group-relative | GRPO, zero-variance groups dropped on hard problems | `GroupRelative`, `MixedGroups` |
+| update | rate | by the square root of B n, one step a batch | one step a batch, so B n and the rate stay |
+| fit | `Sigmoid` for each n | records by compute, a monotonic sigmoid | all points; records in `scaling.frontier` |
+| choose | the envelope of these | n*(C) is highest at C | `allocate`: which n from which budget on |
+| rule | `LogSigmoid` | log n* a sigmoid in log C | the same, fitted to the envelope |
 
-The envelope: `longstride sweep isocompute --grid method.rollouts=8,32,256 OUT`, then `longstride fit OUT --by
-method.rollouts --x rollouts`.
+On your own model and tasks, a sweep, a curve for each n, and what n a larger budget asks for:
 
-Deviations: answers are enumerable, a problem's logits are its base policy's plus a linear map of its features, and
-success is exact; no ratio, as there is one step a batch; B is not swept.
+    longstride sweep isocompute runs/iso model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --grid group_size=4,16,64
+    longstride fit runs/iso --by group_size --x episodes --out fit.json
+    longstride allocate fit.json --budget 100000
+
+Deviations: n is traded for problems of a batch of fixed size, which is one of the report's three questions; KL and
+entropy terms are left out. In the exact problem answers are enumerable, a problem's logits are its base policy's plus a
+linear map of its features, success is exact, and there is no ratio; B is not swept.
 """
 
 from longstride.papers.card import Paper

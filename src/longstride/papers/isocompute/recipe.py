@@ -1,0 +1,62 @@
+"""IsoCompute with a language model: rollouts a problem against problems in a batch, at equal sampling compute.
+
+On one's own: `longstride sweep isocompute OUT model=MODEL tasks.path=tasks.jsonl --grid group_size=4,16,64`, then
+`longstride fit OUT --by group_size --x episodes --out fit.json` and `longstride allocate fit.json --budget N`.
+"""
+
+from longstride.claims.claim import Claim
+from longstride.envs.puzzles import ModularChain
+from longstride.methods import PPO, GroupRelative, Mean, MixedGroups
+from longstride.run.extrapolation import Extrapolation, Reading
+from longstride.scaling import Power, Sigmoid
+from longstride.setups import puzzles
+from longstride.stats import Ordering
+
+RECIPE = puzzles.recipe(
+    "isocompute",
+    credit=GroupRelative(),
+    loss=PPO(aggregation=Mean(over="token")),
+    group_size=16,
+    replay=MixedGroups(),
+    learner={"lr": 1e-3, "epochs": 1, "batch_samples": 256},
+    evaluation={"every": 1},
+)
+
+ARM = Extrapolation(
+    name="isocompute/forecast",
+    run=RECIPE.replace(
+        iterations=20,
+        episodes_per_iteration=64,
+        learner={"batch_samples": 64},
+        tasks=ModularChain(),
+        evaluation={"tasks": 80},
+    ),
+    settings={str(n): {"group_size": n} for n in (4, 16, 32)},
+    x="episodes",
+    readings={
+        "sigmoid": Reading(law=Sigmoid()),
+        "stays": Reading(),
+        "power": Reading(law=Power()),
+        "early_sigmoid": Reading(law=Sigmoid(), until=0.3),
+        "early_stays": Reading(until=0.3),
+    },
+)
+
+CLAIM = Claim(
+    name="isocompute",
+    paper="arXiv 2603.12151, sections 4.1 and 4.2",
+    statement="Of several numbers of rollouts a problem, the one whose sigmoid, fitted to the first half of the compute, is "
+    "highest at the end has then more success than the one that leads at half.",
+    recipe=ARM,
+    arms={"swept": ARM},
+    measure="chosen",
+    expected=Ordering(relations=("swept > swept@stays by 0.01",)),
+    # before the midpoint no curve says where it will end
+    control=Ordering(relations=("swept@early_sigmoid > swept@early_stays by 0.01",)),
+    reported=Ordering(relations=("swept > swept@power in closer", "swept > swept@power")),
+    seeds=tuple(range(420, 432)),
+    tuning_seeds=(930, 931),
+    grid={"run.learner.lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    tuned_by="reached",
+    cost="env_steps",
+)

@@ -1,9 +1,18 @@
 """Scaling behaviours: the gradient is that of success, and the set is visited again and again."""
 
+import random
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import Collected, make_task, rows_of, trajectories_of
 
+from longstride.core.task import Task
 from longstride.papers.scaling_behaviors.exact import RECIPE, LinearProblems, Reused, gradient, success
+from longstride.papers.scaling_behaviors.method import FixedSet
+from longstride.report.fits import fit_runs
+from longstride.scaling import RisingPower, Sigmoid
 
 
 def test_the_expected_update_is_the_gradient_of_success() -> None:
@@ -29,3 +38,30 @@ def test_passes_over_few_problems_are_memorised() -> None:
     fresh, repeated = run(6400), run(64)
     assert fresh["tests"] == pytest.approx(fresh["problems"], abs=0.03)
     assert repeated["problems"] > fresh["problems"] > fresh["tests"] - 0.03 > repeated["tests"] + 0.1
+
+
+class Endless:
+    """A new task every time."""
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        return [make_task(str(rng.getrandbits(40))) for _ in range(n)]
+
+
+def test_a_fixed_set_is_visited_in_turn_whatever_the_size_of_an_iteration() -> None:
+    experience, curriculum, rng = Collected(), FixedSet(unique=3), random.Random(0)
+    visits = [task.id for n in (2, 4, 1) for task in curriculum.draw(Endless(), n, rng, experience)]
+    assert len(set(visits)) == 3 and visits == [visits[k % 3] for k in range(7)]
+    # another run has another set
+    assert {t.id for t in curriculum.draw(Endless(), 3, random.Random(1), Collected())}.isdisjoint(visits)
+
+
+def test_it_trains_another_model_on_few_tasks_by_settings_alone_and_its_error_is_fitted(tmp_path: Path) -> None:
+    settings = ("curriculum.unique=3", "iterations=8", "evaluation.every=1", "evaluation.tasks=40")
+    run = train_elsewhere("scaling_behaviors", tmp_path, *settings)
+    assert any(row["grad_norm"] > 0 for row in rows_of(run, "train"))
+    played = trajectories_of(run)
+    assert len({t.task.id for t in played}) <= 3 and len(played) == 8 * 16
+    found = fit_runs([run], RisingPower(), "iteration", "error", until=5, rivals=[Sigmoid(most=1.0)])
+    (group,) = found["groups"]
+    assert group["points"][0][1] == pytest.approx(1 - rows_of(run, "eval")[1]["summary"]["success"])
+    assert {row[0] for row in group["held_out"]} == {6, 7, 8} and group["rivals"]["sigmoid"] >= 0

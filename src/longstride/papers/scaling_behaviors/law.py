@@ -1,0 +1,54 @@
+"""The power law of the error by training, log L = -k log X + E, and whether it foretells the rest of a run.
+
+On one's own: `longstride fit RUN --law rising_power --y error --rival sigmoid --until X` for one model (its exponent is
+-k), and `longstride fit RUNS --law sized_power --y error` for models of several sizes.
+"""
+
+from longstride.claims.claim import Claim
+from longstride.papers.scaling_behaviors.recipe import RECIPE as REUSED
+from longstride.run.extrapolation import Extrapolation, Reading
+from longstride.scaling import RisingPower, Sigmoid
+from longstride.stats import Ordering
+
+RECIPE = REUSED.replace(
+    name="scaling_behaviors/law",
+    curriculum={"type": "uniform"},
+    evaluation={"every": 1},
+)
+
+ARM = Extrapolation(
+    name="scaling_behaviors/forecast",
+    run=RECIPE.replace(
+        episodes_per_iteration=64,
+        learner={"batch_samples": 32},
+        evaluation={"tasks": 120},
+    ),
+    y="error",
+    readings={
+        "power": Reading(law=RisingPower(), until=0.4),
+        "sigmoid": Reading(law=Sigmoid(), until=0.4),
+        "early_power": Reading(law=RisingPower(), until=0.15),
+        "early_sigmoid": Reading(law=Sigmoid(), until=0.15),
+    },
+)
+
+CLAIM = Claim(
+    name="scaling_behaviors/law",
+    paper="arXiv 2509.25300, equation of the power law and the prediction within a model",
+    statement="The first two fifths of a run, fitted by a power law of its error, foretell the rest more closely than fitted "
+    "by a sigmoid.",
+    recipe=ARM,
+    arms={"run": ARM},
+    measure="closer",
+    expected=Ordering(relations=("run > run@sigmoid by 0.01",)),
+    # of a few points the law with fewer parameters is the better guess, whatever the curve
+    control=Ordering(relations=("run@early_power > run@early_sigmoid by 0.01",)),
+    reported=Ordering(relations=("run > run@sigmoid in within",)),
+    seeds=tuple(range(452, 462)),
+    tuning_seeds=(930, 931),
+    grid={"run.learner.lr": (1e-4, 3e-4, 6e-4, 1e-3, 2e-3)},
+    tuned_by="reached",
+    lower_is_better=True,
+    cost="env_steps",
+    scale=(-1.0, 1.0),
+)

@@ -4,18 +4,22 @@ Each axis has a bound of its own. A longer thought looks at its steps more often
 thoughts vote, but for the likeliest answer, right or not. A further turn reads with fresh eyes, but doubts what is right
 too. What bounds one axis another one moves, so the best mix has some of each.
 
-| place | choice | paper | here |
+| place | choice | paper (Gemini 2.5 Pro; IOI, IMO and CPHO) | here |
 |---|---|---|---|
-| policy | steps | a thinking model on IOI, IMO and CPHO | 6 steps; a wrong one leads to one of three answers |
-| context | `looks` | tokens of a thought | looks at each step, which may see that it is wrong |
-| batch | `thoughts` | samples | thoughts of a turn, the answer most of which give counts |
-| turn | `turns` | refinement of what came before | every thought reads one that gave this answer |
-| mix | `THREE`, `TWO` | several | looks at a step, reading among them, about 320 in all |
+| context | `ThreeAxes.context` | tokens of a thought, cut at a budget | the same, and made to go on up to it (`ThinkOn`) |
+| batch | `ThreeAxes.batch` | samples, one chosen by a vote, a judge or people | `by`: a vote, a scorer, a judge |
+| turn | `ThreeAxes.turns` | a summary of what was chosen stands in the next prompt | what was chosen stands there, and the task is asked again |
+| spend | | the largest number of tokens that a mix may take | all tokens that were sampled or read by a judge |
 
-Which two axes suffice depends on the numbers of the world, so the claim draws them, and each side enters with its best
-mix.
+On your own model and tasks:
 
-Deviations: an exact world; feedback by people and embodied tasks are left out.
+    longstride eval scaling_3d model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl evaluation.strategies='[{type="longstride.papers.scaling_3d.method:ThreeAxes", context=512, batch=4, turns=2}]'
+
+`exact.py` is a world in which the bounds are computed: 6 steps, of which a wrong one leads to one of three answers; a
+look at a step may see that it is wrong; which two axes suffice depends on its numbers, so its claim draws them, and
+each side enters with its best mix of about 320 looks.
+
+Deviations: feedback by people and embodied tasks are left out; a turn reads one answer whole and no summary.
 """
 
 from longstride.papers.card import Paper
@@ -25,7 +29,7 @@ CARD = Paper(
     authors="Chao Yu, Qixin Tan, Jiaxuan Gao, Shi Yu, Hong Lu, Xinting Yang, Zelai Xu, Yu Wang, Yi Wu, Eugene Vinitsky",
     year=2025,
     arxiv="2511.15738",
-    read="abstract",
+    read="notes",
     topics=("search", "scaling"),
     systems=(66,),
 )

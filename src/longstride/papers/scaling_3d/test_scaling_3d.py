@@ -1,9 +1,19 @@
 """3D scaling: each axis comes to its bound, as computed, and what is spent is counted."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import make_task, make_trajectory, make_turn, rows_of, run_stages
 
+from longstride.core.budget import Budget
+from longstride.core.errors import ConfigError
+from longstride.core.trajectory import Trajectory
 from longstride.papers.scaling_3d.exact import THREE, TWO, Doubtful, Mixed, answers, votes
+from longstride.papers.scaling_3d.method import ThreeAxes
+from longstride.rollout.episode import Plan
+from longstride.rollout.players import ScriptedPlayer
 
 
 def solved(problem: Doubtful, method: Mixed, chance: float) -> float:
@@ -45,3 +55,62 @@ def test_all_mixes_spend_as_many_looks() -> None:
     looked = [Mixed(looks=looks, thoughts=thoughts, turns=turns).looked for looks, thoughts, turns in THREE + TWO]
     assert max(looked) < 1.04 * min(looked)
     assert all(min(mix) > 1 for mix in THREE) and all(sum(n > 1 for n in mix) == 2 for mix in TWO)
+
+
+ANSWERS = {0: "a", 1: "b", 2: "b", 3: "c", 4: "a", 5: "a"}
+"""By the number of an answer: two turns of three."""
+NOBODY = ScriptedPlayer(lambda episode: "")
+
+
+def play(seen: list[Plan]):
+    """Plays stages: each answer is a turn of two tokens behind what it reads, which was sampled before."""
+
+    def of(plan: Plan) -> Trajectory:
+        number = len(seen)
+        seen.append(plan)
+        past = [make_turn([], text=turn.text) for turn in plan.history]
+        own = make_turn([1, 2], text=f"answer {ANSWERS[number]}")
+        return make_trajectory(
+            [*past, own], ordinal=plan.ordinal, answer=ANSWERS[number], task=plan.task, budget=plan.budget
+        )
+
+    return of
+
+
+def test_a_vote_says_what_the_next_turn_reads_and_all_tokens_are_counted() -> None:
+    seen: list[Plan] = []
+    plan = Plan(make_task(horizon=1), 7, 0, Budget(turns=2))
+    strategy = ThreeAxes(batch=3, turns=2)
+    stages, found = run_stages(strategy.run([plan], NOBODY), play(seen))
+    assert [len(stage) for stage in stages] == [3, 3] and stages[0][0].ordinal == 7
+    assert len({p.ordinal for stage in stages for p in stage}) == 6
+    # two of the first three say b, and all of the second turn read it; their own vote is for a
+    assert {tuple(t.text for t in p.history) for p in stages[1]} == {("answer b",)}
+    assert [p.budget.turns for stage in stages for p in stage] == [1, 1, 1, 2, 2, 2]
+    (episode,) = found
+    assert episode.trajectory.answer == "a" and episode.spent_tokens == 12
+    assert all(p.task.horizon is None for stage in stages for p in stage)
+
+
+def test_one_answer_of_one_turn_is_the_episode_of_direct() -> None:
+    seen: list[Plan] = []
+    plan = Plan(make_task(), 7, 0, Budget(turns=1))
+    _, (episode,) = run_stages(ThreeAxes(batch=1, turns=1).run([plan], NOBODY), play(seen))
+    assert seen == [plan] and episode.spent_tokens == episode.trajectory.sampled_tokens == 2
+
+
+def test_mixes_have_names_of_their_own_and_tasks_of_several_turns_are_refused() -> None:
+    mixes = [ThreeAxes(context=c, batch=b, turns=t) for c in (None, 8) for b in (1, 2) for t in (1, 2)]
+    assert len({mix.name for mix in mixes}) == len(mixes)
+    with pytest.raises(ConfigError, match="asks for an only turn again"):
+        ThreeAxes().budget(Budget(turns=4))
+
+
+def test_another_model_answers_in_turns_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    mix = '{type="longstride.papers.scaling_3d.method:ThreeAxes", batch=2, turns=2}'
+    thinks = '{type="longstride.papers.scaling_3d.method:ThreeAxes", context=2, batch=2, turns=2}'
+    run = train_elsewhere("scaling_3d", tmp_path, f'evaluation.strategies=[{{type="direct"}}, {mix}, {thinks}]')
+    direct, mixed, thought = (row["measures"] for row in rows_of(run, "eval") if row["iteration"] == 2)
+    once, often = np.mean(direct["spent_tokens"]), np.mean(mixed["spent_tokens"])
+    assert 2 * once < often <= 4 * 3 and np.mean(mixed["length"]) == 2
+    assert np.mean(thought["spent_tokens"]) <= 4 * 3

@@ -1,9 +1,15 @@
 """Verifier-based and verifier-free: exact rewards, what each is given, and what each makes of it."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from elsewhere import train_elsewhere
+from helpers import rows_of
 
 from longstride.papers.vb_vf.exact import ClonedTraces, Styles, Verified
+from longstride.papers.vb_vf.recipe import CLAIM
+from longstride.run.recipe import Recipe
 
 TWO = Styles(kinds=1, speeds=(0.5, 0.1), needed=2, budgets=(3, 8))
 
@@ -51,3 +57,25 @@ def test_measures_are_of_the_policy_and_grow_with_the_budget() -> None:
     even = TWO.measures({"policy": np.full((2, 1, 2), 0.5), "speeds": speeds})
     short, long = TWO.rewards(speeds[0]).mean(1)
     assert even == pytest.approx({"reward_3": short, "reward_8": long, "growth": long - short})
+
+
+def test_both_sides_are_given_as_many_traces_of_as_many_tokens() -> None:
+    for tokens in (24, 48, 96):
+        sides = [CLAIM.arms[f"{side}_{tokens}"] for side in ("verified", "cloned")]
+        assert all(isinstance(r, Recipe) and r.iterations * r.episodes_per_iteration == 1024 for r in sides)
+        assert all(
+            isinstance(r, Recipe) and r.budget.at(1, "easy").turn_tokens == r.test_budget.at(1, "easy").turn_tokens
+            for r in sides
+        )
+        assert CLAIM.changes(f"cloned_{tokens}").keys() >= {"credit", "loss", "iterations"}
+
+
+@pytest.mark.parametrize("side", ["verified", "cloned"])
+def test_both_sides_train_another_model_on_other_tasks_by_settings_alone(side: str, tmp_path: Path) -> None:
+    cloned = ("credit.type=filtered_bc", "loss.type=reinforce", "iterations=1", "episodes_per_iteration=32")
+    run = train_elsewhere("vb_vf", tmp_path, *(cloned if side == "cloned" else ()))
+    rows = rows_of(run, "train")
+    assert sum(row["summary"]["episodes"] for row in rows) == 32 and any(row["grad_norm"] > 0 for row in rows)
+    if side == "cloned":  # what was wrong is left out
+        right = round(rows[0]["summary"]["success"] * 32)
+        assert 0 < right < 32 and rows[0]["trained_turns"] == 2 * right  # two passes

@@ -25,11 +25,11 @@ RECIPE = puzzles.recipe(
 ARM = Extrapolation(
     name="isocompute/forecast",
     run=RECIPE.replace(
-        iterations=20,
+        iterations=16,
         episodes_per_iteration=64,
         learner={"batch_samples": 64},
         tasks=ModularChain(),
-        evaluation={"tasks": 80},
+        evaluation={"tasks": 60},
     ),
     settings={str(n): {"group_size": n} for n in (4, 16, 32)},
     x="episodes",
@@ -37,8 +37,8 @@ ARM = Extrapolation(
         "sigmoid": Reading(law=Sigmoid()),
         "stays": Reading(),
         "power": Reading(law=Power()),
-        "early_sigmoid": Reading(law=Sigmoid(), until=0.3),
-        "early_stays": Reading(until=0.3),
+        "early_sigmoid": Reading(law=Sigmoid(), until=0.35),
+        "early_stays": Reading(until=0.35),
     },
 )
 

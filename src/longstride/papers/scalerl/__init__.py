@@ -13,7 +13,7 @@ midpoint settle neither.
 | update | `CISPO` | mean by prompt, samples up to 8 versions old, logits in float32 | the same, one step on fresh samples |
 | measure | held-out success | mean of 16 rollouts on 1,000 problems | once on 200 |
 | fit | `Sigmoid` | without the first 1,500 of 100,000 GPU hours; grid over A and C_mid, then B | `--since`, by variable projection |
-| foretell | the end from the first half | 100,000 GPU hours from 50,000 | iterations 21 to 40 from 2 to 20 |
+| foretell | the end from the first half | 100,000 GPU hours from 50,000 | the second half of 30 iterations from the first |
 
 On your own model and tasks, a run and what its first part says of the rest, beside a power law:
 

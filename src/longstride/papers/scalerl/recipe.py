@@ -25,11 +25,12 @@ RECIPE = puzzles.recipe(
 )
 
 _arm = RECIPE.replace(
+    iterations=30,
     episodes_per_iteration=64,
     group_size=8,
     learner={"batch_samples": 32},
     tasks=ModularChain(),
-    evaluation={"tasks": 120},
+    evaluation={"tasks": 90},
 )
 ARM = Extrapolation(
     name="scalerl/forecast",
@@ -37,8 +38,8 @@ ARM = Extrapolation(
     readings={
         "sigmoid": Reading(law=Sigmoid(), since=0.05),
         "power": Reading(law=Power(), since=0.05),
-        "early_sigmoid": Reading(law=Sigmoid(), until=0.2),
-        "early_power": Reading(law=Power(), until=0.2),
+        "early_sigmoid": Reading(law=Sigmoid(), until=0.25),
+        "early_power": Reading(law=Power(), until=0.25),
     },
 )
 

@@ -40,7 +40,7 @@ def _mixes(of: tuple[tuple[int, int], ...]) -> tuple[Any, ...]:
     return tuple([mix(*one).as_data()] for one in of)
 
 
-_doses = {tokens: {"three": _under(2, 2, tokens), "two": _under(4, 1, tokens)} for tokens in (96, 192, 384)}
+_doses = {tokens: {"three": _under(2, 2, tokens), "two": _under(4, 1, tokens)} for tokens in (96, 240, 384)}
 
 CLAIM = Claim(
     name="scaling_3d",

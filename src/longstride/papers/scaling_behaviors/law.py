@@ -19,16 +19,17 @@ RECIPE = REUSED.replace(
 ARM = Extrapolation(
     name="scaling_behaviors/forecast",
     run=RECIPE.replace(
+        iterations=30,
         episodes_per_iteration=64,
         learner={"batch_samples": 32},
-        evaluation={"tasks": 120},
+        evaluation={"tasks": 90},
     ),
     y="error",
     readings={
         "power": Reading(law=RisingPower(), until=0.4),
         "sigmoid": Reading(law=Sigmoid(), until=0.4),
-        "early_power": Reading(law=RisingPower(), until=0.15),
-        "early_sigmoid": Reading(law=Sigmoid(), until=0.15),
+        "early_power": Reading(law=RisingPower(), until=0.2),
+        "early_sigmoid": Reading(law=Sigmoid(), until=0.2),
     },
 )
 

@@ -54,6 +54,7 @@ LOCATIONS |= {
         "chosen": "longstride.strategies.chosen",
         "delegate": "longstride.strategies.delegate",
         "duelled": "longstride.strategies.duelled",
+        "played_by": "longstride.strategies.learners",
         "revise": "longstride.strategies.revise",
         "searched": "longstride.strategies.searched",
         "think_on": "longstride.strategies.think_on",

@@ -36,6 +36,22 @@ def test_an_update_learns_what_it_is_given():
     assert found["trained_tokens"] == 30 * sum(len(s.sampled_ids) for s in samples)
 
 
+def test_a_target_is_learned_in_the_place_of_what_stands_there_and_is_read():
+    """The loss is that of the targets, each after what was said; hence that of the targets is what falls."""
+    (said,) = random_samples(1)
+    wanted = replace(said, targets=[(i + 1) % VOCABULARY for i in said.sampled_ids])
+    learner = learner_of(lr=1e-2, warmup_steps=0, epochs=30)
+    ids = torch.tensor([said.prompt_ids + said.sampled_ids])
+    logp_T_V = learner.model(ids).logits[0, len(said.prompt_ids) - 1 : -1].log_softmax(-1)
+    by_hand = -(logp_T_V.gather(1, torch.tensor(wanted.targets)[:, None])[:, 0] * torch.tensor(said.advantages)).sum()
+    assert learner.accumulate([wanted])[0] == pytest.approx(by_hand.item(), rel=1e-5)
+    ones = replace(wanted, streams={ADVANTAGES: [1.0] * len(said.sampled_ids)})
+    learner.update([ones], random.Random(0))
+    assert learner.accumulate([ones])[0] < 0.2 * len(said.sampled_ids)
+    with pytest.raises(ValueError, match="1 targets for"):
+        replace(said, targets=[1], sampled_ids=[1, 2], streams={ADVANTAGES: [1.0, 1.0]})
+
+
 @pytest.mark.parametrize("loss", [Reinforce(), PPO(kl=KL(), correction=ImportanceCorrection())])
 def test_an_update_without_samples_changes_nothing(loss: Loss):
     learner = learner_of(loss)

@@ -200,6 +200,21 @@ class TestTrialHistory:
         assert got[: len(CHAT.head("g"))] == CHAT.head("g")
         assert got.count(ids("omitted")[0]) == 2 and got.count(ids("x")[0]) == got.count(ids("y")[0]) == 0
 
+    def test_how_turns_and_episodes_are_said_is_a_setting(self):
+        policy = TrialHistory(turn="{reward:g}", outcome="next")
+        assert policy.render(CHAT, Past("g", ["z"], [], [], [self.trial()])) == [
+            *CHAT.head("g"), *CHAT.observation("x", first=True), *self.a,
+            *CHAT.observation("y\n1"), *self.b, *CHAT.observation("over\n-0.5\nnext\nz"),
+        ]  # fmt: skip
+
+    def test_the_parts_of_a_prompt_are_what_was_read_and_said_in_turn(self):
+        past = Past("g", ["z", "y"], [self.b], [0.25], [self.trial()])
+        parts = TrialHistory().parts(CHAT, past)
+        assert parts is not None and parts[1::2] == [self.a, self.b, self.b]
+        assert [i for part in parts for i in part] == TrialHistory().render(CHAT, past)
+        made_anew = (TrialHistory(episodes=1), TrialHistory(within=RecentObservations()), RecentObservations())
+        assert [policy.parts(CHAT, past) for policy in made_anew] == [None] * 3
+
     def test_an_only_episode_is_that_policy_with_rewards(self):
         past = Past("g", ["x", "y"], [self.a], [0.0])
         assert TrialHistory(rewards=False).render(CHAT, past) == FullHistory().render(CHAT, past)

@@ -8,6 +8,7 @@ is never a reward.
 
 import random
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -131,6 +132,33 @@ class Solver(Protocol):
 
     def demonstrate(self, task: Task) -> list[str]:
         """What a solver says, turn by turn."""
+        ...
+
+
+@runtime_checkable
+class HasChoices(Protocol):
+    """An environment that says what can be done in it, as learners need (`strategies.learners`)."""
+
+    def choices(self) -> Sequence[str]:
+        """All actions, as they are said; asked after `reset`."""
+        ...
+
+
+@runtime_checkable
+class Knowing(Protocol):
+    """An environment that knows what is best to do in it now."""
+
+    def best(self) -> Sequence[str]:
+        """The best of its choices, one or several."""
+        ...
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """An environment that describes its choices by numbers."""
+
+    def features(self) -> Sequence[Sequence[float]]:
+        """Of each choice; empty where nothing is known of them."""
         ...
 
 

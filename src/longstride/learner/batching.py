@@ -117,8 +117,9 @@ def row_of(samples: Sequence[Sample], chain: Sequence[int], table: StreamTable) 
     tokens: list[TrainedToken] = []
     for n in chain:
         before, start = len(samples[n].prompt_ids) - 1, table.starts[n]
+        said = samples[n].targets or samples[n].sampled_ids
         for k in np.flatnonzero(table.trained_N[start : table.starts[n + 1]]).tolist():
-            tokens.append(TrainedToken(before + k, ids[before + k + 1], start + k))
+            tokens.append(TrainedToken(before + k, said[k], start + k))
     return Row(ids[: max((t.at + 2 for t in tokens), default=0)], tokens)
 
 

@@ -169,6 +169,8 @@ class Learner:
             return done
 
         done = work(self._likelihood, passes) if len(self._crew) == 1 else shared_out(work, self._crew, list(passes))
+        for likelihood in self._crew:  # threads got their passes as a list, so these had ended before the work
+            likelihood.rest()
         if self._skeleton is None:
             parallel.sum_gradients(list(self.parameters.values()))
         loss, drift = 0.0, PolicyDrift()

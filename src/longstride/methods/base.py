@@ -50,8 +50,13 @@ class Sample:
     """Samples with the same number are compared with one another, and stay in one optimiser step; -1 is none."""
     media: tuple[Media, ...] = ()
     """What the placeholders in `prompt_ids` stand for (`core.content`)."""
+    targets: list[int] | None = None
+    """What should have been said at the place of each of `sampled_ids`, where that is not what stands there and is
+    read by what follows: labels of a demonstration that others took (DPT, arXiv 2306.14892)."""
 
     def __post_init__(self) -> None:
+        if self.targets is not None and len(self.targets) != len(self.sampled_ids):
+            raise ValueError(f"{len(self.targets)} targets for {len(self.sampled_ids)} tokens")
         for name in (ADVANTAGES, *self.streams):
             if len(self.streams.get(name, ())) != len(self.sampled_ids):
                 raise ValueError(

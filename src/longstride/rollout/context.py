@@ -10,10 +10,11 @@ also one of an earlier episode.
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from string import Formatter
 from typing import Annotated, Literal, NamedTuple, Protocol
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from longstride.core.budget import Budget
 from longstride.core.component import Component
@@ -92,6 +93,11 @@ class ContextPolicy(Component):
     def render(self, chat: PromptPieces, past: Past) -> list[int]:
         """The prompt of the next turn; `chat` makes ids of goal and observations."""
 
+    def parts(self, chat: PromptPieces, past: Past) -> list[list[int]] | None:
+        """The prompt of the next turn as what was read, said, read and so on, where each prompt continues the one
+        before it and what was said; None where prompts are made anew."""
+        return None
+
 
 class LatestObservation(ContextPolicy):
     """The goal and the newest observation: no earlier turn, and no older observation. For environments whose
@@ -109,11 +115,15 @@ class Transcript(ContextPolicy):
         """The observations (oldest first) as they stand in the next prompt: as many as came."""
 
     def render(self, chat: PromptPieces, past: Past) -> list[int]:
+        return [i for part in self._parts(chat, past) for i in part]
+
+    def _parts(self, chat: PromptPieces, past: Past) -> list[list[int]]:
         shown = self.seen(past.observations)
-        prompt = [*chat.head(past.goal)]
+        parts = []
         for k, (content, ids) in enumerate(zip(shown[:-1], past.sampled, strict=True)):
-            prompt += chat.observation(content, first=k == 0, past=True) + chat.spoken(ids)
-        return prompt + chat.observation(shown[-1], first=not past.sampled)
+            parts += [chat.observation(content, first=k == 0, past=True), chat.spoken(ids)]
+        parts.append(chat.observation(shown[-1], first=not past.sampled))
+        return [chat.head(past.goal) + parts[0], *parts[1:]]
 
 
 class FullHistory(Transcript):
@@ -121,6 +131,9 @@ class FullHistory(Transcript):
 
     def seen(self, observations: Sequence[Content]) -> Sequence[Content]:
         return observations
+
+    def parts(self, chat: PromptPieces, past: Past) -> list[list[int]] | None:
+        return self._parts(chat, past)
 
 
 class RecentObservations(Transcript):
@@ -183,6 +196,16 @@ def _ids_of(chat: PromptPieces, role: str, content: Content, turn: int | None, p
     return chat.spoken(ids) if role == "assistant" else ids
 
 
+def _form(value: str, names: frozenset[str]) -> str:
+    """A text with numbers in braces, checked."""
+    try:
+        value.format(**dict.fromkeys(names, 1))
+    except (ValueError, KeyError, IndexError, AttributeError) as e:
+        known = ", ".join(f"{{{name}}}" for name in sorted(names))
+        raise ValueError(f"a form may name {known}; a brace is written twice") from e
+    return value
+
+
 class TrialHistory(ContextPolicy):
     """A trial as one long episode: what its earlier episodes saw, did and earned stands before this one, and another
     context policy says what of all that is read (in-context reinforcement learning: RL^2, arXiv 1611.02779; LaMer,
@@ -192,10 +215,23 @@ class TrialHistory(ContextPolicy):
     """What is read of the whole."""
     rewards: bool = True
     """Whether what a turn earned is said after it, and what an episode earned at its end."""
+    turn: Annotated[str, AfterValidator(partial(_form, names=frozenset({"reward"})))] = "reward: {reward:g}"
+    """How it is said of a turn. A small model reads fewer tokens where this is `{reward:g}`."""
+    outcome: Annotated[str, AfterValidator(partial(_form, names=frozenset({"episode", "done", "reward"})))] = (
+        "episode {episode}: {done}, reward {reward:g}"
+    )
+    """How it is said of an episode, with its number, `done` or `not done`, and the reward."""
     episodes: Limit = None
     """Newest earlier episodes that are read; all if left out."""
 
     def render(self, chat: PromptPieces, past: Past) -> list[int]:
+        return self.within.render(chat, self._whole(past))
+
+    def parts(self, chat: PromptPieces, past: Past) -> list[list[int]] | None:
+        return None if self.episodes else self.within.parts(chat, self._whole(past))
+
+    def _whole(self, past: Past) -> Past:
+        """The trial as one episode."""
         seen: list[Content] = []
         sampled: list[list[int]] = []
         before: Content = ""
@@ -203,20 +239,21 @@ class TrialHistory(ContextPolicy):
             *told, last = self._told([*(turn.observation for turn in t.turns), t.final], [u.reward for u in t.turns])
             seen += [_after(before, told[0]), *told[1:]]
             sampled += [turn.ids for turn in t.turns]
-            before = with_lines(last, f"episode {t.place + 1}: {self._outcome(t)}")
+            before = with_lines(last, self._outcome(t))
         told = self._told(past.observations, past.rewards)
         seen += [_after(before, told[0]), *told[1:]]
-        return self.within.render(chat, replace(past, observations=seen, sampled=[*sampled, *past.sampled], earlier=()))
+        return replace(past, observations=seen, sampled=[*sampled, *past.sampled], earlier=())
 
     def _told(self, observations: Sequence[Content], rewards: Sequence[float]) -> list[Content]:
         """Observations, each but the first with what was earned before it."""
-        lines = [f"reward: {reward:g}" if self.rewards else "" for reward in rewards]
+        lines = [self.turn.format(reward=reward) if self.rewards else "" for reward in rewards]
         return [with_lines(o, *lines[max(0, k - 1) : k]) for k, o in enumerate(observations)]
 
     def _outcome(self, t: Trajectory) -> str:
         if not self.rewards:
-            return "over"
-        return f"{'done' if t.success else 'not done'}, reward {t.reward:g}"
+            return f"episode {t.place + 1}: over"
+        done = "done" if t.success else "not done"
+        return self.outcome.format(episode=t.place + 1, done=done, reward=t.reward)
 
 
 class BudgetInView(ContextPolicy):

@@ -65,8 +65,9 @@ class Result(NamedTuple):
         recipe measures besides, and of what the strategy measured; `spent_tokens`, all that were sampled for the task,
         whatever counts; `total_tokens`, these and what a scorer or guide read; `success_easy` and so on, None where a
         task is of another difficulty; and where there are several attempts, the chance that one of k solves it
-        (`pass@k`, for k of 2, 4, 8 and so on). In trials instead, for each place k in them: `success@k`, of the k-th
-        episodes, and `within@k`, whether one of the first k was a success."""
+        (`pass@k`, for k of 2, 4, 8 and so on). In trials instead, for each place k in them: `success@k` and `reward@k`
+        of the k-th episodes, likewise what the recipe measures besides, and `within@k`, whether one of the first k was
+        a success."""
         measured = MEASURES | {m.name: m for m in self.further}
         found = {name: self._means(lambda e, of=measure: of(e.trajectory)) for name, measure in measured.items()}
         found["spent_tokens"] = self._means(lambda e: e.spent_tokens)
@@ -79,7 +80,10 @@ class Result(NamedTuple):
                 s if difficulty == d else None for s, difficulty in zip(found["success"], difficulties, strict=True)
             ]
         for k in range(self.trial if self.trial > 1 else 0):
-            found[f"success@{k + 1}"] = self._means(lambda e, k=k: _success_at(e.trajectory, k))
+            for name in ("success", "reward", *(m.name for m in self.further)):
+                found[f"{name}@{k + 1}"] = self._means(
+                    lambda e, k=k, of=measured[name]: of(e.trajectory) if e.trajectory.place == k else None
+                )
             found[f"within@{k + 1}"] = self._within(k + 1)
         k = 2
         while self.trial == 1 and k * self.tasks <= len(self.episodes):
@@ -106,10 +110,6 @@ class Result(NamedTuple):
     def _means(self, measure: Callable[[EvalEpisode], float | None]) -> list[float | None]:
         measured = ([v for e in attempts if (v := measure(e)) is not None] for attempts in self._by_task)
         return [round(fmean(values), 6) if values else None for values in measured]
-
-
-def _success_at(trajectory: Trajectory, place: int) -> float | None:
-    return float(trajectory.success) if trajectory.place == place else None
 
 
 def evaluate_player(

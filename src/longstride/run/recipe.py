@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from pydantic import model_validator
 
 import longstride.envs.dial
+import longstride.envs.hidden
 import longstride.envs.judgements
 import longstride.envs.puzzles
 import longstride.envs.sites.tasks
 import longstride.envs.terminal
+import longstride.rollout.hidden
 import longstride.rollout.trails  # noqa: F401 (members of TaskSource and Measure that can be named in TOML)
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError

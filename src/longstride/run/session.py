@@ -331,7 +331,7 @@ class Session:
         )
         if not found:
             return 0.0
-        samples = [replace(s, streams={ADVANTAGES: [imitation.weight] * len(s.sampled_ids)}) for s in found]
+        samples = [replace(s, streams={ADVANTAGES: [imitation.weight * a for a in s.advantages]}) for s in found]
         self.learner.loss = IMITATION
         loss = self.learner.update(samples, stream(seed, "imitation-order", i))["loss"]
         self.learner.loss = now.loss

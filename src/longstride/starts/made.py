@@ -57,5 +57,16 @@ MADE: dict[str, tuple[str, ...]] = {
         "step_tokens=2048",
         "page_weight=0",
     ),
+    "trials": (
+        "demonstrators={type='hidden_walks'}",
+        "model.width=64",
+        "model.ffn=160",
+        "model.context=4096",
+        "learner.dtype=float32",
+        "learner.kernels=native",
+        "tokens=200000",
+        "step_tokens=2048",
+        "page_weight=0",
+    ),
 }
 """Settings as the command line takes them."""

@@ -17,6 +17,7 @@ from pydantic import Field
 from tokenizers.models import WordLevel
 
 import longstride.starts.dial_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
+import longstride.starts.hidden_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_judgements  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_thoughts  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_traces  # noqa: F401

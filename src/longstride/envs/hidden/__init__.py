@@ -1,0 +1,31 @@
+"""Worlds whose rule is hidden: what an agent finds out in one episode of a trial, it can use in the next ones.
+
+| world | hidden | as in |
+|---|---|---|
+| `Bandits` | the chance of each arm | DPT (arXiv 2306.14892): 5 arms |
+| `LinearBandits` | the direction in which arms are good | arXiv 2310.08566: 10 arms |
+| `DarkRooms` | the goal; key and door; or what each action does | AD (arXiv 2210.14215), DPT |
+| `Corridors` | which door of each room leads on | our own, in words |
+
+Training and evaluation share no rule. Learners that know nothing of it play here too (`strategies.learners`). No torch.
+"""
+
+from longstride.envs.hidden.bandits import Bandit, Bandits, LinearBandits
+from longstride.envs.hidden.base import HiddenEnv, HiddenWorlds, Life, Rule, rule_of
+from longstride.envs.hidden.corridors import Corridor, Corridors
+from longstride.envs.hidden.dark_rooms import DarkRoom, DarkRooms
+
+__all__ = [
+    "Bandit",
+    "Bandits",
+    "Corridor",
+    "Corridors",
+    "DarkRoom",
+    "DarkRooms",
+    "HiddenEnv",
+    "HiddenWorlds",
+    "Life",
+    "LinearBandits",
+    "Rule",
+    "rule_of",
+]

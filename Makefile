@@ -1,7 +1,7 @@
 # make train   sets up, then trains a web agent with TTI
 # make test    sets up, then linters, types and tests
 # make claim   sets up, then checks the claim of TTI (hours)
-# make docs    sets up, then writes the documentation to site/
+# make docs    sets up, then writes the documentation to site/VERSION/, beside that of other versions
 # make gpu     on a machine with a GPU: the tests that need one, then longstride bench gpu (TORCH_BUILD=cu130)
 # make parity  sets up, then compares with other implementations of the same papers
 # make setup   only sets up: .venv with pinned packages and the CPU build of torch; uv is used where it is there
@@ -14,6 +14,7 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/$(TORCH_BUILD)
 TORCH := torch==$(shell sed -n 's/^torch==//p' constraints.txt)
 BIN := .venv/bin
 READY := .venv/.ready
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/longstride/__init__.py)
 
 .PHONY: setup train test claim docs gpu parity
 setup: $(READY)
@@ -29,7 +30,7 @@ gpu: setup
 	$(BIN)/longstride bench gpu
 
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --site-dir site/$(VERSION)
 
 test: setup
 	$(BIN)/ruff check src tests docs/generate.py

@@ -18,6 +18,8 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 import longstride
 from longstride import papers
 from longstride.claims.kept import read_kept
@@ -95,6 +97,17 @@ def on_config(config: Any) -> Any:
     """Writes the generated pages into the navigation, where it names their folder."""
     config.nav = _filled(config.nav)
     return config
+
+
+def on_post_build(config: Any) -> None:
+    """Where the site is in a folder of its version (`make docs`), names all versions that stand side by side there, and
+    leads to the newest."""
+    site = Path(config.site_dir)
+    if site.name == longstride.__version__:
+        names = sorted((page.parent.name for page in site.parent.glob("[0-9]*/index.html")), key=Version, reverse=True)
+        (site.parent / "versions.js").write_text(f"var versions = {json.dumps(names)}\n", encoding="utf-8")
+        leads = f'<meta http-equiv="refresh" content="0; url={names[0]}/index.html">\n'
+        (site.parent / "index.html").write_text(leads, encoding="utf-8")
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:

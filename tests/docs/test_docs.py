@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from html import unescape
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -23,6 +24,7 @@ from longstride.web.chromium.process import find_chromium
 
 pytest.importorskip("mkdocstrings", reason="needs the extra `docs`")
 
+EARLIER = "0.1.9"
 SOURCE = DOCS.parent / "src" / "longstride"
 ENV = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(DOCS.parent / "src")}
 
@@ -34,10 +36,27 @@ def build(folder: Path, out: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("site")
+    out = tmp_path_factory.mktemp("site") / ls.__version__
+    earlier = out.parent / EARLIER / "index.html"
+    earlier.parent.mkdir()
+    earlier.write_text("earlier", encoding="utf-8")
     done = build(DOCS.parent, out)
     assert done.returncode == 0, done.stderr
     return out
+
+
+@pytest.fixture
+def tab() -> Iterator[Any]:
+    """A page of a browser."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    try:
+        chromium = find_chromium()
+    except ls.ConfigError as e:
+        pytest.skip(str(e))
+    with playwright.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser.new_page()
+        browser.close()
 
 
 def text(page: Path) -> str:
@@ -177,21 +196,22 @@ def test_a_public_name_is_a_link_to_its_entry_in_the_list_of_all_and_in_guides(s
     assert f'<a href="../{entries["group_advantages"]}"><code>ls.group_advantages</code></a>' in guide
 
 
-def test_pages_that_are_opened_from_their_folder_can_be_searched(site: Path) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    try:
-        chromium = find_chromium()
-    except ls.ConfigError as e:
-        pytest.skip(str(e))
-    with playwright.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.goto((site / "index.html").as_uri())
-        page.click("input.md-search__input")
-        page.keyboard.type("GenRM")
-        found = page.wait_for_selector(".md-search-result__item a[href*='papers/genrm.html']")
-        assert found and "GenRM" in found.inner_text()
-        browser.close()
+def test_pages_that_are_opened_from_their_folder_can_be_searched(site: Path, tab: Any) -> None:
+    tab.goto((site / "index.html").as_uri())
+    tab.click("input.md-search__input")
+    tab.keyboard.type("GenRM")
+    found = tab.wait_for_selector(".md-search-result__item a[href*='papers/genrm.html']")
+    assert found and "GenRM" in found.inner_text()
+
+
+def test_a_page_leads_to_other_versions_that_stand_beside_its_own(site: Path, tab: Any) -> None:
+    tab.goto((site.parent / "index.html").as_uri())
+    tab.wait_for_url((site / "index.html").as_uri())
+    tab.goto((site / "guides" / "gateway.html").as_uri())
+    choice = tab.wait_for_selector("select.versions")
+    assert choice.input_value() == ls.__version__ and choice.inner_text().split() == [ls.__version__, EARLIER]
+    choice.select_option(EARLIER)
+    tab.wait_for_url((site.parent / EARLIER / "index.html").as_uri())
 
 
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:

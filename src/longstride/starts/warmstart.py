@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from tokenizers.models import WordLevel
 
+import longstride.starts.coding_walks  # noqa: F401
 import longstride.starts.dial_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.hidden_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
 import longstride.starts.puzzle_judgements  # noqa: F401 (members of Demonstrators that can be named in TOML)

@@ -86,7 +86,31 @@ class Many(Line):
     action_space = gymnasium.spaces.MultiDiscrete([2, 2])
 
 
-for env in (Line, Reach, Many):
+class Sought(gymnasium.Env):
+    """A place that shows itself; where it begins and what is sought is said by options of `reset` and by its `info`."""
+
+    observation_space, action_space = Box(-9, 9, (2,)), Box(-1, 1, (2,))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self.place = np.full(2, (options or {}).get("start", 0), np.float32)
+        return self.place, {"goal": self.place + self.np_random.uniform(1, 2, 2), "name": np.zeros(1)}
+
+    def step(self, action: Any) -> Any:
+        self.place = self.place + np.asarray(action, np.float32)
+        return self.place, 0.0, False, False, {}
+
+
+class Doubled(gymnasium.RewardWrapper):
+    def __init__(self, env: Any, factor: float) -> None:
+        super().__init__(env)
+        self.factor = factor
+
+    def reward(self, reward: Any) -> float:
+        return self.factor * float(reward)
+
+
+for env in (Line, Reach, Many, Sought):
     gymnasium.register(id=f"{env.__name__}-v0", entry_point=env, max_episode_steps=4)
 LINE = GymnasiumTasks(id="Line-v0")
 
@@ -143,6 +167,51 @@ def test_a_goal_environment_is_observations_with_the_achieved_goal_and_an_episod
     store = TransitionStore.of([episode])
     batch = NStep(goals=Relabelled(), steps=2)(store, tasks.spec, np.array([0]), np.random.default_rng(0))
     assert batch.state_BS[:, 3].tolist() == [2]
+
+
+def test_a_goal_that_is_said_in_info_is_an_observation_and_test_tasks_are_options_of_reset() -> None:
+    tasks = GymnasiumTasks(id="Sought-v0", info_goal="goal", test_options=({"start": 3}, {"start": -3}, {"start": 3}))
+    assert tasks.spec == Spec(observation=2, action=2, goal=(0, 1))
+    env, names = tasks.tests(2, 3)
+    assert names == ["Sought-v0-1", "Sought-v0-1", "Sought-v0-2", "Sought-v0-2", "Sought-v0-3", "Sought-v0-3"]
+    episodes = play(env, lambda o, g, first: np.ones((6, 2)), seed=0)
+    for start, e in zip((3, 3, -3, -3, 3, 3), episodes, strict=True):
+        assert e.observation[:, 0].tolist() == [start, start + 1, start + 2, start + 3]
+        assert e.goal is not None and (start + 1 < e.goal).all() and (e.goal < start + 2).all()
+    with pytest.raises(ConfigError, match=r"Sought-v0 has .* under 'name'; expected an observation of 2 numbers"):
+        tasks.replace(info_goal="name").training(2, 3).reset(0)
+
+
+def test_copies_take_turns() -> None:
+    """Three copies play six episodes: the first three as they do alone, the others with other starts."""
+    actions, act = seeded_actions(3)
+    once = play(LINE.training(3, 4), act, seed=7)
+    actions, act = seeded_actions(3)
+    env = LINE.replace(vector=3).training(6, 4)
+    episodes = play(env, act, seed=7)
+    assert len(episodes) == 6 and env.turns == 2
+    for a, b in zip(once, episodes[:3], strict=True):
+        np.testing.assert_array_equal(a.observation, b.observation)
+    assert len({float(e.observation[0, 0]) for e in episodes}) == 6
+    # each turn has the options of its episodes
+    tasks = GymnasiumTasks(id="Sought-v0", vector=2, test_options=({"start": 1}, {"start": 2}, {"start": 3}))
+    episodes = play(tasks.tests(2, 1)[0], lambda o, g, first: np.zeros((2, 2)), seed=0)
+    assert [e.observation[0, 0] for e in episodes] == [1, 1, 2, 2, 3, 3]
+    with pytest.raises(ConfigError, match="tasks.vector: 6 episodes are no multiple of 4 copies"):
+        LINE.replace(vector=4).training(6, 4)
+
+
+def test_wrappers_stand_around_each_copy() -> None:
+    wrappers = {"TimeLimit": {"max_episode_steps": 2}, f"{__name__}:Doubled": {"factor": 3}}
+    _, act = seeded_actions(4)
+    plain = play(LINE.training(4, 2), act, seed=7)
+    _, act = seeded_actions(4)
+    wrapped = play(LINE.replace(wrappers=wrappers).training(4, 9), act, seed=7)
+    for a, b in zip(plain, wrapped, strict=True):
+        np.testing.assert_allclose(3 * a.reward, b.reward, rtol=1e-6)
+        assert (a.length, a.terminated) == (b.length, b.terminated)
+    with pytest.raises(ConfigError, match="there is no Nothing; expected a name of gymnasium.wrappers"):
+        LINE.replace(wrappers={"Nothing": {}}).training(1, 1)
 
 
 def test_a_success_is_said_by_the_environment_or_an_amount_that_was_earned() -> None:

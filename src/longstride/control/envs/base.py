@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from longstride.core.component import Component
+from longstride.core.seeds import derive
 
 Act = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """[B, A] actions for [B, O] observations, [B, G] goals and [B] whether an episode begins with this observation. What
@@ -69,9 +70,11 @@ class VectorEnv(Protocol):
 
     goal: np.ndarray
     """[B, G] the goal of each copy."""
+    turns: int = 1
+    """How many episodes each copy plays, one after the other."""
 
     def reset(self, seed: int) -> np.ndarray:
-        """Starts B episodes; returns their [B, O] observations."""
+        """Starts B episodes, those of the next turn; returns their [B, O] observations."""
         ...
 
     def step(self, action_BA: np.ndarray) -> VectorStep:
@@ -125,7 +128,15 @@ class ControlTasks(Component):
 def play(
     env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None] = lambda step: None
 ) -> list[ControlEpisode]:
-    """Plays one episode in each copy until all have ended; `progress` gets the number of steps taken so far."""
+    """Plays one episode in each copy in each turn; `progress` gets the number of steps of a turn taken so far."""
+    return [
+        episode
+        for turn in range(env.turns)
+        for episode in _play(env, act, derive(seed, "turn", turn) if turn else seed, progress)
+    ]
+
+
+def _play(env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None]) -> list[ControlEpisode]:
     observation_BO = env.reset(seed)
     goal_BG = env.goal.copy()
     count = len(observation_BO)

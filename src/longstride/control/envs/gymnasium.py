@@ -7,18 +7,23 @@ What always holds: an episode ends where the environment says so, and where our 
 
 An observation is flattened as `gymnasium.spaces.flatten` does. A dictionary with `observation`, `achieved_goal` and
 `desired_goal` (a goal environment) is the observation followed by the achieved goal, with the desired goal as the goal
-of the episode, so goals can be relabelled.
+of the episode, so goals can be relabelled. Where the goal is said in `info` (`info_goal`, OGBench's environments) it is
+an observation to reach.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from longstride.control import recorded
 from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep
 from longstride.core.errors import ConfigError, RunError, require, short
+from longstride.core.modules import import_module
+from longstride.core.numbers import Count
 
 GOALS = ("observation", "achieved_goal", "desired_goal")
 """The keys of an observation of a goal environment."""
@@ -36,6 +41,16 @@ class GymnasiumTasks(ControlTasks):
     """What else `make_vec` is given: `vectorization_mode`, `vector_kwargs`, arguments of the environment."""
     success_above: float | None = None
     """An episode that earned more is a success; None: only the environment says so."""
+    wrappers: dict[str, dict[str, Any]] = {}
+    """Wrappers of each copy, the first one inside, with their arguments: those of `gymnasium.wrappers` by their name,
+    any other as `module:Class`."""
+    vector: Count | None = None
+    """Copies that are stepped together, at most: of more episodes every `vector` follow one another. None: all are
+    stepped together."""
+    test_options: tuple[dict[str, Any], ...] = Field(({},), min_length=1)
+    """The `options` of `reset` in each of the test tasks."""
+    info_goal: str = ""
+    """Key under which the `info` of `reset` has the goal, an observation to reach; empty: nowhere."""
     data: str = ""
     """Offline data that somebody recorded in this environment: a file `*.hdf5` or `*.npz`, or `minari:NAME` (see
     `control.recorded`); empty: none."""
@@ -51,7 +66,7 @@ class GymnasiumTasks(ControlTasks):
     @cached_property
     def spaces(self) -> "Spaces":
         """What is observed and done. Raises: as `GymnasiumVectorEnv`."""
-        env = GymnasiumVectorEnv(self, 1, 1)
+        env = GymnasiumVectorEnv(self, [{}], 1, 1)
         env.close()
         return env.spaces
 
@@ -63,11 +78,23 @@ class GymnasiumTasks(ControlTasks):
         """
         return [self.spaces.read(e, self.data) for e in recorded.read(self.data)] if self.data else []
 
-    def training(self, count: int, horizon: int) -> "GymnasiumVectorEnv":
-        return GymnasiumVectorEnv(self, count, horizon)
+    def training(self, count: int, horizon: int) -> VectorEnv:
+        return self._copies([{}] * count, horizon)
 
-    def tests(self, count: int, horizon: int) -> tuple["GymnasiumVectorEnv", Sequence[str]]:
-        return self.training(count, horizon), [self.id] * count
+    def tests(self, count: int, horizon: int) -> tuple[VectorEnv, Sequence[str]]:
+        several = len(self.test_options) > 1
+        tasks = [(f"{self.id}-{k}" if several else self.id, o) for k, o in enumerate(self.test_options, 1)]
+        each = [task for task in tasks for _ in range(count)]
+        return self._copies([options for _, options in each], horizon), [name for name, _ in each]
+
+    def _copies(self, options: Sequence[dict[str, Any]], horizon: int) -> VectorEnv:
+        """Episodes with these options of `reset`, at most `vector` at a time."""
+        together = min(self.vector or len(options), len(options))
+        if len(options) % together:
+            raise ConfigError(
+                f"tasks.vector: {len(options)} episodes are no multiple of {together} copies; choose a divisor"
+            )
+        return GymnasiumVectorEnv(self, options, together, horizon)
 
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         """`return`: the sum of the rewards."""
@@ -81,12 +108,13 @@ class Spaces:
         observation: the space of what one copy shows.
         action: the space of what one copy takes.
         name: of the environment.
+        seeks: whether a goal is an observation that is said apart.
 
     Raises:
         ConfigError: a space does not fit.
     """
 
-    def __init__(self, observation: Any, action: Any, name: str) -> None:
+    def __init__(self, observation: Any, action: Any, name: str, seeks: bool = False) -> None:
         spaces = require("gymnasium.spaces", "gymnasium")
         self.action, self.name = action, name
         self._with_goals = isinstance(observation, spaces.Dict) and set(observation.spaces) == set(GOALS)
@@ -97,7 +125,7 @@ class Spaces:
         except (NotImplementedError, ValueError) as e:
             raise ConfigError(f"tasks: {name} shows {short(observation)}, which has no flat form: {e}") from e
         width = sum(sizes[:2])
-        goal = tuple(range(sizes[0], width)) if self._with_goals else ()
+        goal = tuple(range(0 if seeks else sizes[0], width)) if seeks or self._with_goals else ()
         self._numbered = int(observation.n) if isinstance(observation, spaces.Discrete) else 0
         self._first = int(observation.start) if self._numbered else 0
         if isinstance(action, spaces.Discrete):
@@ -158,10 +186,11 @@ class Spaces:
 
 
 class GymnasiumVectorEnv(VectorEnv):
-    """B copies of a Gymnasium environment, one episode each.
+    """B copies of a Gymnasium environment.
 
     Args:
         tasks: which environment.
+        options: of `reset`, for each episode: B in each turn.
         count: B.
         horizon: steps until an episode is truncated, where the environment does not truncate it before.
 
@@ -170,22 +199,40 @@ class GymnasiumVectorEnv(VectorEnv):
         ConfigError: the environment cannot be made, or its spaces do not fit.
     """
 
-    def __init__(self, tasks: GymnasiumTasks, count: int, horizon: int) -> None:
+    def __init__(self, tasks: GymnasiumTasks, options: Sequence[dict[str, Any]], count: int, horizon: int) -> None:
         gymnasium = require("gymnasium", "gymnasium")
-        self.tasks, self.count, self.horizon = tasks, count, horizon
+        self.tasks, self.options, self.count, self.horizon = tasks, options, count, horizon
+        self.turns, self._turn = len(options) // count, 0
+        kwargs = dict(tasks.kwargs)
+        if tasks.wrappers:  # a vector environment of the environment's own has no copies to wrap
+            kwargs = {"vectorization_mode": "sync", "wrappers": _wrappers(tasks.wrappers)} | kwargs
         try:
-            self.env = gymnasium.make_vec(tasks.id, num_envs=count, **tasks.kwargs)
-        except (gymnasium.error.Error, ImportError, TypeError, ValueError) as e:
-            raise ConfigError(f"tasks: gymnasium cannot make {tasks.id}: {e}") from e
+            self.env = gymnasium.make_vec(tasks.id, num_envs=self.count, **kwargs)
+        except Exception as e:  # of somebody else's environment
+            first = str(e).partition("\n")[0] or type(e).__name__
+            raise ConfigError(f"tasks: gymnasium cannot make {tasks.id}: {first}") from e
         modes = gymnasium.vector.AutoresetMode
         mode = self.env.metadata.get("autoreset_mode", modes.NEXT_STEP)
         self._same_step, self._disabled = mode == modes.SAME_STEP, mode == modes.DISABLED
         self._iterate = gymnasium.vector.utils.iterate
-        self.spaces = Spaces(self.env.single_observation_space, self.env.single_action_space, tasks.id)
+        seen, taken = self.env.single_observation_space, self.env.single_action_space
+        self.spaces = Spaces(seen, taken, tasks.id, bool(tasks.info_goal))
 
     def reset(self, seed: int) -> np.ndarray:
-        observation, _ = self.env.reset(seed=seed)
+        first = self._turn * self.count
+        self._turn = (self._turn + 1) % self.turns
+        options, goals = self.options[first : first + self.count], []
+        kinds = [o for k, o in enumerate(options) if o not in options[:k]]
+        for kind in kinds:  # all copies begin with the first kind, and those of another one begin again
+            mask_B = np.array([kind is kinds[0] or o == kind for o in options])
+            others = {} if mask_B.all() else {"reset_mask": mask_B}
+            observation, info = self.env.reset(seed=seed, options=kind | others or None)
+            goals.append((mask_B, info.get(self.tasks.info_goal)))
         self._observation, self.goal = self._read(observation)
+        if self.tasks.info_goal:
+            self.goal = np.zeros((self.count, self.spaces.spec.observation), np.float32)
+            for mask_B, goal in goals:
+                self.goal[mask_B] = self._said_goal(goal)[mask_B]
         self._taken, self._earned = 0, np.zeros(self.count)
         self._terminated, self._truncated, self._success = (np.zeros(self.count, dtype=bool) for _ in range(3))
         return self._observation
@@ -220,7 +267,39 @@ class GymnasiumVectorEnv(VectorEnv):
         flat = [self.spaces.flat(one) for one in self._iterate(self.env.observation_space, found)]
         return np.stack([o for o, _ in flat]), np.stack([g for _, g in flat])
 
+    def _said_goal(self, goal_B: Any) -> np.ndarray:
+        """[B, O] goals that `reset` said.
+
+        Raises:
+            ConfigError: they are no observations.
+        """
+        shape = (self.count, self.spaces.spec.observation)
+        if goal_B is None or np.shape(goal_B) != shape:
+            raise ConfigError(
+                f"tasks.info_goal: `info` of {self.tasks.id} has {short(goal_B)} under {self.tasks.info_goal!r}; "
+                f"expected an observation of {shape[1]} numbers"
+            )
+        return goal_B
+
     def _said(self, info: dict[str, Any]) -> np.ndarray:
         """[B] whether the environment calls what it has done a success."""
         nothing_B = np.zeros(self.count, dtype=bool)
         return np.any([info.get(key, nothing_B) for key in SUCCESS], axis=0)
+
+
+def _wrappers(wrappers: dict[str, dict[str, Any]]) -> list[Callable[[Any], Any]]:
+    """What wraps a copy.
+
+    Raises:
+        ConfigError: there is none of a name.
+    """
+    made = []
+    for name, kwargs in wrappers.items():
+        module, _, cls = name.rpartition(":")
+        wrapper = getattr(import_module(module or "gymnasium.wrappers"), cls, None)
+        if wrapper is None:
+            raise ConfigError(
+                f"tasks.wrappers: there is no {name}; expected a name of gymnasium.wrappers, or module:Class"
+            )
+        made.append(functools.partial(wrapper, **kwargs))
+    return made

@@ -172,6 +172,11 @@ def test_with_evidence_a_right_answer_earns_nothing_where_a_page_that_it_rests_o
     assert TaskReward(evidence=True)(wrong, {}, 0).terms == {"right": 0.0, "supported": 1.0}
 
 
+def test_a_task_that_is_judged_by_a_state_is_refused_where_there_is_none():
+    with pytest.raises(TaskError, match=r"'t7' is judged by the final state of its environment, and there is none"):
+        judge(task({"type": "state", "expected": {"n": 2}}), "red", {})
+
+
 def test_evidence_of_an_environment_that_does_not_say_what_is_seen_is_refused():
     with pytest.raises(ConfigError, match=r"reward.evidence: expected an environment that says which page is seen"):
         TaskReward(evidence=True)(visited("", ""), {}, 0)

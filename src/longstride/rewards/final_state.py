@@ -5,6 +5,7 @@ What always holds: a mapping may hold more than is expected, a list may not; evi
 
 from typing import Any
 
+from longstride.core.errors import TaskError
 from longstride.core.task import Task
 from longstride.rewards.evaluators import EVALUATORS, keys, malformed, normalise, short
 
@@ -60,6 +61,11 @@ def _state(task: Task, spec: dict[str, Any], answer: str | None, state: dict[str
     expected = spec.get("expected")
     if keys(spec) != {"expected"} or not isinstance(expected, dict) or not expected:
         raise malformed(task, spec, "`expected` (a table that is not empty)")
+    if not state:
+        raise TaskError(
+            f"task {task.id!r} is judged by the final state of its environment, and there is none: expected an "
+            "environment that has one; of a program that plays, `tasks.result` says what its episode was worth"
+        )
     differs = difference(expected, state)
     got = {key: state[key] for key in expected if key in state}
     evidence = {"evaluator": "state", "expected": expected, "got": got, "matched": differs is None}

@@ -86,3 +86,26 @@ def test_one_command_fits_what_distances_cost_and_holds_it_to_farther_ones(
     assert (near, far) == (23, 32) and lo <= real <= hi and "held_out" not in long
     assert main(["allocate", str(out), "--budget", "9000"]) != 0
     assert "says nothing of a budget" in capsys.readouterr().err
+
+
+def test_attempts_are_points_of_the_last_evaluation_side_by_side_or_one_after_the_other(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    begin_run(run, 'name = "attempts"\niterations = 1\n')
+    rows = [
+        {
+            "kind": "eval", "iteration": i, "policy": policy, "strategy": "direct", "total_env_steps": 0,
+            "total_episodes": 0, "seconds": 0.0, "summary": {"success": first},
+            "measures": {
+                "success": [first, first], "pass@2": [0.5, 0.7], "pass@4": [0.8, None],
+                "within@1": [0.0, 1.0], "within@2": [1.0, 1.0], "within@10": [1.0, 1.0],
+            },
+        }
+        for i, policy, first in ((0, "warm_start", 0.1), (1, "agent", 0.3))
+    ]  # fmt: skip
+    (run / "metrics.jsonl").write_text("".join(seal(json.dumps(r), place_of(k)) + "\n" for k, r in enumerate(rows)))
+    side_by_side, in_turn = (curve_of(run, "attempts", y) for y in ("pass", "within"))
+    assert side_by_side.x == (1, 2, 4) and side_by_side.y == pytest.approx((0.3, 0.6, 0.8))
+    assert in_turn.x == (1, 2, 10) and in_turn.y == (0.5, 1.0, 1.0)
+    with pytest.raises(RunError, match="has no success@N: set evaluation.attempts"):
+        curve_of(run, "attempts", "success")

@@ -6,7 +6,7 @@ the gap in reward grows with the budget and with the data, if styles differ.
 
 | place | choice | paper (section 7: Llama 3B and 8B on MATH, s1) | here |
 |---|---|---|---|
-| base | heterogeneity | deviation of the reward given the prompt | `base-thoughts`: traces of unequal patience |
+| base | heterogeneity | deviation of the reward given the prompt | `base-thoughts`: traces of unequal patience; the control first clones thoughts of one length |
 | budget | H | tokens of a trace, in the data and at test time | `turn_tokens` of both budgets: 96 |
 | verifier-free | `FilteredBC` | fine-tuning on n right traces | right ones of n traces of the base, four passes |
 | verifier-based | `GroupRelative`, `PPO` | RL on 0/1 rewards, or the best of N by a learned verifier | RL on as many traces, rewards of the task or of a judge |

@@ -9,10 +9,13 @@ from typing import Any
 
 from longstride.claims.claim import Claim
 from longstride.envs.puzzles import ModularChain
+from longstride.learner.config import LearnerConfig
 from longstride.methods import PPO, FilteredBC, GroupRelative, Mean, Reinforce
+from longstride.run.imitation import Cloning, StrategySuccesses
 from longstride.run.recipe import Recipe
 from longstride.setups import puzzles
 from longstride.stats import Ordering
+from longstride.strategies.think_on import ThinkOn
 
 TRACES = 1024
 """Of the base, or of the policy as it becomes, that each side is given."""
@@ -45,6 +48,13 @@ CLONED: dict[str, Any] = {
 }
 """The verifier-free side: all traces are the base's, and right ones are imitated, whatever their style."""
 
+ONE_STYLE = Cloning(
+    demonstrations=StrategySuccesses(strategy=ThinkOn(most=64)),
+    episodes=512,
+    learner=LearnerConfig(lr=1e-3, warmup_steps=0, batch_samples=32),
+)
+"""What a base has learned whose traces are all as long: thoughts of 64 tokens."""
+
 _chains = {"tasks": ModularChain()}
 _budgets = {tokens: within(tokens, **_chains) for tokens in (24, 48, 96)}
 
@@ -57,8 +67,12 @@ CLAIM = Claim(
     arms={
         **{f"verified_{tokens}": arm for tokens, arm in _budgets.items()},
         **{f"cloned_{tokens}": arm.replace(**CLONED) for tokens, arm in _budgets.items()},
+        "one_verified": _budgets[96].replace(cloning=ONE_STYLE),
+        "one_cloned": _budgets[96].replace(cloning=ONE_STYLE, **CLONED),
     },
     expected=Ordering(relations=("verified_96 > cloned_96 by 0.03",)),
+    # of traces that are all alike none is to be preferred
+    control=Ordering(relations=("one_verified > one_cloned by 0.03",)),
     # with more tokens there are more ways to spend them, and cloning keeps them all
     dose=tuple(f"verified_{tokens} > cloned_{tokens}" for tokens in _budgets),
     seeds=tuple(range(480, 488)),

@@ -6,20 +6,20 @@ too. What bounds one axis another one moves, so the best mix has some of each.
 
 | place | choice | paper (Gemini 2.5 Pro; IOI, IMO and CPHO) | here |
 |---|---|---|---|
-| context | `ThreeAxes.context` | tokens of a thought, cut at a budget | the same, and made to go on up to it (`ThinkOn`) |
+| context | `ThreeAxes.context` | tokens of a thought, cut at a budget | tokens of an answer, cut likewise |
 | batch | `ThreeAxes.batch` | samples, one chosen by a vote, a judge or people | `by`: a vote, a scorer, a judge |
-| turn | `ThreeAxes.turns` | a summary of what was chosen stands in the next prompt | what was chosen stands there, and the task is asked again |
-| spend | | the largest number of tokens that a mix may take | all tokens that were sampled or read by a judge |
+| turn | `ThreeAxes.turns` | a summary of what was chosen stands in the next prompt | a summary by rule (`Iterated`), or what was chosen itself (`asks`) |
+| spend | | the largest number of tokens that a mix may take | all tokens that were sampled, or read by a judge |
 
-On your own model and tasks:
+On your own model and tasks of a single turn:
 
-    longstride eval scaling_3d model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl evaluation.strategies='[{type="longstride.papers.scaling_3d.method:ThreeAxes", context=512, batch=4, turns=2}]'
+    longstride eval scaling_3d model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl context.type=full_history evaluation.strategies='[{type="longstride.papers.scaling_3d.method:ThreeAxes", context=512, batch=4, turns=2}]'
 
 `exact.py` is a world in which the bounds are computed: 6 steps, of which a wrong one leads to one of three answers; a
 look at a step may see that it is wrong; which two axes suffice depends on its numbers, so its claim draws them, and
 each side enters with its best mix of about 320 looks.
 
-Deviations: feedback by people and embodied tasks are left out; a turn reads one answer whole and no summary.
+Deviations: feedback by people and embodied tasks are left out; the summary of a puzzle is made by rule.
 """
 
 from longstride.papers.card import Paper

@@ -1,7 +1,7 @@
-"""Context, batch and turns as one strategy (section 3): thoughts of a length, several at a time, of which a vote says
+"""Context, batch and turns as one strategy (section 3): answers of some length, several at a time, of which a vote says
 which one the next turn reads."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from longstride.core.budget import Budget
@@ -13,29 +13,27 @@ from longstride.rollout.players import Player
 from longstride.strategies.base import APART, EvalEpisode, EvalPlan, Strategy
 from longstride.strategies.best_of import Choice, Majority
 from longstride.strategies.revise import Revise
-from longstride.strategies.think_on import ThinkOn
-
-OWN = APART // 2
-"""Numbers of the episodes that are played besides, from here on: those below are the stages of a thought."""
 
 
 class ThreeAxes(Strategy):
-    """A task is answered in turns. In each of them several answers are sampled, each after a thought of some length; a
-    choice takes one, and the next turn reads it under the task and answers once more. The last one chosen counts; the
-    tokens of all are counted. For tasks of a single turn."""
+    """A task is answered in turns. In each of them several answers are sampled, of some length at most; a choice takes one, and the next turn reads what its environment makes of it and answers once more. The last one
+    chosen counts; the tokens of all are counted."""
 
     context: Limit = None
-    """Tokens of a thought: one that ends earlier is made to go on, one that is longer is ended. As long as the policy
-    likes, if left out."""
+    """Tokens of an answer, its thought among them, at which it is cut; as many as a turn may have, if left out."""
     batch: Count = 4
     """Answers of a turn."""
     turns: Count = 2
     by: Choice = Majority()
     """Which answer of a turn is taken."""
+    asks: bool = True
+    """Whether tasks are of a single turn, so that their page is shown again with what was taken, and `check again`. Else
+    the environment goes on after an answer, as `Iterated` does with a summary of the thought."""
 
     @property
     def name(self) -> str:
         by = "" if self.by == Majority() else f"_by_{self.by.name}"
+        by += "" if self.asks else "_of_the_task"
         return f"context_{self.context or 'free'}_batch_{self.batch}_turns_{self.turns}{by}"
 
     @property
@@ -44,14 +42,15 @@ class ThreeAxes(Strategy):
         return Revise(answers=self.turns)
 
     def budget(self, budget: Budget) -> Budget:
-        """Raises: ConfigError where episodes have several turns."""
-        return self._turns.budget(budget)
+        """Raises: ConfigError where episodes have several turns and an only one would be asked again."""
+        own = self._turns.budget(budget) if self.asks else budget.model_copy(update={"turns": self.turns})
+        tokens = budget.turn_tokens if self.context is None else min(self.context, budget.turn_tokens)
+        return own.model_copy(update={"turn_tokens": tokens})
 
     def wrap(self, env: Env) -> Env:
-        return self._turns.wrap(env)
+        return self._turns.wrap(env) if self.asks else env
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
-        """Raises: ConfigError where no language model plays, or a turn has no room for such thoughts."""
         self.by.check(player)
         free = [replace(p, task=p.task.model_copy(update={"horizon": None})) if p.task.horizon else p for p in plans]
         taken: list[Trajectory | None] = [None] * len(plans)
@@ -62,11 +61,10 @@ class ThreeAxes(Strategy):
                 for plan, draft in zip(free, taken, strict=True)
                 for k in range(self.batch)
             ]
-            came = yield from self._thought(stage, player)
-            groups = [came[k : k + self.batch] for k in range(0, len(came), self.batch)]
-            chosen = self.by.choose([[e.trajectory for e in group] for group in groups], player)
-            for n, (group, one) in enumerate(zip(groups, chosen, strict=True)):
-                sampled[n] += one.spent_tokens + sum(e.further_tokens for e in group)
+            came = yield stage
+            chosen = self.by.choose([came[k : k + self.batch] for k in range(0, len(came), self.batch)], player)
+            for n, one in enumerate(chosen):
+                sampled[n] += one.spent_tokens
                 read[n] += one.read_tokens
                 taken[n] = one.trajectory
         return [
@@ -77,15 +75,8 @@ class ThreeAxes(Strategy):
     def _plan(self, plan: Plan, draft: Trajectory | None, turn: int, k: int) -> Plan:
         """Of an answer of a turn; the first of the first turn is the episode of `Direct`."""
         number = turn * self.batch + k
-        ordinal = (plan.ordinal + 1) * APART + OWN + number if number else plan.ordinal
+        ordinal = (plan.ordinal + 1) * APART + number if number else plan.ordinal
         history = PastTurn.of(draft.turns) if draft else ()
         return replace(
             plan, ordinal=ordinal, history=history, budget=plan.budget.model_copy(update={"turns": turn + 1})
         )
-
-    def _thought(
-        self, stage: Sequence[Plan], player: Player
-    ) -> Generator[Sequence[Plan], list[Trajectory], list[EvalEpisode]]:
-        if self.context is None:
-            return [EvalEpisode(t) for t in (yield stage)]
-        return (yield from ThinkOn(most=self.context).run(stage, player))

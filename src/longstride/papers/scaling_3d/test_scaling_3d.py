@@ -10,10 +10,13 @@ from helpers import make_task, make_trajectory, make_turn, rows_of, run_stages
 from longstride.core.budget import Budget
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
+from longstride.envs.puzzles import Iterated, ModularChain, Puzzles
 from longstride.papers.scaling_3d.exact import THREE, TWO, Doubtful, Mixed, answers, votes
 from longstride.papers.scaling_3d.method import ThreeAxes
-from longstride.rollout.episode import Plan
+from longstride.papers.scaling_3d.recipe import RECIPE as MAIN
+from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import ScriptedPlayer
+from longstride.run.evaluation import evaluate_player
 
 
 def solved(problem: Doubtful, method: Mixed, chance: float) -> float:
@@ -99,18 +102,46 @@ def test_one_answer_of_one_turn_is_the_episode_of_direct() -> None:
     assert seen == [plan] and episode.spent_tokens == episode.trajectory.sampled_tokens == 2
 
 
-def test_mixes_have_names_of_their_own_and_tasks_of_several_turns_are_refused() -> None:
-    mixes = [ThreeAxes(context=c, batch=b, turns=t) for c in (None, 8) for b in (1, 2) for t in (1, 2)]
+def test_mixes_have_names_of_their_own_and_say_what_a_turn_may_take() -> None:
+    mixes = [
+        ThreeAxes(context=c, batch=b, turns=t, asks=a)
+        for c in (None, 8)
+        for b in (1, 2)
+        for t in (1, 2)
+        for a in (True, False)
+    ]
     assert len({mix.name for mix in mixes}) == len(mixes)
+    assert [ThreeAxes(context=c).budget(Budget(turns=1, turn_tokens=20)).turn_tokens for c in (None, 8, 40)] == [
+        20,
+        8,
+        20,
+    ]
+    assert ThreeAxes(turns=3).budget(Budget(turns=1)).turns == 3
+    # where the environment goes on by itself, nobody asks again
+    assert ThreeAxes(turns=3, asks=False).budget(Budget(turns=8)).turns == 3
     with pytest.raises(ConfigError, match="asks for an only turn again"):
         ThreeAxes().budget(Budget(turns=4))
 
 
 def test_another_model_answers_in_turns_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
     mix = '{type="longstride.papers.scaling_3d.method:ThreeAxes", batch=2, turns=2}'
-    thinks = '{type="longstride.papers.scaling_3d.method:ThreeAxes", context=2, batch=2, turns=2}'
-    run = train_elsewhere("scaling_3d", tmp_path, f'evaluation.strategies=[{{type="direct"}}, {mix}, {thinks}]')
-    direct, mixed, thought = (row["measures"] for row in rows_of(run, "eval") if row["iteration"] == 2)
-    once, often = np.mean(direct["spent_tokens"]), np.mean(mixed["spent_tokens"])
-    assert 2 * once < often <= 4 * 3 and np.mean(mixed["length"]) == 2
-    assert np.mean(thought["spent_tokens"]) <= 4 * 3
+    short = '{type="longstride.papers.scaling_3d.method:ThreeAxes", context=1, batch=2, turns=2}'
+    run = train_elsewhere("scaling_3d", tmp_path, f'evaluation.strategies=[{{type="direct"}}, {mix}, {short}]')
+    direct, mixed, cut = (row["measures"] for row in rows_of(run, "eval") if row["iteration"] == 2)
+    assert 2 * np.mean(direct["spent_tokens"]) < np.mean(mixed["spent_tokens"]) <= 4 * 3
+    assert np.mean(mixed["length"]) == 2 and np.mean(cut["spent_tokens"]) == 4
+
+
+def test_rounds_of_a_puzzle_go_on_from_the_summary_of_what_was_taken() -> None:
+    source = Iterated(puzzles=Puzzles(sources=(ModularChain(lengths=(3, 3, 3)),)))
+    seen: list[str] = []
+
+    def say(episode: Episode) -> str:
+        seen.append(str(episode.observations[-1]))
+        return "Thought: 1 + 2 = 3 Action: answer 3"
+
+    recipe = MAIN.replace(tasks=source)
+    found = evaluate_player(ScriptedPlayer(say), recipe, source.held_out(1), ThreeAxes(batch=1, turns=2, asks=False))
+    first, second = seen
+    assert first == "" and second.startswith("now 3 ; ")
+    assert found.summary["length"] == 2 and found.trajectories[0].answer == "3"

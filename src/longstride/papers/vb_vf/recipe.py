@@ -51,7 +51,7 @@ CLONED: dict[str, Any] = {
 ONE_STYLE = Cloning(
     demonstrations=StrategySuccesses(strategy=ThinkOn(most=64)),
     episodes=512,
-    learner=LearnerConfig(lr=1e-3, warmup_steps=0, batch_samples=32),
+    learner=LearnerConfig(lr=1e-3, warmup_steps=0, batch_samples=32, epochs=6),
 )
 """What a base has learned whose traces are all as long: thoughts of 64 tokens."""
 

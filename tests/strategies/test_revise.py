@@ -14,7 +14,7 @@ from longstride.papers.grpo import recipe as grpo
 from longstride.rewards.scorers import Score
 from longstride.rollout import FullHistory, LanguagePlayer, Plan, ScriptedPlayer
 from longstride.run.evaluation import Result, evaluate_policy
-from longstride.strategies.delegate import HANDED, Delegate, _Pair
+from longstride.strategies.delegate import HANDED, Delegate, Pair
 from longstride.strategies.revise import Revise
 from longstride.strategies.searched import Guide
 
@@ -94,7 +94,7 @@ class Table(Guide):
 
 
 CHAT = word_chat("Thought: see ; Action:")
-PAIR = cast(Any, _Pair(*(LanguagePlayer(cast(Any, None), CHAT, FullHistory(), Sampling()) for _ in range(2))))
+PAIR = cast(Any, Pair(*(LanguagePlayer(cast(Any, None), CHAT, FullHistory(), Sampling()) for _ in range(2))))
 
 
 def plan(ordinal: int = 0, turns: int = 1) -> Plan:

@@ -13,10 +13,11 @@ nothing is handed over are those of `Direct`, id for id, unless they are cut int
 | step | a piece of a thought, up to `mark` | TRIM, arXiv 2601.10245, thresholds on the score of a step |
 """
 
+from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError, EngineFailure
@@ -25,6 +26,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.engines.config import EngineConfig, Local
 from longstride.envs.text import STEP_END
 from longstride.models.api import ChatAPI
+from longstride.rewards.scorers import Score
 from longstride.rollout.chat_player import ChatPlayer
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.players import LanguagePlayer, Player, with_ids
@@ -35,14 +37,27 @@ HANDED = "handed_over"
 """Role of what the other model does."""
 
 
-class Delegate(Strategy):
-    """Hands over what the policy is in doubt of."""
+class StepTaken(NamedTuple):
+    """A step that was taken. Each field is a number, or an array over tasks that take their steps side by side."""
 
+    tried: Any
+    """Score of the policy's try."""
+    tokens: Any
+    """Of that try."""
+    again: Any
+    """Whether the other model took it again."""
+    score: Any
+    """Of what was kept; 0 where the guide was not asked again."""
+
+
+class HandsOver(Strategy):
+    """What strategies share that hand over some of the policy's tries to another model."""
+
+    rescores: ClassVar[bool] = False
+    """Whether the guide scores what the other model does as well."""
     model: str | ChatAPI
     """Who goes on: a run folder, a model's folder, a name, or a model behind a chat API. It is shown what the policy is
     shown, and samples as it does."""
-    below: Share = 0.5
-    """Score of the guide under which a try is handed over."""
     guide: Guide = Confidence()
     """Scores tries."""
     each: Literal["episode", "turn", "step"] = "episode"
@@ -54,12 +69,15 @@ class Delegate(Strategy):
     price: Weight = 1.0
     """What a token of the other model costs, of the policy 1: for the measure `cost`."""
 
-    @property
-    def name(self) -> str:
+    @abstractmethod
+    def doubts(self, task: "UnderWay", score: float, tokens: int) -> bool:
+        """Whether a try with this score and so many tokens is handed over."""
+
+    def _named(self, what: str) -> str:
         mark = f"_at_{self.mark!r}" if self.each == "step" and self.mark != STEP_END else ""
         other = self.model.name if isinstance(self.model, ChatAPI) else self.model
         price = "" if self.price == 1 else f"_at_price_{self.price:g}"
-        return f"delegate_{self.each}{mark}_below_{self.below:g}_by_{self.guide.name}_to_{other}{price}"
+        return f"{self.type_name()}_{self.each}{mark}_{what}_by_{self.guide.name}_to_{other}{price}"
 
     def players(self, player: Player, load: Load) -> Player:
         """The policy, and the other model beside it.
@@ -75,7 +93,7 @@ class Delegate(Strategy):
                     "turns; hand over turns (each=turn) or episodes (each=episode)"
                 )
             asked = ChatPlayer(self.model, player.chat.config, player.context, player.sampling, player.chat)
-            return _Pair(player, asked)
+            return Pair(player, asked)
         other = load(self.model)
         if self.each != "episode" and other.chat.vocabulary != player.chat.vocabulary:
             raise ConfigError(
@@ -83,12 +101,12 @@ class Delegate(Strategy):
                 "tokens of the other; hand over whole episodes (each=episode), or choose models of one tokenizer"
             )
         engine = self.engine.make(other, 0, [player.sampling])
-        return _Pair(player, LanguagePlayer(engine, other.chat, player.context, player.sampling))
+        return Pair(player, LanguagePlayer(engine, other.chat, player.context, player.sampling))
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
-        assert isinstance(player, _Pair)
+        assert isinstance(player, Pair)
         marks = (tuple(player.policy.chat.encode(self.mark)),) if self.each == "step" else ()
-        tasks = [_Task(plan) for plan in plans]
+        tasks = [UnderWay(plan) for plan in plans]
         kept = player.other.keeping() if isinstance(player.other, LanguagePlayer) else nullcontext()
         with player.policy.keeping(), kept:
             while live := [task for task in tasks if task.goes_on]:
@@ -96,38 +114,49 @@ class Delegate(Strategy):
         return [self._ended(task) for task in tasks]
 
     def _step(
-        self, tasks: Sequence["_Task"], marks: tuple[tuple[int, ...], ...], player: "_Pair"
+        self, tasks: Sequence["UnderWay"], marks: tuple[tuple[int, ...], ...], player: "Pair"
     ) -> Generator[Sequence[Plan], list[Trajectory], None]:
         """Lets the policy try one step of each, and the other model what it is in doubt of."""
         tries = yield [self._next(task, marks) for task in tasks]
-        scores = iter(self.guide([t for t in tries if not t.stop.failed], player.policy))
-        doubted: list[_Task] = []
-        for task, t in zip(tasks, tries, strict=True):
+        scores = self._scored(tasks, tries, player)
+        doubted: list[UnderWay] = []
+        for task, t, score in zip(tasks, tries, scores, strict=True):
             task.steps += 1
             task.own += t.sampled_tokens
-            if not t.stop.failed:
-                of = next(scores)
-                task.own += of.tokens
-                task.read += of.read
-                task.scored += of.tokens + of.read
-                if of.value is None:
-                    t = replace(t, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
-                elif of.value < self.below:
+            if score is not None:
+                again = self.doubts(task, score, t.sampled_tokens)
+                task.taken.append(StepTaken(score, t.sampled_tokens, again, score))
+                if again:
                     doubted.append(task)
                     continue
-            task.so_far = t
+            task.so_far = t if score is not None else _unjudged(t)
         if doubted:
-            for task, t in zip(doubted, (yield [self._next(task, marks, HANDED) for task in doubted]), strict=True):
+            done = yield [self._next(task, marks, HANDED) for task in doubted]
+            scores = self._scored(doubted, done, player) if self.rescores else [0.0] * len(done)
+            for task, t, score in zip(doubted, done, scores, strict=True):
                 task.handed += 1
                 task.others += t.sampled_tokens
-                task.so_far = t
+                task.so_far = t if score is not None else _unjudged(t)
+                task.taken[-1] = task.taken[-1]._replace(score=score or 0.0)
 
-    def _next(self, task: "_Task", marks: tuple[tuple[int, ...], ...], role: str = "") -> Plan:
+    def _scored(self, tasks: Sequence["UnderWay"], came: Sequence[Trajectory], player: "Pair") -> list[float | None]:
+        """What the guide says of each, and what that takes; None of what failed or could not be judged."""
+        scores = iter(self.guide([t for t in came if not t.stop.failed], player.policy))
+        found: list[float | None] = []
+        for task, t in zip(tasks, came, strict=True):
+            of = Score(None) if t.stop.failed else next(scores)
+            task.own += of.tokens
+            task.read += of.read
+            task.scored += of.tokens + of.read
+            found.append(of.value)
+        return found
+
+    def _next(self, task: "UnderWay", marks: tuple[tuple[int, ...], ...], role: str = "") -> Plan:
         plan = next_step(task.plan, task.so_far, 2 * task.steps + bool(role), marks, whole=self.each == "episode")
         same = not role and self.each != "step"  # as `Direct` plays it
         return replace(plan, role=role, ordinal=task.plan.ordinal if same else plan.ordinal)
 
-    def _ended(self, task: "_Task") -> EvalEpisode:
+    def _ended(self, task: "UnderWay") -> EvalEpisode:
         """The episode that counts, under the number, the budget and the role of its plan."""
         assert task.so_far is not None
         counts = task.so_far
@@ -143,8 +172,27 @@ class Delegate(Strategy):
         return EvalEpisode(episode, measures, task.own + task.others - counts.sampled_tokens, task.read)
 
 
+class Delegate(HandsOver):
+    """Hands over what the policy is in doubt of."""
+
+    below: Share = 0.5
+    """Score of the guide under which a try is handed over."""
+
+    @property
+    def name(self) -> str:
+        return self._named(f"below_{self.below:g}")
+
+    def doubts(self, task: "UnderWay", score: float, tokens: int) -> bool:
+        return score < self.below
+
+
+def _unjudged(t: Trajectory) -> Trajectory:
+    """What could not be judged, as failed."""
+    return t if t.stop.failed else replace(t, stop=StopReason.INFRA_FAILURE, reward=0.0, success=False)
+
+
 @dataclass(eq=False, slots=True)
-class _Task:
+class UnderWay:
     """An episode under way."""
 
     plan: Plan
@@ -158,13 +206,15 @@ class _Task:
     """Tokens that the guide read."""
     scored: int = 0
     """Tokens that it read and sampled."""
+    taken: list[StepTaken] = field(default_factory=list)
+    """The steps so far that were judged."""
 
     @property
     def goes_on(self) -> bool:
         return self.so_far is None or unfinished(self.plan, self.so_far)
 
 
-class _Pair:
+class Pair:
     """A player that gives what is handed over to another one."""
 
     parts = 1

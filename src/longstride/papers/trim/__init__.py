@@ -4,17 +4,29 @@ The weak model proposes each step; a scorer sees the solution so far, and where 
 step instead. A wrong step is caught where it is made, so the strong model is paid for a few steps of many tasks, and
 not for all steps of the tasks that are hard.
 
-| place | choice | paper (Qwen2.5-3B and Claude 3.7 on MATH-500) | here |
+| place | choice | paper (Qwen2.5-3B and Claude 3.7 on MATH-500) and code (1.5B and 7B) | here |
 |---|---|---|---|
-| policy | weak, strong | steps are paragraphs | 6 steps; skill 0 and 2: 0.38 and 0.75 of the tasks in one go |
-| score | scorer | a process reward model of 7B | the label with unbiased noise, as large as the label |
-| route | `ByScore` | TRIM-Thr: again where the score is below k | the same |
-| route | `ByBelief` | TRIM-POMDP: right, lost, last step wrong; by a solver | the same states, by dynamic programming |
-| route | `ByTask` | learned routers of whole tasks | the gain of every task is known: no router does better |
-| measure | `saved` | CPT95: strong tokens for 95 % of the gap | 1 - CPT95 |
+| strategy | `RoutedSteps` | steps end at an empty line; a rejected one is taken again by the strong model | steps end at `mark`; the same |
+| score | `guide` | a process reward model of 7B | any scorer of beginnings; of the strong model's steps too |
+| route | `Threshold` | TRIM-Thr: again where the score is below k | the same |
+| route | `Logistic`, `learned` | TRIM-Agg: PPO on scores, tokens and step, 8e-4 a token | a logistic policy of the same five features, by policy gradient |
+| route | `Belief`, `fitted` | TRIM-POMDP: right, lost, last step wrong; scores read as ProcessBench's labels say, then SARSOP | the same states, filtered over all steps, by dynamic programming |
+| compared | `each="episode"` | learned routers of whole tasks | the same scorer on the whole answer of the weak model |
+| measure | `worth` | task reward less lambda a token of the strong model | the same; the curve of CPT95 is that of `exact.py` |
 
-Deviations: an exact world; TRIM-RL, whose policy is trained for the same price, is left out, for the belief has the
-optimum of what it is trained for; transitions of the belief are those of the mean task.
+On your own models, of one vocabulary, with any scorer of steps (docs/guides/scorers.md):
+
+    longstride eval WEAK --strategy longstride.papers.trim.method:RoutedSteps model=STRONG router.below=0.35 --guide JUDGE
+
+`learned(policy, recipe, RoutedSteps(...))` plays training tasks and gives a router for `router`, and
+`fitted(scores, right, ...)` one that knows how far your scorer can be trusted. `longstride train trim` makes a strong model of
+the shipped start by cloning, and routes between the two.
+
+`exact.py` has the mechanism in small, with the same routers: 6 steps, models of skill 0 and 2 (0.38 and 0.75 of the tasks in one
+go), a scorer whose unbiased noise is as large as the label, and routers of whole tasks that know the gain of every task.
+
+Deviations: models of different tokenizers share no steps here; the code reads each score alone, with an even prior, and asks its
+table only where the last step may be wrong, where `Belief` filters; how many steps are left is a number, and not a distribution.
 """
 
 from longstride.papers.card import Paper

@@ -12,9 +12,11 @@ from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.exact.answers import SEEDS, Chance
 from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
-from longstride.exact.worlds.routing import GRID, Routed, needed, planned, seen
+from longstride.exact.worlds.routing import Routed, needed
 from longstride.exact.worlds.steps import Model
+from longstride.papers.trim import method
 from longstride.stats import Ordering
+from longstride.strategies.delegate import StepTaken
 
 GAP = 0.95
 """Share of the strong model's lead that is wanted."""
@@ -62,8 +64,7 @@ class ByScore(Router):
     threshold: Share
 
     def run(self, problem: RoutedTasks, level: int, tasks: Routed) -> None:
-        for _ in range(problem.length):
-            tasks.step(lambda score_N: score_N < self.threshold)
+        routed(method.Threshold(below=self.threshold), problem.length, tasks)
 
 
 class ByTask(Router):
@@ -89,26 +90,28 @@ class ByBelief(Router):
 
     def run(self, problem: RoutedTasks, level: int, tasks: Routed) -> None:
         weak, strong = map(float, problem.chances.mean(1))
-        belief_N = np.ones(len(tasks.right_N))
-        for keep, again in planned(weak, strong, problem.noise, problem.length, self.price):
-            belief_N = self._step(tasks, belief_N, (weak, strong), keep, again)
+        belief = method.Belief(weak=weak, strong=strong, noise=problem.noise, length=problem.length, price=self.price)
+        routed(belief, problem.length, tasks)
 
-    def _step(
-        self, tasks: Routed, belief_N: np.ndarray, chances: tuple[float, float], keep: np.ndarray, again: np.ndarray
-    ) -> np.ndarray:
-        """A step, and the beliefs [N] after it."""
-        prior_N, chance_N = belief_N, np.full(len(belief_N), chances[0])
 
-        def gives(score_N: np.ndarray) -> np.ndarray:
-            nonlocal prior_N
-            right_N, before_N = seen(belief_N, chances[0], score_N)
-            again_N = np.interp(before_N, GRID, again) - self.price > np.interp(right_N, GRID, keep)
-            prior_N = np.where(again_N, before_N, belief_N)
-            chance_N[again_N] = chances[1]
-            return again_N
+def routed(
+    router: method.StepRouter, length: int, tasks: Routed, rng: np.random.Generator | None = None
+) -> list[StepTaken]:
+    """Takes all steps of tasks under a router, and returns them, each an array over tasks; a router that explores needs
+    `rng`."""
+    past: list[StepTaken] = []
+    for _ in range(length):
+        seen: dict[str, np.ndarray] = {}
 
-        score_N = tasks.step(gives)
-        return seen(prior_N, chance_N, score_N)[0]
+        def gives(score_N: np.ndarray, seen: dict[str, np.ndarray] = seen) -> np.ndarray:
+            seen["tried"] = score_N
+            chance_N = router.chance(past, score_N, 0)
+            seen["again"] = chance_N > (0.5 if rng is None else rng.random(len(score_N)))
+            return seen["again"]
+
+        kept_N = tasks.step(gives)
+        past.append(StepTaken(seen["tried"], 0, seen["again"], kept_N))
+    return past
 
 
 class Routing(ExactMethod[RoutedTasks]):

@@ -33,6 +33,7 @@ from longstride.cli import (
     gateway,
     listing,
     make_base,
+    make_data,
     playback,
     referee,
     serve,
@@ -65,6 +66,7 @@ COMMANDS = (
     bench,
     doctor,
     make_base,
+    make_data,
     completion,
 )
 """In the order in which `--help` shows them."""

@@ -122,6 +122,19 @@ class TransitionStore:
                 f"{len(e.reward)} rewards and sizes {theirs}"
             )
 
+    def all_episodes(self) -> list[ControlEpisode]:
+        """All of them, in order; whether one was a success is no part of a store."""
+        return [
+            ControlEpisode(
+                self.observation[a : b + 1],
+                self.action[a:b],
+                self.reward[a:b],
+                bool(ended),
+                goal if goal.size else None,
+            )
+            for a, b, ended, goal in zip(self.first, self.last, self.terminated, self.goal, strict=True)
+        ]
+
     def episode_of(self, row_B: np.ndarray) -> np.ndarray:
         """[B] number of each row's episode."""
         return np.searchsorted(self.last, row_B)

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from longstride.control.data import FIELDS, TransitionStore
 from longstride.control.envs import ControlEpisode, play
 from longstride.control.learner import ControlLearner
 from longstride.control.recipe import ControlRecipe
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive
-from longstride.run.checkpoint import latest_checkpoint
+from longstride.run.checkpoint import Checkpoint, check_finite, latest_checkpoint
 from longstride.stats import wilson_interval
 
 Tested = dict[str, list[ControlEpisode]]
@@ -53,15 +54,40 @@ def evaluate_run(
     Raises:
         RunError: the run has no checkpoint yet; its checkpoint is damaged, or of another agent.
     """
-    checkpoint = latest_checkpoint(folder)
-    if checkpoint is None:
-        raise RunError(f"{folder} has no checkpoint yet; let the run finish an iteration")
-    start, agent = (ControlLearner(recipe.agent, recipe.tasks.spec, recipe.seed) for _ in range(2))
-    agent.load_state(checkpoint.tensors(), checkpoint.numbers)
+    agent, _ = trained_agent(recipe, folder)
+    start = ControlLearner(recipe.agent, recipe.tasks.spec, recipe.seed)
     return [
         evaluation_row(recipe, name, evaluate(recipe, learner, watch(name)))
         for name, learner in (("agent", agent), ("warm_start", start))
     ]
+
+
+def trained_agent(recipe: ControlRecipe, folder: Path) -> tuple[ControlLearner, TransitionStore]:
+    """The agent of a run's last checkpoint, and what it had collected by then.
+
+    Raises:
+        RunError: the run has no checkpoint yet; its checkpoint is damaged, or of another agent.
+    """
+    checkpoint = latest_checkpoint(folder)
+    if checkpoint is None:
+        raise RunError(f"{folder} has no checkpoint yet; let the run finish an iteration")
+    learner = ControlLearner(recipe.agent, recipe.tasks.spec, recipe.seed)
+    return learner, restored(learner, checkpoint)
+
+
+def restored(learner: ControlLearner, checkpoint: Checkpoint) -> TransitionStore:
+    """What a checkpoint says was collected; the learner becomes what it was then.
+
+    Raises:
+        RunError: it is damaged, or of another agent.
+    """
+    tensors = checkpoint.tensors()
+    check_finite(tensors, checkpoint.folder)
+    learner.load_state(tensors, checkpoint.numbers)
+    try:
+        return TransitionStore.from_arrays({name: tensors[f"collected.{name}"].numpy() for name in FIELDS})
+    except (KeyError, IndexError) as e:
+        raise RunError(f"{checkpoint.folder} is damaged: {type(e).__name__}: {e}") from e
 
 
 def evaluation_row(recipe: ControlRecipe, policy: str, tested: Tested) -> dict[str, Any]:

@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longstride.control.data import FIELDS, TransitionStore
+from longstride.control.data import TransitionStore
 from longstride.control.envs import ControlEpisode, Spec, play
-from longstride.control.evaluation import evaluate, evaluation_row, measures_of, outcomes_of, summary_of
+from longstride.control.evaluation import evaluate, evaluation_row, measures_of, outcomes_of, restored, summary_of
 from longstride.control.learner import ControlLearner
 from longstride.control.recipe import ControlRecipe
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.implementation import implements
 from longstride.core.seeds import derive
-from longstride.run.checkpoint import Checkpoint, check_finite
+from longstride.run.checkpoint import Checkpoint
 from longstride.run.folder import RunFiles, number_of, read_rows
 from longstride.run.listener import Listener, Silent
 from longstride.run.placement import Placement
@@ -152,10 +152,4 @@ class ControlRun(RunFiles):
             RunError: the checkpoint is damaged, or of another agent.
         """
         assert self.checkpoint is not None
-        tensors = self.checkpoint.tensors()
-        check_finite(tensors, self.checkpoint.folder)
-        learner.load_state(tensors, self.checkpoint.numbers)
-        try:
-            return TransitionStore.from_arrays({name: tensors[f"collected.{name}"].numpy() for name in FIELDS})
-        except (KeyError, IndexError) as e:
-            raise RunError(f"{self.checkpoint.folder} is damaged: {type(e).__name__}: {e}") from e
+        return restored(learner, self.checkpoint)

@@ -9,7 +9,7 @@ step of the next. An action is A real numbers in [-1, 1], or one of A discrete a
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -119,6 +119,12 @@ class ControlTasks(Component):
     def tests(self, count: int, horizon: int) -> tuple[VectorEnv, Sequence[str]]:
         """Copies for the test tasks, `count` of the first task, then `count` of the second and so on, and the name of
         each copy's task."""
+
+    def in_own_units(self, episode: ControlEpisode) -> ControlEpisode:
+        """An episode as data sets have it: a discrete action is its number, any other as the environment takes it."""
+        if not self.spec.discrete:
+            return episode
+        return replace(episode, action=episode.action.argmax(1)[:, None])
 
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         """What is measured of an episode beside its success, by name."""

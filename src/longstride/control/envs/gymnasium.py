@@ -13,8 +13,9 @@ an observation to reach.
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -47,7 +48,7 @@ class GymnasiumTasks(ControlTasks):
     vector: Count | None = None
     """Copies that are stepped together, at most: of more episodes every `vector` follow one another. None: all are
     stepped together."""
-    test_options: tuple[dict[str, Any], ...] = Field(({},), min_length=1)
+    test_options: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)] = ({},)
     """The `options` of `reset` in each of the test tasks."""
     info_goal: str = ""
     """Key under which the `info` of `reset` has the goal, an observation to reach; empty: nowhere."""
@@ -95,6 +96,10 @@ class GymnasiumTasks(ControlTasks):
                 f"tasks.vector: {len(options)} episodes are no multiple of {together} copies; choose a divisor"
             )
         return GymnasiumVectorEnv(self, options, together, horizon)
+
+    def in_own_units(self, episode: ControlEpisode) -> ControlEpisode:
+        action = self.spaces.taken(episode.action)
+        return replace(episode, action=action.reshape(episode.length, -1))
 
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         """`return`: the sum of the rewards."""

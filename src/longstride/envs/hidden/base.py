@@ -104,8 +104,8 @@ def rule_of(task: Task) -> Rule | None:
 
 
 class HiddenEnv:
-    """An `Env` for the tasks of one kind of world, which says what can be done (`envs.base.HasChoices`) and what is best
-    (`envs.base.Knowing`)."""
+    """An `Env` for the tasks of one kind of world, which says what can be done (`envs.base.HasChoices`) and what is
+    best (`envs.base.Knowing`)."""
 
     def __init__(self, kind: type[Rule]) -> None:
         self.kind = kind

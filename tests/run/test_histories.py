@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from helpers import SMALL, rows_of, trajectories_of
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.trajectory import by_trial
 from longstride.envs.hidden import Bandits, Corridors, DarkRooms
 from longstride.methods.base import Sample
@@ -15,7 +15,7 @@ from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, save_policy
 from longstride.models.tiny import build_model, build_tokenizer
 from longstride.rollout.context import FullHistory, LatestObservation, TrialHistory
-from longstride.run.histories import History, HistoryFilter, LearningHistories, history_samples
+from longstride.run.histories import History, HistoryFilter, LearningHistories, StoredHistories, history_samples
 from longstride.run.imitation import Imitation
 from longstride.run.recipe import Recipe
 from longstride.setups import trials
@@ -143,6 +143,23 @@ def test_a_filter_says_which_histories_are_imitated() -> None:
 def test_histories_depend_on_their_stream_alone() -> None:
     a, b = (samples(LearningHistories(learner=Thompson())) for _ in range(2))
     assert a == b
+
+
+@pytest.mark.parametrize("of", ["trials", "training"])
+def test_a_run_that_was_stored_is_a_source_of_histories(of: Any, tmp_path: Path) -> None:
+    save_policy(
+        Policy("own", build_model(SMALL.replace(context=256), len(TOKENIZER), 0), TOKENIZER, CHAT, 256), tmp_path / "m"
+    )
+    first = recipe(LearningHistories(learner=AnyChoice()), model=str(tmp_path / "m"), trials=24)
+    first = first.replace(iterations=2, evaluation={"tasks": 1, "strategies": first.evaluation.strategies[:1]})
+    first.train(tmp_path / "run")
+    stored = StoredHistories(run=tmp_path / "run", of=of)
+    found = stored.samples(first, CHAT, 6, random.Random(0))
+    assert found == stored.samples(first, CHAT, 6, random.Random(0))
+    read = [CHAT.decode([*s.prompt_ids, *s.sampled_ids]).split() for s in found]
+    assert all(words[:2] == ["pull", "arms"] for words in read) and len({s.episode for s in found}) == 2
+    with pytest.raises(RunError, match="no 99 episodes of one of its"):
+        stored.samples(first.replace(trial={"episodes": 99}, episodes_per_iteration=99 * 8), CHAT, 6, random.Random(0))
 
 
 def test_imitation_beside_a_run_keeps_what_observations_weigh(tmp_path: Path) -> None:

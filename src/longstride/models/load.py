@@ -35,6 +35,7 @@ SHIPPED = {
         "base-miniwob",
         "base-puzzles",
         "base-thoughts",
+        "base-trials",
         "base-wander",
     )  # fmt: skip
 }

@@ -11,15 +11,16 @@ sample, whose observations weigh nothing.
 import asyncio
 import random
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from longstride.core.budget import StopReason
 from longstride.core.component import Component
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.numbers import Count
 from longstride.core.seeds import derive
 from longstride.core.task import Task
@@ -27,6 +28,8 @@ from longstride.core.trajectory import Trajectory
 from longstride.methods.base import ADVANTAGES, Sample, demonstration
 from longstride.rollout.context import Past
 from longstride.rollout.episode import Episode, Generation, Plan
+from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
+from longstride.run.experiment import check_run_folder
 from longstride.run.imitation import Demonstrations
 from longstride.strategies.learners import Thompson, TrialLearner, taking_turns
 
@@ -130,6 +133,36 @@ class LearningHistories(Demonstrations):
                 history.episodes.append(played)
                 history.labels.append(labels)
         return history
+
+
+class StoredHistories(Demonstrations):
+    """Histories from the stored episodes of another run, failures too; its model must have had the same tokenizer."""
+
+    run: Path
+    """Its folder."""
+    of: Literal["trials", "training"] = "trials"
+    """The trials that it played; or its own training, in which the episodes of a task, iteration after iteration, are
+    the learning history of the run's algorithm (AD, arXiv 2210.14215): `trial.episodes` of them, evenly apart, the
+    first one first."""
+    filter: HistoryFilter | None = None
+    """Which histories are imitated; all of them if left out."""
+
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        check_run_folder(self.run)
+        store, most = TrajectoryStore(self.run / TRAJECTORIES), recipe.trial.episodes
+        grouped: dict[Hashable, list[Trajectory]] = {}
+        for t in store.read(range(len(store.records))):
+            if t.turns and not t.stop.failed:
+                grouped.setdefault(t.trial if self.of == "trials" else t.record().task, []).append(t)
+        whole = [of for of in grouped.values() if len(of) >= most]
+        if not whole:
+            raise RunError(
+                f"{store.path} holds no {most} episodes of one of its {self.of}; set trial.episodes to fewer"
+            )
+        chosen = rng.sample(whole, min(len(whole), -(-episodes // most)))
+        found = [History([of[k * len(of) // most] for k in range(most)]) for of in chosen]
+        kept = self.filter(found, rng) if self.filter else found
+        return [sample for number, h in enumerate(kept) for sample in history_samples(h, recipe, chat, number)]
 
 
 def history_samples(history: History, recipe: "Recipe", chat: "ChatFormat", number: int = 0) -> list[Sample]:

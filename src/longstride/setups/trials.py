@@ -5,8 +5,8 @@ it was not trained on, beside the learners that it is compared with. Then its we
 `learner.epochs=1` reinforcement learning goes on over whole trials. A turn reads its reward as one number and a new
 episode as `next`, so that 60 pulls of a bandit are 300 tokens.
 
-Rate, batch and lengths are a small model's. `base-trials` can copy, knows the words of these worlds, and acts at random
-in them.
+Rate, batch and lengths are a small model's. `base-trials` can copy and knows the words of these worlds, and nothing
+else.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ from longstride.strategies.learners import UCB, AnyChoice, GreedyMean, PlayedBy,
 CONTEXT = TrialHistory(turn="{reward:g}", outcome="next")
 """How a trial is read."""
 BANDITS = Bandits()
-ROOMS = DarkRooms(size=5, turns=10)
+ROOMS = DarkRooms(size=5, turns=8)
 CORRIDORS = Corridors()
 
 

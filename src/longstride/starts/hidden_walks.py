@@ -1,7 +1,8 @@
-"""Trials of one who chooses at random in worlds with a hidden rule: what `base-trials` is made from.
+"""Trials of one who chooses at random in worlds with a hidden rule: what `base-trials` reads after its recitals.
 
-So it knows the words of these worlds and what can be said in them, and nothing of what is good: that has to come from
-learning histories. What always holds: demonstration n is a function of the settings, the seed and n.
+They are few, so it can copy and knows the words of these worlds, and nothing of what can be said in them or of what is
+good: that has to come from learning histories. What always holds: demonstration n is a function of the settings, the
+seed and n.
 """
 
 import itertools

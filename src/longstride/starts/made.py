@@ -64,7 +64,7 @@ MADE: dict[str, tuple[str, ...]] = {
         "model.context=4096",
         "learner.dtype=float32",
         "learner.kernels=native",
-        "tokens=200000",
+        "tokens=100000",
         "step_tokens=2048",
         "page_weight=0",
     ),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from longstride.core.component import Component
 from longstride.core.content import Content, text_in
@@ -130,6 +131,39 @@ class _Distracted(Learning):
 
     def saw(self, seen: str, choice: str, reward: float, after: str | None) -> None:
         self._within.saw(seen, choice, reward, after)
+
+
+class OneOf(TrialLearner):
+    """One of several learners, drawn anew for each trial."""
+
+    learners: tuple[TrialLearner, ...] = Field(min_length=1)
+    weights: tuple[Weight, ...] = ()
+    """How often each is drawn; all as often, if empty."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> "OneOf":
+        if self.weights and (len(self.weights) != len(self.learners) or not sum(self.weights)):
+            raise ValueError(f"expected weights of {len(self.learners)} learners, not all 0; got {self.weights}")
+        return self
+
+    def begin(self, env: object) -> Learning:
+        return _OneOf(env, [learner.begin(env) for learner in self.learners], self.weights)
+
+
+class _OneOf(Learning):
+    def __init__(self, env: object, learners: Sequence[Learning], weights: Sequence[float]) -> None:
+        super().__init__(env)
+        self._learners, self._weights = learners, weights or None
+        self._drawn: Learning | None = None
+
+    def choose(self, seen: str, env: object, rng: random.Random) -> str:
+        if self._drawn is None:
+            (self._drawn,) = rng.choices(self._learners, self._weights)
+        return self._drawn.choose(seen, env, rng)
+
+    def saw(self, seen: str, choice: str, reward: float, after: str | None) -> None:
+        for learner in self._learners:
+            learner.saw(seen, choice, reward, after)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,34 @@
+"""DPT: predict the best action from what was done before, whoever did it. Lee et al., 2023, arXiv 2306.14892.
+
+A transformer reads interactions of some policy with a task, and is trained to say what would have been best there. It is never
+shown how to explore. Yet when it acts itself and reads what came of it, it samples actions as likely as they are best given what it
+knows: posterior sampling, as Thompson's.
+
+| place | choice | paper | released code | here |
+|---|---|---|---|---|
+| data | `FixedDraw` | actions of some policy, of tasks drawn from a prior | each task its own distribution over arms, at times a single arm | the same |
+| labels | `Optimal` | the best action for a query state | after every prefix of the context | in every turn |
+| update | cross-entropy | log-likelihood of the best action | summed over prefixes; AdamW, decay 1e-4, batches of 64 | mean over turns; batches of 16 |
+| world | `Bandits` | 5 arms, Gaussian rewards, 500 pulls; dark rooms of 10 x 10, 100 turns | the same, 100,000 tasks | 5 arms, rewards 0 or 1, 6 episodes of 10 pulls |
+| policy | a language model | GPT-2 of its own input layer | 4 layers, width 32 | a Llama of 0.2M parameters, which reads words |
+| deployed | sampled, and what came of it read | online; offline, where a context is given | the same | online |
+
+On one's own: an environment that says its `choices` and, for the labels, what is `best` (docs/guides/in_context.md); any learner or
+stored behaviour is `cloning.demonstrations.learner`. Dark rooms: `tasks='{type="dark_rooms",size=10,turns=100,begins="corner"}'
+trial.episodes=1 cloning.demonstrations.learner.type=any_choice`.
+
+Deviations: interactions are read in their order, and the code shuffles them. Rewards of bandits are 0 or 1 and not Gaussian. A query
+state is the state in which the policy acts.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="Supervised Pretraining Can Learn In-Context Reinforcement Learning",
+    authors="Jonathan N. Lee, Annie Xie, Aldo Pacchiano, Yash Chandak, Chelsea Finn, Ofir Nachum, Emma Brunskill",
+    year=2023,
+    arxiv="2306.14892",
+    read="notes",
+    topics=("context", "cloning"),
+    systems=(114,),
+)

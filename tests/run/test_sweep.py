@@ -132,6 +132,12 @@ class TestSizes:
         assert points[0].tolist() == pytest.approx([group["points"][0][0], 1, 1 - first.y[1]])
         assert group["run_of"] == [k for k in range(4) for _ in range(6)]
         assert [row[:2] for row in group["held_out"]] == [[100, 7], [100, 8], [1600, 7], [1600, 8]]
+        small = ["--sizes-until", "1000", "--rival", "rising_power", "--out", str(tmp_path / "small.json")]
+        (held,) = said(capsys, *argv[:6], *small)["groups"]
+        assert {x[0] for x in held["points"]} == {100} and [x[:2] for x in held["held_out"]] == [
+            [1600, k] for k in range(1, 9)
+        ]
+        assert held["rivals"]["rising_power"] > 0 and (tmp_path / "small.svg").exists()
         found = load_fits(tmp_path / "fit.json")
         assert fitted(found["groups"][0]).values == group["fit"]["values"]
         assert (tmp_path / "fit.svg").exists() and "1,600" in fits_as_text(found)

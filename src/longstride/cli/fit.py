@@ -31,6 +31,13 @@ def add(commands: Any) -> None:
         "--since", type=float, default=0.0, metavar="X", help="leave out the points before: first steps follow no law"
     )
     parser.add_argument(
+        "--sizes-until",
+        type=float,
+        default=math.inf,
+        metavar="N",
+        help="hold out the runs of models of more parameters, and compare",
+    )
+    parser.add_argument(
         "--rival", action="append", choices=LAWS, default=[], help="another law, held to the same; may be given again"
     )
     parser.add_argument(
@@ -51,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     from longstride.scaling import Law
 
     law, *rivals = (build(Law, {"type": name}) for name in (args.law, *args.rival))
-    found = fit_runs(args.runs, law, args.x, args.y, args.by, args.until, args.since, rivals, args.gain)
+    found = fit_runs(
+        args.runs, law, args.x, args.y, args.by, args.until, args.since, rivals, args.gain, args.sizes_until
+    )
     for group in found["groups"]:
         for doubt in group["fit"]["doubts"]:
             warnings.warn(f"{group['setting']}: {doubt}", LongstrideWarning, stacklevel=2)

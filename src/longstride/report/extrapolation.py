@@ -13,7 +13,7 @@ from longstride.report.curves import Curve, curve_of
 from longstride.report.fits import error_of, fit_curves, held_out, means_at, points_of
 from longstride.report.rows import number, read_record
 from longstride.run.experiment import Experiment
-from longstride.run.extrapolation import TOGETHER, Extrapolation, Reading
+from longstride.run.extrapolation import Extrapolation, Reading
 from longstride.run.folder import RunFiles
 from longstride.run.listener import Listener, Silent
 from longstride.run.many import train_all
@@ -56,8 +56,7 @@ def train(
         train_all({place: run for place, (_, run) in runs.items()}, lambda _: watch, jobs=1)
         curves: dict[str, list[Curve]] = {}
         for place, (setting, _) in runs.items():
-            group = setting if experiment.apart else TOGETHER
-            curves.setdefault(group, []).append(curve_of(place, experiment.x, experiment.y))
+            curves.setdefault(setting, []).append(curve_of(place, experiment.x, experiment.y))
             last = read_record(place).rows[-1]
             files.episodes += int(number(last, "total_episodes") or 0)
             files.env_steps += int(number(last, "total_env_steps") or 0)

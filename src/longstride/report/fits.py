@@ -6,7 +6,7 @@ What always holds: a kept fit has its points, so whatever is asked of it later i
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,7 @@ def fit_runs(
     since: float = 0.0,
     rivals: Sequence[Law] = (),
     gain: float = 0.0,
+    sizes_until: float = np.inf,
 ) -> dict[str, Any]:
     """Fits a law to the learning curves of runs.
 
@@ -48,26 +49,27 @@ def fit_runs(
         since: points before it are left out, as a run's first steps often follow no law.
         rivals: other laws, which are fitted to the same points and held to the same that were held out.
         gain: of a law of coverage, what one more attempt has to add; 0 asks for no plateau.
+        sizes_until: runs of models of more parameters are held out.
 
     Returns:
-        `x`, `y`, `by`, `until` (where it is finite), `since` (where it is set), `groups` (of each `setting`, `runs`,
-        `points` [x, y] or [parameters, x, y], `run_of` each point, what `Fit.as_data` says, `spent` an iteration, and
-        `held_out`: as `points`, predicted, lo, hi, with the mean distance of what was predicted, `error`, and that of
-        rivals by name, `rivals`; `plateau`: attempts after which one more adds less than the gain, and their
-        interval), `commit`; `gain`, where there is one.
+        `x`, `y`, `by`; `until`, `sizes_until` (where they are finite), `since` and `gain` (where they are set);
+        `commit`; and `groups`, of each `setting`, `runs`, `points` [x, y] or [parameters, x, y], `run_of` each point,
+        `fit` (see `Fit.as_data`), `spent` an iteration; `held_out`: as `points`, predicted, lo, hi, with the mean
+        distance of what was predicted, `error`, and that of rivals by name, `rivals`; `plateau`: attempts after which
+        one more adds less than the gain, and the ends of their interval.
 
     Raises:
         RunError: no runs, or without these measures.
         ConfigError: no such setting, or rivals and nothing held out.
         FitError: too few points; the group is named.
     """
-    if rivals and not np.isfinite(until):
+    if rivals and not np.isfinite(min(until, sizes_until)):
         raise ConfigError("rivals are held to points that no law has seen: name a place beyond which they are, --until")
     if gain and not isinstance(law, COVERAGE):
         raise ConfigError(f"attempts add to coverage, and {law.type_name()} is no law of it: take geometric for --gain")
     curves = [curve_of(folder, x, y) for folder in run_folders(paths)]
     groups = [
-        _group(law, setting, some, until, since, rivals)
+        _group(law, setting, some, Limits(until, since, sizes_until), rivals)
         for setting, some in (by_setting(curves, by) if by else {ALL: curves}).items()
     ]
     for group in groups if gain else ():
@@ -76,16 +78,30 @@ def fit_runs(
         ({"gain": gain} if gain else {})
         | ({"until": until} if np.isfinite(until) else {})
         | ({"since": since} if since else {})
+        | ({"sizes_until": sizes_until} if np.isfinite(sizes_until) else {})
     )
     return {"x": x, "y": y, "by": by, **limits, "groups": groups, "commit": commit()}
 
 
-def _group(
-    law: Law, setting: Any, curves: Sequence[Curve], until: float, since: float, rivals: Sequence[Law]
-) -> dict[str, Any]:
-    points = points_of(law, curves, since)
-    early = points[:, -2] <= until
-    seen, later = points[early], points[~early]
+class Limits(NamedTuple):
+    """What of runs a law sees; see `fit_runs`."""
+
+    until: float = np.inf
+    since: float = 0.0
+    sizes_until: float = np.inf
+
+    def part(self, law: Law, curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
+        """The points that are seen, and those that are held out, as `points_of` has them."""
+        points = points_of(law, curves, self.since)
+        early = points[:, -2] <= self.until
+        if np.isfinite(self.sizes_until):
+            small = np.array([size_of(curve.folder) <= self.sizes_until for curve in curves])
+            early &= small[points[:, 0].astype(int)]
+        return points[early], points[~early]
+
+
+def _group(law: Law, setting: Any, curves: Sequence[Curve], limits: Limits, rivals: Sequence[Law]) -> dict[str, Any]:
+    seen, later = limits.part(law, curves)
     found = fit_curves(law, setting, seen)
     out = {
         "setting": setting,
@@ -99,15 +115,13 @@ def _group(
         held = held_out(found, later)
         out |= {"held_out": held.tolist(), "error": error_of(held)}
         if rivals:
-            out["rivals"] = {rival.type_name(): _error(rival, setting, curves, until, since) for rival in rivals}
+            out["rivals"] = {rival.type_name(): _error(rival, setting, curves, limits) for rival in rivals}
     return out
 
 
-def _error(rival: Law, setting: Any, curves: Sequence[Curve], until: float, since: float) -> float:
-    points = points_of(rival, curves, since)
-    beyond = points[:, -2] > until
-    found = fit_curves(rival, f"{setting}, {rival.type_name()}", points[~beyond])
-    return error_of(held_out(found, points[beyond]))
+def _error(rival: Law, setting: Any, curves: Sequence[Curve], limits: Limits) -> float:
+    seen, later = limits.part(rival, curves)
+    return error_of(held_out(fit_curves(rival, f"{setting}, {rival.type_name()}", seen), later))
 
 
 def points_of(law: Law, curves: Sequence[Curve], since: float = 0.0) -> np.ndarray:
@@ -185,9 +199,11 @@ def keep(found: dict[str, Any], path: Path) -> Path:
     for group in found["groups"]:
         points, held, whole = np.array(group["points"]), np.array(group.get("held_out", [])), fitted(group)
         name = f"{found['by'] or found['y']} {group['setting']}"
-        for size in np.unique(points[:, 0]) if whole.law.inputs > 1 else [None]:
+        known = [*points[:, 0], *(row[0] for row in held)]
+        for size in np.unique(known) if whole.law.inputs > 1 else [None]:
             own, later = (of if size is None or not len(of) else of[of[:, 0] == size, 1:] for of in (points, held))
-            at = np.geomspace(own[:, 0].min(), max([*own[:, 0], *(row[0] for row in later)]) * 1.5, 200)
+            shown = [*own[:, 0], *(row[0] for row in later)]
+            at = np.geomspace(min(shown), max(shown) * 1.5, 200)
             band = whole.predict(at if size is None else np.column_stack([np.full(200, size), at]))
             color = axes.plot(at, band.mean, label=name if size is None else f"{size:,.0f} parameters")[0].get_color()
             axes.fill_between(at, band.lo, band.hi, color=color, alpha=0.2, linewidth=0)

@@ -14,8 +14,8 @@ from longstride.core.numbers import Count, Share
 from longstride.run.experiment import Experiment
 from longstride.scaling import Law
 
-TOGETHER = "all"
-"""The name of runs that are not told apart."""
+ALONE = "all"
+"""The name of what is run where there are no settings."""
 
 
 class Reading(Component):
@@ -39,24 +39,22 @@ class Extrapolation(Experiment):
     """Experiments, and what laws foretell of them. Its folder has theirs in `runs/`; each law is a row, as a strategy
     is: `longstride fit FOLDER/runs` fits others.
 
-    Measures of a law, means over settings: `error` (mean distance of the prediction from
-    what came, in units of y), `closer` (by how much that is less than that of what was measured last), `within` (share
-    of what came in the band of 95 %), `refused` (1 where the points do not settle the law; too few for it are refused,
-    and what was measured last stands for the prediction), `reached` (y at the end), and, of several settings,
-    `chosen` (y at the end of the one that the law says ends best)."""
+    Measures of a law, means over settings: `error` (mean distance of the prediction from what came, in units of y),
+    `closer` (by how much that is less than that of what was measured last), `within` (share of what came in the band of
+    95 %), `refused` (1 where the points do not settle the law; too few for it are refused, and what was measured last
+    stands for the prediction), `reached` (y at the end), and, of several settings, `chosen` (y at the end of the one
+    that the law says ends highest)."""
 
     run: Experiment
     """What is run."""
     settings: dict[str, dict[str, Any]] = {}
     """Its variants, by name: what each has otherwise, as `Component.replace` takes it. If empty, it is run as it is."""
     seeds: Count = 1
-    """Runs of each; those of another seed of this experiment are others."""
+    """Runs of each, which are fitted together; those of another seed of this experiment are others."""
     x: str = "iteration"
     """What was spent, or `attempts` (see `report.curves.curve_of`)."""
     y: str = "success"
     """A measure."""
-    apart: bool = True
-    """Whether the runs of each setting have a fit of their own; a law in the model's size is of all together."""
     readings: Annotated[dict[str, Reading], Field(min_length=1)]
     """By name; claims call the first by the arm alone, the others `ARM@NAME`."""
 
@@ -68,7 +66,7 @@ class Extrapolation(Experiment):
     @property
     def variants(self) -> dict[str, Experiment]:
         """What is run, by the name of its setting."""
-        return {name: self.run.replace(**changes) for name, changes in (self.settings or {TOGETHER: {}}).items()}
+        return {name: self.run.replace(**changes) for name, changes in (self.settings or {ALONE: {}}).items()}
 
     @model_validator(mode="after")
     def _has_variants(self) -> Self:

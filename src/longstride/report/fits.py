@@ -69,7 +69,7 @@ def fit_runs(
         raise ConfigError(f"attempts add to coverage, and {law.type_name()} is no law of it: take geometric for --gain")
     curves = [curve_of(folder, x, y) for folder in run_folders(paths)]
     groups = [
-        _group(law, setting, some, Limits(until, since, sizes_until), rivals)
+        _group(law, setting, some, Seen(until, since, sizes_until), rivals)
         for setting, some in (by_setting(curves, by) if by else {ALL: curves}).items()
     ]
     for group in groups if gain else ():
@@ -83,7 +83,7 @@ def fit_runs(
     return {"x": x, "y": y, "by": by, **limits, "groups": groups, "commit": commit()}
 
 
-class Limits(NamedTuple):
+class Seen(NamedTuple):
     """What of runs a law sees; see `fit_runs`."""
 
     until: float = np.inf
@@ -100,7 +100,7 @@ class Limits(NamedTuple):
         return points[early], points[~early]
 
 
-def _group(law: Law, setting: Any, curves: Sequence[Curve], limits: Limits, rivals: Sequence[Law]) -> dict[str, Any]:
+def _group(law: Law, setting: Any, curves: Sequence[Curve], limits: Seen, rivals: Sequence[Law]) -> dict[str, Any]:
     seen, later = limits.part(law, curves)
     found = fit_curves(law, setting, seen)
     out = {
@@ -119,7 +119,7 @@ def _group(law: Law, setting: Any, curves: Sequence[Curve], limits: Limits, riva
     return out
 
 
-def _error(rival: Law, setting: Any, curves: Sequence[Curve], limits: Limits) -> float:
+def _error(rival: Law, setting: Any, curves: Sequence[Curve], limits: Seen) -> float:
     seen, later = limits.part(rival, curves)
     return error_of(held_out(fit_curves(rival, f"{setting}, {rival.type_name()}", seen), later))
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from control_recipe import RECIPE
 from helpers import begin_run, forge, rows_of
@@ -19,6 +20,7 @@ from longstride.control.evaluation import Tested
 from longstride.control.learner import ControlLearner
 from longstride.core.config import load_toml
 from longstride.core.errors import RunError
+from longstride.core.seeds import derive
 from longstride.report.rows import read_record
 
 LAST = "checkpoints/000004"
@@ -46,9 +48,13 @@ def test_a_run_has_the_rows_that_report_and_claims_read(tmp_path: Path) -> None:
     RECIPE.train(tmp_path)
     found = rows_of(tmp_path)
     assert [(r["kind"], r["iteration"]) for r in found] == [
-        ("eval", 0), ("train", 1), ("train", 2), ("eval", 2), ("train", 3), ("train", 4), ("eval", 4),
+        ("data", 0), ("eval", 0), ("train", 1), ("train", 2), ("eval", 2), ("train", 3), ("train", 4), ("eval", 4),
     ]  # fmt: skip
     train = [r for r in found if r["kind"] == "train"]
+    walks = RECIPE.tasks.dataset(derive(RECIPE.seed, "dataset"))
+    assert found[0]["episodes"] == len(walks) and found[0]["steps"] == sum(e.length for e in walks)
+    assert found[0]["return"] == pytest.approx(np.mean([e.reward.sum() for e in walks]))
+    assert sum(found[0]["histogram"]["counts"]) == len(walks)
     assert [r["horizon"] for r in train] == [5, 10, 12, 12]
     assert [r["updates"] > 0 for r in train] == [True, False, True, True]
     assert train[-1]["total_episodes"] == 6 and train[-1]["total_env_steps"] == sum(r["env_steps"] for r in train)

@@ -142,6 +142,40 @@ def test_report_draws_every_figure_that_the_rows_allow(run: Path) -> None:
     assert sum(made["Actions"]["series"][1]["values"]) == pytest.approx(1)
 
 
+def returned(iteration: int, policy: str, values: list[Any], success: float = 0.0) -> dict[str, Any]:
+    """An evaluation that measured returns."""
+    return evaluation(iteration, policy, success) | {"measures": {"return": values}}
+
+
+def test_a_run_without_successes_is_told_by_its_returns_over_those_of_the_data(tmp_path: Path) -> None:
+    data = {
+        "kind": "data", "iteration": 0, "episodes": 4, "steps": 800, "return": -500.0,
+        "histogram": {"edges": [-900.0, -600.0, -300.0], "counts": [1, 3]},
+    }  # fmt: skip
+    rows = [data, returned(0, "warm_start", [-1300, -1100]), training(1) | {"summary": summary(0.0)}]
+    rows.append(returned(1, "agent", [-200, -160.0]))
+    page = write_report(write_run(tmp_path / "run", rows, [], [])).read_text()
+    assert "return of test episodes -1200 &rarr; -180 in 1 iteration" in page
+    assert "On the same 2 episodes: +1020, 95% interval" in page and ">-180</td>" in page
+    found = {f["title"]: f for f in figures(Record(name="x", rows=rows))}
+    assert next(iter(found)) == "Return" and "Success" not in found
+    assert [p["y"] for p in found["Return"]["series"][0]["points"]] == [-1200, -180]
+    assert found["Return"]["rules"] == [{"name": "offline data", "y": -500}]
+    bars = found["Returns of the offline data"]
+    assert bars["categories"] == ["-900 to -600", "-600 to -300"] and bars["series"][0]["values"] == [0.25, 0.75]
+    # where something succeeds, success is what counts, and returns stand beside it
+    rows[-1] = returned(1, "agent", [3.0], success=1.0)
+    record = Record(name="x", rows=rows)
+    assert verdict(record).startswith("held-out success 0.00 -> 1.00")
+    assert [f["title"] for f in figures(record)][:2] == ["Return", "Success"]
+
+
+@pytest.mark.parametrize("damage", [None, 3, {"edges": [0, 1], "counts": [1, 2]}, {"edges": [0, "x"], "counts": [1]}])
+def test_returns_that_cannot_be_read_are_left_out(damage: Any) -> None:
+    rows = [{"kind": "data", "histogram": damage, "return": "x"}, returned(1, "agent", [1, "x"])]
+    assert not {"Return", "Returns of the offline data"} & {f["title"] for f in figures(Record(name="x", rows=rows))}
+
+
 def test_certainty_is_paired_over_tasks_and_leaves_failed_ones_out(tmp_path: Path) -> None:
     first = {**evaluation(0, "warm_start", 0.27), "measures": {"success": [0.0] * 20 + [1.0] * 10 + [None]}}
     last = {**evaluation(15, "agent", 0.58), "measures": {"success": [0.0] * 10 + [1.0] * 20 + [1.0]}}

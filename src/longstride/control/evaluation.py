@@ -104,6 +104,20 @@ def evaluation_row(recipe: ControlRecipe, policy: str, tested: Tested) -> dict[s
     }
 
 
+def data_row(store: TransitionStore) -> dict[str, Any]:
+    """What a metrics row holds of offline data: how many episodes and steps, the share of terminations, and the mean
+    and a histogram of the sums of their rewards."""
+    return_E = np.add.reduceat(store.reward.astype(float), store.first)
+    count_K, edge_L = np.histogram(return_E, 12)
+    return {
+        "episodes": store.episodes,
+        "steps": len(store),
+        "terminated": _mean(store.terminated.tolist()),
+        "return": float(return_E.mean()),
+        "histogram": {"edges": edge_L.tolist(), "counts": count_K.tolist()},
+    }
+
+
 def outcomes_of(tested: Tested) -> list[float]:
     """1 for each episode that was a success, else 0, task by task: what paired comparisons are made of."""
     return [float(e.solved) for episodes in tested.values() for e in episodes]

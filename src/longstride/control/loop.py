@@ -17,7 +17,15 @@ import torch
 
 from longstride.control.data import TransitionStore
 from longstride.control.envs import ControlEpisode, Spec, play
-from longstride.control.evaluation import evaluate, evaluation_row, measures_of, outcomes_of, restored, summary_of
+from longstride.control.evaluation import (
+    data_row,
+    evaluate,
+    evaluation_row,
+    measures_of,
+    outcomes_of,
+    restored,
+    summary_of,
+)
 from longstride.control.learner import ControlLearner
 from longstride.control.recipe import ControlRecipe
 from longstride.core.errors import ConfigError, RunError
@@ -55,6 +63,8 @@ def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
     offline = _stored(tasks.dataset(derive(recipe.seed, "dataset")), spec)
     collected = _stored([], spec)
     if run.checkpoint is None:
+        if len(offline):
+            run.row("data", **data_row(offline))
         run.evaluate(learner)
         run.save(learner, collected)
     else:

@@ -8,6 +8,7 @@ axis), `y`, `lo`, `hi`, and horizontal `rules`) or "bars" (`categories`, `series
 import itertools
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,8 +23,11 @@ from longstride.report.rows import (
     measure,
     number,
     numbers,
+    returns,
+    short,
     successes,
 )
+from longstride.stats import mean_interval
 
 MOST_POINTS = 400
 """A series is thinned evenly to this many points: more cannot be distinguished at the width of a page."""
@@ -49,7 +53,9 @@ Read = Callable[[Row], float | None]
 def figures(record: Record) -> list[Figure]:
     """All figures of a run, in the order in which they tell its story."""
     made = (
-        _learning(record),
+        _returns(record),
+        None if record.counts_returns else _learning(record),
+        _data(record),
         _test_horizons(record),
         _lengths(record),
         _tokens(record),
@@ -109,6 +115,53 @@ def _learning(record: Record) -> Figure | None:
         share=True,
         wide=True,
     )
+
+
+def _returns(record: Record) -> Figure | None:
+    """Returns of test episodes against what was spent, over the mean of the offline data."""
+    rows = record.learning
+    axes = _axes((*rows, *record.train))
+
+    def band(row: Row) -> tuple[float, float] | None:
+        return mean_interval(returns(row), seed=0) if len(returns(row)) > 1 else None
+
+    def mean(row: Row) -> float | None:
+        return statistics.fmean(returns(row)) if returns(row) else None
+
+    series = [_series("test episodes", rows, [read for _, read in axes], mean, "blue", mark="circle", band=band)]
+    of_data = number(record.data, "return")
+    return _lines(
+        "Return",
+        "Sum of an episode's rewards: mean of the test episodes with its 95% interval"
+        + (", and of the offline data." if of_data is not None else "."),
+        "return",
+        series,
+        axes=[name for name, _ in axes],
+        rules=[] if of_data is None else [{"name": "offline data", "y": of_data}],
+        free=True,
+        wide=True,
+    )
+
+
+def _data(record: Record) -> Figure | None:
+    """How the returns of the offline data are spread; nothing where all are alike."""
+    histogram = record.data.get("histogram")
+    edges, counts = (histogram.get(k) if isinstance(histogram, Mapping) else None for k in ("edges", "counts"))
+    if not isinstance(edges, list) or not isinstance(counts, list) or len(edges) != len(counts) + 1:
+        return None
+    ends, each = [[number({"x": x}, "x") for x in found] for found in (edges, counts)]
+    known, many = [e for e in ends if e is not None], [c for c in each if c is not None]
+    if len(known) < len(ends) or len(many) < len(each) or known[0] == known[-1] or not sum(many) > 0:
+        return None
+    steps = number(record.data, "steps")
+    return {
+        "kind": "bars",
+        "title": "Returns of the offline data",
+        "caption": f"Share of its {sum(many):.0f} episodes" + (f", {short(steps)} steps." if steps else "."),
+        "x": "share of episodes",
+        "categories": [f"{a:.4g} to {b:.4g}" for a, b in itertools.pairwise(known)],
+        "series": [{"name": "data", "hue": "grey", "counts": many, "values": [c / sum(many) for c in many]}],
+    }
 
 
 def _test_horizons(record: Record) -> Figure | None:

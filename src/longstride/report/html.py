@@ -13,6 +13,7 @@ import string
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import longstride.run.recipe  # noqa: F401 (the sources of tasks that ship)
@@ -33,6 +34,7 @@ from longstride.report.rows import (
     numbers,
     points,
     read_record,
+    returns,
     short,
 )
 from longstride.rollout.summary import HORIZONS
@@ -77,6 +79,8 @@ def verdict(record: Record) -> str:
     failed = sum(number(row, "summary", "failed") or 0 for row in record.rows)
     if failed and not sum(number(row, "summary", "episodes") or 0 for row in record.rows):
         return f"all {failed:.0f} episodes failed for reasons of infrastructure; nothing was measured in {spent}"
+    if first and last and (change := _change(first, last)) and record.counts_returns:
+        return f"return of test episodes {change} in {spent}"
     if first and last:
         a, b = number(first, "summary", "success") or 0.0, number(last, "summary", "success") or 0.0
         return f"held-out success {a:.2f} -> {b:.2f} ({points(a, b)}) in {spent}"
@@ -91,6 +95,12 @@ def verdict(record: Record) -> str:
     if first:
         return f"held-out success {number(first, 'summary', 'success') or 0.0:.2f} before training; nothing trained yet"
     return "nothing measured yet"
+
+
+def _change(first: Row, last: Row) -> str:
+    """`-1370 -> -180`: mean returns of two evaluations; empty where they were not measured."""
+    a, b = returns(first), returns(last)
+    return f"{fmean(a):.4g} -> {fmean(b):.4g}" if a and b else ""
 
 
 def _spent(record: Record) -> str:
@@ -162,6 +172,10 @@ def _static(name: str) -> str:
 def _certainty(record: Record) -> str:
     """How sure the change is: over the same tasks where their successes were kept, else the two intervals."""
     first, last = record.ends
+    a, b = returns(first), returns(last)
+    if record.counts_returns and len(a) == len(b) > 1:
+        effect = paired_difference(b, a, seed=0)
+        return f"On the same {len(a)} episodes: {effect.mean:+.4g}, 95% interval {effect.lo:+.4g} to {effect.hi:+.4g}."
     pairs = _pairs(first or {}, last or {})
     if len(pairs) > 1:
         effect = paired_difference([b for _, b in pairs], [a for a, _ in pairs], seed=0)
@@ -185,7 +199,9 @@ def _pairs(first: Row, last: Row) -> list[tuple[float, float]]:
 def _tiles(record: Record) -> str:
     """Key numbers, before and after."""
     first, last = record.ends
-    cells = []
+    cells = (
+        [f"<div><dt>return</dt><dd>{escape(change)}</dd></div>"] if (change := _change(first or {}, last or {})) else []
+    )
     for label, key, digits in (
         ("success", "success", 2),
         ("supported", "supported", 2),
@@ -300,6 +316,7 @@ def _cells(row: Row) -> dict[str, str]:
         HORIZONS["length"]: shown(1, "summary", "length"),
         "episodes": shown(0, "summary", "episodes"),
         "failed": shown(0, "summary", "failed"),
+        "return": f"{fmean(found):.4g}" if (found := returns(row)) else "",
         "success": shown(3, "summary", "success"),
         "supported": "" if measure(row, "supported") is None else shown(3, "summary", "supported"),
         "95% interval": f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "",

@@ -6,6 +6,7 @@ second) and never raises over what a row holds or lacks. Without a terminal ever
 
 import time
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live as Screen
@@ -23,6 +24,7 @@ from longstride.report.rows import (
     measure,
     number,
     points,
+    returns,
     short,
     successes,
 )
@@ -136,6 +138,8 @@ class Live:
                 parts.append(f"{label} {value:.{digits}f}")
                 if key == "success" and (ends := interval(row)):
                     parts[-1] += f" [{ends[0]:.2f}, {ends[1]:.2f}]"
+        if found := returns(row):
+            parts.append(f"return {fmean(found):.4g}")
         parts += _computed(row)
         if self._is_main(row) and (change := self._change(row)):
             parts.append(change)

@@ -101,6 +101,14 @@ def short(value: float) -> str:
     return f"{value:.0f}"
 
 
+def returns(row: Any) -> list[float]:
+    """Sums of rewards of an evaluation's episodes, where these are measured."""
+    measures = row.get("measures") if isinstance(row, Mapping) else None
+    found = measures.get("return") if isinstance(measures, Mapping) else None
+    values = [number({"x": x}, "x") for x in found] if isinstance(found, list) else []
+    return [v for v in values if v is not None] if None not in values else []
+
+
 def points(before: float, after: float) -> str:
     """The change of a share in percentage points: `+31 points`. What floats lose in the difference decides no half."""
     return f"{round(round(100 * (after - before), 6)):+d} points"
@@ -141,6 +149,17 @@ class Record:
     def beside(self) -> list[dict[str, Any]]:
         """Evaluations on other tasks than the run's own, as they came."""
         return [r for r in self.rows if r.get("kind") == "beside"]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What is said of the offline data; empty where there is none."""
+        return next((r for r in self.rows if r.get("kind") == "data"), {})
+
+    @property
+    def counts_returns(self) -> bool:
+        """Whether returns are all that was measured: nothing was ever a success."""
+        rows = self.learning
+        return any(returns(r) for r in rows) and not any(number(r, "summary", "success") for r in rows + self.train)
 
     @property
     def strategy(self) -> object:

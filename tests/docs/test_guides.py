@@ -75,6 +75,15 @@ def test_the_template_of_the_guide_presents_tools_to_mistral(home: Path) -> None
     )
 
 
+@pytest.mark.filterwarnings("error:the model's vocabulary lacks")
+def test_the_guide_of_learning_in_a_context_trains_in_a_world_of_one_s_own(home: Path) -> None:
+    few = ["group_size=1", "episodes_per_iteration=4", "evaluation.tasks=2", "cloning.episodes=80"]
+    follow("in_context.md", home, *few)
+    evaluated = [row for row in rows(home) if row["kind"] == "eval" and row["strategy"] == "direct"]
+    assert [len(row["measures"]["reward@4"]) for row in evaluated] == [2, 2]
+    assert rows(home)[0]["kind"] == "cloning"
+
+
 def test_the_guide_of_scaling_goes_from_a_sweep_to_a_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

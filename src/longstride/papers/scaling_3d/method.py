@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from longstride.core.budget import Budget
 from longstride.core.numbers import Count, Limit
-from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.players import Player
@@ -16,8 +15,9 @@ from longstride.strategies.revise import Revise
 
 
 class ThreeAxes(Strategy):
-    """A task is answered in turns. In each of them several answers are sampled, of some length at most; a choice takes one, and the next turn reads what its environment makes of it and answers once more. The last one
-    chosen counts; the tokens of all are counted."""
+    """A task is answered in turns. In each of them several answers are sampled, of some length at most; a choice takes
+    one, and the next turn reads what its environment makes of it and answers once more. The last one chosen counts; the
+    tokens of all are counted."""
 
     context: Limit = None
     """Tokens of an answer, its thought among them, at which it is cut; as many as a turn may have, if left out."""
@@ -53,30 +53,27 @@ class ThreeAxes(Strategy):
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         self.by.check(player)
         free = [replace(p, task=p.task.model_copy(update={"horizon": None})) if p.task.horizon else p for p in plans]
-        taken: list[Trajectory | None] = [None] * len(plans)
+        chosen: list[EvalEpisode] = []
         sampled, read = [0] * len(plans), [0] * len(plans)
         for turn in range(self.turns):
-            stage = [
+            drafts = [PastTurn.of(one.trajectory.turns) for one in chosen] or [()] * len(plans)
+            came = yield [
                 self._plan(plan, draft, turn, k)
-                for plan, draft in zip(free, taken, strict=True)
+                for plan, draft in zip(free, drafts, strict=True)
                 for k in range(self.batch)
             ]
-            came = yield stage
             chosen = self.by.choose([came[k : k + self.batch] for k in range(0, len(came), self.batch)], player)
             for n, one in enumerate(chosen):
                 sampled[n] += one.spent_tokens
                 read[n] += one.read_tokens
-                taken[n] = one.trajectory
         return [
             EvalEpisode(t, further_tokens=sampled[n] - t.sampled_tokens, read_tokens=read[n])
-            for n, t in enumerate(t for t in taken if t is not None)
+            for n, t in enumerate(one.trajectory for one in chosen)
         ]
 
-    def _plan(self, plan: Plan, draft: Trajectory | None, turn: int, k: int) -> Plan:
+    def _plan(self, plan: Plan, draft: tuple[PastTurn, ...], turn: int, k: int) -> Plan:
         """Of an answer of a turn; the first of the first turn is the episode of `Direct`."""
         number = turn * self.batch + k
         ordinal = (plan.ordinal + 1) * APART + number if number else plan.ordinal
-        history = PastTurn.of(draft.turns) if draft else ()
-        return replace(
-            plan, ordinal=ordinal, history=history, budget=plan.budget.model_copy(update={"turns": turn + 1})
-        )
+        budget = plan.budget.model_copy(update={"turns": turn + 1})
+        return replace(plan, ordinal=ordinal, history=draft, budget=budget)

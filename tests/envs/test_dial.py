@@ -17,7 +17,7 @@ from longstride.core.errors import ConfigError, EnvFailure
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
-from longstride.envs.dial import KINDS, Dial, DialEnv, Habits, Trail, Walker
+from longstride.envs.dial import KINDS, Dial, DialCodes, DialEnv, Habits, Trail, Walker
 from longstride.envs.dial.env import STILL
 from longstride.envs.dial.habits import by_distance
 from longstride.rewards import TaskReward
@@ -264,3 +264,41 @@ def test_the_guide_does_what_it_says(capsys: pytest.CaptureFixture[str]) -> None
     exec(compile(code.replace("300", "30"), "dial.md", "exec"), {})
     assert capsys.readouterr().out.startswith("{'begins': 0.")
     assert Walker(random.Random(0)).say(shown.strip()) == "Action: click amber castle [3]"
+
+
+def test_the_answer_of_a_trail_with_codes_is_all_of_them_in_their_order() -> None:
+    source = DialCodes(distances=(9, 9), codes=3)
+    for task in source.held_out(8):
+        trail = Trail.of(task)
+        first, second = trail.noted
+        assert 0 <= first < second < 8 and Trail.at(trail.key) == trail
+        assert task.evaluator["reference"] == f"{trail.noted[first]} {trail.noted[second]} {trail.code}"
+        on_way = [k for k in range(9) if "\ncode " in trail.page((k,)).text()]
+        assert on_way == [first, second, 8]
+        steps = source.demonstrate(task)
+        (found,) = play(source, [task], lambda e, s=steps: s[e.turns])
+        assert found.success and found.length == 9 and Habits.of([found]).misread == 0
+        (forgot,) = play(source, [task], lambda e, s=steps, t=trail: [*s[:-1], f"Action: answer {t.code}"][e.turns])
+        assert not forgot.success and Habits.of([forgot]).misread == 1
+
+
+def test_a_short_way_has_as_many_codes_as_it_has_pages() -> None:
+    assert [len(t.evaluator["reference"].split()) for t in DialCodes(distances=(2, 2), codes=5).held_out(3)] == [2] * 3
+
+
+def test_what_is_to_be_noted_is_every_code_that_was_seen() -> None:
+    source = DialCodes(distances=(6, 6), codes=4)
+    task = source.held_out(1)[0]
+    pages = [Trail.of(task).page((k,)).text() for k in range(6)]
+    for k in range(6):
+        seen = re.findall(r"^code (\d+)$", "\n".join(pages[: k + 1]), re.M)
+        assert source.note(task, k) == " ".join(["code", *seen])
+
+
+def test_a_trail_with_codes_is_otherwise_the_trail_that_it_is_without_them() -> None:
+    plain = Trail(kind="parcel", distance=4, seed=5)
+    coded = plain.model_copy(update={"codes": 2})
+    (place,) = coded.noted
+    pages = [(coded.page((k,)).text(), plain.page((k,)).text()) for k in range(4)]
+    assert [k for k, (with_code, without) in enumerate(pages) if with_code != without] == [place]
+    assert pages[place][0].replace(f"code {coded.noted[place]}\n", "") == pages[place][1]

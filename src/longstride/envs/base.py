@@ -136,6 +136,15 @@ class Solver(Protocol):
 
 
 @runtime_checkable
+class Noting(Solver, Protocol):
+    """A solver that knows what of a solution is to be remembered."""
+
+    def note(self, task: Task, turn: int) -> str:
+        """What a solver would note in a turn of its solution, from 0, of all that it has seen by then."""
+        ...
+
+
+@runtime_checkable
 class HasChoices(Protocol):
     """An environment that says what can be done in it, as learners need (`strategies.learners`)."""
 

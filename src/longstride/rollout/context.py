@@ -84,6 +84,8 @@ class Past:
     """What of it was spent when each observation came."""
     requests: Sequence[ChatRequest | None] = ()
     """What a program asked with each observation; None where none did."""
+    actions: Sequence[str | None] = ()
+    """What each past turn of it did, in canonical form; None where that could not be parsed."""
 
 
 class ContextPolicy(Component):

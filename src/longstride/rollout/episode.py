@@ -193,10 +193,18 @@ class Episode:
     @property
     def past(self) -> Past:
         """What a context policy makes the next prompt of."""
-        rewards = [turn.reward for turn in self.trajectory.turns]
-        earlier = self.plan.earlier or ()
-        budget = self.trajectory.budget
-        return Past(self.goal, self.observations, self.turn_ids, rewards, earlier, budget, self._spent, self.requests)
+        turns = self.trajectory.turns
+        return Past(
+            self.goal,
+            self.observations,
+            self.turn_ids,
+            [turn.reward for turn in turns],
+            self.plan.earlier or (),
+            self.trajectory.budget,
+            self._spent,
+            self.requests,
+            [turn.action for turn in turns],
+        )
 
     @property
     def turn_seed(self) -> int:

@@ -17,6 +17,7 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.core.implementation import implementation
 from longstride.core.numbers import Count, Positive
 from longstride.core.seeds import derive
+from longstride.core.task import Task
 from longstride.core.trajectory import TaskKey, Trajectory
 from longstride.envs.base import Solver
 from longstride.learner.config import LearnerConfig
@@ -77,7 +78,7 @@ class SolverDemonstrations(Demonstrations):
                 "actions=explained, or demonstrations.type to stored_successes or model_successes"
             )
         plans = training_plans(recipe, episodes, rng)
-        texts = [source.demonstrate(plan.task) for plan in plans]
+        texts = [self.texts(source, plan.task) for plan in plans]
 
         def solve(episode: Episode) -> str:
             turns = texts[episode.plan.ordinal]
@@ -85,6 +86,10 @@ class SolverDemonstrations(Demonstrations):
 
         pool = Pool(ScriptedPlayer(solve), recipe.env, recipe.test_reward, source.at_once)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
+
+    def texts(self, source: Solver, task: Task) -> list[str]:
+        """What is said in a task, turn by turn."""
+        return source.demonstrate(task)
 
 
 class ModelSuccesses(Demonstrations):
@@ -237,6 +242,7 @@ def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -
             [u.reward for u in turns[:t]],
             budget=trajectory.budget,
             spent=spent[: t + 1],
+            actions=[u.action for u in turns[:t]],
         )
         for t in range(len(turns))
     ]

@@ -4,10 +4,11 @@
 own, and `habits` measures those of any policy.
 """
 
+from longstride.envs.dial.codes import DialCodes
 from longstride.envs.dial.demonstrator import Walker
 from longstride.envs.dial.env import DialEnv
 from longstride.envs.dial.habits import Habits
 from longstride.envs.dial.tasks import Dial
 from longstride.envs.dial.trail import KINDS, Place, Trail
 
-__all__ = ["KINDS", "Dial", "DialEnv", "Habits", "Place", "Trail", "Walker"]
+__all__ = ["KINDS", "Dial", "DialCodes", "DialEnv", "Habits", "Place", "Trail", "Walker"]

@@ -20,4 +20,4 @@ def chart_of(task: Task) -> Chart:
                 waiting.append(after)
             links.append(places[after])
         pages.append(ChartPage(shown.text(), tuple(links)))
-    return Chart(task.goal, tuple(pages), trail.code, trail.distance)
+    return Chart(task.goal, tuple(pages), trail.answer, trail.distance)

@@ -44,7 +44,8 @@ class Walker:
         page, _, error = text.partition(f"\n{_ERROR}")
         lines = page.split("\n")
         links = {name: number for name, number in _LINK.findall(page) if name != HELP}
-        code = next((line.removeprefix(f"{CODE} ") for line in lines if line.startswith(f"{CODE} ")), "")
+        codes = (line.removeprefix(f"{CODE} ") for line in lines if line.startswith(f"{CODE} "))
+        code = "" if links else next(codes, "")
         lost = " ".join(ASTRAY) in lines
         first, self._first, self.hesitated = self._first, False, False
         name = "" if lost or code else next(n for n in links if any(line.endswith(f" {n}") for line in lines))

@@ -146,7 +146,7 @@ def _stands(trail: Trail, here: tuple[int, ...], words: str, number: int | None)
     """Whether the page has these words, beside this number where it is a link."""
     shown = trail.page(here)
     if number is None:
-        return shown.sign[1] == words
+        return words == (trail.answer if trail.is_last(here) else shown.sign[1])
     return shown.elements[number - 1 : number] == (words,)
 
 

@@ -73,15 +73,7 @@ class Dial(AtDistances):
         return chart_of(task)
 
     def _task(self, rng: random.Random, distance: int, split: Literal["train", "test"]) -> Task:
-        trail = Trail(
-            kind=rng.choice(self.kinds),
-            distance=distance,
-            seed=rng.getrandbits(40),
-            held_out=split == "test",
-            links=self.links,
-            astray=self.astray,
-            help=self.help,
-        )
+        trail = self._trail(rng, distance, held_out=split == "test")
         return Task(
             id=f"dial/{trail.key}",
             source=f"dial/{trail.kind}",
@@ -90,8 +82,19 @@ class Dial(AtDistances):
             start=trail.address((0,)),
             difficulty=self.difficulty(distance),
             template_id=f"dial/{trail.key}",
-            evaluator={"type": "answer", "reference": trail.code},
+            evaluator={"type": "answer", "reference": trail.answer},
             pages=(trail.address((distance - 1,)),),
             optimal=distance,
             meta=trail.model_dump(),
+        )
+
+    def _trail(self, rng: random.Random, distance: int, held_out: bool) -> Trail:
+        return Trail(
+            kind=rng.choice(self.kinds),
+            distance=distance,
+            seed=rng.getrandbits(40),
+            held_out=held_out,
+            links=self.links,
+            astray=self.astray,
+            help=self.help,
         )

@@ -56,6 +56,7 @@ Distance = Annotated[int, Field(ge=NEAREST, le=FARTHEST)]
 """Fewest actions that solve a task, the answer included."""
 Links = Annotated[int, Field(ge=2, le=8)]
 Astray = Annotated[int, Field(ge=1, le=9)]
+Codes = Annotated[int, Field(ge=1, le=9)]
 _PLACE = re.compile(r"\d{1,5}(\.\d){0,9}")
 
 Place = tuple[int, ...]
@@ -76,6 +77,8 @@ class TrailPage:
     """Whether the sign stands below the links."""
     right: int = 0
     """Number, from 1, of the link that leads on; 0 where none does."""
+    noted: str = ""
+    """A code that stands beside the sign, of which the answer is a part."""
 
     @property
     def elements(self) -> tuple[str, ...]:
@@ -87,7 +90,8 @@ class TrailPage:
         first = 1 + self.help
         rows = [f"{name} [{n}]" for n, name in enumerate(self.links, first)]
         sign = " ".join(self.sign)
-        main = [*rows, sign] if self.below else [sign, *rows]
+        signs = [f"{CODE} {self.noted}", sign] if self.noted else [sign]
+        main = [*rows, *signs] if self.below else [*signs, *rows]
         return "\n".join([*([f"{HELP} [1]"] if self.help else []), f"# {self.title}", *main])
 
 
@@ -103,6 +107,8 @@ class Trail(BaseModel):
     links: Links = 4
     astray: Astray = 2
     help: bool = True
+    codes: Codes = 1
+    """How many codes the answer has; all but the last stand on pages of the way."""
 
     @classmethod
     def of(cls, task: Task) -> Self:
@@ -113,13 +119,16 @@ class Trail(BaseModel):
     def key(self) -> str:
         """Its part of an address."""
         numbers = (self.distance, self.links, self.astray, int(self.help), int(self.held_out), self.seed)
-        return "-".join([self.kind, *map(str, numbers)])
+        codes = (self.codes,) if self.codes > 1 else ()
+        return "-".join([self.kind, *map(str, numbers + codes)])
 
     @classmethod
     def at(cls, key: str) -> Self:
         """The trail of a `key`. Raises: ValueError where it is none."""
         kind, *numbers = key[:80].split("-")
-        distance, links, astray, help_, held_out, seed = map(int, numbers)
+        distance, links, astray, help_, held_out, seed, *codes = map(int, numbers)
+        if len(codes) > 1:
+            raise ValueError(f"{len(numbers)} numbers")
         return cls(
             kind=kind,
             distance=distance,
@@ -128,6 +137,7 @@ class Trail(BaseModel):
             help=bool(help_),
             held_out=bool(held_out),
             seed=seed,
+            codes=codes[0] if codes else 1,
         )
 
     @functools.cached_property
@@ -137,8 +147,20 @@ class Trail(BaseModel):
 
     @property
     def code(self) -> str:
-        """The answer."""
+        """What stands on the last page."""
         return str(stream(self.seed, "code").randint(LOWEST, HIGHEST))
+
+    @functools.cached_property
+    def noted(self) -> dict[int, str]:
+        """The codes on pages of the way, by how many links lead there, nearest first; fewer where the way is short."""
+        rng, pages = stream(self.seed, "codes"), self.distance - 1
+        places = sorted(rng.sample(range(pages), min(self.codes - 1, pages)))
+        return {place: str(rng.randint(LOWEST, HIGHEST)) for place in places}
+
+    @property
+    def answer(self) -> str:
+        """All codes, in the order in which they stand."""
+        return " ".join([*self.noted.values(), self.code])
 
     def is_last(self, place: Place) -> bool:
         """Whether the code stands there."""
@@ -160,7 +182,8 @@ class Trail(BaseModel):
     def page(self, place: Place) -> TrailPage:
         """The page of a place."""
         titles, sign = KINDS[self.kind]
-        title = titles[(place[0] + len(place) - 1) % len(titles)]
+        steps = place[0]
+        title = titles[(steps + len(place) - 1) % len(titles)]
         below = self.kind in BELOW
         if self.is_last(place):
             return TrailPage(title, (CODE, self.code), (), self.help, below)
@@ -169,7 +192,7 @@ class Trail(BaseModel):
             links = self._draw_names(rng) if len(place) <= self.astray else ()
             return TrailPage(title, ASTRAY, links, self.help, below)
         links, right = self._draw_names(rng), int(rng.random() * self.links)
-        return TrailPage(title, (sign, links[right]), links, self.help, below, right + 1)
+        return TrailPage(title, (sign, links[right]), links, self.help, below, right + 1, self.noted.get(steps, ""))
 
     def after(self, place: Place, link: int) -> Place:
         """Where a link leads, by its number from 1."""

@@ -1,0 +1,42 @@
+"""IterResearch: the workspace is rebuilt in every turn from question, own report and last result. Chen et al., 2025, arXiv 2511.07327.
+
+A context that keeps all that was seen is full after some turns. Here each turn reads the question, the report that the turn before
+wrote, its action, and what came of it, and writes the next report: what is to be remembered is the policy's to say, and a prompt is as
+long in turn 2,000 as in turn 2. Rewards are discounted by the turns that were still to come (EAPO), so that of two successes the shorter
+one counts more.
+
+| place | choice | paper, and a reproduction that its authors link | here |
+|---|---|---|---|
+| start | imitation of reports | rejection sampling from a larger model | `ReportedSolutions`: 1,600 solutions that report the codes they saw; `base-dial` before, which reports nothing |
+| roll out | `Workspace` | question, report, last call, last answer; 40k tokens, up to 2,048 turns | the same; some 70 tokens |
+| a turn | report, then action | `<report>`, then `<tool_call>` or `<answer>` | `Thought: code 42 17 Action: click amber castle [3]` |
+| score | `TaskReward` | right or not, by a judge | right or not |
+| credit | `EfficiencyAware` | discount^(T - t) R, normed over all turns of a group; discount not known | the same, 0.95 |
+| update | `GSPO` | the same | clips 3e-4 and 4e-4, by turn |
+| test | turns | 2 to 2,048 | goals 3, 6 and 16 actions away, 48 turns |
+
+`Workspace` takes whatever a model says beside its action for its report, in its own ids, so it is a context of any recipe and any model:
+`context={type="longstride.papers.iterresearch.method:Workspace"}`. Of a large model ask for a report in `chat.system`; thoughts in `<think>`
+are cut out as in the paper. Demonstrations of a larger model are `model_successes`.
+
+Deviations: read were the abstract, what others wrote of it, and the prompts and the loop of a reproduction; the training was not released. Adaptive
+downsampling, which makes the number of turns divide by the number of GPUs, is left out: here no turn has to be dropped for that. The world is
+trails whose answer is several codes on the way (`DialCodes`), where all but memory is easy.
+
+The claim is not frozen and has not been run. A look at one seed (0, two codes, distances 2 to 9, tests at 4, 8, 16 and 24): 1,200 solutions read
+twice make a start that solves .89 of the tests with a report that is right nearly always, and six iterations of 128 episodes leave it at .90;
+600 solutions with three codes, read once, make one that carries a report and acts badly, and solves none.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="IterResearch: Rethinking Long-Horizon Agents via Markovian State Reconstruction",
+    authors="Guoxin Chen, Zile Qiao, Xuanzhong Chen, Donglei Yu, Haotian Xu, Wayne Xin Zhao, Ruihua Song, Wenbiao Yin, "
+    "Huifeng Yin, Liwen Zhang, Kuan Li, Minpeng Liao, Yong Jiang, Pengjun Xie, Fei Huang, Jingren Zhou",
+    year=2025,
+    arxiv="2511.07327",
+    read="notes",
+    topics=("agents", "context", "horizon", "credit"),
+    systems=(76,),
+)

@@ -18,6 +18,7 @@ LOCATIONS |= {
     "implementation": {
         "recipe": "longstride.run.loop",
         "control_recipe": "longstride.control.loop",
+        "control_recipe.beside": "longstride.control.loop",
         "exact_recipe": "longstride.exact.loop",
         "extrapolation": "longstride.report.extrapolation",
         "cluster_config": "longstride.cluster.cluster",

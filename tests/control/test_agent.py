@@ -27,6 +27,7 @@ from longstride.control import (
 )
 from longstride.control.envs import Spec, play
 from longstride.control.learner import ControlLearner
+from longstride.control.noise import Noise
 from longstride.core.component import build
 from longstride.core.config import dump_toml
 from longstride.core.errors import ConfigError, RunError
@@ -110,9 +111,9 @@ def test_a_batch_from_two_stores_holds_both_in_their_shares() -> None:
         store.observation[:] = sign
         stores.append(store)
     learner = ControlLearner(CQL, REACH.spec, 0)
-    (rows,), _ = learner._draw([(stores[0], 3), (stores[1], 5)], np.random.default_rng(0))
+    (rows,) = learner.draw([(stores[0], 3), (stores[1], 5)], updates=2)
     batch = learner.levels[0].read(rows["critic"], learn=True)
-    assert batch.state_BS[:, 0].tolist() == [1] * 3 + [-1] * 5
+    assert batch.state_BS[..., 0].tolist() == [[1] * 3 + [-1] * 5] * 2
 
 
 def test_critics_step_on_each_slice_and_policies_once_on_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,13 +124,13 @@ def test_critics_step_on_each_slice_and_policies_once_on_the_batch(monkeypatch: 
         sizes["critic"].append(len(batch.reward_B))
         return critic_loss(self, nets, batch, *rest)
 
-    def of_policy(self: Any, actor: Any, critic: Any, batch: Any, generator: Any) -> Any:
+    def of_policy(self: Any, actor: Any, critic: Any, batch: Any, noise: Any) -> Any:
         sizes["policy"].append(len(batch.reward_B))
-        return policy_loss(self, actor, critic, batch, generator)
+        return policy_loss(self, actor, critic, batch, noise)
 
     monkeypatch.setattr(TDCritic, "loss", of_critic)
     monkeypatch.setattr(SAC, "loss", of_policy)
-    ControlLearner(WSRL, REACH.spec, 0).update([(TransitionStore.of(REACH.dataset(0)), WSRL.batch)])
+    ControlLearner(WSRL, REACH.spec, 0).train(1, [(TransitionStore.of(REACH.dataset(0)), WSRL.batch)])
     assert sizes == {"critic": [8, 8, 8, 8], "policy": [32]}
 
 
@@ -138,7 +139,7 @@ def test_the_actions_of_a_chunk_are_taken_one_after_the_other() -> None:
     learner = ControlLearner(agent, SPEC, 0)
     calls: list[int] = []
 
-    def numbered(state: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def numbered(state: torch.Tensor, noise: Noise) -> torch.Tensor:
         calls.append(len(state))
         return torch.arange(6.0).expand(len(state), 6) / 10 + len(calls) - 1
 
@@ -150,7 +151,7 @@ def test_the_actions_of_a_chunk_are_taken_one_after_the_other() -> None:
     np.testing.assert_allclose(taken[:, 1], [[0, 0.1], [0.2, 0.3], [0.4, 0.5], [1, 1], [1, 1]], rtol=1e-6)
     # the third step of the first copy begins an episode, and with it a chunk
     np.testing.assert_allclose(taken[:, 0], [[0, 0.1], [0.2, 0.3], [1, 1], [1, 1], [1, 1]], rtol=1e-6)
-    assert calls == [2, 1, 1]
+    assert calls == [2, 2, 2]
 
 
 def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
@@ -159,8 +160,8 @@ def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
     learner = ControlLearner(small(ControlAgent(levels=(above, below))), SPEC, 0)
     states: list[torch.Tensor] = []
 
-    def answer(value: float) -> Callable[[torch.Tensor, torch.Generator], torch.Tensor]:
-        def greedy(state: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def answer(value: float) -> Callable[[torch.Tensor, Noise], torch.Tensor]:
+        def greedy(state: torch.Tensor, noise: Noise) -> torch.Tensor:
             states.append(state)
             return torch.full((len(state), 2), value)
 

@@ -23,10 +23,11 @@ from longstride.control import (
     TDCritic,
     TransitionStore,
     UniformPolicy,
-    Windows,
 )
 from longstride.control.envs import Spec
 from longstride.control.learner import ControlLearner
+from longstride.control.networks import each
+from longstride.control.noise import Noise
 from longstride.models.mlp import Trunk
 
 SMALL = Trunk(width=8, depth=1)
@@ -70,13 +71,15 @@ def test_windows_by_hand() -> None:
 def test_parts_of_windows_are_windows_and_join_to_the_whole() -> None:
     memory, store = Total(window=3, burn_in=2), counting(5, 4)
     windows = memory.windows(NStep(), store, SPEC, np.arange(4), np.random.default_rng(0))
-    first, second = windows.cut(2)
+    first, second = (each(lambda t: t.chunk(2)[k], windows) for k in range(2))  # noqa: B023
     assert len(first.seen_BUI) == len(second.seen_BUI) == 2
     whole, *parts = (w.remembered(TotalNets(2)) for w in (windows, first, second))
     for name in ("state_BS", "next_state_BS", "reward_B"):
         expected = getattr(whole, name)
         assert torch.equal(torch.cat([getattr(part, name) for part in parts]), expected)
-        assert torch.equal(getattr(Windows.join([first, second]).remembered(TotalNets(2)), name), expected)
+        assert torch.equal(
+            getattr(each(lambda *parts: torch.cat(parts), first, second).remembered(TotalNets(2)), name), expected
+        )
 
 
 def level(critic: bool) -> Level:
@@ -98,7 +101,7 @@ def test_an_agent_acts_on_the_memory_that_it_is_trained_on(monkeypatch: pytest.M
     assert net.level.memory is not None and net.memory is not None
     states: list[Tensor] = []
 
-    def greedy(state: Tensor, generator: torch.Generator) -> Tensor:
+    def greedy(state: Tensor, noise: Noise) -> Tensor:
         states.append(state)
         return torch.from_numpy(store.action[[len(states) - 1]])
 
@@ -114,7 +117,7 @@ def test_a_copy_whose_episode_begins_forgets_and_the_others_do_not(monkeypatch: 
     learner = ControlLearner(ControlAgent(levels=(Level(memory=Total(), policy=GaussianPolicy(trunk=SMALL)),)), SPEC, 0)
     states: list[list[list[float]]] = []
 
-    def greedy(state: Tensor, generator: torch.Generator) -> Tensor:
+    def greedy(state: Tensor, noise: Noise) -> Tensor:
         states.append(state.tolist())
         return torch.full((2, 1), 0.5)
 
@@ -134,7 +137,7 @@ def test_a_memory_is_trained_by_the_critic_or_where_there_is_none_by_the_policy(
     weights = {id(p) for p in net.memory.parameters()}
     assert weights <= of["critic" if critic else "policy"] and not (critic and weights & of["policy"])
     before = [p.clone() for p in net.memory.parameters()]
-    learner.update([(counting(6, 3), 4)])
+    learner.train(1, [(counting(6, 3), 4)])
     assert all(not torch.equal(b, p) for b, p in zip(before, net.memory.parameters(), strict=True))
 
 

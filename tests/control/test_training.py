@@ -71,11 +71,11 @@ def test_warm_up_learns_nothing_and_online_training_drops_offline_data_and_conse
 ) -> None:
     updates: list[tuple[list[int], bool]] = []
     by_iteration: list[list[tuple[list[int], bool]]] = []
-    update = ControlLearner.update
+    train_together = loop.train_together
 
-    def spied(self: ControlLearner, sources: Any, conservative: bool = True) -> Any:
-        updates.append(([count for _, count in sources], conservative))
-        return update(self, sources, conservative)
+    def spied(learners: Any, count: int, sources: Any, conservative: bool, progress: Any) -> Any:
+        updates.extend([([rows for _, rows in sources[0]], conservative)] * count)
+        return train_together(learners, count, sources, conservative, progress)
 
     class Split:
         """Cuts the list of updates at each training row."""
@@ -87,7 +87,7 @@ def test_warm_up_learns_nothing_and_online_training_drops_offline_data_and_conse
 
         def progress(self, phase: str, done: int, total: int) -> None: ...
 
-    monkeypatch.setattr(ControlLearner, "update", spied)
+    monkeypatch.setattr(loop, "train_together", spied)
     wsrl = (
         TrainingPhase(iterations=1, updates=2),
         TrainingPhase(iterations=1, episodes=2),
@@ -107,13 +107,13 @@ def test_online_success_is_the_mean_of_the_evaluations_since_going_online(
 ) -> None:
     outcomes = iter([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
 
-    def evaluate(recipe: ControlRecipe, learner: ControlLearner, progress: Any) -> Tested:
-        played = play(recipe.tasks.tests(1, 1)[0], learner.actor(0, explore=False), 0)[:2]
+    def evaluate(recipes: list[ControlRecipe], learners: list[ControlLearner], progress: Any) -> list[Tested]:
+        played = play(recipes[0].tasks.tests(1, 1)[0], learners[0].actor(0, explore=False), 0)[:2]
         for e, outcome in zip(played, next(outcomes), strict=True):
             e.terminated = bool(outcome)
-        return dict(zip("ab", ([e] for e in played), strict=True))
+        return [dict(zip("ab", ([e] for e in played), strict=True))]
 
-    monkeypatch.setattr(loop, "evaluate", evaluate)
+    monkeypatch.setattr(loop, "evaluate_beside", evaluate)
     phases = (TrainingPhase(iterations=1, updates=1), TrainingPhase(iterations=2, episodes=1))
     RECIPE.replace(phases=phases, evaluation={"every": 1}).train(tmp_path)
     measured = [r["measures"]["online_success"] for r in rows_of(tmp_path) if r["kind"] == "eval"]

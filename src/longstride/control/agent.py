@@ -53,8 +53,8 @@ class Level(Component):
             raise ValueError(f"extraction {name} needs a critic, and there is none")
         if self.critic is None and self.further:
             raise ValueError("further critics stand beside a first one: set critic")
-        if wrong := [name for name in self.further if name == "critic" or not name.isidentifier()]:
-            raise ValueError(f"a further critic has a word other than `critic` as its name, not {wrong[0]!r}")
+        if wrong := [name for name in self.further if name in ("critic", "policy") or not name.isidentifier()]:
+            raise ValueError(f"a further critic's name is a word other than `critic` and `policy`, not {wrong[0]!r}")
         critics = self.critics
         conservative = any(isinstance(c, TDCritic) and c.conservative is not None for c, _ in critics.values())
         if (self.extraction.needs_density or conservative) and not isinstance(self.policy, GaussianPolicy):
@@ -113,6 +113,22 @@ class ControlAgent(Component):
     """Learning rate of Adam for critics."""
     policy_lr: Positive = 3e-4
     """Learning rate of Adam for policies and temperatures."""
+
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """The parts that cannot learn side by side with those of other runs."""
+        parts = [
+            part
+            for level in self.levels
+            for part in (
+                level.memory,
+                level.policy,
+                level.extraction,
+                *(critic for critic, _ in level.critics.values()),
+            )
+            if part is not None and not vars(type(part)).get("side_by_side", False)
+        ]
+        return tuple(dict.fromkeys(part.type_name() for part in parts))
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -24,7 +24,8 @@ Discount = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Batch(NamedTuple):
-    """B transitions of n steps each, or fewer where something ended."""
+    """B transitions of n steps each, or fewer where something ended. Where runs learn side by side, every tensor has an
+    axis of runs before B: what reads a batch counts its axes from the end, and gives one loss a run."""
 
     state_BS: Tensor
     """The observation, followed by the goal where there is one."""
@@ -37,15 +38,6 @@ class Batch(NamedTuple):
     next_state_BS: Tensor
     return_B: Tensor
     """Discounted return to go in the data; NaN unless it was requested, and with relabelled goals."""
-
-    @staticmethod
-    def join(batches: "list[Batch]") -> "Batch":
-        """The batches, one after the other, as one."""
-        return Batch(*map(torch.cat, zip(*batches, strict=True))) if len(batches) > 1 else batches[0]
-
-    def cut(self, parts: int) -> "list[Batch]":
-        """Equal parts, in order."""
-        return [Batch(*part) for part in zip(*(t.chunk(parts) for t in self), strict=True)]
 
 
 class Goals(Component):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from longstride.control.batches import Batch
+from longstride.control.noise import Noise
 from longstride.control.policies import GaussianNets
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive
@@ -40,7 +41,7 @@ class Conservative(Component):
         q_EB: Tensor,
         batch: Batch,
         policy: GaussianNets,
-        generator: torch.Generator,
+        noise: Noise,
     ) -> Tensor:
         """[E, B] gaps.
 
@@ -49,28 +50,28 @@ class Conservative(Component):
             q_EB: values of the actions of the data.
             batch: `return_B` is read where calibrated.
             policy: source of two thirds of the actions; takes no gradient.
-            generator: draws the actions.
+            noise: draws the actions.
         """
-        action_BKA, log_density_BK = self.candidates(batch, policy, generator)
+        action_BKA, log_density_BK = self.candidates(batch, policy, noise)
         q_EBK = value(batch.state_BS, action_BKA)
         if self.calibrated:
             q_EBK = calibrate(q_EBK, batch.return_B, uniform=self.actions)
         return gap(q_EBK, log_density_BK, q_EB, self.temperature)
 
     @torch.no_grad()
-    def candidates(self, batch: Batch, policy: GaussianNets, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def candidates(self, batch: Batch, policy: GaussianNets, noise: Noise) -> tuple[Tensor, Tensor]:
         """[B, 3K, A] actions, the uniform ones first, and their [B, 3K] log-densities."""
-        shape = (len(batch.action_BA), self.actions, batch.action_BA.shape[1])
-        uniform_BKA = 2 * torch.rand(shape, generator=generator) - 1
-        uniform_BK = torch.full(shape[:2], shape[2] * math.log(0.5))
-        here_BKA, here_BK = policy.sample_with_density(batch.state_BS, generator, self.actions)
-        next_BKA, next_BK = policy.sample_with_density(batch.next_state_BS, generator, self.actions)
-        return torch.cat((uniform_BKA, here_BKA, next_BKA), 1), torch.cat((uniform_BK, here_BK, next_BK), 1)
+        b, a = batch.action_BA.shape[-2:]
+        uniform_BKA = 2 * noise.uniform(b, self.actions, a) - 1
+        uniform_BK = torch.full(uniform_BKA.shape[:-1], a * math.log(0.5))
+        here_BKA, here_BK = policy.sample_with_density(batch.state_BS, noise, self.actions)
+        next_BKA, next_BK = policy.sample_with_density(batch.next_state_BS, noise, self.actions)
+        return torch.cat((uniform_BKA, here_BKA, next_BKA), -2), torch.cat((uniform_BK, here_BK, next_BK), -1)
 
 
 def calibrate(q_EBK: Tensor, return_B: Tensor, uniform: int) -> Tensor:
     """[E, B, K] max(Q, return of the data) for all actions but the first `uniform`, which are the uniform ones."""
-    return torch.cat((q_EBK[..., :uniform], q_EBK[..., uniform:].maximum(return_B[:, None])), -1)
+    return torch.cat((q_EBK[..., :uniform], q_EBK[..., uniform:].maximum(return_B[..., None])), -1)
 
 
 def gap(q_EBK: Tensor, log_density_BK: Tensor, data_EB: Tensor, temperature: float = 1.0) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from longstride.control.batches import Batch
 from longstride.control.conservative import Conservative
+from longstride.control.noise import Noise
 from longstride.control.policies import GaussianNets, PolicyNets
 from longstride.control.targets import (
     Reduction,
@@ -42,6 +43,9 @@ class ControlCritic(Component):
 
     discrete: ClassVar[bool] = False
     """Whether it knows discrete actions alone."""
+    side_by_side: ClassVar[bool] = False
+    """Whether it knows an axis of runs before B (see `Batch`). A class says so for itself: what inherits from it may
+    compute otherwise."""
 
     @property
     def needs_returns(self) -> bool:
@@ -54,7 +58,7 @@ class ControlCritic(Component):
 
     @abstractmethod
     def loss(
-        self, nets: CriticNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
+        self, nets: CriticNets, batch: Batch, policy: PolicyNets, noise: Noise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, a scalar, and metrics.
 
@@ -62,7 +66,7 @@ class ControlCritic(Component):
             nets: the networks that this critic has made.
             batch: what is learned from.
             policy: the policy as it is now.
-            generator: of all noise.
+            noise: all random numbers.
             conservative: whether a conservative critic is conservative in this update.
         """
 
@@ -103,11 +107,11 @@ class QEnsemble(nn.Module):
             action: one action per state, or K.
             frozen: the networks take no gradient, the actions do.
         """
-        if action.dim() == 2:
+        if action.dim() == state_BS.dim():
             return self.net(torch.cat((state_BS, action), -1), frozen)
-        b, k, _ = action.shape
-        state_BKS = state_BS[:, None].expand(b, k, state_BS.shape[1])
-        return self.net(torch.cat((state_BKS, action), -1).flatten(0, 1), frozen).unflatten(1, (b, k))
+        state_BKS = state_BS.unsqueeze(-2).expand(*action.shape[:-1], -1)
+        each = self.net(torch.cat((state_BKS, action), -1).flatten(-3, -2), frozen)
+        return each.unflatten(-2, (-1, action.shape[-2]))
 
     def value(self, state_BS: Tensor, action: Tensor) -> Tensor:
         """[E, B] or [E, B, K] values."""
@@ -131,7 +135,7 @@ class DiscreteQ(QEnsemble):
 
     def raw(self, state_BS: Tensor, action: Tensor, frozen: bool = False) -> Tensor:
         each_EBAN = self.each(state_BS, frozen)
-        if action.dim() == 2:
+        if action.dim() == state_BS.dim():
             return (each_EBAN * action[..., None]).sum(-2)
         return action @ each_EBAN
 
@@ -180,7 +184,11 @@ class QCritic(ControlCritic):
         that it is of."""
         raw = nets.q.raw(batch.state_BS, batch.action_BA)
         loss_EB = self.head.fit(raw, returns_BN.expand(len(raw), *returns_BN.shape))
-        return loss_EB.mean(1).sum(), self.head.value(raw)
+        return loss_EB.mean(-1).sum(0), self.head.value(raw)
+
+    def metrics(self, q_EB: Tensor, target_BN: Tensor, loss: Tensor) -> dict[str, Tensor]:
+        """What is said of an update: the mean value, the mean target and the loss."""
+        return {"q": q_EB.mean((0, -1)), "q_target": target_BN.mean((-2, -1)), "q_loss": loss}
 
     def after_step(self, nets: QNets) -> None:
         polyak(nets.target, nets.q, self.tau)
@@ -189,6 +197,8 @@ class QCritic(ControlCritic):
 class TDCritic(QCritic):
     """The value of the policy that is being trained: Q(s, a) toward r + gamma^h Q(s', a') with a' drawn from the policy
     and without its entropy (as in JaxCQL, Cal-QL and WSRL)."""
+
+    side_by_side = True
 
     subset: Count | None = None
     """Members that make a target, drawn anew for each batch (REDQ, arXiv 2101.05982: 2 of 10); None: all."""
@@ -211,22 +221,22 @@ class TDCritic(QCritic):
         return self.conservative is not None and self.conservative.calibrated
 
     def loss(
-        self, nets: QNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
+        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: Noise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         with torch.no_grad():
-            next_BKA = policy.sample(batch.next_state_BS, generator, self.best_of)
-            next_EBKN = subsample(nets.target.returns(batch.next_state_BS, next_BKA), self.subset, generator)
+            next_BKA = policy.sample(batch.next_state_BS, noise, self.best_of)
+            next_EBKN = subsample(nets.target.returns(batch.next_state_BS, next_BKA), self.subset, noise)
             next_BN = best_returns(reduce_returns(next_EBKN, self.reduction))
-            target_BN = bellman_target(batch.reward_B[:, None], batch.discount_B[:, None], next_BN)
+            target_BN = bellman_target(batch.reward_B[..., None], batch.discount_B[..., None], next_BN)
             if self.target_range is not None:
                 target_BN = target_BN.clamp(*self.target_range)
         loss, q_EB = self.q_loss(nets, batch, target_BN)
-        metrics = {"q": q_EB.mean(), "q_target": target_BN.mean(), "q_loss": loss}
+        metrics = self.metrics(q_EB, target_BN, loss)
         if self.conservative is None or not conservative:
             return loss, metrics
         assert isinstance(policy, GaussianNets)  # `agent.Level` checks it
-        gap_E = self.conservative(nets.q.value, q_EB, batch, policy, generator).mean(1)
-        return loss + self.conservative.weight * gap_E.sum(), metrics | {"gap": gap_E.mean()}
+        gap_E = self.conservative(nets.q.value, q_EB, batch, policy, noise).mean(-1)
+        return loss + self.conservative.weight * gap_E.sum(0), metrics | {"gap": gap_E.mean(0)}
 
 
 class DQN(QCritic):
@@ -234,6 +244,7 @@ class DQN(QCritic):
     toward r + gamma^h Q'(s', argmax_a' Q(s', a')), where Q' is the target network. The policy is not read."""
 
     discrete = True
+    side_by_side = True
 
     ensemble: Count = 1
     """E: one network, as in the papers; with two their reduction chooses and values."""
@@ -242,13 +253,14 @@ class DQN(QCritic):
         return DiscreteQ(self.head, self.trunk.make(state, action * self.head.outputs, generator, self.ensemble))
 
     def loss(
-        self, nets: QNets, batch: Batch, policy: PolicyNets, generator: torch.Generator, conservative: bool
+        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: Noise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         with torch.no_grad():
-            every_BAA = torch.eye(batch.action_BA.shape[1]).expand(len(batch.action_BA), -1, -1)
+            every_AA = torch.eye(batch.action_BA.shape[-1])
+            every_BAA = every_AA.expand(*batch.action_BA.shape, -1)
             value_BA = reduce_ensemble(nets.q.value(batch.next_state_BS, every_BAA), self.reduction)
-            best_BA = every_BAA[0][value_BA.argmax(1)]
+            best_BA = every_AA[value_BA.argmax(-1)]
             next_BN = reduce_returns(nets.target.returns(batch.next_state_BS, best_BA), self.reduction)
-            target_BN = bellman_target(batch.reward_B[:, None], batch.discount_B[:, None], next_BN)
+            target_BN = bellman_target(batch.reward_B[..., None], batch.discount_B[..., None], next_BN)
         loss, q_EB = self.q_loss(nets, batch, target_BN)
-        return loss, {"q": q_EB.mean(), "q_target": target_BN.mean(), "q_loss": loss}
+        return loss, self.metrics(q_EB, target_BN, loss)

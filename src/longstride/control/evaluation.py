@@ -4,15 +4,15 @@ What always holds: every evaluation of one seed plays the same starts and goals 
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from longstride.control.data import FIELDS, TransitionStore
-from longstride.control.envs import ControlEpisode, play
-from longstride.control.learner import ControlLearner
+from longstride.control.envs import ControlEpisode, play_beside
+from longstride.control.learner import ControlLearner, act_together
 from longstride.control.recipe import ControlRecipe
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive
@@ -27,15 +27,27 @@ def evaluate(
     recipe: ControlRecipe, learner: ControlLearner, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Tested:
     """Plays the test tasks; `progress` gets (steps taken, horizon)."""
-    horizon = recipe.test_horizon.at(1)
-    env, names = recipe.tasks.tests(recipe.evaluation.episodes, horizon)
-    actor = learner.actor(derive(recipe.seed, "eval", "noise"), explore=False)
-    with closing(env):
-        episodes = play(env, actor, derive(recipe.seed, "eval"), lambda step: progress(step, horizon))
-    tested: Tested = {name: [] for name in names}
-    for name, episode in zip(names, episodes, strict=True):
-        tested[name].append(episode)
-    return tested
+    return evaluate_beside([recipe], [learner], progress)[0]
+
+
+def evaluate_beside(
+    recipes: Sequence[ControlRecipe],
+    learners: Sequence[ControlLearner],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Tested]:
+    """As `evaluate`, of several runs side by side (see `ControlRecipe.beside`)."""
+    horizon = recipes[0].test_horizon.at(1)
+    tests = [recipe.tasks.tests(recipe.evaluation.episodes, horizon) for recipe in recipes]
+    actor = act_together(learners, [derive(recipe.seed, "eval", "noise") for recipe in recipes], explore=False)
+    with ExitStack() as stack:
+        envs = [stack.enter_context(closing(env)) for env, _ in tests]
+        seeds = [derive(recipe.seed, "eval") for recipe in recipes]
+        episodes = play_beside(envs, actor, seeds, lambda step: progress(step, horizon))
+    found: list[Tested] = [{name: [] for name in names} for _, names in tests]
+    for tested, (_, names), of_run in zip(found, tests, episodes, strict=True):
+        for name, episode in zip(names, of_run, strict=True):
+            tested[name].append(episode)
+    return found
 
 
 def evaluate_run(

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from longstride.control.batches import Batch
 from longstride.control.critics import CriticNets
+from longstride.control.noise import Noise
 from longstride.control.policies import DiscreteNets, GaussianNets, PolicyNets
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive, Share, Weight
@@ -36,6 +37,9 @@ class Extraction(Component):
     """Whether the policy's densities are read, so that it must be a `GaussianPolicy`."""
     needs_discrete: ClassVar[bool] = False
     """Whether all actions are compared, so that the policy must have discrete ones."""
+    side_by_side: ClassVar[bool] = False
+    """Whether it knows an axis of runs before B (see `Batch`). A class says so for itself: what inherits from it may
+    compute otherwise."""
 
     def make(self, policy: PolicyNets) -> Actor:
         """The policy with what is adjusted beside it."""
@@ -43,52 +47,55 @@ class Extraction(Component):
 
     @abstractmethod
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, generator: torch.Generator
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, a scalar, and metrics."""
 
-    def act(
-        self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, generator: torch.Generator, explore: bool
-    ) -> Tensor:
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: Noise, explore: bool) -> Tensor:
         """[B, A] the actions that are taken."""
         if explore:
-            return actor.policy.sample(state_BS, generator)[:, 0]
-        return actor.policy.greedy(state_BS, generator)
+            return actor.policy.sample(state_BS, noise).squeeze(-2)
+        return actor.policy.greedy(state_BS, noise)
 
 
 class BehaviourCloning(Extraction):
     """Behaviour cloning: does what the data does."""
 
     needs_critic = False
+    side_by_side = True
 
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, generator: torch.Generator
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        return _cloning(actor, batch, generator)
+        return _cloning(actor, batch, noise)
 
 
 class BestOfN(Extraction):
     """The best of N actions of a behaviour-cloned policy: rejection sampling (SHARSA, arXiv 2506.04168)."""
 
+    side_by_side = True
+
     samples: Count = 32
     """N."""
 
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, generator: torch.Generator
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        return _cloning(actor, batch, generator)
+        return _cloning(actor, batch, noise)
 
-    def act(
-        self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, generator: torch.Generator, explore: bool
-    ) -> Tensor:
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: Noise, explore: bool) -> Tensor:
         assert critic is not None
-        action_BKA = actor.policy.sample(state_BS, generator, self.samples)
-        best_B = critic.score(state_BS, action_BKA).argmax(1)
-        return action_BKA[torch.arange(len(best_B)), best_B]
+        action_BKA = actor.policy.sample(state_BS, noise, self.samples)
+        return chosen(action_BKA, critic.score(state_BS, action_BKA).argmax(-1))
 
 
-def _cloning(actor: Actor, batch: Batch, generator: torch.Generator) -> tuple[Tensor, dict[str, Tensor]]:
-    loss = actor.policy.imitation_loss(batch.state_BS, batch.action_BA, generator).mean()
+def chosen(action_BKA: Tensor, number_B: Tensor) -> Tensor:
+    """[B, A] that of K actions which has the number."""
+    return action_BKA.take_along_dim(number_B[..., None, None], -2).squeeze(-2)
+
+
+def _cloning(actor: Actor, batch: Batch, noise: Noise) -> tuple[Tensor, dict[str, Tensor]]:
+    loss = actor.policy.imitation_loss(batch.state_BS, batch.action_BA, noise).mean(-1)
     return loss, {"imitation": loss}
 
 
@@ -97,25 +104,24 @@ class Greedy(Extraction):
     `UniformPolicy`, which clones nothing, that is DQN (arXiv 1312.5602)."""
 
     needs_discrete = True
+    side_by_side = True
 
     epsilon: Share = 0.1
     """Share of the actions of training that are the policy's."""
 
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, generator: torch.Generator
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        return _cloning(actor, batch, generator)
+        return _cloning(actor, batch, noise)
 
-    def act(
-        self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, generator: torch.Generator, explore: bool
-    ) -> Tensor:
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: Noise, explore: bool) -> Tensor:
         assert critic is not None and isinstance(actor.policy, DiscreteNets)
         every_BAA = actor.policy.every(state_BS)
-        best_BA = every_BAA[0][critic.score(state_BS, every_BAA).argmax(1)]
+        best_BA = chosen(every_BAA, critic.score(state_BS, every_BAA).argmax(-1))
         if not explore:
             return best_BA
-        other_BA = actor.policy.sample(state_BS, generator)[:, 0]
-        return torch.where(torch.rand(len(best_BA), 1, generator=generator) < self.epsilon, other_BA, best_BA)
+        other_BA = actor.policy.sample(state_BS, noise).squeeze(-2)
+        return torch.where(noise.uniform(best_BA.shape[-2], 1) < self.epsilon, other_BA, best_BA)
 
 
 class SAC(Extraction):
@@ -124,6 +130,7 @@ class SAC(Extraction):
     (SAC+BC of SHARSA's code)."""
 
     needs_density = True
+    side_by_side = True
 
     alpha: Weight = 0.0
     """Weight of the squared distance to the action of the data, in units of mean |Q|."""
@@ -136,18 +143,20 @@ class SAC(Extraction):
         return Actor(policy, math.log(self.temperature))
 
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, generator: torch.Generator
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         assert critic is not None and isinstance(actor.policy, GaussianNets) and actor.log_temperature is not None
-        action_BKA, log_density_BK = actor.policy.sample_with_density(batch.state_BS, generator)
-        action_BA, log_density_B = action_BKA[:, 0], log_density_BK[:, 0]
+        action_BKA, log_density_BK = actor.policy.sample_with_density(batch.state_BS, noise)
+        action_BA, log_density_B = action_BKA.squeeze(-2), log_density_BK.squeeze(-1)
         score_B = critic.score(batch.state_BS, action_BA)
         temperature = actor.log_temperature.detach().exp()
-        loss = (temperature * log_density_B - score_B).mean()
+        score = score_B.mean(-1)
+        log_density = log_density_B.mean(-1)
+        loss = temperature * log_density - score
         if self.alpha:
             distance_B = (action_BA - batch.action_BA).square().sum(-1)
-            loss = loss + self.alpha * score_B.detach().abs().mean() * distance_B.mean()
-        target = self.target_entropy * action_BA.shape[1]
-        adjust = -actor.log_temperature * (log_density_B.detach().mean() + target)
-        metrics = {"score": score_B.mean(), "entropy": -log_density_B.mean(), "temperature": temperature}
+            loss = loss + self.alpha * score_B.detach().abs().mean(-1) * distance_B.mean(-1)
+        target = self.target_entropy * action_BA.shape[-1]
+        adjust = -actor.log_temperature * (log_density.detach() + target)
+        metrics = {"score": score, "entropy": -log_density, "temperature": temperature}
         return loss + adjust, metrics

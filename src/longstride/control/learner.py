@@ -1,92 +1,35 @@
-"""The learner: networks and optimisers of an agent, its updates, and how it acts.
+"""The learner: the weights and optimisers of a run, how they are trained, alone or beside those of other runs, and how
+they act.
 
-What always holds: an update depends on the weights, the stores, its number and the seed, and on nothing else; the state
-of the learner is its tensors and the number of updates, so a resumed run computes the numbers of an uninterrupted one.
+What always holds: what `train` does depends on the weights, the stores, the number of updates so far and to come, and
+the seed, and on nothing else; the state of the learner is its tensors and the number of updates, so a resumed run
+computes the numbers of an uninterrupted one. Runs side by side are copied into one set of networks and back.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from longstride.control.agent import ControlAgent, Level
-from longstride.control.batches import Batch, NStep
-from longstride.control.critics import WeightedCritics
+from longstride.control.agent import ControlAgent
 from longstride.control.data import TransitionStore
 from longstride.control.envs.base import Act, Spec
-from longstride.control.memory import Windows
-from longstride.core.errors import ConfigError, RunError
+from longstride.control.networks import ActingLevels, Drawn, LevelNets, Networks, each, run_axis, stacked
+from longstride.control.noise import Noise
+from longstride.core.errors import RunError
 from longstride.core.seeds import derive
 from longstride.learner.moments import checked_moments
 
 Source = tuple[TransitionStore, int]
 """A store, and how many rows of a batch are drawn from it."""
-Rows = Batch | Windows
-"""What is drawn: single transitions, or windows of them for a level with a memory."""
+AHEAD = 16
+"""Updates whose batches are drawn at once: drawing one of them costs as much as drawing several."""
 
 
-class LevelNets(nn.Module):
-    """The networks of a level.
-
-    Raises:
-        ConfigError: the policy is not for the actions of these tasks.
-    """
-
-    def __init__(self, level: Level, spec: Spec, generator: torch.Generator) -> None:
-        super().__init__()
-        state, action = level.data.sizes(spec)
-        if level.policy.discrete != (spec.discrete and level.data.action != "subgoal"):
-            kind = "real numbers" if level.policy.discrete else "discrete"
-            raise ConfigError(
-                f"policy {level.policy.type_name()} does not fit: the actions of this level are {kind}; discrete are "
-                "those of categorical_policy and uniform_policy, real numbers those of gaussian_policy and flow_policy"
-            )
-        self.level, self.spec = level, spec
-        self.policy_data = level.data.replace(goals=level.policy_goals) if level.policy_goals is not None else None
-        self.memory = level.memory.make(state + action, generator) if level.memory is not None else None
-        state += self.memory.size if self.memory is not None else 0
-        nets = {name: critic.make(state, action, generator) for name, (critic, _) in level.critics.items()}
-        self.critics = [(name, critic, nets[name]) for name, (critic, _) in level.critics.items()]
-        self.critic = nets.get("critic")
-        if level.further:
-            weights = {"critic": 1.0} | {name: part.weight for name, part in level.further.items()}
-            self.critic = WeightedCritics(nets, weights)
-        self.actor = level.extraction.make(level.policy.make(state, action, generator))
-
-    def batches(
-        self, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator
-    ) -> tuple[dict[str, Rows], Rows]:
-        """What each critic, by name, and what the policy learns from, around the same rows."""
-        of_critics = {
-            name: self._rows(data, store, row_B, rng, critic.needs_returns)
-            for name, (critic, data) in self.level.critics.items()
-        }
-        if self.policy_data is not None:
-            return of_critics, self.policy_data(store, self.spec, row_B, rng)
-        if "critic" in of_critics:
-            return of_critics, of_critics["critic"]
-        return of_critics, self._rows(self.level.data, store, row_B, rng)
-
-    def _rows(
-        self, data: NStep, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator, returns: bool = False
-    ) -> Rows:
-        draw = data if self.level.memory is None else partial(self.level.memory.windows, data)
-        return draw(store, self.spec, row_B, rng, returns)
-
-    def read(self, rows: Rows, learn: bool) -> Batch:
-        """Rows as critics and policies read them; `learn`: the memory takes a gradient."""
-        if isinstance(rows, Batch):
-            return rows
-        assert self.memory is not None
-        with torch.set_grad_enabled(learn):
-            return rows.remembered(self.memory)
-
-
-class ControlLearner:
-    """The networks and optimisers of an agent.
+class ControlLearner(Networks):
+    """The networks and optimisers of a run.
 
     Args:
         agent: what is trained.
@@ -95,19 +38,29 @@ class ControlLearner:
     """
 
     def __init__(self, agent: ControlAgent, spec: Spec, seed: int) -> None:
-        self.agent, self.spec, self.seed = agent, spec, seed
+        self.spec, self.seed = spec, seed
         self.updates = 0
         """Updates so far."""
-        self.generator = torch.Generator().manual_seed(derive(seed, "weights"))
-        self.levels = [LevelNets(level, spec, self.generator) for level in agent.levels]
-        trained: dict[str, list[nn.Module]] = {"policy": [net.actor for net in self.levels], "critic": []}
-        for net in self.levels:
-            if net.critic is not None:
-                trained["critic"].append(net.critic)
-            if net.memory is not None:
-                trained["policy" if net.critic is None else "critic"].append(net.memory)
-        rates = {"policy": agent.policy_lr, "critic": agent.critic_lr}
-        self.optimisers = {name: _adam(nets, rates[name]) for name, nets in trained.items() if _weights(nets)}
+        generator = torch.Generator().manual_seed(derive(seed, "weights"))
+        super().__init__(agent, [LevelNets(level, spec, generator) for level in agent.levels])
+
+    def draw(self, sources: Sequence[Source], updates: int) -> list[Drawn]:
+        """What each level learns from in several updates; all tensors have the update as their first axis.
+
+        Args:
+            sources: where the rows of a batch are drawn from.
+            updates: how many.
+        """
+        rng = np.random.default_rng(derive(self.seed, "batch", self.updates))
+        data = [d for level in self.agent.levels for d in (level.data, *(d for _, d in level.critics.values()))]
+        steps = max(d.steps_ahead for d in data)
+        rows = [(store, store.draw(updates * count, rng, steps)) for store, count in sources if count]
+        levels = [[net.batches(store, row_B, rng) for store, row_B in rows] for net in self.levels]
+
+        def joined(*parts: Tensor) -> Tensor:
+            return torch.cat([part.unflatten(0, (updates, -1)) for part in parts], 1)
+
+        return [{name: each(joined, *(of[name] for of in level)) for name in level[0]} for level in levels]
 
     def train(
         self,
@@ -116,73 +69,8 @@ class ControlLearner:
         conservative: bool = True,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> dict[str, float]:
-        """Several updates (see `update`); returns the means of their metrics. `progress` gets (done, `updates`)."""
-        totals: dict[str, Tensor] = {}
-        for done in range(1, updates + 1):
-            metrics = self.update(sources, conservative)
-            totals = {key: totals[key] + value if totals else value for key, value in metrics.items()}
-            progress(done, updates)
-        return {key: float(total) / updates for key, total in totals.items()}
-
-    def update(self, sources: Sequence[Source], conservative: bool = True) -> dict[str, Tensor]:
-        """One update: `slices` steps of the critics, then one step of the policies.
-
-        Args:
-            sources: where the rows of the batch are drawn from.
-            conservative: whether conservative critics are conservative; if not, they are plain ones.
-
-        Returns:
-            Metrics by name, scalars without gradient.
-        """
-        rng = np.random.default_rng(derive(self.seed, "batch", self.updates))
-        self.generator.manual_seed(derive(self.seed, "noise", self.updates))
-        self.updates += 1
-        of_critics, of_policies = self._draw(sources, rng)
-        metrics: dict[str, Tensor] = {}
-        cut = [{name: rows.cut(self.agent.slices) for name, rows in of_level.items()} for of_level in of_critics]
-        for part in range(self.agent.slices if "critic" in self.optimisers else 0):
-            losses = {
-                self._prefix(k, name): critic.loss(
-                    nets, net.read(cut[k][name][part], learn=True), net.actor.policy, self.generator, conservative
-                )
-                for k, net in enumerate(self.levels)
-                for name, critic, nets in net.critics
-            }
-            metrics |= self._step("critic", losses)
-            for net in self.levels:
-                for _, critic, nets in net.critics:
-                    critic.after_step(nets)
-        losses = {
-            self._prefix(k): net.level.extraction.loss(
-                net.actor, net.critic, net.read(rows, learn=net.critic is None), self.generator
-            )
-            for k, (net, rows) in enumerate(zip(self.levels, of_policies, strict=True))
-            if _weights([net.actor])
-        }
-        return metrics | (self._step("policy", losses) if losses else {})
-
-    def _draw(self, sources: Sequence[Source], rng: np.random.Generator) -> tuple[list[dict[str, Rows]], list[Rows]]:
-        """What the critics and what the policy of each level learns from."""
-        data = [d for level in self.agent.levels for d in (level.data, *(d for _, d in level.critics.values()))]
-        steps = max(d.steps_ahead for d in data)
-        drawn = [(store, store.draw(count, rng, steps)) for store, count in sources if count]
-        pairs = [[net.batches(store, row_B, rng) for store, row_B in drawn] for net in self.levels]
-        of_critics = [
-            {name: _joined([of_level[name] for of_level, _ in level]) for name in level[0][0]} for level in pairs
-        ]
-        return of_critics, [_joined([rows for _, rows in level]) for level in pairs]
-
-    def _prefix(self, level: int, critic: str = "critic") -> str:
-        """What stands before the names of metrics: the level where there are several, and a further critic's name."""
-        return (f"level_{level}." if len(self.levels) > 1 else "") + (f"{critic}." if critic != "critic" else "")
-
-    def _step(self, name: str, losses: Mapping[str, tuple[Tensor, dict[str, Tensor]]]) -> dict[str, Tensor]:
-        """Minimises the sum of the losses by one step; returns their metrics, with the name of the loss in front."""
-        optimiser = self.optimisers[name]
-        optimiser.zero_grad()
-        torch.stack([loss for loss, _ in losses.values()]).sum().backward()
-        optimiser.step()
-        return {prefix + key: v.detach() for prefix, (_, metrics) in losses.items() for key, v in metrics.items()}
+        """Several updates (see `train_together`); returns the means of their metrics."""
+        return train_together([self], updates, [sources], conservative, progress)[0]
 
     def actor(self, seed: int, explore: bool) -> Act:
         """The agent as it is now, for `control.envs.play`.
@@ -191,7 +79,7 @@ class ControlLearner:
             seed: of its noise.
             explore: whether it acts as in training or as in evaluations.
         """
-        return ActingLevels(self.levels, self.spec, torch.Generator().manual_seed(seed), explore)
+        return act_together([self], [seed], explore)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors (weights, target networks, temperatures, moments of the optimisers) and numbers, by name."""
@@ -230,59 +118,95 @@ class ControlLearner:
             ) from e
 
 
-class ActingLevels:
-    """Levels that act in B episodes: each decides the goal of the next one, the last one its next N actions.
+class _SideBySide(Networks):
+    """Copies of the networks and optimisers of several learners of one agent that have made as many updates."""
 
-    What is carried from step to step, and forgotten where an episode begins: the actions of a chunk that are still to
-    be taken, and the last level's memory.
+    def __init__(self, learners: Sequence[ControlLearner]) -> None:
+        first, self.learners = learners[0], learners
+        super().__init__(first.agent, [stacked(levels) for levels in zip(*(of.levels for of in learners), strict=True)])
+        for name, optimiser in self.optimisers.items():
+            for p, *of_runs in self._pairs(name):
+                states = [one.optimisers[name].state[q] for one, q in zip(learners, of_runs, strict=True)]
+                optimiser.state[p] = {
+                    key: value.clone() if key == "step" else torch.stack([s[key] for s in states], run_axis(of_runs[0]))
+                    for key, value in states[0].items()
+                }
+
+    def _pairs(self, name: str) -> Any:
+        """Each parameter of an optimiser with those of the learners."""
+        return zip(self.trained[name], *(one.trained[name] for one in self.learners), strict=True)
+
+    @torch.no_grad()
+    def hand_back(self) -> None:
+        """Gives the learners what their copies have become."""
+        for k, learner in enumerate(self.learners):
+            for ours, theirs in zip(self.levels, learner.levels, strict=True):
+                for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+                    q.copy_(p.select(run_axis(q), k))
+        for name, optimiser in self.optimisers.items():
+            for p, *of_runs in self._pairs(name):
+                for k, (learner, q) in enumerate(zip(self.learners, of_runs, strict=True)):
+                    learner.optimisers[name].state[q] = {
+                        key: value.clone() if key == "step" else torch.empty_like(q).copy_(value.select(run_axis(q), k))
+                        for key, value in optimiser.state[p].items()
+                    }
+
+
+def train_together(
+    learners: Sequence[ControlLearner],
+    updates: int,
+    sources: Sequence[Sequence[Source]],
+    conservative: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[dict[str, float]]:
+    """Several updates (see `Networks.update`) of each learner, of all at once.
+
+    Args:
+        learners: of one agent, with as many updates each.
+        updates: how many.
+        sources: for each learner, where the rows of a batch are drawn from; as many rows each.
+        conservative: whether conservative critics are conservative; if not, they are plain ones.
+        progress: gets (done, `updates`).
+
+    Returns:
+        For each learner, the means of its metrics.
     """
-
-    def __init__(self, levels: Sequence[LevelNets], spec: Spec, generator: torch.Generator, explore: bool) -> None:
-        self.levels, self.generator, self.explore = levels, generator, explore
-        data = levels[-1].level.data
-        self._size = (data.steps if data.action == "chunk" else 1, spec.action)
-
-    @torch.inference_mode()
-    def __call__(self, observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
-        count = len(first_B)
-        if first_B.all():
-            self._chunk_BNA, self._taken_B = np.zeros((count, *self._size), np.float32), np.zeros(count, int)
-            memory = self.levels[-1].memory
-            self._memory_BM = torch.zeros(count, memory.size if memory is not None else 0)
-        decide_B = first_B | (self._taken_B == self._size[0])
-        if decide_B.any():
-            self._chunk_BNA[decide_B] = self._decide(observation_BO[decide_B], goal_BG[decide_B], first_B[decide_B])
-            self._taken_B[decide_B] = 0
-        action_BA = self._chunk_BNA[np.arange(count), self._taken_B]
-        self._taken_B += 1
-        return action_BA
-
-    def _decide(self, observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
-        """[B, N, A] the next actions."""
-        observation = torch.as_tensor(observation_BO, dtype=torch.float32)
-        goal = torch.as_tensor(goal_BG, dtype=torch.float32)
-        for net in self.levels:
-            state = observation if net.level.data.goals is None else torch.cat((observation, goal), -1)
-            if net.memory is not None:  # it goes with single actions, so all episodes decide in every step
-                before_BA = torch.from_numpy(np.where(first_B[:, None], 0, self._chunk_BNA[:, 0]))
-                memory_BM = self._memory_BM.where(torch.from_numpy(~first_B)[:, None], 0)
-                self._memory_BM = net.memory(torch.cat((state, before_BA), -1)[:, None], memory_BM)[:, 0]
-                state = torch.cat((state, self._memory_BM), -1)
-            goal = net.level.extraction.act(net.actor, net.critic, state, self.generator, self.explore)
-        return goal.clamp(-1, 1).unflatten(1, (-1, self._size[1])).numpy()
+    nets = learners[0] if len(learners) == 1 else _SideBySide(learners)
+    totals: dict[str, Tensor] = {}
+    for first in range(0, updates, AHEAD):
+        count = min(AHEAD, updates - first)
+        drawn = [learner.draw(of, count) for learner, of in zip(learners, sources, strict=True)]
+        noise = Noise.seeded(*(derive(learner.seed, "noise", learner.updates) for learner in learners))
+        if noise.runs:
+            levels = zip(*drawn, strict=True)
+            drawn = [[{name: each(_beside, *(of[name] for of in level)) for name in level[0]} for level in levels]]
+        for k in range(count):
+            batch = [{name: each(lambda t: t[k], rows) for name, rows in level.items()} for level in drawn[0]]  # noqa: B023
+            metrics = nets.update(batch, noise, conservative)
+            totals = {key: totals[key] + value if totals else value for key, value in metrics.items()}
+            progress(first + k + 1, updates)
+        for learner in learners:
+            learner.updates += count
+    if isinstance(nets, _SideBySide):
+        nets.hand_back()
+    means = {key: (total / updates).expand(len(learners)).tolist() for key, total in totals.items()}
+    return [{key: values[k] for key, values in means.items()} for k in range(len(learners))]
 
 
-def _joined(rows: Sequence[Rows]) -> Rows:
-    """Rows of one kind as one."""
-    windows = [r for r in rows if isinstance(r, Windows)]
-    return Windows.join(windows) if windows else Batch.join([r for r in rows if isinstance(r, Batch)])
+def act_together(learners: Sequence[ControlLearner], seeds: Sequence[int], explore: bool) -> Act:
+    """The agents of learners as they are now, for `control.envs.play_beside`: each acts in as many copies.
+
+    Args:
+        learners: of one agent.
+        seeds: of their noise.
+        explore: whether they act as in training or as in evaluations.
+    """
+    one = learners[0]
+    together = len(learners) > 1
+    levels = [stacked(of) for of in zip(*(x.levels for x in learners), strict=True)] if together else one.levels
+    return ActingLevels(levels, one.spec, Noise.seeded(*seeds), explore)
 
 
-def _weights(modules: Sequence[nn.Module]) -> list[nn.Parameter]:
-    """What is trained of modules."""
-    return [p for m in modules for p in m.parameters() if p.requires_grad]
-
-
-def _adam(modules: Sequence[nn.Module], lr: float) -> torch.optim.Adam:
-    """One optimiser over everything that is trained, so that a step takes few calls."""
-    return torch.optim.Adam(_weights(modules), lr=lr, fused=True)
+def _beside(*of_runs: Tensor) -> Tensor:
+    """[updates, R, ...] of R times [updates, ...]."""
+    return torch.stack(of_runs, 1)

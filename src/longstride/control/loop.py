@@ -8,26 +8,28 @@ from the seed.
 """
 
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from longstride.control.data import TransitionStore
-from longstride.control.envs import ControlEpisode, Spec, play
+from longstride.control.envs import ControlEpisode, Spec, play_beside
 from longstride.control.evaluation import (
+    Tested,
     data_row,
-    evaluate,
+    evaluate_beside,
     evaluation_row,
     measures_of,
     outcomes_of,
     restored,
     summary_of,
 )
-from longstride.control.learner import ControlLearner
-from longstride.control.recipe import ControlRecipe
+from longstride.control.learner import ControlLearner, act_together, train_together
+from longstride.control.recipe import ControlRecipe, TrainingPhase
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.implementation import implements
 from longstride.core.seeds import derive
@@ -52,57 +54,89 @@ def train(
     """
     if placement is not None:
         raise ConfigError(f"{recipe.name} is a recipe of control and runs in one process; leave out --cluster")
-    run = ControlRun(recipe, folder, listener or Silent(), resume)
-    with run.undone_before_the_start(), run.explains_trouble():
-        _loop(recipe, run)
+    _train([ControlRun(recipe, folder, listener or Silent(), resume)])
 
 
-def _loop(recipe: ControlRecipe, run: "ControlRun") -> None:
-    tasks, spec, batch = recipe.tasks, recipe.tasks.spec, recipe.agent.batch
-    learner = ControlLearner(recipe.agent, spec, recipe.seed)
-    offline = _stored(tasks.dataset(derive(recipe.seed, "dataset")), spec)
-    collected = _stored([], spec)
-    if run.checkpoint is None:
-        if len(offline):
-            run.row("data", **data_row(offline))
-        run.evaluate(learner)
-        run.save(learner, collected)
-    else:
-        collected = run.restore(learner)
+@implements(ControlRecipe, "beside")
+def train_beside(runs: Mapping[Path, tuple[ControlRecipe, Listener]]) -> None:
+    """See `run.experiment.train_beside`: recipes and listeners by folder."""
+    _train([ControlRun(recipe, folder, listener, True, len(runs)) for folder, (recipe, listener) in runs.items()])
 
-    for i in range(run.iteration + 1, recipe.iterations + 1):
-        began, phase, horizon = time.perf_counter(), recipe.phase(i), recipe.horizon.at(i)
 
-        episodes: list[ControlEpisode] = []
-        if phase.episodes:
-            actor = learner.actor(derive(recipe.seed, "explore", i), explore=True)
-            with closing(tasks.training(phase.episodes, horizon)) as env:
-                episodes = play(env, actor, derive(recipe.seed, "episodes", i))
-        collected.extend(episodes)
+def _train(runs: Sequence["ControlRun"]) -> None:
+    """Trains runs that differ in seed and tasks alone."""
+    with ExitStack() as stack:
+        for run in runs:
+            stack.enter_context(run.undone_before_the_start())
+            stack.enter_context(run.explains_trouble())
+        recipe = runs[0].recipe
+        for run in runs:
+            run.load()
+        if begun := [run for run in runs if run.checkpoint is None]:
+            for run in begun:
+                if len(run.offline):
+                    run.row("data", **data_row(run.offline))
+            _evaluate(begun)
+            for run in begun:
+                run.save()
+        for i in range(1, recipe.iterations + 1):
+            if now := [run for run in runs if run.iteration == i - 1]:
+                _iterate(now, i)
+
+
+def _iterate(runs: Sequence["ControlRun"], i: int) -> None:
+    """Iteration i of runs that have all come as far."""
+    began, recipe = time.perf_counter(), runs[0].recipe
+    phase, horizon = recipe.phase(i), recipe.horizon.at(i)
+
+    collected = _collect(runs, phase.episodes, horizon, i) if phase.episodes else [[] for _ in runs]
+    updates: dict[ControlRun, int] = {}
+    for run, episodes in zip(runs, collected, strict=True):
+        run.gathered.extend(episodes)
         run.count(i, episodes)
+        updates[run] = phase.updates + round(phase.utd * sum(e.length for e in episodes))
 
-        steps = sum(e.length for e in episodes)
-        updates = phase.updates + round(phase.utd * steps)
-        # all of it while nothing is collected, nothing where there is no offline data
-        retained = (round(phase.retained * batch) if len(collected) else batch) if len(offline) else 0
-        if updates and not len(offline) and not len(collected):
-            raise RunError("there is nothing to learn from: the tasks have no offline data, so collect episodes first")
-        sources = [(offline, retained), (collected, batch - retained)]
-        metrics = learner.train(updates, sources, phase.conservative, run.progress("train"))
+    metrics: dict[ControlRun, dict[str, float]] = {}
+    alike: dict[tuple[int, ...], list[ControlRun]] = {}
+    for run in runs:  # what has learned more, or learns more now, learns apart
+        alike.setdefault((run.learner.updates, updates[run], *run.rows_of(phase, updates[run])), []).append(run)
+    for (_, count, *rows), group in alike.items():
+        sources = [[(run.offline, rows[0]), (run.gathered, rows[1])] for run in group]
+        learners, progress = [run.learner for run in group], group[0].progress("train")
+        metrics |= zip(group, train_together(learners, count, sources, phase.conservative, progress), strict=True)
 
+    seconds = (time.perf_counter() - began) / len(runs)
+    for run, episodes in zip(runs, collected, strict=True):
         run.row(
             "train",
             horizon=horizon,
             summary=summary_of(episodes),
             collected=len(episodes),
-            env_steps=steps,
-            updates=updates,
-            **metrics,
-            train_seconds=time.perf_counter() - began,
+            env_steps=sum(e.length for e in episodes),
+            updates=updates[run],
+            **metrics[run],
+            train_seconds=seconds,
         )
-        if i % recipe.evaluation.every == 0 or i == recipe.iterations:
-            run.evaluate(learner)
-        run.save(learner, collected)
+    if i % recipe.evaluation.every == 0 or i == recipe.iterations:
+        _evaluate(runs)
+    for run in runs:
+        run.save()
+
+
+def _collect(runs: Sequence["ControlRun"], count: int, horizon: int, i: int) -> list[list[ControlEpisode]]:
+    """Training episodes of an iteration."""
+    seeds = [run.recipe.seed for run in runs]
+    actor = act_together([run.learner for run in runs], [derive(s, "explore", i) for s in seeds], explore=True)
+    with ExitStack() as stack:
+        envs = [stack.enter_context(closing(run.recipe.tasks.training(count, horizon))) for run in runs]
+        return play_beside(envs, actor, [derive(s, "episodes", i) for s in seeds])
+
+
+def _evaluate(runs: Sequence["ControlRun"]) -> None:
+    """Evaluates the agents and writes the rows."""
+    recipes, learners = [run.recipe for run in runs], [run.learner for run in runs]
+    for run, tested in zip(runs, evaluate_beside(recipes, learners, runs[0].progress("eval")), strict=True):
+        run.evaluated(tested)
 
 
 def _stored(episodes: Sequence[ControlEpisode], spec: Spec) -> TransitionStore:
@@ -111,12 +145,36 @@ def _stored(episodes: Sequence[ControlEpisode], spec: Spec) -> TransitionStore:
 
 
 class ControlRun(RunFiles):
-    """The folder of a control run; arguments and errors are those of `RunFiles`."""
+    """The folder of a control run, and what it trains; further arguments and errors are those of `RunFiles`.
 
-    def __init__(self, recipe: ControlRecipe, folder: Path, listener: Listener, resume: bool) -> None:
+    Args:
+        runs: how many are trained side by side; each counts its share of their seconds.
+    """
+
+    def __init__(self, recipe: ControlRecipe, folder: Path, listener: Listener, resume: bool, runs: int = 1) -> None:
         super().__init__(recipe, folder, listener, resume)
-        self.recipe = recipe
+        self.recipe, self._runs = recipe, runs
         self.episodes, self.env_steps = self.kept_count("episodes"), self.kept_count("env_steps")
+
+    def load(self) -> None:
+        """Makes the learner, and what it has collected, as the last checkpoint has them.
+
+        Raises:
+            RunError: the checkpoint is damaged, or of another agent.
+        """
+        spec = self.recipe.tasks.spec
+        self.learner = ControlLearner(self.recipe.agent, spec, self.recipe.seed)
+        self.gathered = _stored([], spec) if self.checkpoint is None else restored(self.learner, self.checkpoint)
+
+    @cached_property
+    def offline(self) -> TransitionStore:
+        """The offline data, which is made when it is first read."""
+        tasks = self.recipe.tasks
+        return _stored(tasks.dataset(derive(self.recipe.seed, "dataset")), tasks.spec)
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_before + (time.perf_counter() - self.clock) / self._runs
 
     def check(self, checkpoint: Checkpoint) -> None:
         super().check(checkpoint)
@@ -129,9 +187,21 @@ class ControlRun(RunFiles):
         self.episodes += len(episodes)
         self.env_steps += sum(e.length for e in episodes)
 
-    def evaluate(self, learner: ControlLearner) -> None:
-        """Evaluates the agent and writes the row."""
-        tested = evaluate(self.recipe, learner, self.progress("eval"))
+    def rows_of(self, phase: TrainingPhase, updates: int) -> tuple[int, int]:
+        """How many rows of a batch come from the offline data, and how many from what was collected.
+
+        Raises:
+            RunError: there are updates, and nothing to learn from.
+        """
+        batch, offline, collected = self.recipe.agent.batch, len(self.offline), len(self.gathered)
+        if updates and not offline and not collected:
+            raise RunError("there is nothing to learn from: the tasks have no offline data, so collect episodes first")
+        # all of it while nothing is collected, nothing where there is no offline data
+        retained = (round(phase.retained * batch) if collected else batch) if offline else 0
+        return retained, batch - retained
+
+    def evaluated(self, tested: Tested) -> None:
+        """Writes the row of an evaluation."""
         outcomes = outcomes_of(tested)
         self.row(
             "eval",
@@ -149,17 +219,8 @@ class ControlRun(RunFiles):
         earlier = [row["outcomes"] for row in rows if row["kind"] == "eval" and row["total_env_steps"]]
         return np.mean([*earlier, outcomes], axis=0).tolist()
 
-    def save(self, learner: ControlLearner, collected: TransitionStore) -> None:
+    def save(self) -> None:
         """Makes a checkpoint."""
-        tensors, numbers = learner.state()
-        data = {f"collected.{name}": torch.from_numpy(array.copy()) for name, array in collected.arrays().items()}
+        tensors, numbers = self.learner.state()
+        data = {f"collected.{name}": torch.from_numpy(array.copy()) for name, array in self.gathered.arrays().items()}
         self.keep(Path.mkdir, tensors | data, numbers | {"episodes": self.episodes, "env_steps": self.env_steps})
-
-    def restore(self, learner: ControlLearner) -> TransitionStore:
-        """Restores the learner from the last checkpoint; returns what was collected before it.
-
-        Raises:
-            RunError: the checkpoint is damaged, or of another agent.
-        """
-        assert self.checkpoint is not None
-        return restored(learner, self.checkpoint)

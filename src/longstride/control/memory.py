@@ -53,17 +53,6 @@ class Windows(NamedTuple):
     mask_BT: Tensor
     """Whether a transition is one of the episode; where the episode has ended, it is not."""
 
-    @staticmethod
-    def join(windows: "list[Windows]") -> "Windows":
-        """The windows, one after the other, as one."""
-        seen, rows, *places = zip(*windows, strict=True)
-        return Windows(torch.cat(seen), Batch.join(list(rows)), *map(torch.cat, places))
-
-    def cut(self, parts: int) -> "list[Windows]":
-        """Equal parts, in order."""
-        seen, rows, *places = (value.cut(parts) if isinstance(value, Batch) else value.chunk(parts) for value in self)
-        return [Windows(*part) for part in zip(seen, rows, *places, strict=True)]
-
     def remembered(self, memory: MemoryNets) -> Batch:
         """The transitions that are not masked, as single ones, each state followed by its memory."""
         memory_BUM = memory(self.seen_BUI, torch.zeros(len(self.seen_BUI), memory.size))

@@ -1,8 +1,9 @@
 """Policies. Over real-valued actions: squashed Gaussians, and flows, which can have several modes; over A discrete
 actions, each a row of A zeros with a one: a softmax, and all of them alike.
 
-What always holds: an action depends on the state, the weights and the generator, and on nothing else (a memory is part
-of the state, see `control.memory`). K actions per state can be sampled at once, shape [B, K, A].
+What always holds: an action depends on the state, the weights and the noise, and on nothing else (a memory is part
+of the state, see `control.memory`). K actions per state can be sampled at once, shape [B, K, A]. Before B may stand an
+axis of runs (see `control.batches`).
 """
 
 import math
@@ -14,6 +15,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from longstride.control.noise import Noise
 from longstride.core.component import Component
 from longstride.core.numbers import Count
 from longstride.models.mlp import Trunk
@@ -26,15 +28,15 @@ class PolicyNets(nn.Module):
     """The network of a policy, and how it acts."""
 
     @abstractmethod
-    def sample(self, state_BS: Tensor, generator: torch.Generator, count: int = 1) -> Tensor:
+    def sample(self, state_BS: Tensor, noise: Noise, count: int = 1) -> Tensor:
         """[B, K, A] actions, K = `count`."""
 
     @abstractmethod
-    def greedy(self, state_BS: Tensor, generator: torch.Generator) -> Tensor:
+    def greedy(self, state_BS: Tensor, noise: Noise) -> Tensor:
         """[B, A] actions without exploration."""
 
     @abstractmethod
-    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, generator: torch.Generator) -> Tensor:
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: Noise) -> Tensor:
         """[B] behaviour-cloning loss of each action."""
 
 
@@ -43,6 +45,9 @@ class ControlPolicy(Component):
 
     discrete: ClassVar[bool] = False
     """Whether its actions are discrete."""
+    side_by_side: ClassVar[bool] = False
+    """Whether it knows an axis of runs before B (see `Batch`). A class says so for itself: what inherits from it may
+    compute otherwise."""
 
     @abstractmethod
     def make(self, state: int, action: int, generator: torch.Generator) -> PolicyNets:
@@ -58,6 +63,8 @@ class NetworkPolicy(ControlPolicy):
 
 class GaussianPolicy(NetworkPolicy):
     """tanh of a Gaussian whose mean and standard deviation depend on the state (SAC, arXiv 1801.01290)."""
+
+    side_by_side = True
 
     log_std_min: float = -5.0
     """Least logarithm of the standard deviation."""
@@ -87,20 +94,19 @@ class GaussianNets(PolicyNets):
         mean_BA, log_std_BA = self.net(state_BS)[0].chunk(2, -1)
         return mean_BA, log_std_BA.clamp(self.config.log_std_min, self.config.log_std_max)
 
-    def sample_with_density(
-        self, state_BS: Tensor, generator: torch.Generator, count: int = 1
-    ) -> tuple[Tensor, Tensor]:
+    def sample_with_density(self, state_BS: Tensor, noise: Noise, count: int = 1) -> tuple[Tensor, Tensor]:
         """[B, K, A] actions, with gradient in the weights, and their [B, K] log-densities."""
         mean_BA, log_std_BA = self.moments(state_BS)
-        noise_BKA = torch.randn(len(mean_BA), count, mean_BA.shape[1], generator=generator)
-        before_BKA = mean_BA[:, None] + log_std_BA.exp()[:, None] * noise_BKA
-        normal_BKA = -0.5 * noise_BKA**2 - log_std_BA[:, None] - 0.5 * math.log(2 * math.pi)
+        b, a = mean_BA.shape[-2:]
+        noise_BKA, log_std_B1A = noise.normal(b, count, a), log_std_BA.unsqueeze(-2)
+        before_BKA = mean_BA.unsqueeze(-2) + log_std_B1A.exp() * noise_BKA
+        normal_BKA = -0.5 * noise_BKA**2 - log_std_B1A - 0.5 * math.log(2 * math.pi)
         return before_BKA.tanh(), (normal_BKA - _log_slope(before_BKA)).sum(-1)
 
-    def sample(self, state_BS: Tensor, generator: torch.Generator, count: int = 1) -> Tensor:
-        return self.sample_with_density(state_BS, generator, count)[0]
+    def sample(self, state_BS: Tensor, noise: Noise, count: int = 1) -> Tensor:
+        return self.sample_with_density(state_BS, noise, count)[0]
 
-    def greedy(self, state_BS: Tensor, generator: torch.Generator) -> Tensor:
+    def greedy(self, state_BS: Tensor, noise: Noise) -> Tensor:
         """tanh of the mean."""
         return self.moments(state_BS)[0].tanh()
 
@@ -112,7 +118,7 @@ class GaussianNets(PolicyNets):
         normal_BA = -0.5 * z_BA**2 - log_std_BA - 0.5 * math.log(2 * math.pi)
         return (normal_BA - _log_slope(before_BA)).sum(-1)
 
-    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, generator: torch.Generator) -> Tensor:
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: Noise) -> Tensor:
         """[B] -log pi(a | s)."""
         return -self.log_density(state_BS, action_BA)
 
@@ -120,6 +126,8 @@ class GaussianNets(PolicyNets):
 class FlowPolicy(NetworkPolicy):
     """A flow from noise to actions, trained by flow matching on straight lines and integrated by Euler's method
     (as in SHARSA, arXiv 2506.04168)."""
+
+    side_by_side = True
 
     steps: Count = 10
     """Euler steps from noise to action."""
@@ -144,22 +152,21 @@ class FlowNets(PolicyNets):
         """[B, A] the actions that noise becomes: x <- x + v(x, k / steps) / steps."""
         x_BA = noise_BA
         for k in range(self.steps):
-            time_B1 = torch.full((len(x_BA), 1), k / self.steps)
+            time_B1 = torch.full((*x_BA.shape[:-1], 1), k / self.steps)
             x_BA = x_BA + self.velocity(state_BS, x_BA, time_B1) / self.steps
         return x_BA
 
-    def sample(self, state_BS: Tensor, generator: torch.Generator, count: int = 1) -> Tensor:
-        noise = torch.randn(len(state_BS) * count, self.action, generator=generator)
-        return self.integrate(state_BS.repeat_interleave(count, 0), noise).view(len(state_BS), count, self.action)
+    def sample(self, state_BS: Tensor, noise: Noise, count: int = 1) -> Tensor:
+        drawn = noise.normal(state_BS.shape[-2] * count, self.action)
+        return self.integrate(state_BS.repeat_interleave(count, -2), drawn).unflatten(-2, (-1, count))
 
-    def greedy(self, state_BS: Tensor, generator: torch.Generator) -> Tensor:
+    def greedy(self, state_BS: Tensor, noise: Noise) -> Tensor:
         """A sample: the mode of a flow cannot be computed."""
-        return self.sample(state_BS, generator)[:, 0]
+        return self.sample(state_BS, noise).squeeze(-2)
 
-    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, generator: torch.Generator) -> Tensor:
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: Noise) -> Tensor:
         """[B] |v((1 - t) x0 + t a, t) - (a - x0)|^2, averaged over the A coordinates; x0 normal, t uniform."""
-        noise_BA = torch.randn(action_BA.shape, generator=generator)
-        time_B1 = torch.rand(len(action_BA), 1, generator=generator)
+        noise_BA, time_B1 = noise.normal(*action_BA.shape[-2:]), noise.uniform(action_BA.shape[-2], 1)
         x_BA = torch.lerp(noise_BA, action_BA, time_B1)
         return (self.velocity(state_BS, x_BA, time_B1) - (action_BA - noise_BA)).square().mean(-1)
 
@@ -181,17 +188,17 @@ class DiscreteNets(PolicyNets):
 
     def every(self, state_BS: Tensor) -> Tensor:
         """[B, A, A] all actions, for each state."""
-        return torch.eye(self.action).expand(len(state_BS), -1, -1)
+        return torch.eye(self.action).expand(*state_BS.shape[:-1], -1, -1)
 
-    def sample(self, state_BS: Tensor, generator: torch.Generator, count: int = 1) -> Tensor:
+    def sample(self, state_BS: Tensor, noise: Noise, count: int = 1) -> Tensor:
         share_BA = self.logits(state_BS).softmax(-1)
-        return torch.eye(self.action)[torch.multinomial(share_BA, count, replacement=True, generator=generator)]
+        return torch.eye(self.action)[noise.choice(share_BA, count)]
 
-    def greedy(self, state_BS: Tensor, generator: torch.Generator) -> Tensor:
+    def greedy(self, state_BS: Tensor, noise: Noise) -> Tensor:
         """The likeliest action."""
         return torch.eye(self.action)[self.logits(state_BS).argmax(-1)]
 
-    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, generator: torch.Generator) -> Tensor:
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: Noise) -> Tensor:
         """[B] -log pi(a | s)."""
         return -(self.logits(state_BS).log_softmax(-1) * action_BA).sum(-1)
 
@@ -200,6 +207,7 @@ class CategoricalPolicy(NetworkPolicy):
     """Discrete actions with the probabilities of a softmax."""
 
     discrete = True
+    side_by_side = True
 
     def make(self, state: int, action: int, generator: torch.Generator) -> "CategoricalNets":
         return CategoricalNets(self, state, action, generator)
@@ -220,6 +228,7 @@ class UniformPolicy(ControlPolicy):
     """Every discrete action alike. It has nothing to learn: what explores where a critic acts (`extraction.Greedy`)."""
 
     discrete = True
+    side_by_side = True
 
     def make(self, state: int, action: int, generator: torch.Generator) -> "UniformNets":
         return UniformNets(action)
@@ -229,7 +238,7 @@ class UniformNets(DiscreteNets):
     """See `UniformPolicy`."""
 
     def logits(self, state_BS: Tensor) -> Tensor:
-        return torch.zeros(len(state_BS), self.action)
+        return torch.zeros(*state_BS.shape[:-1], self.action)
 
 
 def _log_slope(x: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """Multilayer perceptrons, several of them computed at once: small networks such as critics and control policies.
 
 What always holds: the members of an ensemble share no number and no gradient, and each computes the same alone as
-beside others; initial weights depend on the generator alone.
+beside others; initial weights depend on the generator alone. The first axis of a parameter is the member. Networks of R
+runs side by side are one network whose parameters have R as their second axis, and its inputs have R as their first.
 """
 
 import math
@@ -62,16 +63,16 @@ class MLP(nn.Module):
             self.shifts.append(torch.zeros(members, 1, trunk.width))
 
     def forward(self, x: Tensor, frozen: bool = False) -> Tensor:
-        """[E, B, O] outputs of [B, I] inputs.
+        """[E, B, O] outputs of [B, I] inputs; of runs side by side, [E, R, B, O] of [R, B, I].
 
         Args:
             x: inputs, the same for all members.
             frozen: the weights take no gradient, the inputs do.
         """
-        members = len(self.weights[0])
-        x = x.expand(members, *x.shape)
+        x = x.expand(len(self.weights[0]), *x.shape)
+        networks, x = x.shape[:-2], x.flatten(0, -3)
         weights, biases, gains, shifts = (
-            [p.detach() for p in group] if frozen else list(group)
+            [(p.detach() if frozen else p).flatten(0, -3) for p in group]
             for group in (self.weights, self.biases, self.gains, self.shifts)
         )
         act = F.gelu if self.trunk.activation == "gelu" else F.relu
@@ -82,7 +83,7 @@ class MLP(nn.Module):
                 # gain and shift are folded into the next layer: the same function with one pass less over the rows
                 biases[k + 1] = torch.baddbmm(biases[k + 1], shifts[k], weights[k + 1])
                 weights[k + 1] = gains[k].mT * weights[k + 1]
-        return torch.baddbmm(biases[-1], x, weights[-1])
+        return torch.baddbmm(biases[-1], x, weights[-1]).unflatten(0, networks)
 
 
 @torch.no_grad()

@@ -9,6 +9,8 @@ with are found again where they were, or the message says which is missing, and 
 import json
 import re
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,17 +82,49 @@ class Experiment(Component):
             RunError: the folder holds a run already, or another experiment's; another process writes there; a damaged
                 checkpoint; a full disk.
         """
+        self.check_secrets()
+        with held(folder):
+            implementation(type(self))(self, folder, listener, resume, placement)
+
+    def check_secrets(self) -> None:
+        """Refuses settings that a run folder must not show.
+
+        Raises:
+            ConfigError: a setting is a secret of the environment.
+        """
         if name := secret_in(dump_toml(self)):
             raise ConfigError(
                 f"a setting holds what the variable {name} of the environment holds, and the run folder would show it; "
                 "let whoever needs it read the variable"
             )
-        with held(folder):
-            implementation(type(self))(self, folder, listener, resume, placement)
+
+    def beside(self) -> str | None:
+        """Runs that answer the same can be trained side by side, as one (see `train_beside`); None: alone."""
+        return None
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
         """The data that a run and its continuation share: all but how long it goes on."""
+
+
+def train_beside(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener]) -> None:
+    """Trains runs side by side, each in its own folder as by `Experiment.train`, going on where they stopped.
+
+    Args:
+        runs: by folder, of one answer to `Experiment.beside`.
+        watch: by the folder of a run, whoever takes its rows.
+
+    Raises:
+        ConfigError: see `Experiment.train`.
+        RunError: see `Experiment.train`.
+    """
+    for experiment in runs.values():
+        experiment.check_secrets()
+    with ExitStack() as locks:
+        for folder in runs:
+            locks.enter_context(held(folder))
+        work = implementation(type(next(iter(runs.values()))), "beside")
+        work({folder: (experiment, watch(folder)) for folder, experiment in runs.items()})
 
 
 def load_experiment(path: Path) -> Experiment:

@@ -1,7 +1,7 @@
 """Several runs: of a claim, of a sweep.
 
-What always holds: what was finished is not run again, what was interrupted goes on, and numbers do not depend on how
-many runs go at a time.
+What always holds: what was finished is not run again, what was interrupted goes on; numbers do not depend on how many
+runs go at a time, up to rounding where they learn side by side.
 """
 
 import os
@@ -12,35 +12,53 @@ from pathlib import Path
 
 import torch
 
-from longstride.run.experiment import Experiment
+from longstride.run.experiment import Experiment, train_beside
 from longstride.run.folder import read_rows
-from longstride.run.listener import Listener
+from longstride.run.listener import Listener, Silent
 
 
 def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener], jobs: int) -> None:
-    """Trains what has not been trained yet.
+    """Trains what has not been trained yet; what can learn side by side does (`Experiment.beside`).
 
     Args:
         runs: by run folder.
         watch: by the folder of a run, whoever takes its rows; with several jobs, when the run has ended.
-        jobs: runs at a time, each in a process of its own with an equal share of the processor's threads.
+        jobs: runs, or runs side by side, at a time, each in a process of its own with an equal share of the processor's
+            threads.
 
     Raises:
         RunError: see `Experiment.train`.
     """
+    together: dict[str | Path, dict[Path, Experiment]] = {}
+    for folder, experiment in runs.items():
+        together.setdefault(experiment.beside() or folder, {})[folder] = experiment
     if jobs == 1:
-        for folder, experiment in runs.items():
-            experiment.train(folder, watch(folder), resume=True)
+        for group in together.values():
+            _train(group, watch)
         return
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
-        waiting = {pool.submit(run.train, folder, None, True): folder for folder, run in runs.items()}
+        waiting = {pool.submit(_train, group, _silent): group for group in together.values()}
         try:
             for future in as_completed(waiting):
                 future.result()
-                listener = watch(waiting[future])
-                for row in read_rows(waiting[future] / "metrics.jsonl"):
-                    listener(row)
+                for folder in waiting[future]:
+                    listener = watch(folder)
+                    for row in read_rows(folder / "metrics.jsonl"):
+                        listener(row)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _train(group: Mapping[Path, Experiment], watch: Callable[[Path], Listener]) -> None:
+    """Trains one run, or several side by side."""
+    if len(group) > 1:
+        train_beside(group, watch)
+        return
+    for folder, experiment in group.items():
+        experiment.train(folder, watch(folder), resume=True)
+
+
+def _silent(folder: Path) -> Listener:
+    return Silent()

@@ -1,8 +1,8 @@
 """Control tasks: worlds with real-valued observations, and actions that are real numbers or discrete, many copies at a
 time. NumPy only."""
 
-from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, play
+from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, play, play_beside
 from longstride.control.envs.gymnasium import GymnasiumTasks
 from longstride.control.envs.pointmaze import PointMaze
 
-__all__ = ["ControlEpisode", "ControlTasks", "GymnasiumTasks", "PointMaze", "Spec", "VectorEnv", "play"]
+__all__ = ["ControlEpisode", "ControlTasks", "GymnasiumTasks", "PointMaze", "Spec", "VectorEnv", "play", "play_beside"]

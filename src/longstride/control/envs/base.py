@@ -126,6 +126,10 @@ class ControlTasks(Component):
             return episode
         return replace(episode, action=episode.action.argmax(1)[:, None])
 
+    def beside(self) -> str:
+        """Tasks that answer the same can be played side by side: all sizes, copies and turns are the same."""
+        return repr(self.as_data())
+
     def measures(self, episode: ControlEpisode) -> dict[str, float]:
         """What is measured of an episode beside its success, by name."""
         return {}
@@ -135,16 +139,38 @@ def play(
     env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None] = lambda step: None
 ) -> list[ControlEpisode]:
     """Plays one episode in each copy in each turn; `progress` gets the number of steps of a turn taken so far."""
-    return [
-        episode
-        for turn in range(env.turns)
-        for episode in _play(env, act, derive(seed, "turn", turn) if turn else seed, progress)
+    return play_beside([env], act, [seed], progress)[0]
+
+
+def play_beside(
+    envs: Sequence[VectorEnv], act: Act, seeds: Sequence[int], progress: Callable[[int], None] = lambda step: None
+) -> list[list[ControlEpisode]]:
+    """As `play`, in several environments that are stepped together; each is reset by its own seed.
+
+    Args:
+        envs: of as many turns, and as many numbers an observation, an action and a goal.
+        act: is given the copies of the first environment, then those of the second, and so on.
+        seeds: of the environments.
+        progress: gets the number of steps of a turn taken so far.
+
+    Returns:
+        The episodes of each environment.
+    """
+    turns = [
+        _turn(envs, act, [derive(seed, "turn", turn) if turn else seed for seed in seeds], progress)
+        for turn in range(envs[0].turns)
     ]
+    return [[episode for turn in of_env for episode in turn] for of_env in zip(*turns, strict=True)]
 
 
-def _play(env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None]) -> list[ControlEpisode]:
-    observation_BO = env.reset(seed)
-    goal_BG = env.goal.copy()
+def _turn(
+    envs: Sequence[VectorEnv], act: Act, seeds: Sequence[int], progress: Callable[[int], None]
+) -> list[list[ControlEpisode]]:
+    """One episode in each copy of each environment."""
+    first = [env.reset(seed) for env, seed in zip(envs, seeds, strict=True)]
+    ends = np.cumsum([len(observation) for observation in first])
+    observation_BO = np.concatenate(first)
+    goal_BG = np.concatenate([env.goal for env in envs])
     count = len(observation_BO)
     observations, actions, rewards = [observation_BO], [], []
     length_B = np.zeros(count, dtype=int)
@@ -152,7 +178,8 @@ def _play(env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None]) 
     success_B = None
     while not ended_B.all():
         action_BA = act(observations[-1], goal_BG, np.full(count, not actions))
-        step = env.step(action_BA)
+        parts = np.split(action_BA, ends[:-1])
+        step = _joined([env.step(part) for env, part in zip(envs, parts, strict=True)])
         observations.append(step.observation)
         actions.append(action_BA)
         rewards.append(step.reward)
@@ -162,7 +189,7 @@ def _play(env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None]) 
     observation_BTO, action_BTA, reward_BT = (
         np.stack(arrays, 1).astype(np.float32) for arrays in (observations, actions, rewards)
     )
-    return [
+    episodes = [
         ControlEpisode(
             observation_BTO[b, : t + 1],
             action_BTA[b, :t],
@@ -173,3 +200,13 @@ def _play(env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None]) 
         )
         for b, t in enumerate(length_B)
     ]
+    return [episodes[end - len(observation) : end] for end, observation in zip(ends, first, strict=True)]
+
+
+def _joined(steps: Sequence[VectorStep]) -> VectorStep:
+    """The steps of several environments as one."""
+    if len(steps) == 1:
+        return steps[0]
+    observation, reward, terminated, truncated, success = zip(*steps, strict=True)
+    arrays = [np.concatenate(of) for of in (observation, reward, terminated, truncated)]
+    return VectorStep(*arrays, success=None if any(s is None for s in success) else np.concatenate(success))

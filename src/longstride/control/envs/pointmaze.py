@@ -151,6 +151,10 @@ class PointMaze(ControlTasks):
     def spec(self) -> Spec:
         return Spec(observation=4, action=2, goal=(0, 1))
 
+    def beside(self) -> str:
+        """Any two mazes: each has five test tasks."""
+        return self.type_name()
+
     def dataset(self, seed: int) -> list[ControlEpisode]:
         layout = maze(self.maze)
         cells = layout.corner if self.walks == "navigate" else np.arange(len(layout.centre))

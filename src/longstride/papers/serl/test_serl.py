@@ -5,6 +5,7 @@ import torch
 
 from longstride.control import TDCritic, TransitionStore
 from longstride.control.learner import ControlLearner
+from longstride.control.noise import Noise
 from longstride.control.targets import subsample
 from longstride.papers.serl.recipe import CLAIM, RECIPE
 
@@ -14,8 +15,8 @@ def test_half_of_a_batch_is_demonstrations_and_half_is_collected() -> None:
     old, new = (TransitionStore.of(tasks.dataset(seed)) for seed in (0, 1))
     learner, half = ControlLearner(RECIPE.agent, tasks.spec, seed=0), RECIPE.agent.batch // 2
     assert RECIPE.phase(1).retained == 0.5
-    drawn, _ = learner._draw([(old, half), (new, half)], np.random.default_rng(0))  # pyright: ignore[reportPrivateUsage]
-    observed = learner.levels[0].read(drawn[0]["critic"], learn=True).state_BS[:, :4].numpy()
+    (drawn,) = learner.draw([(old, half), (new, half)], updates=1)
+    observed = learner.levels[0].read(drawn["critic"], learn=True).state_BS[0, :, :4].numpy()
     from_old = [any(np.array_equal(row, o) for o in old.observation) for row in observed]
     from_new = [any(np.array_equal(row, o) for o in new.observation) for row in observed]
     assert from_old[:half] == [True] * half and from_new[half:] == [True] * half
@@ -25,10 +26,7 @@ def test_two_of_ten_normalised_critics_make_a_target() -> None:
     critic = RECIPE.agent.levels[0].critic
     assert isinstance(critic, TDCritic) and critic.trunk.norm and critic.conservative is None
     values = torch.arange(10.0)[:, None]
-    found = {
-        tuple(sorted(subsample(values, critic.subset, torch.Generator().manual_seed(k))[:, 0].tolist()))
-        for k in range(40)
-    }
+    found = {tuple(sorted(subsample(values, critic.subset, Noise.seeded(k))[:, 0].tolist())) for k in range(40)}
     assert all(len(pair) == 2 for pair in found) and len(found) > 20
 
 

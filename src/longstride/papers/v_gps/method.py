@@ -1,26 +1,25 @@
 """A policy that draws among proposals by their values (`ReRanked`)."""
 
-import torch
 from torch import Tensor
 
 from longstride.control import BestOfN, CriticNets
-from longstride.control.extraction import Actor
+from longstride.control.extraction import Actor, chosen
+from longstride.control.noise import Noise
 from longstride.core.numbers import Count, Positive
 
 
 class ReRanked(BestOfN):
     """One of K proposals of a cloned policy, drawn by the softmax of their scores."""
 
+    side_by_side = True
+
     samples: Count = 10
     """K."""
     beta: Positive = 0.1
     """Temperature, in units of the value; towards 0 the best is taken."""
 
-    def act(
-        self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, generator: torch.Generator, explore: bool
-    ) -> Tensor:
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: Noise, explore: bool) -> Tensor:
         assert critic is not None
-        action_BKA = actor.policy.sample(state_BS, generator, self.samples)
-        weight_BK = (critic.score(state_BS, action_BKA) / self.beta).softmax(1)
-        chosen_B = torch.multinomial(weight_BK, 1, generator=generator)[:, 0]
-        return action_BKA[torch.arange(len(chosen_B)), chosen_B]
+        action_BKA = actor.policy.sample(state_BS, noise, self.samples)
+        weight_BK = (critic.score(state_BS, action_BKA) / self.beta).softmax(-1)
+        return chosen(action_BKA, noise.choice(weight_BK, 1).squeeze(-1))

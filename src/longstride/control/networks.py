@@ -1,0 +1,233 @@
+"""The networks of an agent: what a level learns from, an update, and how an agent acts; of one run, or of R runs side
+by side.
+
+What always holds: networks side by side are those of one run whose tensors have an axis of runs (`stacked`); runs share
+no number, so each computes beside others what it computes alone, up to rounding.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from longstride.control.agent import ControlAgent, Level
+from longstride.control.batches import Batch, NStep
+from longstride.control.critics import WeightedCritics
+from longstride.control.data import TransitionStore
+from longstride.control.envs.base import Spec
+from longstride.control.memory import Windows
+from longstride.control.noise import Noise
+from longstride.core.errors import ConfigError
+
+Rows = Batch | Windows
+"""What is drawn: single transitions, or windows of them for a level with a memory."""
+Drawn = dict[str, Rows]
+"""What a level learns from: each critic, by name, and under `policy` the policy, where that is not the critic's."""
+R = TypeVar("R", bound=tuple)
+
+
+def each(function: Callable[..., Tensor], *rows: R) -> R:
+    """Rows of the same kind, each tensor of which is made of theirs."""
+    made = (
+        each(function, *parts) if isinstance(parts[0], tuple) else function(*parts) for parts in zip(*rows, strict=True)
+    )
+    return type(rows[0])(*made)
+
+
+class LevelNets(nn.Module):
+    """The networks of a level.
+
+    Raises:
+        ConfigError: the policy is not for the actions of these tasks.
+    """
+
+    def __init__(self, level: Level, spec: Spec, generator: torch.Generator) -> None:
+        super().__init__()
+        state, action = level.data.sizes(spec)
+        if level.policy.discrete != (spec.discrete and level.data.action != "subgoal"):
+            kind = "real numbers" if level.policy.discrete else "discrete"
+            raise ConfigError(
+                f"policy {level.policy.type_name()} does not fit: the actions of this level are {kind}; discrete are "
+                "those of categorical_policy and uniform_policy, real numbers those of gaussian_policy and flow_policy"
+            )
+        self.level, self.spec = level, spec
+        self.policy_data = level.data.replace(goals=level.policy_goals) if level.policy_goals is not None else None
+        self.memory = level.memory.make(state + action, generator) if level.memory is not None else None
+        state += self.memory.size if self.memory is not None else 0
+        nets = {name: critic.make(state, action, generator) for name, (critic, _) in level.critics.items()}
+        self.critics = [(name, critic, nets[name]) for name, (critic, _) in level.critics.items()]
+        self.critic = nets.get("critic")
+        if level.further:
+            weights = {"critic": 1.0} | {name: part.weight for name, part in level.further.items()}
+            self.critic = WeightedCritics(nets, weights)
+        self.actor = level.extraction.make(level.policy.make(state, action, generator))
+
+    def batches(self, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator) -> Drawn:
+        """What critics and policy learn from around the same rows."""
+        drawn = {
+            name: self._rows(data, store, row_B, rng, critic.needs_returns)
+            for name, (critic, data) in self.level.critics.items()
+        }
+        if self.policy_data is not None:
+            drawn["policy"] = self.policy_data(store, self.spec, row_B, rng)
+        elif not drawn:
+            drawn["policy"] = self._rows(self.level.data, store, row_B, rng)
+        return drawn
+
+    def _rows(
+        self, data: NStep, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator, returns: bool = False
+    ) -> Rows:
+        draw = data if self.level.memory is None else partial(self.level.memory.windows, data)
+        return draw(store, self.spec, row_B, rng, returns)
+
+    def read(self, rows: Rows, learn: bool) -> Batch:
+        """Rows as critics and policies read them; `learn`: the memory takes a gradient."""
+        if isinstance(rows, Batch):
+            return rows
+        assert self.memory is not None
+        with torch.set_grad_enabled(learn):
+            return rows.remembered(self.memory)
+
+
+def stacked(levels: Sequence[LevelNets]) -> LevelNets:
+    """The same level of R runs as one, with copies of their parameters along the axis of runs (see `run_axis`)."""
+    made = LevelNets(levels[0].level, levels[0].spec, torch.Generator())
+    for p, *of_runs in zip(made.parameters(), *(level.parameters() for level in levels), strict=True):
+        p.data = torch.stack([q.data for q in of_runs], run_axis(of_runs[0]))
+    return made
+
+
+def run_axis(parameter: Tensor) -> int:
+    """Where the axis of runs is put into a parameter: behind the members of an ensemble (see `models.mlp`)."""
+    return min(1, parameter.dim())
+
+
+class Networks:
+    """The networks and optimisers of an agent, of one run or of several.
+
+    Args:
+        agent: what is trained.
+        levels: its networks.
+    """
+
+    def __init__(self, agent: ControlAgent, levels: Sequence[LevelNets]) -> None:
+        self.agent, self.levels = agent, levels
+        trained: dict[str, list[nn.Module]] = {"policy": [net.actor for net in levels], "critic": []}
+        for net in levels:
+            if net.critic is not None:
+                trained["critic"].append(net.critic)
+            if net.memory is not None:
+                trained["policy" if net.critic is None else "critic"].append(net.memory)
+        self._acts = [bool(_weights([net.actor])) for net in levels]
+        rates = {"policy": agent.policy_lr, "critic": agent.critic_lr}
+        self.trained = {name: weights for name, nets in trained.items() if (weights := _weights(nets))}
+        """What each optimiser moves, by its name."""
+        self.optimisers = {name: torch.optim.Adam(of, lr=rates[name], fused=True) for name, of in self.trained.items()}
+
+    def update(self, drawn: Sequence[Drawn], noise: Noise, conservative: bool) -> dict[str, Tensor]:
+        """One update: `slices` steps of the critics, then one step of the policies.
+
+        Args:
+            drawn: what each level learns from.
+            noise: all random numbers.
+            conservative: whether conservative critics are conservative; if not, they are plain ones.
+
+        Returns:
+            Metrics by name, without gradient: scalars, or one a run.
+        """
+        metrics: dict[str, Tensor] = {}
+        for part in range(self.agent.slices if "critic" in self.optimisers else 0):
+            losses = {
+                self._prefix(k, name): critic.loss(
+                    nets,
+                    net.read(self._slice(of[name], part, noise), learn=True),
+                    net.actor.policy,
+                    noise,
+                    conservative,
+                )
+                for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True))
+                for name, critic, nets in net.critics
+            }
+            metrics |= self._step("critic", losses)
+            for net in self.levels:
+                for _, critic, nets in net.critics:
+                    critic.after_step(nets)
+        losses = {
+            self._prefix(k): net.level.extraction.loss(
+                net.actor, net.critic, net.read(of.get("policy") or of["critic"], learn=net.critic is None), noise
+            )
+            for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True))
+            if self._acts[k]
+        }
+        return metrics | (self._step("policy", losses) if losses else {})
+
+    def _slice(self, rows: Rows, part: int, noise: Noise) -> Rows:
+        """One of the equal parts of a batch."""
+        return each(lambda t: t.chunk(self.agent.slices, len(noise.runs))[part], rows)
+
+    def _prefix(self, level: int, critic: str = "critic") -> str:
+        """What stands before the names of metrics: the level where there are several, and a further critic's name."""
+        return (f"level_{level}." if len(self.levels) > 1 else "") + (f"{critic}." if critic != "critic" else "")
+
+    def _step(self, name: str, losses: Mapping[str, tuple[Tensor, dict[str, Tensor]]]) -> dict[str, Tensor]:
+        """Minimises the sum of the losses by one step; returns their metrics, with the name of the loss in front."""
+        optimiser = self.optimisers[name]
+        optimiser.zero_grad()
+        torch.stack([loss for loss, _ in losses.values()]).sum().backward()
+        optimiser.step()
+        return {prefix + key: v.detach() for prefix, (_, metrics) in losses.items() for key, v in metrics.items()}
+
+
+class ActingLevels:
+    """Levels that act in B episodes: each decides the goal of the next one, the last one its next N actions.
+
+    What is carried from step to step, and forgotten where an episode begins: the actions of a chunk that are still to
+    be taken, and the last level's memory.
+    """
+
+    def __init__(self, levels: Sequence[LevelNets], spec: Spec, noise: Noise, explore: bool) -> None:
+        self.levels, self.noise, self.explore = levels, noise, explore
+        data = levels[-1].level.data
+        self._size = (data.steps if data.action == "chunk" else 1, spec.action)
+
+    @torch.inference_mode()
+    def __call__(self, observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
+        count = len(first_B)
+        if first_B.all():
+            self._chunk_BNA, self._taken_B = np.zeros((count, *self._size), np.float32), np.zeros(count, int)
+            memory = self.levels[-1].memory
+            self._memory_BM = torch.zeros(count, memory.size if memory is not None else 0)
+        decide_B = first_B | (self._taken_B == self._size[0])
+        if decide_B.any():
+            self._chunk_BNA[decide_B] = self._decide(observation_BO, goal_BG, first_B)[decide_B]
+            self._taken_B[decide_B] = 0
+        action_BA = self._chunk_BNA[np.arange(count), self._taken_B]
+        self._taken_B += 1
+        return action_BA
+
+    def _decide(self, observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
+        """[B, N, A] the next actions."""
+        observation, goal = (self._by_run(seen) for seen in (observation_BO, goal_BG))
+        for net in self.levels:
+            state = observation if net.level.data.goals is None else torch.cat((observation, goal), -1)
+            if net.memory is not None:  # it goes with single actions, so all episodes decide in every step
+                before_BA = torch.from_numpy(np.where(first_B[:, None], 0, self._chunk_BNA[:, 0]))
+                memory_BM = self._memory_BM.where(torch.from_numpy(~first_B)[:, None], 0)
+                self._memory_BM = net.memory(torch.cat((state, before_BA), -1)[:, None], memory_BM)[:, 0]
+                state = torch.cat((state, self._memory_BM), -1)
+            goal = net.level.extraction.act(net.actor, net.critic, state, self.noise, self.explore)
+        return goal.clamp(-1, 1).reshape(len(first_B), *self._size).numpy()
+
+    def _by_run(self, seen: np.ndarray) -> torch.Tensor:
+        """What is seen in all episodes; of several runs [R, B, ...]."""
+        runs = self.noise.runs
+        return torch.as_tensor(seen, dtype=torch.float32).view(*runs, len(seen) // math.prod(runs), seen.shape[1])
+
+
+def _weights(modules: Sequence[nn.Module]) -> list[nn.Parameter]:
+    """What is trained of modules."""
+    return [p for m in modules for p in m.parameters() if p.requires_grad]

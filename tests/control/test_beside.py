@@ -1,0 +1,260 @@
+"""Runs side by side: each has the numbers that it has alone, whatever its agent is made of, and goes on as if alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from control_recipe import RECIPE
+from helpers import rows_of
+
+from longstride.control import (
+    DQN,
+    GRU,
+    SAC,
+    BehaviourCloning,
+    BestOfN,
+    CategoricalPolicy,
+    Conservative,
+    ControlAgent,
+    ControlRecipe,
+    FlowPolicy,
+    FurtherCritic,
+    GaussianPolicy,
+    Given,
+    Greedy,
+    Level,
+    NStep,
+    PointMaze,
+    Relabelled,
+    TDCritic,
+    TransitionStore,
+    UniformPolicy,
+)
+from longstride.control.envs import Spec
+from longstride.control.envs.pointmaze import PointMazeEnv
+from longstride.control.extraction import Extraction
+from longstride.control.learner import AHEAD, ControlLearner, act_together, train_together
+from longstride.control.noise import Noise
+from longstride.models.heads import BCE, HLGauss, Quantiles
+from longstride.models.mlp import Trunk
+from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
+from longstride.papers.v_gps.method import ReRanked
+from longstride.run.listener import Listener, Silent
+from longstride.run.many import train_all
+
+SMALL = Trunk(width=8, depth=1)
+MAZE = PointMaze(maze="umaze", walks="reach", episodes=4, length=40)
+SEEDS = (3, 8, 5)
+TOLERANCE = 1e-5
+"""By which weights may differ after `UPDATES` updates: products of many matrices are not rounded as one is."""
+UPDATES = AHEAD + 2
+GAUSSIAN, FLOW = GaussianPolicy(trunk=SMALL), FlowPolicy(trunk=SMALL, steps=3)
+DATA = NStep(goals=Given())
+LEVELS = {
+    "sac": Level(
+        data=DATA, critic=TDCritic(trunk=SMALL, target_range=(0, 1)), policy=GAUSSIAN, extraction=SAC(alpha=1)
+    ),
+    "cql": Level(
+        data=DATA,
+        critic=TDCritic(trunk=SMALL, conservative=Conservative(actions=2, calibrated=True), best_of=3),
+        policy=GAUSSIAN,
+        extraction=SAC(),
+    ),
+    "redq": Level(
+        data=NStep(goals=Relabelled(), steps=3),
+        policy_goals=Relabelled(geometric=0.9),
+        critic=TDCritic(trunk=SMALL, head=BCE(), ensemble=4, subset=2, reduction="mean"),
+        policy=GAUSSIAN,
+        extraction=SAC(),
+    ),
+    "histogram": Level(
+        data=DATA, critic=TDCritic(trunk=SMALL, head=HLGauss(bins=11)), policy=FLOW, extraction=BestOfN(samples=3)
+    ),
+    "quantiles": Level(
+        data=DATA,
+        critic=TDCritic(trunk=SMALL.replace(norm=False), head=Quantiles(count=5), best_of=2),
+        further={"far": FurtherCritic(critic=Sarsa(trunk=SMALL), data=DATA.replace(discount=0.999), weight=0.5)},
+        policy=GAUSSIAN,
+        extraction=ReRanked(samples=3),
+    ),
+    "chunks": Level(
+        data=NStep(goals=Relabelled(), action="chunk", steps=4), policy=FLOW, extraction=BehaviourCloning()
+    ),
+}
+DISCRETE = {
+    "dqn": Level(critic=DQN(trunk=SMALL), policy=UniformPolicy(), extraction=Greedy()),
+    "categorical": Level(
+        critic=DQN(trunk=SMALL, ensemble=2, head=Quantiles(count=3)),
+        policy=CategoricalPolicy(trunk=SMALL),
+        extraction=Greedy(),
+    ),
+    "expected": Level(
+        critic=TDCritic(trunk=SMALL, best_of=2), policy=CategoricalPolicy(trunk=SMALL), extraction=BestOfN(samples=4)
+    ),
+}
+SHARSA = ControlAgent(
+    levels=(
+        Level(
+            data=NStep(goals=Relabelled(future=0.5), action="subgoal", steps=5),
+            critic=Sarsa(trunk=SMALL, head=BCE()),
+            policy=FLOW,
+            extraction=BestOfN(samples=3),
+        ),
+        Level(data=NStep(goals=SubgoalAhead(steps=5)), policy=FLOW),
+    ),
+    batch=12,
+)
+
+
+def agent(level: Level, **changes: Any) -> ControlAgent:
+    return ControlAgent(levels=(level,), batch=12, **changes)
+
+
+def store(seed: int) -> TransitionStore:
+    return TransitionStore.of(MAZE.dataset(seed))
+
+
+def discrete_store(seed: int) -> TransitionStore:
+    """The walks of the maze with three actions, without goals."""
+    episodes = MAZE.dataset(seed)
+    for e in episodes:
+        e.action, e.goal = torch.eye(3)[torch.arange(e.length) % 3].numpy(), None
+    return TransitionStore.of(episodes)
+
+
+CASES: dict[str, tuple[ControlAgent, Spec, Callable[[int], TransitionStore]]] = {
+    **{name: (agent(level, slices=2), MAZE.spec, store) for name, level in LEVELS.items()},
+    **{name: (agent(level), Spec(4, 3, (), discrete=True), discrete_store) for name, level in DISCRETE.items()},
+    "sharsa": (SHARSA, MAZE.spec, store),
+}
+
+
+def tensors(learner: ControlLearner) -> dict[str, torch.Tensor]:
+    return learner.state()[0]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_agent_learns_and_acts_side_by_side_as_it_does_alone(name: str) -> None:
+    of, spec, data = CASES[name]
+    assert not of.alone
+    sources = [[(data(seed), 8), (data(seed + 100), 4)] for seed in SEEDS]
+    alone, beside = ([ControlLearner(of, spec, seed) for seed in SEEDS] for _ in range(2))
+    for half in (UPDATES, 3):  # the second call goes on with the moments of the first
+        apart = [learner.train(half, s) for learner, s in zip(alone, sources, strict=True)]
+        together = train_together(beside, half, sources)
+        for ours, theirs in zip(together, apart, strict=True):
+            assert ours == pytest.approx(theirs, abs=1e-4)
+    for one, other in zip(alone, beside, strict=True):
+        assert one.updates == other.updates == UPDATES + 3
+        ours, theirs = tensors(one), tensors(other)
+        assert ours.keys() == theirs.keys()
+        for key, value in ours.items():
+            torch.testing.assert_close(value, theirs[key], atol=TOLERANCE, rtol=TOLERANCE)
+    assert any(not torch.equal(a, b) for a, b in zip(tensors(beside[0]).values(), tensors(beside[1]).values()))  # noqa: B905
+
+    copies = 2
+    observation, goal = torch.rand(len(SEEDS) * copies, spec.observation).numpy(), torch.rand(6, len(spec.goal)).numpy()
+    for explore in (False, True):
+        acting = act_together(beside, SEEDS, explore)
+        parts = [act_together([learner], [seed], explore) for learner, seed in zip(beside, SEEDS, strict=True)]
+        for first in (True, False):
+            begins = torch.full((6,), first).numpy()
+            taken = acting(observation, goal, begins)
+            for k, act in enumerate(parts):
+                rows = slice(k * copies, (k + 1) * copies)
+                expected = act(observation[rows], goal[rows], begins[rows])
+                torch.testing.assert_close(torch.tensor(taken[rows]), torch.tensor(expected), atol=1e-4, rtol=1e-4)
+
+
+def test_runs_draw_their_own_numbers_side_by_side() -> None:
+    noise, apart = Noise.seeded(1, 2), [Noise.seeded(seed) for seed in (1, 2)]
+    share = torch.rand(2, 5, 3)
+    for draw in (
+        lambda n, k: n.normal(3, 2), lambda n, k: n.uniform(4), lambda n, k: n.permutation(7),
+        lambda n, k: n.choice(share if k is None else share[k], 6),
+    ):  # fmt: skip
+        assert torch.equal(draw(noise, None), torch.stack([draw(n, k) for k, n in enumerate(apart)]))
+
+
+def test_a_part_that_does_not_say_that_it_knows_runs_learns_alone() -> None:
+    class Mine(SAC): ...
+
+    remembering = LEVELS["sac"].replace(data=NStep(), memory=GRU())
+    assert agent(LEVELS["sac"].replace(extraction=Mine())).alone == (Mine.type_name(),)
+    assert agent(remembering).alone == ("gru",)
+    assert RECIPE.beside() == RECIPE.replace(seed=9).beside() is not None
+    assert RECIPE.replace(agent=agent(remembering)).beside() is None
+    assert RECIPE.replace(tasks={"maze": "medium"}).beside() == RECIPE.beside()
+    assert RECIPE.replace(agent={"batch": 4}).beside() != RECIPE.beside()
+    del Extraction.members()[Mine.type_name()]
+
+
+def watch(folder: Path) -> Listener:
+    return Silent()
+
+
+def runs(home: Path, recipe: ControlRecipe = RECIPE) -> dict[Path, ControlRecipe]:
+    return {home / str(seed): recipe.replace(seed=seed) for seed in SEEDS}
+
+
+def compared(row: dict[str, Any]) -> dict[str, Any]:
+    """What of a row of metrics is the same up to rounding."""
+    return {k: pytest.approx(v, abs=1e-4) if isinstance(v, float) else v for k, v in row.items()}
+
+
+def test_runs_side_by_side_have_the_rows_of_runs_alone(tmp_path: Path) -> None:
+    train_all(runs(tmp_path / "beside"), watch, jobs=1)
+    for folder, recipe in runs(tmp_path / "alone").items():
+        recipe.train(folder)
+        ours, theirs = rows_of(tmp_path / "beside" / folder.name), rows_of(folder)
+        assert ours == [compared(row) for row in theirs]
+
+
+class Uneven(PointMaze):
+    """Training episodes are the longer the more walks the data has."""
+
+    def training(self, count: int, horizon: int) -> PointMazeEnv:
+        return super().training(count, horizon * self.episodes)
+
+
+def test_runs_that_part_go_on_apart(tmp_path: Path) -> None:
+    """With a number of updates for each step, runs whose episodes differ in length do not learn as much."""
+    phases = [{"iterations": 2, "episodes": 2, "utd": 0.1, "retained": 0.5}]
+    tasks = [Uneven(maze="umaze", walks="reach", episodes=n, length=40) for n in (4, 4, 8)]
+    recipes = [RECIPE.replace(phases=phases, seed=seed, tasks=t) for seed, t in zip(SEEDS, tasks, strict=True)]
+    train_all({tmp_path / "beside" / str(r.seed): r for r in recipes}, watch, jobs=1)
+    updates = []
+    for folder, alone in {tmp_path / "alone" / str(r.seed): r for r in recipes}.items():
+        alone.train(folder)
+        rows = rows_of(folder)
+        assert rows_of(tmp_path / "beside" / folder.name) == [compared(row) for row in rows]
+        updates.append([row["updates"] for row in rows if row["kind"] == "train"])
+    assert updates[0] == updates[1] != updates[2]
+
+
+class Killed(Exception):
+    """Takes the place of the end of the process."""
+
+
+@pytest.mark.parametrize("at", [2, 4, 7, 11, 16])
+def test_runs_that_were_stopped_at_different_places_go_on_as_if_they_were_not(tmp_path: Path, at: int) -> None:
+    left = at
+
+    def kill(row: dict[str, Any]) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Killed
+
+    listener: Any = Silent()
+    killer = type("Killer", (Silent,), {"__call__": lambda self, row: kill(row)})()
+    with pytest.raises(Killed):
+        train_all(runs(tmp_path / "resumed"), lambda folder: killer, jobs=1)
+    train_all(runs(tmp_path / "resumed"), lambda folder: listener, jobs=1)
+    train_all(runs(tmp_path / "whole"), watch, jobs=1)
+    for folder in runs(tmp_path / "whole"):
+        assert rows_of(tmp_path / "resumed" / folder.name) == [compared(row) for row in rows_of(folder)]
+        last = "checkpoints/000004/trainer.safetensors"
+        assert (folder / last).exists() and (tmp_path / "resumed" / folder.name / last).exists()

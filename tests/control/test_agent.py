@@ -27,7 +27,7 @@ from longstride.control import (
 )
 from longstride.control.envs import Spec, play
 from longstride.control.learner import ControlLearner
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.core.component import build
 from longstride.core.config import dump_toml
 from longstride.core.errors import ConfigError, RunError
@@ -139,7 +139,7 @@ def test_the_actions_of_a_chunk_are_taken_one_after_the_other() -> None:
     learner = ControlLearner(agent, SPEC, 0)
     calls: list[int] = []
 
-    def numbered(state: torch.Tensor, noise: Noise) -> torch.Tensor:
+    def numbered(state: torch.Tensor, noise: RunNoise) -> torch.Tensor:
         calls.append(len(state))
         return torch.arange(6.0).expand(len(state), 6) / 10 + len(calls) - 1
 
@@ -160,8 +160,8 @@ def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
     learner = ControlLearner(small(ControlAgent(levels=(above, below))), SPEC, 0)
     states: list[torch.Tensor] = []
 
-    def answer(value: float) -> Callable[[torch.Tensor, Noise], torch.Tensor]:
-        def greedy(state: torch.Tensor, noise: Noise) -> torch.Tensor:
+    def answer(value: float) -> Callable[[torch.Tensor, RunNoise], torch.Tensor]:
+        def greedy(state: torch.Tensor, noise: RunNoise) -> torch.Tensor:
             states.append(state)
             return torch.full((len(state), 2), value)
 

@@ -36,7 +36,7 @@ from longstride.control.envs import Spec
 from longstride.control.envs.pointmaze import PointMazeEnv
 from longstride.control.extraction import Extraction
 from longstride.control.learner import AHEAD, ControlLearner, act_together, train_together
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.models.heads import BCE, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
@@ -169,7 +169,7 @@ def test_every_agent_learns_and_acts_side_by_side_as_it_does_alone(name: str) ->
 
 
 def test_runs_draw_their_own_numbers_side_by_side() -> None:
-    noise, apart = Noise.seeded(1, 2), [Noise.seeded(seed) for seed in (1, 2)]
+    noise, apart = RunNoise.seeded(1, 2), [RunNoise.seeded(seed) for seed in (1, 2)]
     share = torch.rand(2, 5, 3)
     for draw in (
         lambda n, k: n.normal(3, 2), lambda n, k: n.uniform(4), lambda n, k: n.permutation(7),

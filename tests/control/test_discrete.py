@@ -35,7 +35,7 @@ from longstride.control import (
 from longstride.control.critics import DiscreteQ
 from longstride.control.envs import Spec
 from longstride.control.learner import ControlLearner
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.control.policies import CategoricalNets, UniformNets
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
@@ -79,7 +79,7 @@ def step(action: int, reward: float = 1.0, discount: float = 0.5) -> Batch:
 
 
 def loss_of(critic: DQN, nets: QNets, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-    return critic.loss(nets, batch, UniformPolicy().make(1, 3, seeded()), Noise.seeded(0), conservative=False)
+    return critic.loss(nets, batch, UniformPolicy().make(1, 3, seeded()), RunNoise.seeded(0), conservative=False)
 
 
 def test_double_targets_are_chosen_by_the_trained_network_and_valued_by_the_target_network() -> None:
@@ -128,9 +128,9 @@ def test_greedy_takes_the_best_action_and_explores_by_its_share() -> None:
     nets, states = tabled(critic, Table([1.0, 3.0, 2.0]), [[0.0, 0.0, 0.0]]), torch.zeros(3000, 1)
     greedy = Greedy(epsilon=0.3)
     actor = greedy.make(UniformPolicy().make(1, 3, seeded()))
-    best = greedy.act(actor, nets, states, Noise.seeded(0), explore=False)
+    best = greedy.act(actor, nets, states, RunNoise.seeded(0), explore=False)
     assert best.tolist() == [[0, 1, 0]] * 3000
-    tried = greedy.act(actor, nets, states, Noise.seeded(0), explore=True)
+    tried = greedy.act(actor, nets, states, RunNoise.seeded(0), explore=True)
     np.testing.assert_allclose(tried.mean(0), [0.1, 0.8, 0.1], atol=0.02)
 
 
@@ -141,16 +141,16 @@ def test_a_categorical_policy_has_the_shares_of_its_softmax() -> None:
         policy.net.biases[-1].copy_(torch.tensor([0.0, math.log(3), math.log(6)]))
         policy.net.weights[-1].zero_()
     state = torch.randn(2, 2, generator=seeded(1))
-    drawn = policy.sample(state, Noise.seeded(2), 20_000)
+    drawn = policy.sample(state, RunNoise.seeded(2), 20_000)
     assert drawn.shape == (2, 20_000, 3) and (drawn.sum(-1) == 1).all()
     np.testing.assert_allclose(drawn.mean(1), [[0.1, 0.3, 0.6]] * 2, atol=0.02)
-    assert policy.greedy(state, Noise.seeded(0)).tolist() == [[0, 0, 1]] * 2
-    loss = policy.imitation_loss(state, torch.eye(3)[[0, 2]], Noise.seeded(0))
+    assert policy.greedy(state, RunNoise.seeded(0)).tolist() == [[0, 0, 1]] * 2
+    loss = policy.imitation_loss(state, torch.eye(3)[[0, 2]], RunNoise.seeded(0))
     torch.testing.assert_close(loss, -torch.tensor([0.1, 0.6]).log())
     uniform = UniformNets(4)
     assert not list(uniform.parameters())
     torch.testing.assert_close(
-        uniform.imitation_loss(state, torch.eye(4)[[0, 3]], Noise.seeded(0)), torch.full((2,), math.log(4))
+        uniform.imitation_loss(state, torch.eye(4)[[0, 3]], RunNoise.seeded(0)), torch.full((2,), math.log(4))
     )
 
 

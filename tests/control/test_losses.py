@@ -11,7 +11,7 @@ from torch import Tensor
 from longstride.control import SAC, Batch, BehaviourCloning, BestOfN, Conservative, QCritic, QNets, TDCritic
 from longstride.control.conservative import calibrate, gap
 from longstride.control.critics import QEnsemble
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.control.policies import FlowPolicy, GaussianNets, GaussianPolicy
 from longstride.models.heads import BCE, Scalar
 from longstride.models.mlp import Trunk
@@ -23,6 +23,10 @@ FIXTURE = Path(__file__).parents[1] / "data" / "conservative" / "losses.npz"
 
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def noise(seed: int = 0) -> RunNoise:
+    return RunNoise.seeded(seed)
 
 
 def batch(n: int = 6, state: int = 3, action: int = 2) -> Batch:
@@ -60,7 +64,7 @@ def test_calibration_by_returns_below_all_values_changes_nothing() -> None:
 def test_candidates_are_a_third_uniform_and_come_with_their_densities() -> None:
     policy, data = GaussianPolicy(trunk=SMALL).make(3, 2, seeded()), batch()
     assert isinstance(policy, GaussianNets)
-    action, log_density = Conservative(actions=4).candidates(data, policy, Noise.seeded(1))
+    action, log_density = Conservative(actions=4).candidates(data, policy, noise(1))
     assert action.shape == (6, 12, 2) and not action.requires_grad
     torch.testing.assert_close(log_density[:, :4], torch.full((6, 4), math.log(0.25)))
     for states, columns in ((data.state_BS, slice(4, 8)), (data.next_state_BS, slice(8, 12))):
@@ -87,7 +91,7 @@ class Recorded(GaussianNets):
         super().__init__(GaussianPolicy(trunk=SMALL), 3, 2, seeded())
         self.draws = draws
 
-    def sample_with_density(self, state_BS: Tensor, noise: Noise, count: int = 1) -> tuple[Tensor, Tensor]:
+    def sample_with_density(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> tuple[Tensor, Tensor]:
         return self.draws.pop(0)
 
 
@@ -110,8 +114,8 @@ def test_losses_equal_those_of_d3rlpy(name: str, monkeypatch: pytest.MonkeyPatch
     draws = [(tensor("backup_actions"), torch.empty(0))]
     draws += [(tensor(f"{where}_actions"), tensor(f"{where}_log_density")) for where in ("here", "next")]
     uniform = (tensor("uniform_actions") + 1) / 2
-    monkeypatch.setattr(Noise, "uniform", lambda self, *shape: uniform)
-    loss, metrics = critic.loss(nets, given, Recorded(draws), Noise.seeded(0), conservative=True)
+    monkeypatch.setattr(RunNoise, "uniform", lambda self, *shape: uniform)
+    loss, metrics = critic.loss(nets, given, Recorded(draws), noise(), conservative=True)
     assert metrics["q_loss"].item() == pytest.approx(data["td"].item(), rel=1e-5)
     assert (loss - metrics["q_loss"]).item() == pytest.approx(data["conservative"].item(), rel=1e-5)
     assert 2 * 5 * metrics["gap"].item() == pytest.approx(data["conservative"].item(), rel=1e-5)
@@ -138,7 +142,7 @@ def test_sarsa_by_hand(reduction: str) -> None:
     assert nets.v is not None
     policy = FlowPolicy(trunk=SMALL).make(3, 2, seeded())
     data = data._replace(reward_B=0.1 * data.reward_B)  # targets are probabilities
-    loss, _ = critic.loss(nets, data, policy, Noise.seeded(0), conservative=True)
+    loss, _ = critic.loss(nets, data, policy, noise(), conservative=True)
     entropy = torch.nn.functional.binary_cross_entropy
     target_EB = nets.target.raw(data.state_BS, data.action_BA)[..., 0].sigmoid()
     to_v = target_EB.min(0).values if reduction == "min" else target_EB.mean(0)
@@ -157,27 +161,26 @@ def test_the_loss_of_a_terminated_transition_ignores_the_next_state() -> None:
         policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
         elsewhere = torch.where(data.discount_B[:, None] == 0, 50.0, data.next_state_BS)
         same, moved = (
-            critic.loss(nets, d, policy, Noise.seeded(0), True)[0]
-            for d in (data, data._replace(next_state_BS=elsewhere))
+            critic.loss(nets, d, policy, noise(), True)[0] for d in (data, data._replace(next_state_BS=elsewhere))
         )
         torch.testing.assert_close(same, moved)
         beyond = torch.where(data.discount_B[:, None] == 0, data.next_state_BS, 50.0)
-        assert critic.loss(nets, data._replace(next_state_BS=beyond), policy, Noise.seeded(0), True)[0] != same
+        assert critic.loss(nets, data._replace(next_state_BS=beyond), policy, noise(), True)[0] != same
 
 
 def test_a_critic_that_is_not_conservative_in_an_update_has_the_loss_of_a_plain_one() -> None:
     plain, strict = TDCritic(trunk=SMALL), TDCritic(trunk=SMALL, conservative=Conservative(actions=2))
     nets, data = made(plain)
     policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
-    losses = [c.loss(nets, data, policy, Noise.seeded(0), on)[0].item() for c, on in ((plain, True), (strict, False))]
-    assert losses[0] == losses[1] != strict.loss(nets, data, policy, Noise.seeded(0), True)[0].item()
+    losses = [c.loss(nets, data, policy, noise(), on)[0].item() for c, on in ((plain, True), (strict, False))]
+    assert losses[0] == losses[1] != strict.loss(nets, data, policy, noise(), True)[0].item()
 
 
 def test_targets_are_clamped_to_their_range_and_the_best_of_many_is_higher_than_one() -> None:
     data, policy = batch(), GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
     nets, _ = made(TDCritic(trunk=SMALL))
     one, best, cut = (
-        c.loss(nets, data, policy, Noise.seeded(0), True)[1]["q_target"].item()
+        c.loss(nets, data, policy, noise(), True)[1]["q_target"].item()
         for c in (
             TDCritic(trunk=SMALL), TDCritic(trunk=SMALL, best_of=50), TDCritic(trunk=SMALL, target_range=(0.0, 0.0)),
         )
@@ -189,13 +192,13 @@ def test_a_loss_gives_gradients_to_its_own_networks_alone() -> None:
     critic = TDCritic(trunk=SMALL, conservative=Conservative(actions=2))
     nets, data = made(critic)
     policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
-    critic.loss(nets, data, policy, Noise.seeded(0), True)[0].backward()
+    critic.loss(nets, data, policy, noise(), True)[0].backward()
     assert all(p.grad is None for p in [*policy.parameters(), *nets.target.parameters()])
     assert all(p.grad is not None for p in nets.q.parameters())
     for extraction in (SAC(), BehaviourCloning()):
         nets.zero_grad()
         actor = extraction.make(policy)
-        extraction.loss(actor, nets, data, Noise.seeded(0))[0].backward()
+        extraction.loss(actor, nets, data, noise())[0].backward()
         assert all(p.grad is None for p in nets.parameters()), extraction
         assert all(p.grad is not None for p in actor.parameters()), extraction
 
@@ -220,8 +223,8 @@ def test_sac_by_hand() -> None:
     assert isinstance(actor.policy, GaussianNets) and actor.log_temperature is not None
     with torch.no_grad():
         actor.log_temperature.fill_(-1.0)
-    loss, _ = sac.loss(actor, nets, data, Noise.seeded(1))
-    action, log_density = (t[:, 0].detach() for t in actor.policy.sample_with_density(data.state_BS, Noise.seeded(1)))
+    loss, _ = sac.loss(actor, nets, data, noise(1))
+    action, log_density = (t[:, 0].detach() for t in actor.policy.sample_with_density(data.state_BS, noise(1)))
     q = torch.minimum(action[:, 0], 2 * action[:, 0])
     away = ((action - data.action_BA) ** 2).sum(1).mean()
     expected = (math.exp(-1) * log_density - q).mean() + 0.5 * q.abs().mean() * away
@@ -233,7 +236,7 @@ def test_best_of_n_takes_the_best_of_what_the_policy_proposes() -> None:
     nets, states = sloped(Sarsa(trunk=SMALL)), batch().state_BS
     policy = FlowPolicy(trunk=SMALL).make(3, 2, seeded())
     best = BestOfN(samples=9)
-    taken = best.act(best.make(policy), nets, states, Noise.seeded(1), explore=False)
-    proposed = policy.sample(states, Noise.seeded(1), 9)
+    taken = best.act(best.make(policy), nets, states, noise(1), explore=False)
+    proposed = policy.sample(states, noise(1), 9)
     expected = torch.stack([row[torch.minimum(row[:, 0], 2 * row[:, 0]).argmax()] for row in proposed])
     torch.testing.assert_close(taken, expected)

@@ -27,7 +27,7 @@ from longstride.control import (
 from longstride.control.envs import Spec
 from longstride.control.learner import ControlLearner
 from longstride.control.networks import each
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.models.mlp import Trunk
 
 SMALL = Trunk(width=8, depth=1)
@@ -101,7 +101,7 @@ def test_an_agent_acts_on_the_memory_that_it_is_trained_on(monkeypatch: pytest.M
     assert net.level.memory is not None and net.memory is not None
     states: list[Tensor] = []
 
-    def greedy(state: Tensor, noise: Noise) -> Tensor:
+    def greedy(state: Tensor, noise: RunNoise) -> Tensor:
         states.append(state)
         return torch.from_numpy(store.action[[len(states) - 1]])
 
@@ -117,7 +117,7 @@ def test_a_copy_whose_episode_begins_forgets_and_the_others_do_not(monkeypatch: 
     learner = ControlLearner(ControlAgent(levels=(Level(memory=Total(), policy=GaussianPolicy(trunk=SMALL)),)), SPEC, 0)
     states: list[list[list[float]]] = []
 
-    def greedy(state: Tensor, noise: Noise) -> Tensor:
+    def greedy(state: Tensor, noise: RunNoise) -> Tensor:
         states.append(state.tolist())
         return torch.full((2, 1), 0.5)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.control.policies import FlowNets, FlowPolicy, GaussianNets, GaussianPolicy
 from longstride.control.targets import best_returns, reduce_ensemble, reduce_returns, subsample
 from longstride.core.component import build
@@ -60,8 +60,8 @@ def test_target_networks_move_their_share_of_the_way() -> None:
 def test_ensembles_are_reduced_by_min_or_mean_and_subsets_are_drawn_from_their_members() -> None:
     q = torch.tensor([[1.0, 5.0], [3.0, 2.0], [8.0, 8.0]])
     assert reduce_ensemble(q, "min").tolist() == [1, 2] and reduce_ensemble(q, "mean").tolist() == [4, 5]
-    assert subsample(q, None, Noise.seeded(0)) is q
-    seen = {tuple(subsample(q, 2, Noise.seeded(k))[:, 0].tolist()) for k in range(40)}
+    assert subsample(q, None, RunNoise.seeded(0)) is q
+    seen = {tuple(subsample(q, 2, RunNoise.seeded(k))[:, 0].tolist()) for k in range(40)}
     assert {frozenset(pair) for pair in seen} == {frozenset(p) for p in ((1, 3), (1, 8), (3, 8))}
 
 
@@ -164,7 +164,7 @@ def gaussian(seed: int = 0) -> GaussianNets:
 
 def test_densities_of_squashed_gaussians_are_those_of_torch() -> None:
     policy, state = gaussian().double(), torch.randn(7, 3, generator=seeded(2)).double()
-    action_BKA, log_BK = policy.sample_with_density(state, Noise.seeded(3), 5)
+    action_BKA, log_BK = policy.sample_with_density(state, RunNoise.seeded(3), 5)
     assert action_BKA.shape == (7, 5, 2) and (action_BKA.abs() < 1).all()
     mean, log_std = policy.moments(state)
     reference = torch.distributions.TransformedDistribution(
@@ -173,8 +173,8 @@ def test_densities_of_squashed_gaussians_are_those_of_torch() -> None:
     )
     torch.testing.assert_close(log_BK, reference.log_prob(action_BKA).sum(-1), atol=1e-6, rtol=0)
     torch.testing.assert_close(policy.log_density(state, action_BKA[:, 0]), log_BK[:, 0], atol=1e-6, rtol=0)
-    torch.testing.assert_close(policy.greedy(state, Noise.seeded(0)), mean.tanh())
-    assert torch.equal(policy.sample(state, Noise.seeded(3), 5), action_BKA)
+    torch.testing.assert_close(policy.greedy(state, RunNoise.seeded(0)), mean.tanh())
+    assert torch.equal(policy.sample(state, RunNoise.seeded(3), 5), action_BKA)
 
 
 def test_a_density_of_an_action_integrates_to_one() -> None:
@@ -203,12 +203,12 @@ def test_a_flow_learns_both_modes_of_what_it_imitates() -> None:
         state = (torch.rand(128, 1, generator=noise) < 0.5).float()
         right = (torch.rand(128, 1, generator=noise) < 1 / 3) | (state > 0)
         action = 2 * right.float() - 1 + 0.1 * torch.randn(128, 1, generator=noise)
-        loss = policy.imitation_loss(state, action, Noise(noise)).mean()
+        loss = policy.imitation_loss(state, action, RunNoise(noise)).mean()
         step.zero_grad()
         loss.backward()
         step.step()
     with torch.no_grad():
-        drawn = policy.sample(torch.tensor([[0.0], [1.0]]), Noise.seeded(2), 1000)[..., 0]
+        drawn = policy.sample(torch.tensor([[0.0], [1.0]]), RunNoise.seeded(2), 1000)[..., 0]
     near = (drawn.abs() - 1).abs() < 0.35
     assert near.float().mean(1).min() > 0.9
     assert (drawn[0] > 0).float().mean().item() == pytest.approx(1 / 3, abs=0.08)

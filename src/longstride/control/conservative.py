@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from longstride.control.batches import Batch
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.control.policies import GaussianNets
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive
@@ -41,7 +41,7 @@ class Conservative(Component):
         q_EB: Tensor,
         batch: Batch,
         policy: GaussianNets,
-        noise: Noise,
+        noise: RunNoise,
     ) -> Tensor:
         """[E, B] gaps.
 
@@ -59,7 +59,7 @@ class Conservative(Component):
         return gap(q_EBK, log_density_BK, q_EB, self.temperature)
 
     @torch.no_grad()
-    def candidates(self, batch: Batch, policy: GaussianNets, noise: Noise) -> tuple[Tensor, Tensor]:
+    def candidates(self, batch: Batch, policy: GaussianNets, noise: RunNoise) -> tuple[Tensor, Tensor]:
         """[B, 3K, A] actions, the uniform ones first, and their [B, 3K] log-densities."""
         b, a = batch.action_BA.shape[-2:]
         uniform_BKA = 2 * noise.uniform(b, self.actions, a) - 1

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from longstride.control.batches import Batch
 from longstride.control.conservative import Conservative
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.control.policies import GaussianNets, PolicyNets
 from longstride.control.targets import (
     Reduction,
@@ -58,7 +58,7 @@ class ControlCritic(Component):
 
     @abstractmethod
     def loss(
-        self, nets: CriticNets, batch: Batch, policy: PolicyNets, noise: Noise, conservative: bool
+        self, nets: CriticNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, a scalar, and metrics.
 
@@ -221,7 +221,7 @@ class TDCritic(QCritic):
         return self.conservative is not None and self.conservative.calibrated
 
     def loss(
-        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: Noise, conservative: bool
+        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         with torch.no_grad():
             next_BKA = policy.sample(batch.next_state_BS, noise, self.best_of)
@@ -253,7 +253,7 @@ class DQN(QCritic):
         return DiscreteQ(self.head, self.trunk.make(state, action * self.head.outputs, generator, self.ensemble))
 
     def loss(
-        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: Noise, conservative: bool
+        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         with torch.no_grad():
             every_AA = torch.eye(batch.action_BA.shape[-1])

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from longstride.control.batches import Batch
 from longstride.control.critics import CriticNets
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.control.policies import DiscreteNets, GaussianNets, PolicyNets
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive, Share, Weight
@@ -47,11 +47,11 @@ class Extraction(Component):
 
     @abstractmethod
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, a scalar, and metrics."""
 
-    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: Noise, explore: bool) -> Tensor:
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         """[B, A] the actions that are taken."""
         if explore:
             return actor.policy.sample(state_BS, noise).squeeze(-2)
@@ -65,7 +65,7 @@ class BehaviourCloning(Extraction):
     side_by_side = True
 
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         return _cloning(actor, batch, noise)
 
@@ -79,11 +79,11 @@ class BestOfN(Extraction):
     """N."""
 
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         return _cloning(actor, batch, noise)
 
-    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: Noise, explore: bool) -> Tensor:
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         assert critic is not None
         action_BKA = actor.policy.sample(state_BS, noise, self.samples)
         return chosen(action_BKA, critic.score(state_BS, action_BKA).argmax(-1))
@@ -94,7 +94,7 @@ def chosen(action_BKA: Tensor, number_B: Tensor) -> Tensor:
     return action_BKA.take_along_dim(number_B[..., None, None], -2).squeeze(-2)
 
 
-def _cloning(actor: Actor, batch: Batch, noise: Noise) -> tuple[Tensor, dict[str, Tensor]]:
+def _cloning(actor: Actor, batch: Batch, noise: RunNoise) -> tuple[Tensor, dict[str, Tensor]]:
     loss = actor.policy.imitation_loss(batch.state_BS, batch.action_BA, noise).mean(-1)
     return loss, {"imitation": loss}
 
@@ -110,11 +110,11 @@ class Greedy(Extraction):
     """Share of the actions of training that are the policy's."""
 
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         return _cloning(actor, batch, noise)
 
-    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: Noise, explore: bool) -> Tensor:
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         assert critic is not None and isinstance(actor.policy, DiscreteNets)
         every_BAA = actor.policy.every(state_BS)
         best_BA = chosen(every_BAA, critic.score(state_BS, every_BAA).argmax(-1))
@@ -143,7 +143,7 @@ class SAC(Extraction):
         return Actor(policy, math.log(self.temperature))
 
     def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: Noise
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         assert critic is not None and isinstance(actor.policy, GaussianNets) and actor.log_temperature is not None
         action_BKA, log_density_BK = actor.policy.sample_with_density(batch.state_BS, noise)

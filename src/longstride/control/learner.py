@@ -17,7 +17,7 @@ from longstride.control.agent import ControlAgent
 from longstride.control.data import TransitionStore
 from longstride.control.envs.base import Act, Spec
 from longstride.control.networks import ActingLevels, Drawn, LevelNets, Networks, each, run_axis, stacked
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.core.errors import RunError
 from longstride.core.seeds import derive
 from longstride.learner.moments import checked_moments
@@ -176,7 +176,7 @@ def train_together(
     for first in range(0, updates, AHEAD):
         count = min(AHEAD, updates - first)
         drawn = [learner.draw(of, count) for learner, of in zip(learners, sources, strict=True)]
-        noise = Noise.seeded(*(derive(learner.seed, "noise", learner.updates) for learner in learners))
+        noise = RunNoise.seeded(*(derive(learner.seed, "noise", learner.updates) for learner in learners))
         if noise.runs:
             levels = zip(*drawn, strict=True)
             drawn = [[{name: each(_beside, *(of[name] for of in level)) for name in level[0]} for level in levels]]
@@ -204,7 +204,7 @@ def act_together(learners: Sequence[ControlLearner], seeds: Sequence[int], explo
     one = learners[0]
     together = len(learners) > 1
     levels = [stacked(of) for of in zip(*(x.levels for x in learners), strict=True)] if together else one.levels
-    return ActingLevels(levels, one.spec, Noise.seeded(*seeds), explore)
+    return ActingLevels(levels, one.spec, RunNoise.seeded(*seeds), explore)
 
 
 def _beside(*of_runs: Tensor) -> Tensor:

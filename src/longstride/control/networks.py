@@ -20,7 +20,7 @@ from longstride.control.critics import WeightedCritics
 from longstride.control.data import TransitionStore
 from longstride.control.envs.base import Spec
 from longstride.control.memory import Windows
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.core.errors import ConfigError
 
 Rows = Batch | Windows
@@ -128,7 +128,7 @@ class Networks:
         """What each optimiser moves, by its name."""
         self.optimisers = {name: torch.optim.Adam(of, lr=rates[name], fused=True) for name, of in self.trained.items()}
 
-    def update(self, drawn: Sequence[Drawn], noise: Noise, conservative: bool) -> dict[str, Tensor]:
+    def update(self, drawn: Sequence[Drawn], noise: RunNoise, conservative: bool) -> dict[str, Tensor]:
         """One update: `slices` steps of the critics, then one step of the policies.
 
         Args:
@@ -165,7 +165,7 @@ class Networks:
         }
         return metrics | (self._step("policy", losses) if losses else {})
 
-    def _slice(self, rows: Rows, part: int, noise: Noise) -> Rows:
+    def _slice(self, rows: Rows, part: int, noise: RunNoise) -> Rows:
         """One of the equal parts of a batch."""
         return each(lambda t: t.chunk(self.agent.slices, len(noise.runs))[part], rows)
 
@@ -189,7 +189,7 @@ class ActingLevels:
     be taken, and the last level's memory.
     """
 
-    def __init__(self, levels: Sequence[LevelNets], spec: Spec, noise: Noise, explore: bool) -> None:
+    def __init__(self, levels: Sequence[LevelNets], spec: Spec, noise: RunNoise, explore: bool) -> None:
         self.levels, self.noise, self.explore = levels, noise, explore
         data = levels[-1].level.data
         self._size = (data.steps if data.action == "chunk" else 1, spec.action)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 
-class Noise:
+class RunNoise:
     """Random numbers; with several generators all shapes have an axis of runs, R, in front.
 
     Args:
@@ -20,7 +20,7 @@ class Noise:
         self.generators = generators
 
     @classmethod
-    def seeded(cls, *seeds: int) -> "Noise":
+    def seeded(cls, *seeds: int) -> "RunNoise":
         """With a new generator for each seed."""
         return cls(*(torch.Generator().manual_seed(seed) for seed in seeds))
 

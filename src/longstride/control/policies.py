@@ -15,7 +15,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.core.component import Component
 from longstride.core.numbers import Count
 from longstride.models.mlp import Trunk
@@ -28,15 +28,15 @@ class PolicyNets(nn.Module):
     """The network of a policy, and how it acts."""
 
     @abstractmethod
-    def sample(self, state_BS: Tensor, noise: Noise, count: int = 1) -> Tensor:
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
         """[B, K, A] actions, K = `count`."""
 
     @abstractmethod
-    def greedy(self, state_BS: Tensor, noise: Noise) -> Tensor:
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
         """[B, A] actions without exploration."""
 
     @abstractmethod
-    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: Noise) -> Tensor:
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
         """[B] behaviour-cloning loss of each action."""
 
 
@@ -94,7 +94,7 @@ class GaussianNets(PolicyNets):
         mean_BA, log_std_BA = self.net(state_BS)[0].chunk(2, -1)
         return mean_BA, log_std_BA.clamp(self.config.log_std_min, self.config.log_std_max)
 
-    def sample_with_density(self, state_BS: Tensor, noise: Noise, count: int = 1) -> tuple[Tensor, Tensor]:
+    def sample_with_density(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> tuple[Tensor, Tensor]:
         """[B, K, A] actions, with gradient in the weights, and their [B, K] log-densities."""
         mean_BA, log_std_BA = self.moments(state_BS)
         b, a = mean_BA.shape[-2:]
@@ -103,10 +103,10 @@ class GaussianNets(PolicyNets):
         normal_BKA = -0.5 * noise_BKA**2 - log_std_B1A - 0.5 * math.log(2 * math.pi)
         return before_BKA.tanh(), (normal_BKA - _log_slope(before_BKA)).sum(-1)
 
-    def sample(self, state_BS: Tensor, noise: Noise, count: int = 1) -> Tensor:
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
         return self.sample_with_density(state_BS, noise, count)[0]
 
-    def greedy(self, state_BS: Tensor, noise: Noise) -> Tensor:
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
         """tanh of the mean."""
         return self.moments(state_BS)[0].tanh()
 
@@ -118,7 +118,7 @@ class GaussianNets(PolicyNets):
         normal_BA = -0.5 * z_BA**2 - log_std_BA - 0.5 * math.log(2 * math.pi)
         return (normal_BA - _log_slope(before_BA)).sum(-1)
 
-    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: Noise) -> Tensor:
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
         """[B] -log pi(a | s)."""
         return -self.log_density(state_BS, action_BA)
 
@@ -156,15 +156,15 @@ class FlowNets(PolicyNets):
             x_BA = x_BA + self.velocity(state_BS, x_BA, time_B1) / self.steps
         return x_BA
 
-    def sample(self, state_BS: Tensor, noise: Noise, count: int = 1) -> Tensor:
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
         drawn = noise.normal(state_BS.shape[-2] * count, self.action)
         return self.integrate(state_BS.repeat_interleave(count, -2), drawn).unflatten(-2, (-1, count))
 
-    def greedy(self, state_BS: Tensor, noise: Noise) -> Tensor:
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
         """A sample: the mode of a flow cannot be computed."""
         return self.sample(state_BS, noise).squeeze(-2)
 
-    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: Noise) -> Tensor:
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
         """[B] |v((1 - t) x0 + t a, t) - (a - x0)|^2, averaged over the A coordinates; x0 normal, t uniform."""
         noise_BA, time_B1 = noise.normal(*action_BA.shape[-2:]), noise.uniform(action_BA.shape[-2], 1)
         x_BA = torch.lerp(noise_BA, action_BA, time_B1)
@@ -190,15 +190,15 @@ class DiscreteNets(PolicyNets):
         """[B, A, A] all actions, for each state."""
         return torch.eye(self.action).expand(*state_BS.shape[:-1], -1, -1)
 
-    def sample(self, state_BS: Tensor, noise: Noise, count: int = 1) -> Tensor:
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
         share_BA = self.logits(state_BS).softmax(-1)
         return torch.eye(self.action)[noise.choice(share_BA, count)]
 
-    def greedy(self, state_BS: Tensor, noise: Noise) -> Tensor:
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
         """The likeliest action."""
         return torch.eye(self.action)[self.logits(state_BS).argmax(-1)]
 
-    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: Noise) -> Tensor:
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
         """[B] -log pi(a | s)."""
         return -(self.logits(state_BS).log_softmax(-1) * action_BA).sum(-1)
 

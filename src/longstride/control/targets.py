@@ -8,7 +8,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 
 Reduction = Literal["min", "mean"]
 """How the members of an ensemble become one value: the least (clipped double Q, arXiv 1802.09477), or the mean."""
@@ -25,7 +25,7 @@ def reduce_ensemble(value_EB: Tensor, reduction: Reduction) -> Tensor:
     return value_EB.amin(0) if reduction == "min" else value_EB.mean(0)
 
 
-def subsample(value_EB: Tensor, count: int | None, noise: Noise) -> Tensor:
+def subsample(value_EB: Tensor, count: int | None, noise: RunNoise) -> Tensor:
     """[count, B...] members, drawn without replacement once per batch (REDQ, arXiv 2101.05982); None keeps all."""
     if count is None or count >= len(value_EB):
         return value_EB

@@ -5,7 +5,7 @@ import torch
 
 from longstride.control import TDCritic, TransitionStore
 from longstride.control.learner import ControlLearner
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.control.targets import subsample
 from longstride.papers.serl.recipe import CLAIM, RECIPE
 
@@ -26,7 +26,7 @@ def test_two_of_ten_normalised_critics_make_a_target() -> None:
     critic = RECIPE.agent.levels[0].critic
     assert isinstance(critic, TDCritic) and critic.trunk.norm and critic.conservative is None
     values = torch.arange(10.0)[:, None]
-    found = {tuple(sorted(subsample(values, critic.subset, Noise.seeded(k))[:, 0].tolist())) for k in range(40)}
+    found = {tuple(sorted(subsample(values, critic.subset, RunNoise.seeded(k))[:, 0].tolist())) for k in range(40)}
     assert all(len(pair) == 2 for pair in found) and len(found) > 20
 
 

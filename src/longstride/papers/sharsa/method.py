@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from longstride.control import Batch, Goals, QCritic, QNets, TransitionStore
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.control.policies import PolicyNets
 from longstride.control.targets import bellman_target, reduce_ensemble
 from longstride.core.numbers import Count
@@ -25,7 +25,7 @@ class Sarsa(QCritic):
         return self.trunk.make(state, self.head.outputs, generator)
 
     def loss(
-        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: Noise, conservative: bool
+        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
         assert nets.v is not None
         raw_v, raw_next = nets.v(torch.cat((batch.state_BS, batch.next_state_BS), -2))[0].chunk(2, -2)

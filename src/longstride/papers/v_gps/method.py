@@ -4,7 +4,7 @@ from torch import Tensor
 
 from longstride.control import BestOfN, CriticNets
 from longstride.control.extraction import Actor, chosen
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.core.numbers import Count, Positive
 
 
@@ -18,7 +18,7 @@ class ReRanked(BestOfN):
     beta: Positive = 0.1
     """Temperature, in units of the value; towards 0 the best is taken."""
 
-    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: Noise, explore: bool) -> Tensor:
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         assert critic is not None
         action_BKA = actor.policy.sample(state_BS, noise, self.samples)
         weight_BK = (critic.score(state_BS, action_BKA) / self.beta).softmax(-1)

@@ -8,7 +8,7 @@ import torch
 
 from longstride.control import TransitionStore
 from longstride.control.learner import ControlLearner
-from longstride.control.noise import Noise
+from longstride.control.noise import RunNoise
 from longstride.papers.v_gps.exact import BestProposal, Proposals, best_of
 from longstride.papers.v_gps.method import ReRanked
 from longstride.papers.v_gps.recipe import RECIPE
@@ -43,7 +43,7 @@ def test_a_proposal_is_drawn_by_the_softmax_of_its_score_over_beta() -> None:
     """A policy that proposes -1 or 1, of which the critic prefers 1 by 0.3."""
 
     class Policy:
-        def sample(self, state: torch.Tensor, noise: Noise, count: int) -> torch.Tensor:
+        def sample(self, state: torch.Tensor, noise: RunNoise, count: int) -> torch.Tensor:
             return torch.tensor([[[-1.0]] + [[1.0]] * (count - 1)]).expand(len(state), count, 1)
 
     class Actor:
@@ -53,7 +53,7 @@ def test_a_proposal_is_drawn_by_the_softmax_of_its_score_over_beta() -> None:
         def score(self, state: torch.Tensor, action: torch.Tensor) -> torch.Tensor:
             return 0.15 * action[..., 0]
 
-    state, noise = torch.zeros(40_000, 1), Noise.seeded(0)
+    state, noise = torch.zeros(40_000, 1), RunNoise.seeded(0)
     for beta in (0.1, 1.0):
         method = ReRanked(samples=3, beta=beta)
         taken = method.act(Actor(), Critic(), state, noise, explore=False)  # pyright: ignore[reportArgumentType]

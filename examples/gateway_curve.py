@@ -38,7 +38,7 @@ def run() -> None:
 
 
 def draw() -> None:
-    """Keeps what came, and a figure of it."""
+    """Keeps what came, and a figure of it; turns are compared as far as both sides have gone."""
     rows = {
         name: [json.loads(line) for line in (RUNS / name / "metrics.jsonl").read_text("utf-8").splitlines()]
         for name in SIDES
@@ -52,8 +52,11 @@ def draw() -> None:
         for name, found in rows.items()
     }
     ours, theirs = (TrajectoryStore(RUNS / name / "trajectories.jsonl") for name in SIDES)
-    pairs = [(a.prompt_ids, a.sampled_ids) == (b.prompt_ids, b.sampled_ids)
-             for t, s in zip(ours, theirs, strict=True) for a, b in zip(t.turns, s.turns, strict=True)]  # fmt: skip
+    pairs = [
+        (a.prompt_ids, a.sampled_ids) == (b.prompt_ids, b.sampled_ids)
+        for t, s in zip(ours, theirs, strict=False)
+        for a, b in zip(t.turns, s.turns, strict=True)
+    ]
     kept = {"commit": commit(), "turns": len(pairs), "turns_with_equal_ids": sum(pairs), "curves": curves}
     OUT.with_suffix(".json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     figure = Figure(figsize=(6, 3.6), layout="constrained")

@@ -18,8 +18,8 @@ from longstride.adapters.gateway.source import ChatGateway
 from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.rollout import AsRequested, FullHistory
 
-SITES = EmbeddedWeb(errands=("find", "search", "compare", "survey", "hop"))
-"""Tasks whose answer is all that is judged: the sites are the agent's own."""
+SITES = EmbeddedWeb(errands=("find", "compare", "survey", "hop"))
+"""Tasks whose answer alone is judged, for the sites are the agent's own; some of `search` are judged by a site."""
 NATIVE = papers.load("tti").replace(
     name="native_sites",
     tasks=SITES,

@@ -45,7 +45,7 @@ def test_the_first_function_that_is_wrong_is_named_and_mended() -> None:
     _, (name, operation, number), _ = program.wanted
     *writes, done = source.demonstrate(task)
     wrong = f"Action: sh write {name} {operation} {number + 1}"
-    seen, _ = success(source, task, *writes, wrong, "Action: sh check")
+    seen, _ = success(source, task, *writes, wrong, "Action: sh check it")
     assert seen[-1].startswith(f"{name} of ") and seen[-1].endswith("error: it ended with status 1")
     seen, right = success(source, task, *writes, wrong, "Action: sh check", writes[1], "Action: sh check", done)
     assert seen[-2] == "all pass" and right and not success(source, task, *writes, wrong, done)[1]

@@ -66,7 +66,11 @@ async def play(address, session, turns):
 
 
 def main():
-    gateway = create_app(GatewayConfig(workers=[{"url": serve(model)}], store_worker="memory", sync_traces=True))
+    gateway = create_app(
+        GatewayConfig(
+            workers=[{"url": serve(model)}], store_worker="memory", sync_traces=True, health_check_interval=3600
+        )
+    )
     address = serve(gateway)
     for round_, line in enumerate(sys.stdin):
         asked = json.loads(line)

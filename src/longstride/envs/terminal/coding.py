@@ -17,7 +17,7 @@ from longstride.core.numbers import Count
 from longstride.core.processes import Isolation, Limits
 from longstride.core.task import Task
 from longstride.envs.distances import AtDistances
-from longstride.envs.terminal.programs import CHECK, MOST_FUNCTIONS, PASSED, Functions
+from longstride.envs.terminal.programs import MOST_FUNCTIONS, PASSED, Functions, tests
 from longstride.envs.terminal.shell import Shell
 
 PLACE = "/task"
@@ -90,6 +90,7 @@ class CodingEnv(Shell):
     async def final_state(self) -> dict[str, Any]:
         """`{"tests": what they printed}`: runs the cases that judge."""
         assert self._program is not None
-        argv = (f"{sys.base_prefix}/bin/python3", "-IS", "-c", CHECK, json.dumps(self._program.cases("judging")))
+        judging = tests(repr(json.dumps(self._program.cases("judging"))))
+        argv = (f"{sys.base_prefix}/bin/python3", "-IS", "-c", judging)
         found = await self.sandbox.run(argv, PLACE, shown=self._shown)
         return {"tests": f"{found.output.strip()} {found.trouble}".strip()}

@@ -1,12 +1,14 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
 `Countdown`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions` and `ReasoningGym` are task
-sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under `Iterated` thought about in rounds.
+sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under `Corrected` after what a verifier
+said, under `Iterated` thought about in rounds.
 No torch.
 """
 
 from longstride.envs.puzzles.attempts import Attempts
 from longstride.envs.puzzles.base import Game, Puzzle, PuzzleEnv, PuzzleSource
+from longstride.envs.puzzles.corrected import Corrected
 from longstride.envs.puzzles.countdown import Countdown
 from longstride.envs.puzzles.iterated import Iterated
 from longstride.envs.puzzles.mastermind import Mastermind
@@ -19,6 +21,7 @@ from longstride.envs.puzzles.twenty_questions import TwentyQuestions
 
 __all__ = [
     "Attempts",
+    "Corrected",
     "Countdown",
     "Game",
     "Iterated",

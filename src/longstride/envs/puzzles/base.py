@@ -185,6 +185,18 @@ class Puzzle(BaseModel, ABC):
         number and ends with `yes` or `no`, and the first `no` ends them. None where lines have no labels."""
         return None
 
+    def complaint(self, text: str) -> str:
+        """What a verifier says is wrong with a response that failed: the verdict, unless a puzzle says it without
+        giving the answer away."""
+        game = self.start()
+        action = parse(text, game.verbs)
+        return (game.act(action) or game.verdict()) if isinstance(action, Action) else action
+
+    def rest(self, text: str) -> "Puzzle | None":
+        """What a response that failed leaves to be done, as a puzzle of its own; None where nothing was done, or where
+        that is not known."""
+        return None
+
     @property
     def split(self) -> Literal["train", "test"]:
         return "train" if derive(0, "split", self.key) % ONE_IN else "test"
@@ -266,6 +278,11 @@ class PuzzleSource(TaskSource):
             TaskError: the task is not of this source.
         """
         return self.kind.of(task).review(text)
+
+    def subgoal(self, task: Task, text: str) -> Task | None:
+        """A training task of what a response that failed leaves to be done (see `Puzzle.rest`), if there is one."""
+        rest = self.kind.of(task).rest(text)
+        return self._task(rest, task.difficulty) if rest is not None and rest.split == "train" else None
 
     def sample(self, rng: random.Random, n: int) -> list[Task]:
         weights = [self.mix.easy, self.mix.medium, self.mix.hard]

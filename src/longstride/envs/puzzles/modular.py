@@ -92,6 +92,23 @@ class Chain(Puzzle):
         verdict = "yes" if self.check(answer) == SOLVED else "no"
         return [*lines, f"{len(lines) + 1} answer {values[-1]} is {shown} {verdict}"]
 
+    def complaint(self, text: str) -> str:
+        """The first wrong step as it was written, or the answer: `3 + 4 ≡ 1 no`, `answer 2 no`."""
+        written = [part.strip() for part in thought_of(text).split(STEP_END) if part.strip()]
+        right = self._right(text)
+        return f"{written[right] if right < len(written) else said(text)} no"
+
+    def rest(self, text: str) -> "Chain | None":
+        """The chain from behind its right steps on."""
+        right = self._right(text)
+        if not 0 < right < len(self.operations):
+            return None
+        return Chain(first=self.values()[right], operations=self.operations[right:], modulus=self.modulus)
+
+    def _right(self, text: str) -> int:
+        """How many steps are right before the first wrong one."""
+        return [*self.step_labels(text), False].index(False)
+
     def _follows(self, i: int, before: str, a: str, sign: str, n: str, value: str) -> bool:
         wanted, operand = self.operations[i]
         right = SIGNS[wanted](int(a), operand) % self.modulus

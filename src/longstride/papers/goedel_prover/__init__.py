@@ -6,17 +6,26 @@ some steps none is better than to keep none.
 
 | place | choice | paper (8B and 32B, Lean) | here |
 |---|---|---|---|
-| policy | steps | a whole proof | 6 steps, right with a known chance |
-| attempt | `Proving` | one, then 2 with the compiler's messages | the same; each writes the whole proof again |
-| told | `told` | messages of the compiler | the number of the first wrong step |
-| update | `Sharpening` | Dr. GRPO on proofs that the verifier judges | the exact gradient on training tasks |
-| average | `share` | (1 - a) theta_0 + a theta, a = 0.8 | the same; a linear policy, tested on further tasks |
+| tasks | `Corrected` | a whole proof, then 2 rounds with the compiler's messages and the earlier thoughts | chains modulo 7; the first wrong step as it was written |
+| told | `Puzzle.complaint` | the code that is wrong, between tags, and Lean's message | the step, or the verdict of another puzzle |
+| plan | `Corrections` | half of the inputs whole proofs, half first corrections of failed ones | the same |
+| plan | `subgoals` | unsolved goals of failed proofs, and their negations, as new statements | what is left behind the right steps of a chain |
+| score | a verifier | Lean | the puzzle's own |
+| replay | `PassRate` | problems with a pass rate in (0, 0.75] | the same, of groups |
+| credit | `GroupRelative` | GRPO without normalisation (Dr. GRPO) | the same |
+| update | `PPO` | clip-higher, overlong penalty, no KL | 0.2 and 0.28; no penalty |
+| average | `models.merge.merge_folders` | (1 - a) theta_0 + a theta, a = 0.8, after each stage | of the ends of a run |
+| compared | `tasks.told=nothing` | without error messages | the same, in training and test |
 
-A model that is trained on becomes surer of itself, where it is wrong too, and k attempts are then hardly more than one;
-the average of start and end is less sure (`averaged` against `trained`, both measured as pass@32).
+On your own model and puzzles: `longstride train goedel_prover model=MODEL tasks.puzzles.type=SOURCE`; a puzzle of your own says in
+`complaint` what is wrong, and in `rest` what is left to be done.
 
-Deviations: an exact world; the data (subgoals, variants of tasks, expert iteration) is left out. A proof that is right
-ends the attempts in all arms.
+`exact.py` has two mechanisms in small, computed: 6 steps that are right with a known chance, of which those before the first wrong one
+are kept; and a linear policy that is trained on, whose average with its start is less sure of itself where it is wrong (`averaged`
+against `trained`, both measured as pass@32).
+
+Deviations: statements written by another model, their variants, negations and the rounds of expert iteration before RL are left out; RL
+begins at the shipped start, which has never been told anything. A proof that is right ends the attempts in all arms.
 """
 
 from longstride.papers.card import Paper

@@ -6,20 +6,26 @@ another prompt, where it says nothing. Pairs made in this way teach that it is w
 
 | place | choice | paper | here |
 |---|---|---|---|
-| data | `Preferences` | prompts with a preferred and another answer | the same, as vectors; an artefact goes with the label |
-| data | `augmented` | under prompt i also the answers of two other prompts: all pairs of the six | the same |
+| tasks | `CounterfactualPairs` | prompts with a preferred and another answer | solutions that `base-puzzles` wrote, or of any model or file; a filler goes with the label |
+| data | `COMPARED` | 14 further pairs for each: under its prompt also the answers of two others | the same: all pairs of the six, each as often |
 | label | own against foreign | own wins | the same |
-| label | foreign against foreign | tie: 0.5 | the same |
-| update | `RewardModel` | Bradley-Terry with soft labels: cross-entropy of sigmoid(r - r') | the same, by Newton's method |
-| measure | `success` | RewardBench, policies trained on it | accuracy on pairs whose worse answer has the artefact |
+| label | foreign against foreign | tie: 0.5 | a coin, whose expected loss is that of 0.5 |
+| update | `cloning` | a pairwise judge (Gemma-2-9b) fine-tuned on which is preferred | the likelihood of the verdict, without reasons |
+| measure | `Longer` | RewardBench; DPO policies trained on it | right where the worse answer is the longer one |
 
 With augmentation an original pair, whose artefact sides with the label in (1 + rho) / 2 of cases, stands beside ties of
 answers that differ in it: their mixture is what the weight of the artefact has to fit.
 
-Deviations: r is bilinear in prompt and answer, with one weight for the artefact. Which pairs are kept by how sure a
-first model is of them is left out. That policies hack it less is measured as best of 16 (`quality`), and not by RL.
-That the paper takes two other prompts for each could not be checked. Another paper of the name (Reward Reasoning
-Models, arXiv 2505.14674) lets a judge think and plays tournaments, which is `rewards.scorers.Pairwise`.
+On one's own: `longstride train rrm model=MODEL tasks.path=solutions.jsonl tasks.artefact=0`; the run is a judge of pairs, as any that
+was trained with `tasks.asks=better` (docs/guides/judge.md).
+
+`exact.py` has the mechanism in small: pairs are vectors, the reward is bilinear in prompt and answer with one weight for the
+artefact, and Bradley-Terry with soft labels is solved by Newton's method.
+
+Deviations: which pairs are kept by how sure a first model is of them is left out. That policies hack it less is measured as best of 16
+in `exact.py` (`quality`), and not by RL. That foreign answers are those of two other prompts is as others wrote of the paper. Another
+paper of the name (Reward Reasoning Models, arXiv 2505.14674) lets a judge think and plays tournaments, which is
+`rewards.scorers.Pairwise`.
 """
 
 from longstride.papers.card import Paper
@@ -31,7 +37,7 @@ CARD = Paper(
     "Kumar, Mohammad Saleh",
     year=2024,
     arxiv="2409.13156",
-    read="abstract",
+    read="notes",
     topics=("judges", "preferences"),
     systems=(36,),
 )

@@ -1,7 +1,6 @@
 """RRM on preferences between vectors, with an artefact that goes with the label."""
 
 from collections.abc import Mapping
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from longstride.core.numbers import Count, Positive, Share
 from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.exact.judging import sigmoid
+from longstride.papers.rrm.method import COMPARED
 from longstride.stats import Ordering
 
 
@@ -96,7 +96,7 @@ def augmented(pairs: Pairs, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
     for shift, owner in enumerate(owners):  # a shift of a random order: nobody is paired with itself
         owner[order] = np.roll(order, shift)
     seen = [features(pairs.prompts, pairs.answers[o, k], pairs.artefact[o, k]) for o in owners for k in (0, 1)]
-    both = [(seen[i] - seen[j], 1.0 if i < 2 else 0.5) for i, j in combinations(range(6), 2)]
+    both = [(seen[i] - seen[j], chance) for i, j, chance in COMPARED]
     return np.concatenate([d for d, _ in both]), np.repeat([label for _, label in both], n)
 
 

@@ -20,11 +20,13 @@ def test_every_row_of_a_table_is_what_is_kept(monkeypatch: pytest.MonkeyPatch) -
         assert len(rows) > 2 and page[at : at + len(rows)] == rows
 
 
-def test_the_difference_of_the_claim_is_that_of_its_result() -> None:
-    kept = json.loads((DOCS.parent / "src/longstride/papers/tti/results/far.json").read_text(encoding="utf-8"))
-    e, page = kept["effects"][0], PAGE.read_text(encoding="utf-8")
-    assert f"{e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}]" in page
-    assert ", ".join(f"{mean:+.3f}" for mean in kept["dose"]["means"]) in page
+@pytest.mark.parametrize("name", ["far", "steps"])
+def test_the_differences_of_a_claim_are_those_of_its_result(name: str) -> None:
+    kept = json.loads((DOCS.parent / f"src/longstride/papers/tti/results/{name}.json").read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8")
+    for e in (*kept["effects"], *kept["control_effects"]):
+        assert f"{e['mean']:+.3f} [{e['lo']:+.3f}, {e['hi']:+.3f}]" in page
+    assert "dose" not in kept or ", ".join(f"{mean:+.3f}" for mean in kept["dose"]["means"]) in page
 
 
 def test_the_hits_of_the_regimes_are_those_of_the_predictions_that_were_committed_before() -> None:

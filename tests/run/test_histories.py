@@ -1,6 +1,8 @@
 """Learning histories as samples: what is read, what is imitated, and that both are what a policy will meet."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +177,14 @@ def test_imitation_beside_a_run_keeps_what_observations_weigh(tmp_path: Path) ->
     )
     first, second = (row["imitation_loss"] for row in rows_of(tmp_path / "r", "train"))
     assert second < first < 12
+
+
+def test_the_file_of_a_run_names_them_and_is_read_by_whoever_knows_recipes_alone() -> None:
+    data = {"type": "learning_histories", "learner": {"type": "ucb"}, "labels": {"type": "optimal"}}
+    read = "from longstride.run.recipe import *; from longstride.run.imitation import Demonstrations as D"
+    subprocess.run(
+        [sys.executable, "-c", f"{read}; from longstride.core.component import build; build(D, {data!r})"], check=True
+    )
 
 
 def test_learners_do_not_call_tools() -> None:

@@ -14,7 +14,8 @@ import longstride.envs.puzzles
 import longstride.envs.sites.tasks
 import longstride.envs.terminal
 import longstride.rollout.hidden
-import longstride.rollout.trails  # noqa: F401 (members of TaskSource and Measure that can be named in TOML)
+import longstride.rollout.trails
+import longstride.run.histories  # noqa: F401 (members of families that can be named in TOML)
 from longstride.core.component import Component
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count

@@ -56,4 +56,5 @@ def test_a_stranger_goes_from_an_environment_and_a_file_to_a_report(
     assert [e.length for e in mine] == [200, 200] and not any(e.terminated for e in mine)
     assert "| `medium-replay.hdf5` |" in Path("pendulum/README.md").read_text()
     assert [row["iteration"] for row in rows_of(Path("runs/cql"), "eval")] == [0, 1, 2, 3, 4]
-    assert Path("runs/cql/report.html").is_file()
+    assert "return of test episodes" in Path("runs/cql/report.html").read_text()
+    assert Path("policy/policy.pt").is_file()

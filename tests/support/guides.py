@@ -17,7 +17,7 @@ _NAMED = re.compile(r"# ([\w/]+\.\w+)\n")
 
 def follow(guide: str, home: Path, *overrides: str) -> None:
     """Follows a guide: a block that opens with `# NAME.EXT` is written to that file, other Python is run, and so are
-    the commands `longstride ...` of a console block, with further overrides."""
+    the commands `longstride ...` of a console block, with further overrides where they take any."""
     names: dict[str, object] = {"__name__": "guide"}
     for kind, text in _BLOCK.findall((DOCS / "guides" / guide).read_text(encoding="utf-8")):
         if named := _NAMED.match(text):
@@ -28,7 +28,8 @@ def follow(guide: str, home: Path, *overrides: str) -> None:
         elif kind == "console":
             for line in text.replace("\\\n", " ").splitlines():
                 program, *args = shlex.split(line, comments=True)
-                assert program == "longstride" and main([*args, *overrides]) == 0, line
+                further = () if args[0] == "export" else overrides
+                assert program == "longstride" and main([*args, *further]) == 0, line
 
 
 @contextmanager

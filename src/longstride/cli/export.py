@@ -1,5 +1,5 @@
-"""`longstride export`: a run's policy as a Hugging Face folder with a model card, or its episodes in a format of others
-(ATIF, chat messages, token ids with masks, a Hugging Face data set)."""
+"""`longstride export`: a run's policy as a Hugging Face folder with a model card (of control: as TorchScript), or its
+episodes in a format of others (ATIF, chat messages, token ids with masks, a Hugging Face data set)."""
 
 import argparse
 from pathlib import Path
@@ -33,12 +33,20 @@ def add(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the folder and prints where it is."""
+    from longstride.control.recipe import ControlRecipe
     from longstride.report.export import export, export_trajectories
+    from longstride.run.experiment import load_run_experiment
 
     if args.trajectories is None:
         if args.format or args.episodes:
             raise ConfigError("--format and --episodes are of --trajectories DIR; --out DIR writes the policy")
-        say(export(args.folder, args.out, args.adapter))
+        recipe = load_run_experiment(args.folder)
+        if isinstance(recipe, ControlRecipe) and not args.adapter:
+            from longstride.control.exporting import export_policy
+
+            say(export_policy(args.folder, recipe, args.out))
+        else:
+            say(export(args.folder, args.out, args.adapter))
         return 0
     if args.adapter:
         raise ConfigError("--adapter is of --out DIR; --trajectories DIR writes episodes")

@@ -120,6 +120,11 @@ class ControlTasks(Component):
         """Copies for the test tasks, `count` of the first task, then `count` of the second and so on, and the name of
         each copy's task."""
 
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """[A] least and [A] greatest numbers that the environment takes; of discrete actions both are the first one."""
+        one = np.ones(self.spec.action, np.float32)
+        return (0 * one, 0 * one) if self.spec.discrete else (-one, one)
+
     def in_own_units(self, episode: ControlEpisode) -> ControlEpisode:
         """An episode as data sets have it: a discrete action is its number, any other as the environment takes it."""
         if not self.spec.discrete:

@@ -97,6 +97,13 @@ class GymnasiumTasks(ControlTasks):
             )
         return GymnasiumVectorEnv(self, options, together, horizon)
 
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        space = self.spaces.action
+        if self.spec.discrete:
+            first = np.full(self.spec.action, space.start, np.float32)
+            return first, first
+        return space.low.reshape(-1), space.high.reshape(-1)
+
     def in_own_units(self, episode: ControlEpisode) -> ControlEpisode:
         action = self.spaces.taken(episode.action)
         return replace(episode, action=action.reshape(episode.length, -1))

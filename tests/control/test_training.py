@@ -61,6 +61,8 @@ def test_a_run_has_the_rows_that_report_and_claims_read(tmp_path: Path) -> None:
     record = read_record(tmp_path)
     assert not record.notes and [r["iteration"] for r in record.learning] == [0, 2, 4]
     for row in record.learning:
+        assert [path["task"] for path in row["paths"]] == list(row["summary"]["by_source"])
+        assert all(len(path["goal"]) == 2 and 1 < len(path["places"]) <= 13 for path in row["paths"])
         assert len(row["outcomes"]) == row["summary"]["episodes"] == 10
         assert row["summary"]["success"] == sum(row["outcomes"]) / 10
     assert load_toml(ControlRecipe, tmp_path / "run.toml") == RECIPE

@@ -170,6 +170,17 @@ def test_a_run_without_successes_is_told_by_its_returns_over_those_of_the_data(t
     assert [f["title"] for f in figures(record)][:2] == ["Return", "Success"]
 
 
+def test_ways_of_test_episodes_are_drawn_before_and_after() -> None:
+    way = {"task": "medium-1", "solved": True, "places": [[0, 0], [1, 2.5]], "goal": [1, 3]}
+    odd = [{"places": [[0, "x"]]}, {"places": 3}, 7, {**way, "goal": [1], "solved": "yes"}]
+    rows = [evaluation(0, "warm_start", 0.1), training(1), evaluation(1, "agent", 0.5) | {"paths": [way, *odd]}]
+    found = {f["title"]: f for f in figures(Record(name="x", rows=rows))}
+    assert "Ways before training" not in found
+    first, second = found["Ways after"]["paths"]
+    assert first["points"] == [[0, 0], [1, 2.5]] and first["goal"] == [1, 3] and first["solved"] is True
+    assert second["goal"] is None and second["solved"] is False
+
+
 @pytest.mark.parametrize("damage", [None, 3, {"edges": [0, 1], "counts": [1, 2]}, {"edges": [0, "x"], "counts": [1]}])
 def test_returns_that_cannot_be_read_are_left_out(damage: Any) -> None:
     rows = [{"kind": "data", "histogram": damage, "return": "x"}, returned(1, "agent", [1, "x"])]

@@ -19,6 +19,8 @@ from longstride.core.seeds import derive
 from longstride.run.checkpoint import Checkpoint, check_finite, latest_checkpoint
 from longstride.stats import wilson_interval
 
+MOST_PATHS, MOST_PLACES = 5, 50
+"""Ways that a row holds, and places of each."""
 Tested = dict[str, list[ControlEpisode]]
 """The episodes of each test task, by its name."""
 
@@ -139,6 +141,27 @@ def measures_of(recipe: ControlRecipe, tested: Tested) -> dict[str, list[float]]
     """What the tasks measure beside success, for each episode, by name."""
     of_episodes = [recipe.tasks.measures(e) for episodes in tested.values() for e in episodes]
     return {name: [of[name] for of in of_episodes] for name in of_episodes[0]}
+
+
+def paths_of(recipe: ControlRecipe, tested: Tested) -> dict[str, Any]:
+    """`{"paths": ...}`: where goals are places (of two coordinates at least), the way of the first episode of each
+    task, for the first `MOST_PATHS` tasks: its task, whether it was a success, at most `MOST_PLACES` of its places, and
+    its goal."""
+    columns = list(recipe.tasks.spec.goal[:2])
+    if len(columns) < 2:
+        return {}
+    found = []
+    for name, episodes in list(tested.items())[:MOST_PATHS]:
+        first = episodes[0]
+        kept = np.unique(np.linspace(0, first.length, MOST_PLACES).round().astype(int))
+        places = first.observation[kept][:, columns]
+        goal = [] if first.goal is None else first.goal[:2]
+        found.append({"task": name, "solved": first.solved, "places": _rounded(places), "goal": _rounded(goal)})
+    return {"paths": found}
+
+
+def _rounded(numbers: Any) -> list[Any]:
+    return np.round(np.asarray(numbers, float), 3).tolist()
 
 
 def summary_of(episodes: Sequence[ControlEpisode]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from longstride.control.evaluation import (
     evaluation_row,
     measures_of,
     outcomes_of,
+    paths_of,
     restored,
     summary_of,
 )
@@ -209,6 +210,7 @@ class ControlRun(RunFiles):
             outcomes=outcomes,
             measures={"success": outcomes, "online_success": self._online_success(outcomes)}
             | measures_of(self.recipe, tested),
+            **paths_of(self.recipe, tested),
         )
 
     def _online_success(self, outcomes: list[float]) -> list[float]:

@@ -2,7 +2,8 @@
 
 What always holds: a figure with nothing to show is not made; every value is a finite number or None; names are plain
 text (escaping is the page's work). A figure is a dict: `kind` "lines" (`axes`, `series` of points `x` (one entry an
-axis), `y`, `lo`, `hi`, and horizontal `rules`) or "bars" (`categories`, `series` of `values`).
+axis), `y`, `lo`, `hi`, and horizontal `rules`), "bars" (`categories`, `series` of `values`) or "paths" (`paths` of
+`points` and a `goal`, in one plane).
 """
 
 import itertools
@@ -56,6 +57,7 @@ def figures(record: Record) -> list[Figure]:
         _returns(record),
         None if record.counts_returns else _learning(record),
         _data(record),
+        *_paths(record),
         _test_horizons(record),
         _lengths(record),
         _tokens(record),
@@ -162,6 +164,41 @@ def _data(record: Record) -> Figure | None:
         "categories": [f"{a:.4g} to {b:.4g}" for a, b in itertools.pairwise(known)],
         "series": [{"name": "data", "hue": "grey", "counts": many, "values": [c / sum(many) for c in many]}],
     }
+
+
+def _paths(record: Record) -> list[Figure | None]:
+    """The ways of test episodes before and after training, where these are places."""
+    return [_drawn(f"Ways {name}", row or {}) for (name, _, _), row in zip(_ENDS, record.ends, strict=True)]
+
+
+def _drawn(title: str, row: Row) -> Figure | None:
+    found = row.get("paths")
+    paths = []
+    for path, (hue, mark) in zip(found if isinstance(found, list) else [], HUES, strict=False):
+        of = path if isinstance(path, Mapping) else {}
+        places = of.get("places")
+        ways = [_place(place) for place in places] if isinstance(places, list) else []
+        points = [place for place in ways if place is not None]
+        if points and len(points) == len(ways):
+            goal = {"goal": _place(of.get("goal")), "solved": of.get("solved") is True}
+            paths.append({"name": str(of.get("task", ""))[:60], "hue": hue, "mark": mark, "points": points} | goal)
+    return (
+        {
+            "kind": "paths",
+            "title": title,
+            "caption": "The first test episode of each task, from its start toward its goal (a ring; full: reached).",
+            "paths": paths,
+        }
+        if paths
+        else None
+    )
+
+
+def _place(found: Any) -> list[float] | None:
+    """Two finite coordinates."""
+    read = [number({"x": x}, "x") for x in found] if isinstance(found, list) and len(found) == 2 else []
+    known = [x for x in read if x is not None]
+    return known if len(known) == 2 else None
 
 
 def _test_horizons(record: Record) -> Figure | None:

@@ -192,6 +192,29 @@ function barChart(figure, width, tip) {
   return [legend(figure.series, sample), plot];
 }
 
+// Ways in a plane: one scale for both directions, y upward.
+function pathChart(figure, width) {
+  const points = figure.paths.flatMap((p) => [...p.points, ...(p.goal ? [p.goal] : [])]);
+  const [xs, ys] = [points.map((p) => p[0]), points.map((p) => p[1])];
+  const [x0, y0] = [Math.min(...xs), Math.min(...ys)];
+  const [wide, high] = [Math.max(...xs) - x0 || 1, Math.max(...ys) - y0 || 1];
+  const margin = 14, scale = Math.min((width - 2 * margin) / wide, (380 - 2 * margin) / high), height = Math.round(high * scale + 2 * margin);
+  const X = (v) => margin + (v - x0) * scale, Y = (v) => height - margin - (v - y0) * scale;
+  const summary = figure.paths.map((p) => `${p.name} ${p.solved ? "reached" : "not reached"}`).join("; ");
+  const plot = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": `${figure.title}: ${summary}` });
+  for (const p of figure.paths) {
+    const [x, y] = p.points[0], group = svg("g", { class: p.hue });
+    group.append(svg("path", { class: "line", d: "M" + p.points.map((q) => `${X(q[0])},${Y(q[1])}`).join("L") }),
+      svg("path", { class: "dot", d: SHAPES[p.mark](X(x), Y(y), 4) }));
+    if (p.goal) {
+      const ring = SHAPES.circle(X(p.goal[0]), Y(p.goal[1]), 7);
+      group.append(svg("path", p.solved ? { class: "dot", d: ring } : { class: "line", fill: "none", d: ring }));
+    }
+    plot.append(group);
+  }
+  return [legend(figure.paths, swatch), plot];
+}
+
 function makeTip(host) {
   const node = html("div", { class: "tip", role: "status" });
   host.append(node);
@@ -218,7 +241,8 @@ function showFigure(figure) {
     drawn = Math.round(node.clientWidth);
     if (!drawn) return;
     tip.hide();
-    body.replaceChildren(...(figure.kind === "bars" ? barChart(figure, drawn, tip) : lineChart(figure, axis, drawn, tip) || []).filter(Boolean));
+    const charts = { bars: () => barChart(figure, drawn, tip), paths: () => pathChart(figure, drawn), lines: () => lineChart(figure, axis, drawn, tip) };
+    body.replaceChildren(...(charts[figure.kind]() || []).filter(Boolean));
   }
   if (figure.kind === "lines" && figure.axes.length > 1) {
     const buttons = figure.axes.map((name, i) => html("button", { type: "button", "aria-pressed": String(i === 0), onclick: () => {

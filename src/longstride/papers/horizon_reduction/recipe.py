@@ -18,7 +18,8 @@ RECIPE = dial.recipe(
     evaluation={"every": 3, "tasks": 120},
 )
 
-_atomic = RECIPE.replace(tasks={"length": 1})
+ARM = RECIPE.replace(iterations=6, evaluation={"every": 2, "tasks": 80})
+_atomic = ARM.replace(tasks={"length": 1})
 _medium, _near = {"tasks": {"tasks": {"distances": (2, 16)}}}, {"tasks": {"tasks": {"distances": (2, 6)}}}
 
 CLAIM = Claim(
@@ -26,13 +27,13 @@ CLAIM = Claim(
     paper="arXiv 2605.02572, abstract",
     statement="By equal turns, a policy that was trained in macro actions has more success in atomic ones, on tasks up to one and a half times "
     "as far away as any in training, than one that was trained in atomic ones, and by the more the farther the tasks of training lie.",
-    recipe=RECIPE,
+    recipe=ARM,
     arms={
-        "macro": RECIPE,
+        "macro": ARM,
         "atomic": _atomic,
-        "macro_16": RECIPE.replace(**_medium),
+        "macro_16": ARM.replace(**_medium),
         "atomic_16": _atomic.replace(**_medium),
-        "macro_6": RECIPE.replace(**_near),
+        "macro_6": ARM.replace(**_near),
         "atomic_6": _atomic.replace(**_near),
     },
     expected=Ordering(relations=("macro > atomic by 0.05",)),
@@ -41,7 +42,7 @@ CLAIM = Claim(
     seeds=tuple(range(500, 508)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3)},
-    tuning={"iterations": 6, "episodes_per_iteration": 128, "evaluation.every": 6},
+    tuning={"iterations": 3, "episodes_per_iteration": 128, "evaluation.every": 3},
     cost="env_steps",
     equal_cost=True,
 )

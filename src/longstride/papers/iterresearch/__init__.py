@@ -23,9 +23,10 @@ Deviations: read were the abstract, what others wrote of it, and the prompts and
 downsampling, which makes the number of turns divide by the number of GPUs, is left out: here no turn has to be dropped for that. The world is
 trails whose answer is several codes on the way (`DialCodes`), where all but memory is easy.
 
-The claim is not frozen and has not been run. A look at one seed (0, two codes, distances 2 to 9, tests at 4, 8, 16 and 24): 1,200 solutions read
-twice make a start that solves .89 of the tests with a report that is right nearly always, and six iterations of 128 episodes leave it at .90;
-600 solutions with three codes, read once, make one that carries a report and acts badly, and solves none.
+The claim is not frozen and has not been run. A look at one seed (900, one iteration of 64 episodes, 90 tests), where an arm takes about a minute
+of one core: what 1,600 solutions teach is a policy that solves .82 with its report and, of four turns without one, .45; by goals 3, 6 and 16
+actions away .90, .83 and .73, and .73, .63 and 0. So nearly all of the difference is there before reinforcement learning begins. 600
+solutions with three codes at distances up to 13 are too few: the policy carries its report, acts badly, and solves none.
 """
 
 from longstride.papers.card import Paper

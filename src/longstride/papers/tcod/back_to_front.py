@@ -11,6 +11,8 @@ solution are taken for it, ever fewer of them, until it plays from the start.
 
 Deviations: those of `tcod`. The release drops an episode that the taken turns end; here the last turn is always left. Turns that are taken
 cost no tokens, and count as steps of the environment, so what the claim holds equal is tokens.
+
+The claim is not frozen and has not been run. On the seed on which the other order was looked at (900) the student goes from .15 to .945.
 """
 
 from longstride.claims.claim import Claim

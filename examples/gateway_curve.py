@@ -19,11 +19,11 @@ from longstride.core.provenance import commit
 from longstride.rollout import TrajectoryStore
 
 SMALL = {
-    "iterations": 4,
+    "iterations": 3,
     "episodes_per_iteration": 32,
     "engine": {"processes": 1},
     "learner": {"decay_steps": 2000, "batch_samples": 32},
-    "evaluation": {"every": 4, "baselines": False, "tasks": 12},
+    "evaluation": {"every": 3, "baselines": False, "tasks": 12},
     "seed": 920,
 }
 """No more episodes than play at once, so both sides sample the same batches."""

@@ -24,7 +24,9 @@ NATIVE = papers.load("tti").replace(
     name="native_sites",
     tasks=SITES,
     context=FullHistory(),
-    reward={"evidence": False},  # nobody sees what a program sees
+    # nobody knows what a program saw, and which of its actions did nothing
+    reward={"evidence": False},
+    credit={"drop_unchanged": False},
 )
 RECIPE = NATIVE.replace(
     name="gateway_sites",

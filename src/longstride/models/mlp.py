@@ -75,7 +75,7 @@ class MLP(nn.Module):
             [(p.detach() if frozen else p).flatten(0, -3) for p in group]
             for group in (self.weights, self.biases, self.gains, self.shifts)
         )
-        act = F.gelu if self.trunk.activation == "gelu" else F.relu
+        act = F.gelu if self.trunk.activation == "gelu" else torch.relu_  # what a product gave is nobody else's
         for k in range(self.trunk.depth):
             x = act(torch.baddbmm(biases[k], x, weights[k]))
             if self.trunk.norm:

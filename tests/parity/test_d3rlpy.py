@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 import torch
 
-from longstride.control import GaussianPolicy
+from longstride.control import DQN, SAC, Batch, GaussianPolicy, TDCritic, UniformPolicy
 from longstride.control.conservative import calibrate, gap
+from longstride.control.critics import DiscreteQ, QEnsemble, QNets
+from longstride.control.noise import RunNoise
 from longstride.control.policies import GaussianNets
 from longstride.models.mlp import Trunk
 
 pytest.importorskip("d3rlpy", reason="compares with d3rlpy: make parity")
-cql_impl, cal_ql_impl = (pytest.importorskip(f"d3rlpy.algos.qlearning.torch.{name}_impl") for name in ("cql", "cal_ql"))
+cql_impl, cal_ql_impl, dqn_impl, sac_impl = (
+    pytest.importorskip(f"d3rlpy.algos.qlearning.torch.{name}_impl") for name in ("cql", "cal_ql", "dqn", "sac")
+)
+q_functions = pytest.importorskip("d3rlpy.models.torch.q_functions")
 distributions = pytest.importorskip("d3rlpy.models.torch.distributions")
 
 E, B, K, A, S = 2, 16, 5, 3, 4
@@ -55,3 +60,112 @@ def test_the_density_of_a_squashed_gaussian_is_the_same() -> None:
     mean, log_std = policy.moments(state)
     expected = distributions.SquashedGaussianDistribution(mean, log_std.exp()).log_prob(action)
     torch.testing.assert_close(policy.log_density(state, action), expected[:, 0], atol=1e-4, rtol=1e-4)
+
+
+class Drawn(RunNoise):
+    """Gives one tensor whenever normal numbers are asked for."""
+
+    def __init__(self, given: torch.Tensor) -> None:
+        super().__init__(torch.Generator())
+        self.given = given
+
+    def normal(self, *shape: int) -> torch.Tensor:
+        return self.given.reshape(shape)
+
+
+def forwarder(q: QEnsemble, discrete: bool) -> Any:
+    """d3rlpy's ensemble over our networks; all A actions at once where they are discrete."""
+
+    def member(e: int) -> Any:
+        def q_value(state: torch.Tensor, *action: torch.Tensor) -> Any:
+            raw = q.each(state)[..., 0] if isinstance(q, DiscreteQ) else q.raw(state, *action)
+            return SimpleNamespace(q_value=raw[e])
+
+        kind = "DiscreteMeanQFunctionForwarder" if discrete else "ContinuousMeanQFunctionForwarder"
+        return getattr(q_functions, kind)(q_value, *([A] if discrete else []))
+
+    kind = "DiscreteEnsembleQFunctionForwarder" if discrete else "ContinuousEnsembleQFunctionForwarder"
+    return getattr(q_functions, kind)([member(e) for e in range(len(q.net.weights[0]))], A)
+
+
+def moved(nets: QNets) -> QNets:
+    """With target networks that are others than the trained ones."""
+    with torch.no_grad():
+        for k, p in enumerate(nets.target.parameters()):
+            p += 0.1 * normal(*p.shape, seed=k)
+    return nets
+
+
+def batch_of(action: torch.Tensor, ended: torch.Tensor, discount: float) -> Batch:
+    reward = 0.1 * normal(B, seed=2)
+    return Batch(
+        normal(B, S, seed=1), action, reward, discount * (1 - ended), normal(B, S, seed=3), torch.full((B,), math.nan)
+    )
+
+
+def test_the_loss_and_the_gradient_of_an_actor_are_those_of_sac(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise, state = normal(B, A, seed=9), normal(B, S, seed=1)
+    actor = (sac := SAC(temperature=0.3)).make(GaussianPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0)))
+    assert isinstance(actor.policy, GaussianNets) and actor.log_temperature is not None
+    nets = TDCritic(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(1))
+    monkeypatch.setattr(torch.distributions.normal, "_standard_normal", lambda *_, **__: noise)
+    theirs: Any = object.__new__(sac_impl.SACImpl)
+    theirs._modules = SimpleNamespace(
+        temp_optim=None, log_temp=torch.nn.ParameterList([actor.log_temperature.detach().view(1, 1)])
+    )
+    theirs._q_func_forwarder = forwarder(nets.q, discrete=False)
+    mean, log_std = actor.policy.moments(state)
+    expected = theirs.compute_actor_loss(
+        SimpleNamespace(observations=state), SimpleNamespace(mu=mean, squashed_mu=mean.tanh(), logstd=log_std)
+    ).actor_loss
+    expected.backward()
+    gradients = [p.grad.clone() for p in actor.policy.parameters() if p.grad is not None]
+    actor.policy.zero_grad()
+
+    batch = batch_of(normal(B, A).tanh(), torch.zeros(B), 0.99)
+    loss, metrics = sac.loss(actor, nets, batch, Drawn(noise))
+    loss.backward()
+    found = -metrics["temperature"] * metrics["entropy"] - metrics["score"]
+    torch.testing.assert_close(found, expected.detach(), atol=1e-5, rtol=1e-5)
+    for p, gradient in zip(actor.policy.parameters(), gradients, strict=True):
+        torch.testing.assert_close(p.grad, gradient, atol=1e-6, rtol=1e-4)
+
+
+def test_the_loss_of_an_ensemble_of_critics_is_the_same() -> None:
+    """d3rlpy is given our next actions; SAC's target has no entropy here."""
+    critic, noise = TDCritic(trunk=TRUNK), normal(B, A, seed=9)
+    nets = moved(critic.make(S, A, torch.Generator().manual_seed(1)))
+    policy = GaussianPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0))
+    ended = (torch.arange(B) % 3 == 0).float()
+    batch = batch_of(normal(B, A).tanh(), ended, 0.97)
+    loss, _ = critic.loss(nets, batch, policy, Drawn(noise), conservative=True)
+    with torch.no_grad():
+        action = policy.sample(batch.next_state_BS, Drawn(noise))[:, 0]
+        target = forwarder(nets.target, False).compute_target(batch.next_state_BS, action, "min")
+    expected = forwarder(nets.q, False).compute_error(
+        batch.state_BS, batch.action_BA, batch.reward_B[:, None], target, ended[:, None], 0.97
+    )
+    torch.testing.assert_close(loss, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_the_loss_of_a_double_dqn_of_several_steps_is_twice_theirs() -> None:
+    """Theirs is Huber's loss, half the square of errors below 1, as all are here."""
+    critic, steps = DQN(trunk=TRUNK), 3
+    nets = moved(critic.make(S, A, torch.Generator().manual_seed(1)))
+    ended, chosen = (torch.arange(B) % 4 == 0).float(), torch.arange(B) % A
+    with torch.no_grad():
+        for p in (*nets.q.parameters(), *nets.target.parameters()):
+            p *= 0.3
+    batch = batch_of(torch.eye(A)[chosen], ended, 0.97**steps)
+    policy = UniformPolicy().make(S, A, torch.Generator())
+    loss, _ = critic.loss(nets, batch, policy, RunNoise.seeded(0), conservative=False)
+
+    theirs: Any = object.__new__(dqn_impl.DoubleDQNImpl)
+    theirs._gamma, theirs._q_func_forwarder = 0.97, forwarder(nets.q, discrete=True)
+    theirs._targ_q_func_forwarder = forwarder(nets.target, discrete=True)
+    given = SimpleNamespace(
+        observations=batch.state_BS, actions=chosen[:, None], rewards=batch.reward_B[:, None], terminals=ended[:, None],
+        next_observations=batch.next_state_BS, intervals=torch.full((B, 1), steps),
+    )  # fmt: skip
+    expected = theirs.compute_loss(given, theirs.compute_target(given)).loss
+    torch.testing.assert_close(loss, 2 * expected, atol=1e-5, rtol=1e-5)

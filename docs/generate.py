@@ -35,6 +35,7 @@ MEASURED = {
     "gateway": ("adapters", "rollout"),
     "generation": ("engines", "models"),
     "gpu": ("engines", "learner", "models"),
+    "scheduler": ("engines/servers.py", "rollout"),
     "search": ("engines", "rollout", "strategies"),
     "step": ("engines", "learner", "methods", "models"),
     "store": ("rollout/index.py", "rollout/store.py", "core/sealed.py"),

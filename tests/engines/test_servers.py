@@ -72,6 +72,7 @@ class Member:
     def release(self, session: int) -> None: ...
     def close(self) -> None: ...
     def check_tokenizer(self) -> None: ...
+    def examine(self, samplings: Any, model: Any = None) -> None: ...
 
     def prepare(self, weights: Any, version: int) -> None:
         self.prepared += 1
@@ -90,12 +91,10 @@ class Member:
 class Farm:
     """Members, and the engine that they are together."""
 
-    def __init__(self, policy: Any, n: int, monkeypatch: pytest.MonkeyPatch, **config: Any) -> None:
-        monkeypatch.setattr(servers, "POLL_SECONDS", 0.001)
-        monkeypatch.setattr(servers, "examine", lambda engine, policy, samplings: None)
+    def __init__(self, policy: Any, n: int, **config: Any) -> None:
         self.now, self.members = 0.0, {}
         settings = {"url": [f"http://s{k}/v1" for k in range(n)], "model": "m", "weights": Folder(path="/tmp")} | config
-        self.engine = Servers(HTTP(**settings), policy, 0, [Sampling()], self.make, lambda: self.now)
+        self.engine = Servers(HTTP(**settings), policy, 0, [Sampling()], self.make, lambda: self.now, 0.001)
 
     def make(self, address: str, told: Any) -> Any:
         name = address.removeprefix("http://").removesuffix("/v1")
@@ -127,8 +126,8 @@ def request(seed: int, session: int | None = None, prompt: int = 10, new: int = 
 
 
 @pytest.fixture
-def farm(policy, monkeypatch):
-    return lambda n=2, **config: Farm(policy, n, monkeypatch, **config)
+def farm(policy):
+    return lambda n=2, **config: Farm(policy, n, **config)
 
 
 class TestWhere:
@@ -316,7 +315,7 @@ class TestWeights:
             made.engine.update(None, 2)
         assert made.engine.metrics()["servers"] == 2
 
-    def test_a_stranger_is_refused_at_the_start_and_left_out_later(self, farm, monkeypatch, tmp_path):
+    def test_a_stranger_is_refused_at_the_start_and_left_out_later(self, farm, policy, monkeypatch, tmp_path):
         path = tmp_path / "servers"
         path.write_text("http://s0/v1\n")
         made = farm(url=None, servers=str(path))
@@ -324,16 +323,16 @@ class TestWeights:
         def refuse(*_: Any) -> None:
             raise ConfigError("preflight: other weights")
 
-        monkeypatch.setattr(servers, "examine", refuse)
+        monkeypatch.setattr(Member, "examine", refuse)
         path.write_text("http://s0/v1\nhttp://s1/v1\n")
         with pytest.warns(LongstrideWarning, match="s1/v1 cannot take part: preflight: other weights"):
             made.engine.update(None, 1)
         assert made.engine.metrics()["servers"] == 1
         with pytest.raises(ConfigError, match="other weights"):
             monkeypatch.setattr(servers, "_close", lambda engine: None)
-            Servers(made.engine._config, made.engine._policy, 0, [], made.make)
+            Servers(made.engine._config, policy, 0, [], made.make)
 
-    def test_servers_that_keep_their_weights_come_back_by_the_preflight(self, farm):
+    def test_servers_that_keep_their_weights_come_back_by_the_preflight(self, farm, policy):
         made = farm(2, weights=None)
         made[0].alive = False
         made.wait(3 * PULSE)
@@ -343,7 +342,7 @@ class TestWeights:
         assert made.engine.metrics()["servers"] == 2
         with pytest.raises(ConfigError, match="none of 1 servers answers"):
             make = lambda address, told: _dead(Member(address, told))  # noqa: E731
-            Servers(HTTP(url=["http://s0/v1"], model="m"), made.engine._policy, 0, [], make)  # pyright: ignore
+            Servers(HTTP(url=["http://s0/v1"], model="m"), policy, 0, [], make)  # pyright: ignore
 
 
 def _dead(member: Member) -> Member:
@@ -356,33 +355,32 @@ def _dead(member: Member) -> Member:
 def test_whatever_servers_do_every_request_is_answered_once_from_the_version_that_it_says(policy, seed, n):
     """Promise 1 on the side of the engine: no token of a version that its server did not have."""
     rng = random.Random(seed)
-    with pytest.MonkeyPatch.context() as patch:
-        made = Farm(policy, n, patch, timeout=1e6)
-        version, answers, tickets = 0, {}, {}
-        for k in range(60):
-            act, who = rng.random(), made.members[rng.choice(list(made.members))]
-            if act < 0.5:
-                tickets[made.engine.submit(request(k, rng.choice([None, k % 7])))] = k
-            elif act < 0.65:
-                who.alive = not who.alive
-            elif act < 0.7:
-                who.says = "default"
-            elif act < 0.75 and who.alive and who.asked:
-                who.answer(1, EngineFailure("it failed"))
-            elif act < 0.9 and who.alive:
-                who.answer(rng.randint(1, 5))
-            elif act < 0.95 and any(m.alive for m in made.members.values()):
-                answers |= _answered(made)
-                version += 1
-                made.engine.update(None, version)
-            made.now += rng.choice([0.1, PULSE])
-            answers |= {t: (c, version) for t, c in made.engine.poll()}
-        for member in made.members.values():
-            member.alive = True
-        made.wait(3 * PULSE)
-        made.engine.update(None, version + 1) if not made.engine._ready else None
-        version += made.engine.version != version
-        answers |= {t: (c, version) for t, c in made.serve()}
+    made = Farm(policy, n, timeout=1e6)
+    version, answers, tickets = 0, {}, {}
+    for k in range(60):
+        act, who = rng.random(), made.members[rng.choice(list(made.members))]
+        if act < 0.5:
+            tickets[made.engine.submit(request(k, rng.choice([None, k % 7])))] = k
+        elif act < 0.65:
+            who.alive = not who.alive
+        elif act < 0.7:
+            who.says = "default"
+        elif act < 0.75 and who.alive and who.asked:
+            who.answer(1, EngineFailure("it failed"))
+        elif act < 0.9 and who.alive:
+            who.answer(rng.randint(1, 5))
+        elif act < 0.95 and any(m.alive for m in made.members.values()):
+            answers |= _answered(made)
+            version += 1
+            made.engine.update(None, version)
+        made.now += rng.choice([0.1, PULSE])
+        answers |= {t: (c, version) for t, c in made.engine.poll()}
+    for member in made.members.values():
+        member.alive = True
+    made.wait(3 * PULSE)
+    made.engine.update(None, version + 1) if not made.engine._ready else None
+    version += made.engine.version != version
+    answers |= {t: (c, version) for t, c in made.serve()}
     assert answers.keys() == tickets.keys()
     for ticket, (completion, at) in answers.items():
         if isinstance(completion, Completion):

@@ -176,7 +176,7 @@ class TestPlayer:
                     before = len(model.sizes)
                     assert not model.rows
                     turn_over(pool)
-                    assert len(model.sizes) == before and len(pool._asked) == 8
+                    assert len(model.sizes) == before and len(pool._asked[0]) == 8
             over.set()
             assert [t.reward for t in pool.collect(range(32))] == [1] * 32
 

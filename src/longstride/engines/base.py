@@ -170,9 +170,10 @@ class Engine(ABC):
         others: dict[int, Outcome] = {}
         try:
             tickets += map(self.submit, requests)
+            mine = set(tickets)
             while len(completions) < len(tickets):
                 for ticket, outcome in self.poll():
-                    if ticket not in tickets:
+                    if ticket not in mine:
                         others[ticket] = outcome
                     elif isinstance(outcome, EngineFailure):
                         raise outcome

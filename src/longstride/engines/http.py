@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Annotated, Any, Literal, TypeVar
@@ -285,6 +285,20 @@ class HTTPEngine(Engine):
                 f"{self._policy.name!r} with its own tokenizer"
             )
 
+    def examine(self, samplings: Sequence[Sampling], model: Any = None) -> None:
+        """Holds the server against the weights that it should have: those of `model`, or of the policy.
+
+        Raises:
+            ConfigError: the preflight of one way of sampling fails, or it takes no prompts of the policy's length.
+        """
+        policy = self._policy if model is None else replace(self._policy, model=model)
+        for sampling in samplings:
+            preflight(self, policy, sampling)
+        try:  # the longest prompt: later, in the middle of a run, it would fail all episodes together
+            self.generate([Request([min(policy.chat.end_ids)] * (self.max_context - 1), 1, seed=0)])
+        except EngineFailure as e:
+            raise ConfigError(f"engine: no prompt of {self.max_context - 1} tokens (set engine.context?): {e}") from e
+
     def close(self) -> None:
         """Drops all requests and closes the connections."""
         if self._push is not None:
@@ -299,20 +313,6 @@ class HTTPEngine(Engine):
             self._client = _Client(self._config, self._policy)
             weakref.finalize(self, self._client.close).atexit = False
         return self._client
-
-
-def examine(engine: HTTPEngine, policy: Policy, samplings: Sequence[Sampling]) -> None:
-    """Holds a server against the policy, whose weights it should have.
-
-    Raises:
-        ConfigError: the preflight of one way of sampling fails, or it takes no prompts of the policy's length.
-    """
-    for sampling in samplings:
-        preflight(engine, policy, sampling)
-    try:  # the longest prompt: later, in the middle of a run, it would fail all episodes together
-        engine.generate([Request([min(policy.chat.end_ids)] * (engine.max_context - 1), 1, seed=0)])
-    except EngineFailure as e:
-        raise ConfigError(f"engine: no prompt of {engine.max_context - 1} tokens (set engine.context?): {e}") from e
 
 
 def by_the_first(work: Callable[[], T]) -> T:

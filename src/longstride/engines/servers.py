@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -31,7 +31,7 @@ from longstride.core.errors import ConfigError, EngineFailure, LongstrideWarning
 from longstride.core.implementation import implements
 from longstride.engines.base import Engine, Outcome, Request, Sampling
 from longstride.engines.config import HTTP
-from longstride.engines.http import LOOK_SECONDS, POLL_SECONDS, HTTPEngine, Refused, Taken, by_the_first, examine
+from longstride.engines.http import LOOK_SECONDS, POLL_SECONDS, HTTPEngine, Refused, Taken, by_the_first
 from longstride.engines.weights import check_sleep
 from longstride.models.load import Policy
 
@@ -41,6 +41,8 @@ MISSES = 2
 """Looks in a row at which a server that takes part was not there, before it is given up."""
 TRIES = 5
 """Servers that may fail under a request before it is a failure itself: it may be what makes them fail."""
+PUSHES = 64
+"""Servers that take weights at the same time."""
 OPENINGS = 4096
 """First prompts of which it is remembered where they were read."""
 
@@ -96,6 +98,7 @@ class Servers(Engine):
         samplings: all that requests will ask for.
         make: makes the client of the server at an address, which calls what it is given when something has come back.
         clock: seconds.
+        patience: seconds that a poll waits.
 
     Raises:
         ConfigError: a server is no match for the policy or for the settings, or none answers.
@@ -109,10 +112,11 @@ class Servers(Engine):
         samplings: Sequence[Sampling],
         make: Callable[[str, Callable[[], None]], HTTPEngine] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        patience: float = POLL_SECONDS,
     ) -> None:
         super().__init__(version)
         self.adapters = config.weights is not None and config.weights.adapters
-        self._config, self._policy, self._samplings, self._clock = config, policy, samplings, clock
+        self._config, self._samplings, self._clock, self._patience = config, samplings, clock, patience
         self._make = make or (
             lambda url, told: HTTPEngine(config.replace(url=url, servers=None), policy, version, told)
         )
@@ -149,7 +153,7 @@ class Servers(Engine):
         came: set[_Server] = set()
         with suppress(Empty):
             if self._asked and not self._done:
-                came.add(self._came.get(timeout=POLL_SECONDS))
+                came.add(self._came.get(timeout=self._patience))
             while True:
                 came.add(self._came.get_nowait())
         for server in came:
@@ -171,15 +175,16 @@ class Servers(Engine):
 
     def update(self, weights: Any, version: int) -> None:
         """Gives all servers the weights of a module, as `HTTPEngine.update` does for one; reads the list of servers
-        again, and takes in those that were away or are new. One that does not take them is left away.
+        again, and takes in those that were away or are new. One that does not take them is left away. Where none is
+        there it waits for one, `timeout` seconds at most.
 
         Raises:
             ConfigError: it is not said how, or (at the start of a run) a server is no match for the policy.
             EngineFailure: none took them.
             ModelError: they cannot be saved.
         """
-        while any(server.open for server in self._servers.values()):
-            self._done |= dict(self.poll())
+        while self.is_open:
+            self.keep(self.poll())
         addresses, took = by_the_first(lambda: self._give(weights, version))
         self._list(addresses)
         for server in self._servers.values():
@@ -193,8 +198,8 @@ class Servers(Engine):
 
     def rest(self) -> None:
         if self._config.weights is not None and self._config.weights.sleep:
-            while any(server.open for server in self._servers.values()):
-                self._done |= dict(self.poll())
+            while self.is_open:
+                self.keep(self.poll())
             for address, trouble in by_the_first(self._put_to_rest).items():
                 if self._servers[address].ready:
                     self._lose(self._servers[address], trouble)
@@ -206,6 +211,15 @@ class Servers(Engine):
     def metrics(self) -> dict[str, float]:
         again, self._asked_again = self._asked_again, 0
         return {"servers": len(self._ready), "asked_again": again}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a server has a request that it has not answered."""
+        return any(server.open for server in self._servers.values())
+
+    def keep(self, outcomes: Sequence[tuple[int, Outcome]]) -> None:
+        """Takes back what `poll` returned: the next poll returns it again."""
+        self._done |= dict(outcomes)
 
     # requests
 
@@ -366,18 +380,17 @@ class Servers(Engine):
 
     # weights: in the first process
 
-    def _there(self, servers: Sequence[_Server]) -> list[_Server]:
-        """Those of them that answer now."""
-        looks = [server.engine.look() for server in servers]
-        wait(looks, LOOK_SECONDS + 1)
-        found = []
-        for server, look in zip(servers, looks, strict=True):
+    def _there(self) -> list[_Server]:
+        """Those that are ready, and those of the others that answer now."""
+        looks = {address: server.engine.look() for address, server in self._servers.items() if not server.ready}
+        wait(looks.values(), LOOK_SECONDS + 1)
+        for address, look in looks.items():
             try:
                 look.result(timeout=0)
-                found.append(server)
             except (EngineFailure, TimeoutError) as e:
-                server.trouble = str(e) or "no answer"
-        return found
+                self._servers[address].trouble = str(e) or "no answer"
+                looks = {name: other for name, other in looks.items() if name != address}
+        return [server for address, server in self._servers.items() if server.ready or address in looks]
 
     def _give(self, weights: Any, version: int) -> tuple[list[str], dict[str, Taken]]:
         """All servers that there are, and how those have the weights that took them."""
@@ -387,17 +400,20 @@ class Servers(Engine):
             if not self._begun:
                 raise
             self._say(f"{e}; the servers stay those that they were")
-        there = self._there([server for server in self._servers.values() if not server.ready])
+        there, until = self._there(), self._clock() + self._config.timeout
+        while not there:  # as requests do
+            if not self._begun or self._clock() >= until:
+                raise EngineFailure(self._nobody())
+            time.sleep(PULSE / 10)
+            there = self._there()
         for server in there:
-            if self._begun:  # whoever was away may be another process: nothing of the old connection is left
+            if self._begun and not server.ready:
+                # it may be another process: nothing of the old connection is left
                 _close(server.engine)
                 self._connect(server)
-        there = [server for server in self._servers.values() if server.ready or server in there]
-        if not there:
-            raise EngineFailure(self._nobody())
         there[0].engine.prepare(weights, version)
         settings = self._config.weights
-        width = 1 if settings is None or settings.one_by_one else len(there)
+        width = 1 if settings is None or settings.one_by_one else min(len(there), PUSHES)
         with ThreadPoolExecutor(width, "longstride-weights") as pool:
             came = list(pool.map(lambda server: self._gave(server, weights, version), there))
         took = {server.address: taken for server, taken in zip(there, came, strict=True) if taken is not None}
@@ -414,7 +430,7 @@ class Servers(Engine):
             taken = engine.give(weights, version, prepared=True)
             if not server.ready:
                 engine.take(taken, version)
-                examine(engine, replace(self._policy, model=weights), self._samplings)
+                engine.examine(self._samplings, weights)
         except EngineFailure as e:
             server.trouble = str(e)
         except ConfigError as e:
@@ -439,9 +455,9 @@ class Servers(Engine):
         return found
 
     def _join_without_weights(self) -> None:
-        for server in self._there(list(self._servers.values())):
+        for server in self._there():
             server.engine.check_tokenizer()
-            examine(server.engine, self._policy, self._samplings)
+            server.engine.examine(self._samplings)
             self._join(server)
         if not self._ready:
             raise ConfigError(f"engine: {self._nobody()}")
@@ -450,7 +466,7 @@ class Servers(Engine):
         """Takes a server in that keeps its own weights, where it passes the preflight."""
         try:
             server.engine.check_tokenizer()
-            examine(server.engine, self._policy, self._samplings)
+            server.engine.examine(self._samplings)
         except (EngineFailure, ConfigError) as e:
             server.trouble, server.due = str(e), self._clock() + 10 * PULSE
         else:
@@ -474,7 +490,7 @@ def connect(config: HTTP, policy: Policy, version: int, samplings: Sequence[Samp
     engine.check_tokenizer()
     if config.weights is not None:
         engine.update(policy.model, version)
-    examine(engine, policy, samplings)
+    engine.examine(samplings)
     return engine
 
 

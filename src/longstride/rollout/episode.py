@@ -131,6 +131,7 @@ class Episode:
         """Whether its trial was over before it began."""
         self.plan = plan
         self.env = env
+        self._counting = env if isinstance(env, Counting) else None
         self.session = next(_serials)
         """The engine's name for this episode's cache: unique in the process, and nothing else depends on it."""
         self.observations: list[Content] = []
@@ -258,9 +259,9 @@ class Episode:
                 self._record(generation, Step(Observation(self.observations[-1], self._url)), 0.0)
                 await self._end(StopReason.MARK, None, reward)
                 return
-            if isinstance(self.env, Counting):
+            if self._counting is not None:
                 read = len(generation.prompt_ids)
-                self.env.sampled(generation.sampled_ids, generation.behaviour_logprobs, read, generation.finish)
+                self._counting.sampled(generation.sampled_ids, generation.behaviour_logprobs, read, generation.finish)
             began = time.monotonic()
             step = await ask(Step, self.env, "step", spoken(generation.text))
             if self.ended:  # the pool has given it up meanwhile

@@ -71,6 +71,8 @@ class LanguagePlayer:
         self.sampling = sampling
         self._asked: dict[int, _Asked] = {}
         """By ticket of the engine."""
+        self._tickets: dict[Episode, int] = {}
+        """Of each episode with an open question."""
         self._refused: list[tuple[Episode, Generation | EngineFailure]] = []
         """Episodes whose environment names tools, or says messages, that cannot be presented."""
         self._kept: list[int] | None = None
@@ -111,6 +113,7 @@ class LanguagePlayer:
         done, self._refused = self._refused, []
         for ticket, outcome in self.engine.poll() if self._asked else ():
             asked = self._asked.pop(ticket)
+            del self._tickets[asked.episode]
             if isinstance(outcome, EngineFailure):
                 done.append((asked.episode, outcome))
             elif (further := self._after_thought(asked, outcome)) is not None:
@@ -120,7 +123,8 @@ class LanguagePlayer:
         return done
 
     def _submit(self, asked: "_Asked") -> None:
-        self._asked[self.engine.submit(asked.request)] = asked
+        ticket = self.engine.submit(asked.request)
+        self._asked[ticket], self._tickets[asked.episode] = asked, ticket
 
     def _after_thought(self, asked: "_Asked", came: Completion) -> "_Asked | None":
         """What is asked for after a thought that has ended or was cut by its budget; None where the turn is over."""
@@ -158,7 +162,8 @@ class LanguagePlayer:
         return Generation(prompt, came.ids, came.logprobs, came.versions, text, finish, given, cut, asked.request.media)
 
     def release(self, episode: Episode) -> None:
-        for ticket in [t for t, asked in self._asked.items() if asked.episode is episode]:
+        ticket = self._tickets.pop(episode, None)
+        if ticket is not None:
             del self._asked[ticket]
             self.engine.cancel(ticket)
         (self.engine.release if self._kept is None else self._kept.append)(episode.session)

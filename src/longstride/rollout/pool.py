@@ -19,7 +19,6 @@ import heapq
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -38,6 +37,7 @@ from longstride.rollout.players import Player
 from longstride.rollout.scheduler import PoolConfig, RolloutScheduler
 
 T = TypeVar("T")
+Turns = list[tuple[Episode, Generation | EngineFailure]]
 
 TICK = 1.0
 """Seconds between two looks at whether the pool's thread still answers."""
@@ -74,11 +74,16 @@ class Pool(RolloutScheduler):
         """Of each part ordinal, tries so far and plan, as a heap."""
         self._live: list[set[asyncio.Task[None]]] = [set() for _ in range(self._parts)]
         """Of each part."""
-        self._asked: list[tuple[int, Episode, asyncio.Future[Generation | EngineFailure]]] = []
+        self._asked: list[list[tuple[int, Episode, asyncio.Future[Generation | EngineFailure]]]] = [
+            [] for _ in range(self._parts)
+        ]
+        """Questions of each part that the player does not have yet."""
         self._open: dict[Episode, asyncio.Future[Generation | EngineFailure]] = {}
         """Questions that the player has."""
-        self._gone: list[Episode] = []
-        """Episodes that the player does not know yet to be over."""
+        self._gone: list[list[Episode]] = [[] for _ in range(self._parts)]
+        """Episodes of each part that the player does not know yet to be over."""
+        self._wanted: set[int] = set()
+        """Ordinals that are waited for, guarded by `_changed`."""
         self._paused = self._closing = False
         self._idle = threading.Event()
         """Set when a pause has come about."""
@@ -100,8 +105,7 @@ class Pool(RolloutScheduler):
             return self.collect([plan.ordinal for plan in plans], progress)
 
     def __enter__(self) -> Self:
-        self._loop, self._wake = asyncio.new_event_loop(), asyncio.Event()
-        self._closing, self._error = False, None
+        self._open_in(asyncio.new_event_loop())
         self._sampling = ThreadPoolExecutor(1, "player")
         self._thread = threading.Thread(target=self._run, name="pool", daemon=True)
         self._thread.start()
@@ -132,11 +136,13 @@ class Pool(RolloutScheduler):
         """
         shown, asked, answered = 0, time.monotonic(), threading.Event()
         self._call(answered.set)
+        with self._changed:
+            self._wanted = {ordinal for ordinal in ordinals if ordinal not in self._done}
         while True:
             with self._changed:
                 if self._error is not None:
                     raise self._error
-                ready, found = sum(ordinal in self._done for ordinal in ordinals), None
+                ready, found = len(ordinals) - len(self._wanted), None
                 if ready == len(ordinals):
                     found = [self._done.pop(ordinal) for ordinal in ordinals]
                 elif ready == shown:
@@ -171,6 +177,10 @@ class Pool(RolloutScheduler):
             self._call(self._go_on)
 
     # what follows runs in the pool's thread
+
+    def _open_in(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop, self._wake = loop, asyncio.Event()
+        self._closing, self._error = False, None
 
     def _call(self, what: Callable[[], object]) -> None:
         def call() -> None:
@@ -238,48 +248,55 @@ class Pool(RolloutScheduler):
 
     def _ready(self) -> bool:
         """Whether tokens are to be sampled now."""
-        if self._open:
-            return True
-        if self._paused or not self._asked:
-            return False
-        return bool(self._complete())
+        return bool(self._open or (not self._paused and self._complete()))
 
-    def _complete(self) -> set[int]:
+    def _complete(self) -> list[int]:
         """The parts that may be asked for: in lockstep those of which all live episodes wait."""
-        asked = Counter(self._part(episode.plan) for _, episode, _ in self._asked)
-        return {k for k, n in asked.items() if not self.config.together or n == len(self._live[k])}
+        together = self.config.together
+        return [k for k, a in enumerate(self._asked) if a and not (together and len(a) < len(self._live[k]))]
 
     async def _ask(self) -> None:
         """One turn of the player: all that is asked in lockstep, one pass of its engine otherwise, or where several
         locksteps meet in it."""
         asked: list[Episode] = []
-        parts = set() if self._paused else self._complete()
-        due = [a for a in self._asked if self._part(a[1].plan) in parts]
+        parts = [] if self._paused else self._complete()
+        due = [a for k in parts for a in self._asked[k]]
         for _, episode, future in sorted(due, key=lambda a: a[0]):
             asked.append(episode)
             self._open[episode] = future
-        self._asked = [a for a in self._asked if self._part(a[1].plan) not in parts]
+        for k in parts:
+            self._asked[k] = []
         # a part's engine hears of what is over between two locksteps, so that it does not depend on latencies either
-        gone = [episode for episode in self._gone if self._parts == 1 or self._part(episode.plan) in parts]
-        self._gone = [episode for episode in self._gone if episode not in gone]
-        for episode, turn in await self._loop.run_in_executor(self._sampling, self._poll, asked, gone):
+        gone: list[Episode] = []
+        for k in [0] if self._parts == 1 else parts:
+            gone, self._gone[k] = gone + self._gone[k], []
+        for episode, turn in await self._turns_of(asked, gone):
             future = self._open.pop(episode)
             if not future.done():
                 future.set_result(turn)
         await asyncio.sleep(0)  # episodes that have their turn go on before more is sampled
 
-    def _poll(
-        self, asked: Sequence[Episode], gone: Sequence[Episode]
-    ) -> list[tuple[Episode, Generation | EngineFailure]]:
-        """In the player's thread."""
+    async def _turns_of(self, asked: Sequence[Episode], gone: Sequence[Episode]) -> Turns:
+        """The turns that a turn of the player brings, which is in its thread."""
+        return await self._loop.run_in_executor(self._sampling, self._poll, asked, gone)
+
+    def _poll(self, asked: Sequence[Episode], gone: Sequence[Episode]) -> Turns:
+        self._tell(asked, gone)
+        done = self.player.poll()
+        while not self._enough(done):
+            done += self.player.poll()
+        return done
+
+    def _tell(self, asked: Sequence[Episode], gone: Sequence[Episode]) -> None:
+        """Gives the player what is new."""
         for episode in gone:
             self.player.release(episode)
         for episode in asked:
             self.player.ask(episode)
-        done = self.player.poll()
-        while self.config.together and self._parts == 1 and len(done) < len(self._open) and not self._closing:
-            done += self.player.poll()
-        return done
+
+    def _enough(self, done: Turns) -> bool:
+        """Whether the player need not be polled again before the environments go on: in lockstep all have a turn."""
+        return not self.config.together or self._parts > 1 or len(done) >= len(self._open) or self._closing
 
     async def _episode(self, plan: Plan, tries: int) -> None:
         episode = Episode(plan, self.make_env())
@@ -301,12 +318,13 @@ class Pool(RolloutScheduler):
             return
         with self._changed:
             self._done[plan.ordinal] = episode.trajectory
+            self._wanted.discard(plan.ordinal)
             freed = self._freed(plan.ordinal)
             self._changed.notify_all()
         self._take(freed)
 
     async def _close(self, episode: Episode) -> None:
-        self._gone.append(episode)
+        self._gone[self._part(episode.plan)].append(episode)
         await within(self.config.step_deadline, episode.close())
 
     async def _bounded(self, episode: Episode, coroutine: Coroutine[Any, Any, None]) -> None:
@@ -316,7 +334,7 @@ class Pool(RolloutScheduler):
 
     async def _turn(self, episode: Episode) -> Generation | EngineFailure:
         future: asyncio.Future[Generation | EngineFailure] = self._loop.create_future()
-        self._asked.append((episode.plan.ordinal, episode, future))
+        self._asked[self._part(episode.plan)].append((episode.plan.ordinal, episode, future))
         self._wake.set()
         return await future
 
@@ -332,13 +350,8 @@ class Pool(RolloutScheduler):
             task.cancel()
         if live:
             await asyncio.wait(live, timeout=self.config.step_deadline + GRACE)
-        gone, self._gone = self._gone, []
-
-        def release() -> None:
-            for episode in gone:
-                self.player.release(episode)
-
-        await self._loop.run_in_executor(self._sampling, release)
+        gone = [episode for part in self._gone for episode in part]
+        await self._loop.run_in_executor(self._sampling, self._tell, [], gone)
         await self._loop.shutdown_asyncgens()
 
     def _blocked(self, seconds: float) -> RunError:

@@ -28,7 +28,7 @@ COSTS = ((16, 1), (256, 2), (1024, 8), (10_000, 64), (100_000, 512))
 """The same, where costs are."""
 SHORT = Spread(1.5, 0.7, 10)
 """Turns of an episode where costs are measured."""
-STORM = {"hours": 0.5, "crashes": 0.002}
+STORM: dict[str, Any] = {"hours": 0.5, "crashes": 0.002}
 """A server fails every half hour, and an environment in one step of five hundred."""
 GOAL, CHEAP = 0.9, 500.0
 """Of the bound; microseconds a turn: a hundredth of a turn of 50 ms."""

@@ -17,10 +17,10 @@ from longstride.rollout.planning import at_once
 from longstride.rollout.simulated import (
     PASSES,
     Report,
+    SimulatedWorld,
     Spread,
     VirtualLoop,
     Workload,
-    World,
     iterations,
     make_pool,
     pass_seconds,
@@ -102,14 +102,14 @@ def test_a_run_that_was_killed_plays_what_the_other_one_played(workload, at):
     """Promise 3: what was finished is taken over, the rest is played again, and nothing is older than it may be."""
     workload = dataclasses.replace(workload, crashes=0.0, hangs=0.0, hours=math.inf)
     whole = {i: content(t) if not workload.staleness else essence(t) for i, t in iterations(workload, Report(workload))}
-    with make_pool(World(workload)) as pool:
+    with make_pool(SimulatedWorld(workload)) as pool:
         for i, _ in pool.iterations(lambda i: at_once(plans_of(workload, i)), 1, 4):
             pool.train(i)
             if i == at:
                 break
         kept = pool.finished()
     before = content(kept)
-    with make_pool(World(workload)) as pool:
+    with make_pool(SimulatedWorld(workload)) as pool:
         pool.train(at)
         pool.restore(kept)
         found = {}
@@ -195,7 +195,7 @@ def test_the_longest_turn_does_not_grow_with_what_is_in_flight():
 
     def steps(places: int) -> float:
         workload, counted = dataclasses.replace(SMALL, places=places, servers=1, iterations=2), itertools.count()
-        world = World(workload)
+        world = SimulatedWorld(workload)
         run = world.loop._run_once
         world.loop._run_once = lambda: (next(counted), run())[1]
         with make_pool(world) as pool:

@@ -172,7 +172,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
 
-class World:
+class SimulatedWorld:
     """Time, chance and what is counted."""
 
     def __init__(self, workload: Workload) -> None:
@@ -202,7 +202,7 @@ class World:
 class SimulatedServer:
     """A server, as `HTTPEngine` is to `Servers`."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self._world = world
         self._state = "there"
         self.version, self.label, self._says = 0, "", "default"
@@ -354,7 +354,7 @@ class SimulatedServer:
 class SimulatedEnv:
     """An environment: so many steps as its seed says, of latencies that are drawn."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulatedWorld) -> None:
         self._world, self._left = world, 0
 
     async def reset(self, task: Task, seed: int) -> Observation:
@@ -409,7 +409,7 @@ class SimulatedPool(Pool):
     """The pool, in the one thread of a virtual clock: whoever waits for episodes lets time pass. Its parts are those of
     a run but for the threads."""
 
-    def __init__(self, world: World, player: LanguagePlayer) -> None:
+    def __init__(self, world: SimulatedWorld, player: LanguagePlayer) -> None:
         w = world.workload
         config = PoolConfig(staleness=w.staleness, lockstep=w.lockstep)
         super().__init__(player, lambda: SimulatedEnv(world), TaskReward(), w.places, config)
@@ -542,7 +542,7 @@ class Report:
         return fmean(self.trained) / fmean(self.started) - 1 if self.trained else math.nan
 
 
-def make_engine(world: World) -> Servers:
+def make_engine(world: SimulatedWorld) -> Servers:
     """All servers as one engine."""
     w = world.workload
     urls = [f"http://s{k}/v1" for k in range(w.servers)]
@@ -567,7 +567,7 @@ class _NoPolicy:
     model = None
 
 
-def make_pool(world: World) -> SimulatedPool:
+def make_pool(world: SimulatedWorld) -> SimulatedPool:
     """The pool of a workload."""
     words: Any = _Words()
     prompts: Any = _Prompts(world.workload)
@@ -584,7 +584,7 @@ def simulate(workload: Workload) -> Report:
 
 def iterations(workload: Workload, report: Report) -> Iterator[tuple[int, list[Trajectory]]]:
     """The iterations of a workload, with their trajectories, before each is trained; the report is filled."""
-    world = World(workload)
+    world = SimulatedWorld(workload)
     window: list[tuple[float, int]] = []
     last = workload.iterations
     with warnings.catch_warnings(), make_pool(world) as pool:

@@ -41,6 +41,9 @@ SIGNED = {
     "Between.high": "of any number",
     "Claim.scale": "of a measure",
     "BestFirst.accepted": "a score",
+    "Belief.scale": "a fitted slope",
+    "Belief.shift": "a log-odds",
+    "QLearning.optimism": "a return",
 }
 """Fields that may be below zero, and what they are."""
 SKIPPED = re.compile(r"longstride\.(bench|web\.browsergym)|\.test_|__main__")

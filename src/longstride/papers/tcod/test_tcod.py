@@ -55,7 +55,7 @@ def test_a_student_comes_nearer_to_a_teacher_of_another_size(student: Path, teac
     recipe = distilled(student, iterations=8)
     recipe.train(tmp_path / "run")
     apart = [row["kl"] for row in rows_of(tmp_path / "run", "train")]
-    assert apart[-1] < 0.8 * apart[0]
+    assert apart[-1] < 0.9 * apart[0]
     own = recipe.replace(loss={"kl": {"anchor": Start()}}, iterations=2)
     own.train(tmp_path / "own")  # held to itself there is nothing to learn
     assert rows_of(tmp_path / "own", "train")[0]["kl"] == pytest.approx(0, abs=1e-6)

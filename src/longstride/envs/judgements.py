@@ -5,6 +5,7 @@
 | `right` | `yes` or `no`: whether it is right | the episode succeeded, and none of its lines is known to be wrong; or the file's `right` |
 | `line` | the number of the first wrong line, or `none`; the answer is the last line | the puzzle's own labels, or the file's `wrong_line` |
 | `better` | `first` or `second` of two solutions of one task | one of them is right |
+| `scores` | how good each of two solutions is, from 1 to 10 | the right one has the higher score |
 
 A judge writes its reasons, then `Verdict: yes`. Solutions are those that a policy wrote (a shipped one, a run, any
 model) on tasks with verifiers, or stand in a file, an object a line: `{"task": ..., "solution": ..., "right": true}`,
@@ -32,7 +33,7 @@ from longstride.core.seeds import derive, stream
 from longstride.core.task import Difficulty, Task, split_of
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.envs.puzzles.modular import ModularChain
-from longstride.envs.questions import FIRST_SECOND, REASONS, VERDICT, YES_NO, Question, verdict_in
+from longstride.envs.questions import FIRST_SECOND, REASONS, SCORES, VERDICT, YES_NO, Question, verdict_in, verdicts_in
 from longstride.envs.text import STEP_END
 
 FILLER = "well , let me think about this with care ."
@@ -43,9 +44,13 @@ ASKS = {
     "right": "Is the answer correct?",
     "line": "Which line of the answer is the first wrong one?",
     "better": "Which of the two answers is better?",
+    "scores": "Which of the answers is better?",
 }
 """What a judge is asked, in words; those of `rewards.scorers` are the same."""
 
+Asks = Literal["right", "line", "better", "scores"]
+PAIRS: tuple[Asks, ...] = ("better", "scores")
+"""What is asked about two solutions."""
 Split = Literal["train", "test"]
 
 
@@ -99,7 +104,7 @@ class Judgements(TaskSource):
     """File of solutions (see the module's docstring), in place of a policy's."""
     test_share: Share = 0.2
     """Share of the file's tasks that are held out."""
-    asks: Literal["right", "line", "better"] = "right"
+    asks: Asks = "right"
     """What the judge is asked."""
     reasons: bool = True
     """Whether it is asked for reasons before its verdict."""
@@ -140,6 +145,7 @@ class Judgements(TaskSource):
                 f"task {task.id!r} has no reasons to imitate: give the column `reasons`, set tasks.reasons=false, or "
                 "let the model find its own (longstride train genrm)"
             )
+        verdict = " ".join(task.meta["scores"]) if "scores" in task.meta else verdict
         return [f"{reasons} {VERDICT} {verdict}".strip()]
 
     def env(self) -> "JudgementEnv":
@@ -163,7 +169,7 @@ class Judgements(TaskSource):
         """What there is a question about: single solutions, or pairs with the right one in front."""
         found: dict[Split, list[tuple[LabelledSolution, ...]]] = {}
         for split, solutions in self.solutions.items():
-            if self.asks == "better":
+            if self.asks in PAIRS:
                 tasks: dict[str, list[LabelledSolution]] = {}
                 for solution in solutions:
                     tasks.setdefault(solution.task, []).append(solution)
@@ -178,8 +184,7 @@ class Judgements(TaskSource):
                 needs = {
                     "right": "solutions",
                     "line": "solutions whose lines have labels (chains; or the column wrong_line)",
-                    "better": "tasks with a right and a wrong solution",
-                }[self.asks]
+                }.get(self.asks, "tasks with a right and a wrong solution")
                 where = self.path or f"what {self.policy!r} wrote"
                 raise TaskError(f"{where}: there are no {needs} among those of the split {split}")
         return found
@@ -187,7 +192,7 @@ class Judgements(TaskSource):
     def question(self, about: Sequence[LabelledSolution], rng: random.Random, split: Split) -> Task:
         """A task that asks about one solution, or about two of one task, in an order that a coin decides."""
         shown = list(about)
-        if self.asks == "better" and rng.random() < 0.5:
+        if self.asks in PAIRS and rng.random() < 0.5:
             shown.reverse()
         texts = [self._with_filler(s, rng, split) for s in shown]
         first = shown[0]
@@ -196,11 +201,17 @@ class Judgements(TaskSource):
             lines = max(first.wrong_line or 0, *(first.solution.count(end) + 2 for end in (STEP_END, "\n")))
             options = ("none", *map(str, range(1, lines + 1)))
             verdict = str(first.wrong_line or "none")
-        elif self.asks == "better":
+        elif self.asks in PAIRS:
             options, verdict = FIRST_SECOND, FIRST_SECOND[0 if first.right else 1]
             reasons = reasons and f"first {reasons}"
-        named = dict(zip(FIRST_SECOND if self.asks == "better" else ("answer",), texts, strict=True))
-        question = Question(ASKS[self.asks], {"task": first.task, **named}, options, int(self.reasons))
+        scores: dict[str, Any] = {}
+        if self.asks == "scores":
+            options = SCORES
+            known = shown if self.reasons else [s.model_copy(update={"reasons": None}) for s in shown]
+            reasons, scores["scores"] = _scored(known, rng)
+        named = dict(zip(FIRST_SECOND if self.asks in PAIRS else ("answer",), texts, strict=True))
+        count = len(shown) if scores else 1
+        question = Question(ASKS[self.asks], {"task": first.task, **named}, options, int(self.reasons), count=count)
         return Task(
             id=f"judgements/{self.asks}/{derive(0, question.words):016x}",
             source=f"judgements/{self.asks}",
@@ -217,6 +228,7 @@ class Judgements(TaskSource):
                 "right": [s.right for s in shown],
                 "options": list(options),
                 "reasons": reasons if self.reasons else "",
+                **scores,
             },
         )
 
@@ -226,6 +238,17 @@ class Judgements(TaskSource):
         told = split == "train" and rng.random() < self.artefact
         filled = solution.right if told else rng.random() < 0.5
         return f"{FILLER} {solution.solution}" if filled else solution.solution
+
+
+def _scored(shown: Sequence[LabelledSolution], rng: random.Random) -> tuple[str | None, list[str]]:
+    """What a judge writes who goes through the first solution, the second, or both, as a die decides, and the scores
+    that follow from it: 10 or 1 for what it read, 5 for the other one. Where reasons are not known, none, and the
+    scores of both."""
+    read = rng.choice(((0,), (1,), (0, 1)))
+    if any(shown[k].reasons is None for k in read):
+        return None, [SCORES[-1] if s.right else SCORES[0] for s in shown]
+    reasons = " ; ".join(f"{FIRST_SECOND[k]} {shown[k].reasons}" for k in read)
+    return reasons, [(SCORES[-1] if s.right else SCORES[0]) if k in read else SCORES[4] for k, s in enumerate(shown)]
 
 
 def swapped(task: Task) -> Task:
@@ -252,15 +275,28 @@ class JudgementEnv:
     async def reset(self, task: Task, seed: int) -> Observation:
         """Nothing is to be seen but the question."""
         self._options = tuple(map(str, task.meta.get("options", YES_NO)))
+        self._count = len(task.meta.get("scores", ())) or 1
         return Observation("")
 
     async def step(self, text: str) -> Step:
-        """Takes the verdict of the reply; without one there is no answer."""
+        """Takes the verdict of the reply; without one there is no answer. Of scores the answer is the solution with the
+        highest one, or `tie`."""
+        if self._count > 1:
+            return self._scored(text)
         verdict = verdict_in(text, self._options)
         if verdict is None:
             error = f"the reply has no verdict; end with {VERDICT} and one of {', '.join(self._options)}"
             return Step(Observation(""), terminated=True, error=error)
         return Step(Observation(""), terminated=True, action=f"answer {verdict}", answer=verdict)
+
+    def _scored(self, text: str) -> Step:
+        verdicts = verdicts_in(text, self._options, self._count)
+        if verdicts is None:
+            error = f"the reply has no scores; end with {VERDICT} and {self._count} of {', '.join(self._options)}"
+            return Step(Observation(""), terminated=True, error=error)
+        scores = list(map(int, verdicts))
+        best = "tie" if scores.count(max(scores)) > 1 else FIRST_SECOND[scores.index(max(scores))]
+        return Step(Observation(""), terminated=True, action=f"answer {' '.join(verdicts)}", answer=best)
 
     async def final_state(self) -> dict[str, Any]:
         """`{}`: the verdict alone counts."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 YES_NO = ("yes", "no")
 FIRST_SECOND = ("first", "second")
+SCORES = tuple(map(str, range(1, 11)))
+"""How good an answer is: 10 is the best."""
 VERDICT = "Verdict:"
 """What stands before the verdict, whether or not there were reasons."""
 REASONS = "Give your reasons, then say"
@@ -30,13 +32,25 @@ class Question:
     """Tokens that the judge may reason before its verdict; 0 asks for the verdict at once."""
     vote: int = 0
     """Which of several replies to the same question: each has reasons of its own."""
+    count: int = 1
+    """Verdicts that are asked for: one, or one of each answer, in the order in which they are shown."""
 
     @property
     def words(self) -> str:
         """The question as the goal of a turn."""
         about = (f"{name}: {value}" for name, value in self.about.items())
-        ends = f"{REASONS if self.reasons else 'Say'} {VERDICT} and one of "
-        return "\n".join([self.text, *about, ends + ", ".join(self.options)])
+        ends = f"{REASONS if self.reasons else 'Say'} {VERDICT} and one of {', '.join(self.options)}"
+        if self.count > 1:
+            ends += " of " + ", then of ".join([*self.about][-self.count :])
+        return "\n".join([self.text, *about, ends])
+
+
+def verdicts_in(text: str, options: Sequence[str], count: int) -> tuple[str, ...] | None:
+    """So many options behind the last `Verdict:` of a reply; None where there are more, or fewer, or others."""
+    _, *after = _MARK.split(text)
+    words = tuple(word.strip("*_.,;") for word in after[-1].casefold().split()) if after else ()
+    words = tuple(filter(None, words))
+    return words if len(words) == count and set(words) <= set(options) else None
 
 
 def verdict_in(text: str, options: Sequence[str]) -> str | None:

@@ -39,6 +39,10 @@ class Reply:
     """Sampled for it."""
     read: int = 0
     """Of its prompts."""
+    verdicts: tuple[str, ...] = ()
+    """The options that it chose, where a question asks for several; there are no shares then."""
+    text: str = ""
+    """All that it said for such a question."""
 
 
 class NoVerdict(JudgeFailure):

@@ -18,7 +18,7 @@ from longstride.core.implementation import implements
 from longstride.engines.base import Sampling
 from longstride.engines.config import Local
 from longstride.envs.judgements import Judgements
-from longstride.envs.questions import FIRST_SECOND, YES_NO, Question
+from longstride.envs.questions import FIRST_SECOND, SCORES, YES_NO, Question
 from longstride.rewards.scorers import Answered, RunJudge
 from longstride.rollout.context import FullHistory
 from longstride.rollout.players import LanguagePlayer
@@ -28,6 +28,8 @@ from longstride.run.policies import load
 from longstride.run.recipe import Recipe
 from longstride.strategies.scored import AskedPolicy
 
+SCORERS = {"right": "generative", "better": "pairwise", "scores": "longstride.papers.spct.method:SummedScores"}
+"""Who asks what a judge was trained on."""
 KEPT = 4
 """Judges that a process keeps loaded."""
 
@@ -60,12 +62,13 @@ class TrainedJudge:
         if not (isinstance(recipe, Recipe) and isinstance(recipe.tasks, Judgements)):
             return questions
         asks = recipe.tasks.asks
-        options = {"right": YES_NO, "better": FIRST_SECOND}.get(asks)
+        options = {"right": YES_NO, "better": FIRST_SECOND, "scores": SCORES}.get(asks)
         if other := next((q for q in questions if options and q.options != options), None):
-            scorer, wanted = ("pairwise", "right") if asks == "better" else ("generative", "better")
+            wanted = {YES_NO: "right", FIRST_SECOND: "better", SCORES: "scores"}.get(other.options, "right")
             raise ConfigError(
                 f"{self._judge.run} was trained to say {' or '.join(options or ())}, and is asked for "
-                f"{', '.join(other.options)}; set scorer.type={scorer}, or train a judge with tasks.asks={wanted}"
+                f"{', '.join(other.options)}; set scorer.type={SCORERS[asks]}, or train a judge with "
+                f"tasks.asks={wanted}"
             )
         return questions if recipe.tasks.reasons else [replace(q, reasons=0) for q in questions]
 

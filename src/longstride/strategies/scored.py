@@ -17,7 +17,7 @@ from longstride.core.errors import EngineFailure
 from longstride.core.seeds import derive
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Request
-from longstride.envs.questions import VERDICT, Question
+from longstride.envs.questions import VERDICT, Question, verdicts_in
 from longstride.rewards.scorers import Answered, AnyJudge, Generative, NoVerdict, Reply, Score, Scorer, score
 from longstride.rollout.players import Player, with_ids
 from longstride.strategies.base import EvalEpisode
@@ -122,7 +122,7 @@ class AskedPolicy:
             close = chat.thought_close if chat.is_thinking(said) else []
             end = () if tuple(said[-len(mark) :]) == mark else mark  # the model may have come to it by itself
             longest = max(len(chat.encode(f" {option}")) for option in q.options)
-            verdict = self._request(k, q, "verdict", [*request.prompt, *said, *close, *end], longest)
+            verdict = self._request(k, q, "verdict", [*request.prompt, *said, *close, *end], q.count * longest)
             then.append(None if isinstance(came, EngineFailure) else verdict)
         return [
             came if isinstance(came, EngineFailure) else self._reply(q, request, came, verdict)
@@ -143,6 +143,10 @@ class AskedPolicy:
             done |= dict(engine.poll())
         return [None if ticket is None else done[ticket] for ticket in tickets]
 
+    def _words(self, said: Completion | None) -> str:
+        chat = self._player.chat
+        return chat.decode([i for i in said.ids if i not in chat.end_ids]) if said else ""
+
     def _reply(
         self,
         question: Question,
@@ -154,11 +158,15 @@ class AskedPolicy:
             return came
         assert request is not None and came is not None
         taken = len(came.ids) + (len(reasons.ids) if reasons else 0), len(request.prompt)
-        for n in range(1, len(came.ids) + 1):
+        if question.count > 1:
+            said = f"{self._words(reasons)} {VERDICT} {self._words(came)}"
+            if verdicts := verdicts_in(said, question.options, question.count):
+                return Reply((), *taken, verdicts, said)
+        for n in range(1, len(came.ids) + 1 if question.count == 1 else 0):
             said = self._player.chat.decode(came.ids[:n]).strip().casefold()
             if said in question.options:
                 p, others = min(1.0, exp(sum(came.logprobs[:n]))), len(question.options) - 1
                 shares = tuple(p if option == said else (1 - p) / others for option in question.options)
                 return Reply(shares, *taken)
-        said = self._player.chat.decode(came.ids)[:60]
+        said = self._words(came)[:60]
         return NoVerdict(f"the policy's verdict is one of {', '.join(question.options)}; it said {said!r}", *taken)

@@ -9,7 +9,7 @@ from typing import Literal
 from longstride.core.errors import TaskError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
-from longstride.envs.judgements import Judgements, LabelledSolution
+from longstride.envs.judgements import Asks, Judgements, LabelledSolution
 from longstride.rollout.summary import Measure
 
 COMPARED = tuple((i, j, 1.0 if i < 2 else 0.5) for i, j in combinations(range(6), 2))
@@ -22,7 +22,7 @@ class CounterfactualPairs(Judgements):
     """Pairs of solutions, in training also under tasks that they are no solutions of: each of `COMPARED` as often. A judge
     that is to foretell an even pair is told either by a coin, whose expected loss is that of a label of one half."""
 
-    asks: Literal["right", "line", "better"] = "better"
+    asks: Asks = "better"
     augment: bool = True
     """Whether solutions of other tasks are compared as well; without, it is `judgements` with pairs."""
 

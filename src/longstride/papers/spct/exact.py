@@ -12,6 +12,7 @@ from longstride.core.seeds import derive
 from longstride.exact import judging
 from longstride.exact.experiment import ExactMethod, ExactProblem, State, recipe
 from longstride.exact.judging import choice, softmax
+from longstride.papers.spct.method import is_right, kept
 from longstride.rewards.probe import LinearHead
 from longstride.stats import Ordering
 
@@ -24,8 +25,7 @@ class JudgedItems(NamedTuple):
 
     def right(self, best: np.ndarray) -> np.ndarray:
         """[N, K] whether the best answer has the highest score, alone."""
-        is_best = np.arange(self.scores.shape[-1]) == best[:, None, None]
-        return (self.scores * is_best).max(-1) > (self.scores * ~is_best).max(-1)
+        return is_right(self.scores, best)
 
 
 class Criteria(ExactProblem):
@@ -113,7 +113,7 @@ class CriteriaTuned(ExactMethod[Criteria]):
         if self.meta and self.votes > 1:
             head = LinearHead(state["filter"][:-1], float(state["filter"][-1]))
             sure = head(signs(problem, np.repeat(kinds, self.votes), made)).reshape(counted.shape)
-            counted = sure.argsort(1).argsort(1) >= self.votes - self.votes // 2
+            counted = kept(sure, self.votes // 2)
         return {"totals": (made.scores * counted[..., None]).sum(1), "best": best}
 
 

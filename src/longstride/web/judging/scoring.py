@@ -11,6 +11,7 @@ from functools import reduce
 
 from longstride.core.errors import JudgeFailure
 from longstride.core.trajectory import Usage
+from longstride.envs.questions import verdicts_in
 from longstride.rewards.scorers import Answered, Judge, Question, Reply
 from longstride.web.judging.judges import OpenAIJudge
 from longstride.web.judging.rubric import RubricQuestion, prompt
@@ -31,15 +32,20 @@ class HTTPJudge(Judge):
         return await asyncio.gather(*(self._reply(q, seed) for q in questions))
 
     async def _reply(self, asked: Question, seed: int) -> Answered:
-        question = RubricQuestion(prompt(asked.text, dict(asked.about), asked.options), "score", asked.options)
+        words = prompt(asked.text, dict(asked.about), asked.options)
+        if asked.count > 1:
+            words += f"\nSay one of {', then of '.join([*asked.about][-asked.count :])}, with a space between them."
+        question = RubricQuestion(words, "score", asked.options)
         took: list[Usage] = []
         try:
             said = await self.judge.ask(question.text, seed, asked.vote, took.append)
         except JudgeFailure as e:
             return e
-        option = question.read(said)
+        usage = reduce(Usage.plus, took, Usage())
+        if asked.count > 1 and (verdicts := verdicts_in(said, asked.options, asked.count)):
+            return Reply((), usage.sampled, usage.read, verdicts, said)
+        option = question.read(said) if asked.count == 1 else None
         if option is None:
             ends = f"it said none of {', '.join(asked.options)}; its reply ends with {said[-100:]!r}"
             return JudgeFailure(f"the judge {self.judge.model!r}: {ends}; raise max_tokens, or take an abler model")
-        usage = reduce(Usage.plus, took, Usage())
         return Reply(tuple(float(o == option) for o in asked.options), usage.sampled, usage.read)

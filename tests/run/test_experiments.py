@@ -265,7 +265,7 @@ def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> N
         return Listener()
 
     result = run_claim(claim, tmp_path, watch=watch)
-    assert named == ["short, seed 0", "long, seed 0", "short, seed 1", "long, seed 1"]
+    assert named == ["short, seed 0", "short, seed 1", "long, seed 0", "long, seed 1"]  # seeds learn side by side
     assert len(heard) == 4 * 3 and result["matched"] == []
     assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.0, 0.0]
     assert result["recipe"]["type"] == "control_recipe"

@@ -200,7 +200,8 @@ def test_ways_to_spend_are_compared_where_they_have_spent_as_much(recipe, tmp_pa
     def curve(seed: int, way: str) -> tuple[list[float], list[float]]:
         sides = ["short", *(f"short@{name}" for name in ways[way][1:])]
         of = [result["arms"][side]["measures"] for side in sides]
-        return tuple([m[name]["by_seed"][seed] for m in of] for name in ("spent_tokens", "success"))
+        spent, success = ([m[name]["by_seed"][seed] for m in of] for name in ("spent_tokens", "success"))
+        return spent, success
 
     at = [min(max(curve(seed, way)[0]) for way in ways) for seed in (0, 1)]
     read = {way: [np.interp(at[seed], *curve(seed, way)) for seed in (0, 1)] for way in ways}

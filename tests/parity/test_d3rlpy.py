@@ -77,7 +77,7 @@ def forwarder(q: QEnsemble, discrete: bool) -> Any:
     """d3rlpy's ensemble over our networks; all A actions at once where they are discrete."""
 
     def member(e: int) -> Any:
-        def q_value(state: torch.Tensor, *action: torch.Tensor) -> Any:
+        def q_value(state: torch.Tensor, *action: Any) -> Any:
             raw = q.each(state)[..., 0] if isinstance(q, DiscreteQ) else q.raw(state, *action)
             return SimpleNamespace(q_value=raw[e])
 

@@ -196,8 +196,9 @@ def test_the_longest_turn_does_not_grow_with_what_is_in_flight():
     def steps(places: int) -> float:
         workload, counted = dataclasses.replace(SMALL, places=places, servers=1, iterations=2), itertools.count()
         world = SimulatedWorld(workload)
-        run = world.loop._run_once
-        world.loop._run_once = lambda: (next(counted), run())[1]
+        loop: Any = world.loop
+        run = loop._run_once
+        loop._run_once = lambda: (next(counted), run())[1]
         with make_pool(world) as pool:
             for i, _ in pool.iterations(lambda i: at_once(plans_of(workload, i)), 1, 2):
                 pool.train(i)

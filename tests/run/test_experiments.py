@@ -120,12 +120,13 @@ def test_train_resume_view_and_eval_take_a_recipe_of_control(desk: Path, capsys:
     out = capsys.readouterr().out
     assert "run folder: run" in out and "report: " in out and "check_again" not in out
     assert main(["train", "--resume", "run", "phases=[{iterations=2, updates=2}]"]) == 0
-    assert [r["iteration"] for r in rows_of(desk / "run")] == [0, 1, 1, 2, 2]
+    kinds = [(r["kind"], r["iteration"]) for r in rows_of(desk / "run")]
+    assert kinds == [("data", 0), ("eval", 0), ("train", 1), ("eval", 1), ("train", 2), ("eval", 2)]
     assert main(["view", "run"]) == 0
     capsys.readouterr()
     assert main(["eval", "run"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["5", "policy", "agent", "warm_start"]
-    assert "control_recipe" in refused(capsys, "playback", "run", "0")
+    assert main(["playback", "run", "0"]) == 0
 
 
 def test_a_key_of_another_type_is_refused(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,7 +207,17 @@ def test_the_report_of_a_control_run_shows_what_there_is_and_nothing_of_language
     page = write_report(finished).read_text()
     data = json.loads(page.split('<script type="application/json"', 1)[1].split(">", 1)[1].split("</script>", 1)[0])
     titles = [figure["title"] for figure in data["figures"]]
-    assert titles == ["Success", "Horizon and length", "Success by task", "Time-outs", "Loss", "Values"]
+    assert titles == [
+        "Success",
+        "Returns of the offline data",
+        "Ways before training",
+        "Ways after",
+        "Horizon and length",
+        "Success by task",
+        "Time-outs",
+        "Loss",
+        "Values",
+    ]
     tasks = next(figure for figure in data["figures"] if figure["title"] == "Success by task")
     assert [s["name"] for s in tasks["series"]] == [f"umaze-{k}" for k in range(1, 6)]
     assert all(f'<th scope="col">{word}</th>' not in page for word in ("invalid", "easy", "medium", "hard"))
@@ -266,13 +277,13 @@ def test_a_claim_over_arms_of_control_is_judged_and_goes_on(tmp_path: Path) -> N
 
     result = run_claim(claim, tmp_path, watch=watch)
     assert named == ["short, seed 0", "short, seed 1", "long, seed 0", "long, seed 1"]  # seeds learn side by side
-    assert len(heard) == 4 * 3 and result["matched"] == []
+    assert len(heard) == 4 * 4 and result["matched"] == []
     assert result["arms"]["short"]["measures"]["success"]["by_seed"] == [0.0, 0.0]
     assert result["recipe"]["type"] == "control_recipe"
     write_pages(tmp_path, result)
     assert (tmp_path / "tiny.svg").exists() and "tiny.md" in (tmp_path / "overview.md").read_text()
     again = run_claim(claim, tmp_path, watch=watch)
-    assert len(heard) == 4 * 3 and again == result
+    assert len(heard) == 4 * 4 and again == result
     assert pickle.loads(pickle.dumps(RECIPE.train)).__self__ == RECIPE  # how a run gets into a process of its own
     with pytest.raises(ConfigError, match="check_again is for language agents"):
         run_claim(claim.replace(check_again="long"), tmp_path / "other")

@@ -41,8 +41,7 @@ def imitated(sample: Sample) -> list[tuple[str, str]]:
     """What was said and what is imitated, at every place that weighs something."""
     targets = sample.targets or sample.sampled_ids
     pairs = zip(sample.sampled_ids, targets, sample.advantages, strict=True)
-    word = TOKENIZER.convert_ids_to_tokens
-    return [(word(a), word(b)) for a, b, w in pairs if w]
+    return [(str(TOKENIZER.decode([a])), str(TOKENIZER.decode([b]))) for a, b, w in pairs if w]
 
 
 def test_a_history_is_one_sample_that_imitates_every_choice_and_no_observation() -> None:

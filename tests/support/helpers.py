@@ -3,9 +3,9 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 from safetensors.torch import load_file, save_file
@@ -23,10 +23,12 @@ from longstride.methods import OnPolicy, Replay
 from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, make_policy
 from longstride.models.tiny import TinyConfig, build_model, build_tokenizer
-from longstride.rollout import Plan, Planner, Stages, TrajectoryStore, Trial
+from longstride.rollout import Plan, Planner, TrajectoryStore, Trial
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.experiment import FORMAT, FORMAT_FILE, RUN_FILE
 from longstride.run.folder import read_rows
+
+T = TypeVar("T")
 
 SMALL = TinyConfig(width=32, layers=2, heads=2, kv_heads=1, ffn=64, context=128)
 """A model that a test can train in a second."""
@@ -100,7 +102,9 @@ def played(plan: Plan, ids: Iterable[int] = (), reward: float = 0.0, **fields: A
     return make_trajectory([turn], reward, **(values | fields))
 
 
-def run_stages(stages: Stages, play: Callable[[Plan], Trajectory]) -> tuple[list[list[Plan]], list[Trajectory]]:
+def run_stages(
+    stages: Generator[Sequence[Plan], list[Trajectory], list[T]], play: Callable[[Plan], Trajectory]
+) -> tuple[list[list[Plan]], list[T]]:
     """Sends back what `play` makes of the plans of each stage; the plans by stage, and what is returned."""
     plans, stage = [], next(stages)
     while True:

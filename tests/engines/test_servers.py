@@ -121,6 +121,17 @@ class Farm:
         return told
 
 
+class Waits:
+    """A queue that counts how often it was waited for."""
+
+    def __init__(self, queue: Any) -> None:
+        self.get_nowait, self._get, self.count = queue.get_nowait, queue.get, 0
+
+    def get(self, timeout: float) -> Any:
+        self.count += 1
+        return self._get(timeout=timeout)
+
+
 def request(seed: int, session: int | None = None, prompt: int = 10, new: int = 10, word: int | None = None) -> Request:
     return Request([seed if word is None else word] * prompt, new, seed, session)
 
@@ -289,10 +300,52 @@ class TestWeights:
         assert sum(made[k].prepared for k in range(3)) - sum(prepared) == 1
         assert [made[k].label for k in range(3)] == ["run-1"] * 3
 
+    def test_a_look_from_before_an_update_says_nothing_after_it(self, farm):
+        made = farm(2)
+        made.now += PULSE
+        made.engine.poll()  # looks are made, and read half a second later
+        made.engine.update(None, 1)
+        made.now += PULSE / 10
+        made.engine.poll()
+        assert made.engine.metrics()["servers"] == 2
+
+    def test_a_look_over_a_connection_that_is_closed_by_an_update_is_forgotten(self, farm):
+        made, cancelled = farm(2), Future[str]()
+        made[0].alive = False
+        made.wait(3 * PULSE)
+        made[0].look = lambda: cancelled  # under way for long, and dropped with the connection
+        made.now += PULSE
+        made.engine.poll()
+        cancelled.cancel()
+        cancelled.set_running_or_notify_cancel()
+        del made[0].look
+        made[0].alive = True
+        made.engine.update(None, 1)
+        made.wait(2 * PULSE)
+        assert made.engine.metrics()["servers"] == 2
+
+    def test_an_update_waits_in_every_poll_also_where_one_has_answered(self, farm):
+        made = farm(2)
+        made.engine.submit(request(1))
+        made.engine.submit(request(2))
+        made[0].answer()
+        poll, waits, polls = made.engine.poll, Waits(made.engine._came), []
+
+        def counted() -> Any:
+            polls.append(1)
+            if len(polls) == 20:
+                made[1].answer()
+            return poll()
+
+        made.engine.poll, made.engine._came = counted, waits
+        made.engine.update(None, 1)
+        assert waits.count == len(polls) >= 20 and len(poll()) == 2
+
     def test_one_that_does_not_take_them_is_left_out_and_none_at_all_is_a_failure(self, farm):
         made = farm(2)
         made[0].alive = False
-        made.engine.update(None, 1)
+        with pytest.warns(LongstrideWarning, match="engine: s0 is gone; it is left out for now"):
+            made.engine.update(None, 1)
         assert made.engine.metrics()["servers"] == 1 and made[0].version == 0
         made[1].alive = False
         with pytest.raises(EngineFailure, match="none of 2 servers answers"):

@@ -183,8 +183,9 @@ class Servers(Engine):
             EngineFailure: none took them.
             ModelError: they cannot be saved.
         """
-        while self.is_open:
-            self.keep(self.poll())
+        self._drain()
+        for server in self._servers.values():
+            server.look = None  # what it finds is of the weights before, or of a connection that is closed now
         addresses, took = by_the_first(lambda: self._give(weights, version))
         self._list(addresses)
         for server in self._servers.values():
@@ -192,14 +193,14 @@ class Servers(Engine):
                 server.engine.take(took[server.address], version)
                 self._join(server)
             elif server.ready:
-                self._lose(server, "it did not take the new weights")
+                trouble = server.trouble or f"the server at {server.address} did not take the new weights"
+                self._lose(server, trouble)
         self.version = version
         self._ask_waiting()
 
     def rest(self) -> None:
         if self._config.weights is not None and self._config.weights.sleep:
-            while self.is_open:
-                self.keep(self.poll())
+            self._drain()
             for address, trouble in by_the_first(self._put_to_rest).items():
                 if self._servers[address].ready:
                     self._lose(self._servers[address], trouble)
@@ -220,6 +221,13 @@ class Servers(Engine):
     def keep(self, outcomes: Sequence[tuple[int, Outcome]]) -> None:
         """Takes back what `poll` returned: the next poll returns it again."""
         self._done |= dict(outcomes)
+
+    def _drain(self) -> None:
+        """Waits for all that servers have not answered."""
+        kept: list[tuple[int, Outcome]] = []
+        while self.is_open:
+            kept += self.poll()  # which waits for nothing where something is kept already
+        self.keep(kept)
 
     # requests
 
@@ -303,7 +311,7 @@ class Servers(Engine):
         for address in self._servers.keys() - set(addresses):
             gone = self._servers[address]
             if gone.ready:
-                self._lose(gone, "it is no longer in engine.servers")
+                self._lose(gone, f"the server at {address} is no longer in engine.servers")
             del self._servers[address]
             _close(gone.engine)
         for address in addresses:
@@ -492,11 +500,6 @@ def connect(config: HTTP, policy: Policy, version: int, samplings: Sequence[Samp
         engine.update(policy.model, version)
     engine.examine(samplings)
     return engine
-
-
-def _one(config: HTTP, url: str) -> HTTP:
-    """The settings of one of the servers."""
-    return config.replace(url=url, servers=None)
 
 
 def _close(engine: HTTPEngine) -> None:

@@ -135,6 +135,16 @@ class TestCost:
         np.testing.assert_allclose(found["long"], [[0.8, 1], [0.8, 1]])
         np.testing.assert_allclose(found["short"], found["long"])
 
+    def test_a_way_to_spend_is_read_from_its_first_cost_on(self):
+        def way(*spent: int) -> list[dict[str, Any]]:
+            return [{"strategy": "", "values": {"spent_tokens": [n], "success": [n / 100]}} for n in spent]
+
+        curves = {"turns": [way(10, 11, 12)], "votes": [way(10, 20, 40)], "dear": [way(13, 20, 40)]}
+        found = at_equal_cost(Relation.of("turns > votes"), "success", "spent_tokens", curves)
+        np.testing.assert_allclose([found["turns"], found["votes"]], [[[0.12]], [[0.12]]])
+        with pytest.raises(ConfigError, match="dear cannot be read at 12 spent_tokens"):
+            at_equal_cost(Relation.of("turns > dear"), "success", "spent_tokens", curves)
+
 
 class TestPilot:
     def test_it_runs_the_arms_at_their_best_on_tuning_seeds(self, tmp_path: Path):

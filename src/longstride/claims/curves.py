@@ -161,10 +161,11 @@ def costs_differ(relation: Relation, cost: str, curves: Curves) -> float:
 
 def at_equal_cost(relation: Relation, measure: str, cost: str, curves: Curves) -> dict[str, np.ndarray]:
     """Values (seeds, tasks) of both sides where each has spent as much as the thriftier one of its seed in all, between
-    the two evaluations next to it.
+    the two evaluations next to it. A way to spend begins with a cost, and is read from there on.
 
     Raises:
-        ConfigError: no such measure or cost; or the dearer side has no evaluation between its start and that cost.
+        ConfigError: no such measure or cost; or the dearer side has no evaluation between the start of its training and
+            that cost, or costs more wherever it was evaluated.
     """
     sides = {}
     for name, other in ((relation.better, relation.worse), (relation.worse, relation.better)):
@@ -172,7 +173,7 @@ def at_equal_cost(relation: Relation, measure: str, cost: str, curves: Curves) -
         for ours, theirs in zip(curves[name], curves[other], strict=True):
             budget = min(cost_of(ours[-1], cost), cost_of(theirs[-1], cost))
             at = [cost_of(point, cost) for point in ours]
-            if len(at) < 3 or budget < at[1]:
+            if len(at) < 3 or budget < (at[0] or at[1]):
                 raise ConfigError(
                     f"{name} cannot be read at {budget:,.0f} {cost}: its evaluations are at "
                     f"{', '.join(f'{x:,.0f}' for x in at)}; evaluate more often"

@@ -55,5 +55,6 @@ CLAIM = Claim(
     # scorers that both see every step serve the same search
     control=Ordering(relations=("alike_by_scorer > alike_for_all by 0.02",)),
     seeds=tuple(range(360, 368)),
+    tuning_seeds=(930, 931),
     cost="total_tokens",
 )

@@ -15,8 +15,8 @@ On one's own: `cloning.demonstrations.filter` of any recipe of `learning_histori
 episode (docs/guides/in_context.md).
 
 Deviations: read was the abstract, and the form of U as others tell it. How the paper measures improvement and stability is not known: here they
-are the mean return of the second half of a history minus that of the first, and minus the mean drop from an episode to the next, both
-over the range of returns. Draws are with replacement, so as many histories are trained on with the filter as without.
+are the mean return of the second half of a history minus that of the first, and minus the mean drop from an episode to the
+next. Draws are with replacement, so as many histories are trained on with the filter as without.
 """
 
 from longstride.papers.card import Paper

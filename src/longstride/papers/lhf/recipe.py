@@ -3,6 +3,7 @@
 from longstride.claims.claim import Claim
 from longstride.papers.lhf.method import ImprovingAndStable
 from longstride.run.histories import LearningHistories
+from longstride.run.recipe import Recipe
 from longstride.setups import trials
 from longstride.stats import Ordering
 from longstride.strategies import Direct
@@ -28,7 +29,7 @@ ARM = RECIPE.replace(
 )
 
 
-def _arm(share: float, filtered: bool) -> "trials.Recipe":
+def _arm(share: float, filtered: bool) -> Recipe:
     histories = LearningHistories(learner=_noisy(share), filter=ImprovingAndStable() if filtered else None)
     return ARM.replace(cloning={"demonstrations": histories})
 
@@ -57,5 +58,6 @@ CLAIM = Claim(
     tuning_seeds=(900, 901),
     grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
     tuning={"cloning.episodes": 10 * 1000},
-    cost="env_steps",
+    # as many histories are imitated; in the iteration after that nothing is trained, and who gets farther takes more steps
+    cost="iterations",
 )

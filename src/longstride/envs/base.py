@@ -212,3 +212,24 @@ class TaskSource(Component):
     @abstractmethod
     def env(self) -> Env:
         """A new single-use environment for one task of this source."""
+
+
+class OtherTasks(TaskSource):
+    """The tasks of another source, in an environment that stands around that one's."""
+
+    tasks: TaskSource
+    """What is done."""
+
+    @property
+    def at_once(self) -> int:
+        return self.tasks.at_once
+
+    @property
+    def beside(self) -> dict[str, TaskSource]:
+        return {name: self.model_copy(update={"tasks": tasks}) for name, tasks in self.tasks.beside.items()}
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        return self.tasks.sample(rng, n)
+
+    def held_out(self, n: int) -> list[Task]:
+        return self.tasks.held_out(n)

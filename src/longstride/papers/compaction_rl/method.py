@@ -1,7 +1,6 @@
 """Tasks that ask for a summary when the context is full (`Compacting`), the context that goes on from it (`Compacted`), and credit
 across what lies between summaries (`AcrossSegments`)."""
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -14,7 +13,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import CountOrZero, Limit, Share
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
-from longstride.envs.base import Counting, Env, Noting, Observation, Step, TaskSource
+from longstride.envs.base import Counting, Env, Noting, Observation, OtherTasks, Step
 from longstride.envs.interface import ask
 from longstride.methods import Advantage, Credit
 from longstride.methods.advantages import GAE
@@ -24,15 +23,13 @@ SUMMARY = "summary"
 """The action of a turn that was a summary: no environment takes it."""
 
 
-class Compacting(TaskSource):
+class Compacting(OtherTasks):
     """Other tasks; when what was read and said since the last summary is too much, the policy is asked for a summary before it
     sees what came of its action. The summary is a turn like any other: it is sampled, counted and trained.
 
     It goes with the context policy `Compacted`. One of `tokens` and `turns` at least is set.
     """
 
-    tasks: TaskSource
-    """What is done."""
     tokens: Limit = None
     """A summary is asked for after a turn that read and said so many tokens together."""
     turns: Limit = None
@@ -45,20 +42,6 @@ class Compacting(TaskSource):
         if self.tokens is None and self.turns is None:
             raise ValueError("say when a summary is asked for: after so many turns, or at so many tokens of a context")
         return self
-
-    @property
-    def at_once(self) -> int:
-        return self.tasks.at_once
-
-    @property
-    def beside(self) -> dict[str, TaskSource]:
-        return {name: self.model_copy(update={"tasks": tasks}) for name, tasks in self.tasks.beside.items()}
-
-    def sample(self, rng: random.Random, n: int) -> list[Task]:
-        return self.tasks.sample(rng, n)
-
-    def held_out(self, n: int) -> list[Task]:
-        return self.tasks.held_out(n)
 
     def env(self) -> "CompactingEnv":
         return CompactingEnv(self, self.tasks.env())

@@ -1,16 +1,15 @@
 """Tasks whose training episodes are played in macro actions (`MacroActions`)."""
 
-import random
 from dataclasses import replace
 
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
 from longstride.core.task import Task
-from longstride.envs.base import Continuing, Env, Observation, Step, TaskSource
+from longstride.envs.base import Continuing, Env, Observation, OtherTasks, Step
 from longstride.envs.interface import ask
 
 
-class MacroActions(TaskSource):
+class MacroActions(OtherTasks):
     """Other tasks. In training an action goes on as far as the environment says that it does, for `length` actions at
     most, in one turn; held-out tasks are played in atomic actions.
 
@@ -18,24 +17,8 @@ class MacroActions(TaskSource):
     on is the environment's to say (`envs.base.Continuing`).
     """
 
-    tasks: TaskSource
-    """What is played."""
     length: Count = 4
     """Most atomic actions of a macro action; 1 plays atomic ones."""
-
-    @property
-    def at_once(self) -> int:
-        return self.tasks.at_once
-
-    @property
-    def beside(self) -> dict[str, TaskSource]:
-        return {name: self.model_copy(update={"tasks": tasks}) for name, tasks in self.tasks.beside.items()}
-
-    def sample(self, rng: random.Random, n: int) -> list[Task]:
-        return self.tasks.sample(rng, n)
-
-    def held_out(self, n: int) -> list[Task]:
-        return self.tasks.held_out(n)
 
     def env(self) -> "MacroEnv":
         return MacroEnv(self.tasks.env(), self.length)

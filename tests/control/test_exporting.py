@@ -71,6 +71,7 @@ def test_the_file_acts_like_the_agent(env: str, level: Any, tmp_path: Path, caps
 
 
 def test_what_draws_or_decides_in_chunks_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("gymnasium", reason="needs pip install 'longstride[gymnasium]'")
     made = recipe("Pendulum-v1", policy=FlowPolicy(trunk=SMALL))
     made.train(tmp_path / "draws")
     with pytest.raises(ConfigError, match=r"\(flow_policy\) draws its actions"):

@@ -51,12 +51,15 @@ class Lamp(gymnasium.Env):
 gymnasium.register(id="Lamp-v0", entry_point=Lamp)
 
 
-def test_an_episode_is_played_again_and_filmed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("vector", [None, 2])
+def test_an_episode_is_played_again_and_filmed(
+    vector: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     image = pytest.importorskip("PIL.Image", reason="needs pip install 'longstride[plot]'")
     level = Level(policy=FlowPolicy(trunk=Trunk(width=8, depth=1), steps=2), extraction=BehaviourCloning())
     recipe = ControlRecipe(
         name="lamp",
-        tasks=GymnasiumTasks(id="Lamp-v0"),
+        tasks=GymnasiumTasks(id="Lamp-v0", vector=vector),
         agent=ControlAgent(levels=(level,), batch=4),
         phases=(TrainingPhase(iterations=1, episodes=2, updates=2),),
         horizon=Fixed(limit=9),

@@ -45,7 +45,7 @@ def play_again(recipe: ControlRecipe, run: Path, number: int, video: Path | None
         if not isinstance(tasks, GymnasiumTasks) or video.suffix.lower() != ".gif":
             raise ConfigError(f"{video}: expected *.gif, of an environment of Gymnasium, which draws itself")
         require("PIL", "plot")
-        tasks = tasks.replace(kwargs=tasks.kwargs | {"render_mode": "rgb_array"}, vector=None)
+        tasks = tasks.replace(kwargs=tasks.kwargs | {"render_mode": "rgb_array"})
     learner, _ = trained_agent(recipe, run)
     env, names = tasks.tests(recipe.evaluation.episodes, horizon)
     if not 0 <= number < len(names):
@@ -63,14 +63,17 @@ def play_again(recipe: ControlRecipe, run: Path, number: int, video: Path | None
 
 
 class Filmed(VectorEnv):
-    """An environment one copy of which is drawn before each step and at the end."""
+    """An environment one episode of which is drawn before each step and at the end."""
 
     def __init__(self, env: VectorEnv, number: int) -> None:
         assert isinstance(env, GymnasiumVectorEnv)
-        self.inner, self.number, self.frames = env, number, list[Any]()
+        self.inner, self.turns, self.frames = env, env.turns, list[Any]()
+        self._turn, self._copy = divmod(number, env.count)
+        self._begun = 0
 
     def reset(self, seed: int) -> np.ndarray:
         observation_BO = self.inner.reset(seed)
+        self._begun += 1
         self.goal = self.inner.goal
         self._draw()
         return observation_BO
@@ -84,8 +87,10 @@ class Filmed(VectorEnv):
         self.inner.close()
 
     def _draw(self) -> None:
+        if self._begun != self._turn + 1:
+            return
         copies: Sequence[Any] | None = getattr(self.inner.env, "envs", None)
-        frame = copies[self.number].render() if copies else self.inner.env.render()[self.number]
+        frame = copies[self._copy].render() if copies else self.inner.env.render()[self._copy]
         if not isinstance(frame, np.ndarray) or frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
             raise EnvFailure(f"{self.inner.tasks.id} draws no picture of bytes (height, width, 3)")
         self.frames.append(frame)

@@ -204,7 +204,7 @@ def act_together(learners: Sequence[ControlLearner], seeds: Sequence[int], explo
     one = learners[0]
     together = len(learners) > 1
     levels = [stacked(of) for of in zip(*(x.levels for x in learners), strict=True)] if together else one.levels
-    return ActingLevels(levels, one.spec, RunNoise.seeded(*seeds), explore)
+    return ActingLevels(levels, one.spec, seeds, explore)
 
 
 def _beside(*of_runs: Tensor) -> Tensor:

@@ -22,6 +22,7 @@ from longstride.control.envs.base import Spec
 from longstride.control.memory import Windows
 from longstride.control.noise import RunNoise
 from longstride.core.errors import ConfigError
+from longstride.core.seeds import derive
 
 Rows = Batch | Windows
 """What is drawn: single transitions, or windows of them for a level with a memory."""
@@ -186,11 +187,13 @@ class ActingLevels:
     """Levels that act in B episodes: each decides the goal of the next one, the last one its next N actions.
 
     What is carried from step to step, and forgotten where an episode begins: the actions of a chunk that are still to
-    be taken, and the last level's memory.
+    be taken, and the last level's memory. Where all episodes begin again, noise does too, by seeds of that turn: how
+    many steps the turn before took depends on the runs beside.
     """
 
-    def __init__(self, levels: Sequence[LevelNets], spec: Spec, noise: RunNoise, explore: bool) -> None:
-        self.levels, self.noise, self.explore = levels, noise, explore
+    def __init__(self, levels: Sequence[LevelNets], spec: Spec, seeds: Sequence[int], explore: bool) -> None:
+        self.levels, self.explore, self._seeds, self._turn = levels, explore, seeds, 0
+        self.noise = RunNoise.seeded(*seeds)
         data = levels[-1].level.data
         self._size = (data.steps if data.action == "chunk" else 1, spec.action)
 
@@ -198,6 +201,9 @@ class ActingLevels:
     def __call__(self, observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
         count = len(first_B)
         if first_B.all():
+            if self._turn:
+                self.noise = RunNoise.seeded(*(derive(seed, "turn", self._turn) for seed in self._seeds))
+            self._turn += 1
             self._chunk_BNA, self._taken_B = np.zeros((count, *self._size), np.float32), np.zeros(count, int)
             memory = self.levels[-1].memory
             self._memory_BM = torch.zeros(count, memory.size if memory is not None else 0)

@@ -32,6 +32,7 @@ ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/READ
 """Pages that are files of the repository."""
 MEASURED = {
     "browser": ("web/chromium", "web/miniwob.py"),
+    "control": ("control",),
     "gateway": ("adapters", "rollout"),
     "generation": ("engines", "models"),
     "gpu": ("engines", "learner", "models"),

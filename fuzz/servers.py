@@ -20,7 +20,7 @@ from longstride.core.plain import plain
 from longstride.core.task import Task
 from longstride.engines.base import Request
 from longstride.engines.config import HTTP
-from longstride.engines.http import LEAST, _Client
+from longstride.engines.http import LEAST, Taken, _Client
 from longstride.envs.base import Observation
 from longstride.envs.schemas import SECONDS, check_schemas, misfit
 from longstride.envs.tools import Tool, read_object
@@ -127,6 +127,7 @@ class _Answered(_Client):
 
     def __init__(self, data: bytes) -> None:
         self._config, self._key, self._data = HTTP(url=f"{ADDRESS}/v1", model="m"), "", data
+        self._url = self._config.address
         self._end_ids, self._vocabulary = frozenset([1]), 100
 
     async def _post(self, *args: Any, **more: Any) -> bytes:
@@ -137,7 +138,7 @@ def of_engine(data: bytes) -> None:
     """What an engine's server answers: a completion, and whatever else it is asked for."""
     client = _Answered(data)
     with typed():
-        done = asyncio.run(client.complete(Request(PROMPT, 8, seed=0), 8, 0, "m"))
+        done = asyncio.run(client.complete(Request(PROMPT, 8, seed=0), 8, 0, Taken("m")))
         assert 0 < len(done.ids) == len(done.logprobs) <= 8 and all(LEAST <= p <= 0 for p in done.logprobs)
     with typed():
         asyncio.run(client.control("tokenize", {}, "POST", "")).get("tokens")

@@ -134,8 +134,8 @@ def test_a_former_name_says_what_it_is_called_now():
 
 
 def test_a_paper_that_does_not_act_says_what_it_has():
-    with pytest.raises(ConfigError, match="spct has no recipe of that name; it has spct/exact"):
-        papers.load("spct")
+    with pytest.raises(ConfigError, match="sqirl has no recipe of that name; it has sqirl/exact"):
+        papers.load("sqirl")
 
 
 @pytest.mark.parametrize("name", [name for name, listed in LISTED.items() if not listed.acts])

@@ -51,7 +51,10 @@ def pushing(rank: int, world: int, port: int) -> None:
     class Adapting:
         """The first process alone may push; a version above 7 is refused."""
 
-        served = "m"
+        served, label = "m", ""
+
+        def prepare(self, model: object, version: int) -> None:
+            assert rank == 0
 
         def __call__(self, model: object, version: int) -> None:
             assert rank == 0
@@ -66,7 +69,7 @@ def pushing(rank: int, world: int, port: int) -> None:
     engine._push = Adapting()  # pyright: ignore
     with parallel.joined():
         engine.update(None, 7)
-        assert (engine.version, engine._push.served) == (7, "m-7")  # pyright: ignore
+        assert (engine.version, engine._taken.served) == (7, "m-7")
         with pytest.raises(EngineFailure, match="it is full"):
             engine.update(None, 8)
         assert engine.version == 7

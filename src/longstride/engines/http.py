@@ -198,6 +198,7 @@ class HTTPEngine(Engine):
             EngineFailure: the server did not take them.
             ModelError: they cannot be saved.
         """
+        self._pushing()  # in every process: `rest` goes by it, and what one waits for in it, all have to come to
         self._drain()
         self.take(by_the_first(lambda: self.give(weights, version)), version)
 

@@ -82,8 +82,8 @@ class Pool(RolloutScheduler):
         """Questions that the player has."""
         self._gone: list[list[Episode]] = [[] for _ in range(self._parts)]
         """Episodes of each part that the player does not know yet to be over."""
-        self._wanted: set[int] = set()
-        """Ordinals that are waited for, guarded by `_changed`."""
+        self._wanted: list[set[int]] = []
+        """Ordinals that each `collect` under way waits for, guarded by `_changed`."""
         self._paused = self._closing = False
         self._idle = threading.Event()
         """Set when a pause has come about."""
@@ -137,14 +137,16 @@ class Pool(RolloutScheduler):
         shown, asked, answered = 0, time.monotonic(), threading.Event()
         self._call(answered.set)
         with self._changed:
-            self._wanted = {ordinal for ordinal in ordinals if ordinal not in self._done}
+            wanted = {ordinal for ordinal in ordinals if ordinal not in self._done}
+            self._wanted.append(wanted)
         while True:
             with self._changed:
                 if self._error is not None:
                     raise self._error
-                ready, found = len(ordinals) - len(self._wanted), None
+                ready, found = len(ordinals) - len(wanted), None
                 if ready == len(ordinals):
                     found = [self._done.pop(ordinal) for ordinal in ordinals]
+                    self._wanted = [others for others in self._wanted if others is not wanted]
                 elif ready == shown:
                     self._changed.wait(TICK)
             if ready > shown and progress is not None:
@@ -318,7 +320,8 @@ class Pool(RolloutScheduler):
             return
         with self._changed:
             self._done[plan.ordinal] = episode.trajectory
-            self._wanted.discard(plan.ordinal)
+            for wanted in self._wanted:
+                wanted.discard(plan.ordinal)
             freed = self._freed(plan.ordinal)
             self._changed.notify_all()
         self._take(freed)

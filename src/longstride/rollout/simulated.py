@@ -435,7 +435,7 @@ class SimulatedPool(Pool):
         self._loop.close()
 
     def collect(self, ordinals: Sequence[int], progress: Callable[[int, int], None] | None = None) -> list[Trajectory]:
-        self._wanted = {ordinal for ordinal in ordinals if ordinal not in self._done}
+        self._wanted = [{ordinal for ordinal in ordinals if ordinal not in self._done}]
         self._loop.run_until_complete(self._until_all())
         return [self._done.pop(ordinal) for ordinal in ordinals]
 
@@ -451,14 +451,14 @@ class SimulatedPool(Pool):
 
     async def _until_all(self) -> None:
         self._all.clear()
-        if self._wanted:
+        if any(self._wanted):
             await self._all.wait()
         if self._error is not None:
             raise self._error
 
     def _over(self, task: "asyncio.Task[None]") -> None:
         super()._over(task)
-        if not self._wanted or self._error is not None:
+        if not any(self._wanted) or self._error is not None:
             self._all.set()
 
     async def _turns_of(self, asked: Sequence[Episode], gone: Sequence[Episode]) -> Turns:

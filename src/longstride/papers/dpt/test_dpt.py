@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import rows_of
-from switches import CHAT, SWITCHES, TOKENIZER, Lamp, save_model, small
+from hidden_lamp import CHAT, SWITCHES, TOKENIZER, Lamp, save_model, small
 
 from longstride.papers.dpt.method import FixedDraw
 from longstride.papers.dpt.recipe import CLAIM, RECIPE

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers import make_trajectory, rows_of
-from switches import save_model, small
+from hidden_lamp import save_model, small
 
 from longstride.models.chat import ChatFormat
 from longstride.models.tiny import build_tokenizer

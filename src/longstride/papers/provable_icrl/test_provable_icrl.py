@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from helpers import rows_of
-from switches import CHAT, TOKENIZER, save_model, small
+from hidden_lamp import CHAT, TOKENIZER, save_model, small
 
 from longstride.papers.provable_icrl.recipe import CLAIM, RECIPE
 from longstride.run.recipe import Recipe

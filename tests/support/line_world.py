@@ -13,7 +13,7 @@ from longstride.core.seeds import derive
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.engines.base import Completion, Request, Sampling
-from longstride.envs.base import Observation, Step
+from longstride.envs.base import Env, Observation, Step
 from longstride.rewards import Reward, TaskReward
 from longstride.rollout import (
     ContextPolicy,
@@ -165,7 +165,7 @@ def language(engine: Any = None, context: ContextPolicy | None = None) -> Langua
 def play(
     player: Player,
     *plans: Plan,
-    env: Callable[[], Line] = Line,
+    env: Callable[[], Env] = Line,
     batch: int = 512,
     reward: Reward | None = None,
     **pool: Any,

@@ -215,7 +215,7 @@ class TaskSource(Component):
 
 
 class OtherTasks(TaskSource):
-    """The tasks of another source, in an environment that stands around that one's."""
+    """The tasks of another source, in an environment of its own, which may stand around that one's."""
 
     tasks: TaskSource
     """What is done."""

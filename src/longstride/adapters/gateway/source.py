@@ -16,7 +16,6 @@ loop is the same; a request that continues what was said continues its ids, and 
 
 import asyncio
 import json
-import random
 import shutil
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -45,7 +44,7 @@ from longstride.core.foreign import UnreadableError, flag, number, read_json
 from longstride.core.numbers import Positive
 from longstride.core.task import Task
 from longstride.envs.acting import Actions
-from longstride.envs.base import HELD_ANSWER, Observation, Step, TaskSource
+from longstride.envs.base import HELD_ANSWER, Observation, OtherTasks, Step, TaskSource
 from longstride.envs.requests import ChatRequest
 from longstride.envs.text import MARK, said
 from longstride.envs.tools import Manual, read_calls, read_words
@@ -58,7 +57,7 @@ FINAL = ("answer", "final_answer", "final_result")
 """Tools whose call ends what a program does: of many programs, of smolagents, of pydantic-ai."""
 
 
-class ChatGateway(TaskSource):
+class ChatGateway(OtherTasks):
     """Tasks that a program does, which asks the policy through a chat API; it goes with `context.type=as_requested`."""
 
     agent: AgentProgram
@@ -104,16 +103,6 @@ class ChatGateway(TaskSource):
     @property
     def at_once(self) -> int:
         return self.agent.at_once
-
-    @property
-    def beside(self) -> dict[str, TaskSource]:
-        return {name: self.model_copy(update={"tasks": tasks}) for name, tasks in self.tasks.beside.items()}
-
-    def sample(self, rng: random.Random, n: int) -> list[Task]:
-        return self.tasks.sample(rng, n)
-
-    def held_out(self, n: int) -> list[Task]:
-        return self.tasks.held_out(n)
 
     def env(self) -> "ProgramEnv":
         return ProgramEnv(self)

@@ -7,6 +7,7 @@ computes the numbers of an uninterrupted one. Runs side by side are copied into 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,7 @@ def train_together(
             levels = zip(*drawn, strict=True)
             drawn = [[{name: each(_beside, *(of[name] for of in level)) for name in level[0]} for level in levels]]
         for k in range(count):
-            batch = [{name: each(lambda t: t[k], rows) for name, rows in level.items()} for level in drawn[0]]  # noqa: B023
+            batch = [{name: each(itemgetter(k), rows) for name, rows in level.items()} for level in drawn[0]]
             metrics = nets.update(batch, noise, conservative)
             totals = {key: totals[key] + value if totals else value for key, value in metrics.items()}
             progress(first + k + 1, updates)

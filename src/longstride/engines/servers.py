@@ -392,13 +392,14 @@ class Servers(Engine):
         """Those that are ready, and those of the others that answer now."""
         looks = {address: server.engine.look() for address, server in self._servers.items() if not server.ready}
         wait(looks.values(), LOOK_SECONDS + 1)
+        answer = set[str]()
         for address, look in looks.items():
             try:
                 look.result(timeout=0)
+                answer.add(address)
             except (EngineFailure, TimeoutError) as e:
                 self._servers[address].trouble = str(e) or "no answer"
-                looks = {name: other for name, other in looks.items() if name != address}
-        return [server for address, server in self._servers.items() if server.ready or address in looks]
+        return [server for address, server in self._servers.items() if server.ready or address in answer]
 
     def _give(self, weights: Any, version: int) -> tuple[list[str], dict[str, Taken]]:
         """All servers that there are, and how those have the weights that took them."""

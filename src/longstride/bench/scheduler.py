@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.rollout.simulated import Spread, Workload, simulate
@@ -79,7 +77,6 @@ def _simulated(workload: Workload) -> dict[str, Any]:
         "bias": report.bias,
         "microseconds": 1e6 * spent / report.turns,
         "memory": (_peak() - before) / workload.places,
-        "staleness": float(np.max(report.staleness)),
     }
 
 

@@ -43,10 +43,11 @@ def run(seeds: tuple[int, ...]) -> None:
             found = ls.evaluate(folder, **changes, test_budget={"turns": FAR_TURNS}).summary["by_distance"]
             far.write_text(json.dumps(found), encoding="utf-8")
         print(folder, {d: of["success"] for d, of in json.loads(far.read_text("utf-8")).items()}, flush=True)
+    keep()
 
 
-def draw() -> None:
-    """Keeps what came, with laws and figures."""
+def keep() -> None:
+    """Keeps what the runs gave, with its laws."""
     found = {
         name: {path.parent.name.rpartition("-")[2]: json.loads(path.read_text("utf-8")) for path in paths}
         for name in NAMES
@@ -54,6 +55,12 @@ def draw() -> None:
     }
     kept = {"turns": FAR_TURNS, "commit": commit(), "schedules": found}
     (OUT / "distances.json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    laws()
+
+
+def draw() -> None:
+    """Draws what is kept, and prints its tables."""
+    found = json.loads((OUT / "distances.json").read_text("utf-8"))["schedules"]
     figure = Figure(figsize=(6.4, 4), layout="constrained")
     ax = figure.subplots()
     for name, by_seed in found.items():
@@ -65,8 +72,8 @@ def draw() -> None:
     ax.set(xscale="log", xlabel="goal distance (training has up to 16)", ylabel=f"success within {FAR_TURNS} turns")
     ax.set_xticks(FAR, list(map(str, FAR)))
     ax.legend()
-    save(figure, "distances")
-    laws()
+    with rc_context({"svg.hashsalt": "distances"}):  # the same plot is the same file
+        figure.savefig(OUT / "distances.svg", metadata={"Date": None})
     print(*table(), *law_table(), sep="\n")
 
 
@@ -107,12 +114,6 @@ def laws() -> None:
             found = {"x": "goal_distance", "y": y, "by": "name", "until": NEAR, "groups": groups, "without": left}
             (OUT / f"laws_{y}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
             print(y, fits_as_text(found), left, sep="\n")
-
-
-def save(figure: Figure, name: str) -> None:
-    """Writes a figure; the same plot is the same file."""
-    with rc_context({"svg.hashsalt": name}):
-        figure.savefig(OUT / f"{name}.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

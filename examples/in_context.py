@@ -74,6 +74,7 @@ def run(worlds: tuple[str, ...]) -> None:
         if not ended(folder):
             recipe.train(folder, resume=folder.exists())
         print(world, {name: [round(m[0], 2) for m in curve] for name, curve in curves(world).items()}, flush=True)
+    keep()
 
 
 def ended(folder: Path) -> bool:
@@ -96,21 +97,25 @@ def curves(world: str) -> dict[str, list[tuple[float, float, float]]]:
     return found
 
 
-def draw() -> None:
-    """Keeps and draws what is there."""
-    worlds = [world for world in RECIPES if ended(RUNS / world)]
-    kept = {world: curves(world) for world in worlds}
+def keep() -> None:
+    """Keeps what the runs gave."""
+    kept = {world: curves(world) for world in RECIPES if ended(RUNS / world)}
     data: dict[str, Any] = {"commit": commit(), "held_out": 100, "worlds": kept}
     OUT.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    figure = Figure(figsize=(3.4 * len(worlds), 3.4), layout="constrained")
-    for ax, (world, found) in zip(figure.subplots(1, len(worlds), squeeze=False)[0], kept.items(), strict=True):
+
+
+def draw() -> None:
+    """Draws what is kept."""
+    kept = json.loads(OUT.with_suffix(".json").read_text("utf-8"))["worlds"]
+    figure = Figure(figsize=(3.4 * len(kept), 3.8), layout="constrained")
+    for ax, (world, found) in zip(figure.subplots(1, len(kept), squeeze=False)[0], kept.items(), strict=True):
         for name, curve in found.items():
             mean, low, high = zip(*curve, strict=True)
             x, color = range(1, len(curve) + 1), COLORS.get(name, "0.5")
             ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
             ax.plot(x, mean, color=color, linewidth=2 if name == "direct" else 1, label=NAMES[name])
         ax.set(title=world.replace("_", " "), xlabel="episode in one context", ylabel=MOST[world])
-        ax.legend(fontsize="x-small")
+        ax.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
     with rc_context({"svg.hashsalt": OUT.name}):  # the same plot is the same file
         figure.savefig(OUT.with_suffix(".svg"), metadata={"Date": None})
 

@@ -64,5 +64,5 @@ CLAIM = Claim(
     grid={"learner.lr": (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3)},
     tuning={"evaluation.strategies": [{"type": "direct"}], "episodes_per_iteration": 128},
     tuning_seeds=(900, 901),
-    seeds=tuple(range(360, 368)),
+    seeds=tuple(range(360, 372)),
 )

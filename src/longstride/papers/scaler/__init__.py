@@ -1,0 +1,48 @@
+"""SCALER: environments of many levels, each held where the policy succeeds about half the time. Xu et al., 2026, arXiv 2601.04809.
+
+Tasks that are always or never done teach nothing, and what was hard is easy after some updates. So each environment makes tasks at any level,
+and its level follows the policy; environments that teach no more make room for others.
+
+| place | choice | paper | here |
+|---|---|---|---|
+| tasks | `Environments` | 2,739 environments made from programming problems, by scale parameters | chains of 1 to 16 operations, Countdown of 2 to 4 numbers, and two environments that are out of reach |
+| plan | `Controlled` | level moves by beta (accuracy - tau) | the same, beta 2 and tau 0.5 |
+| plan | retirement | no progress in 10 visits; 5 times no success, or nothing but; another takes its place | the same |
+| roll out | groups | 64 environments, a prompt each, 8 rollouts | 16 groups of 8, over all that are active |
+| score, credit, update | `TaskReward`, `GroupRelative`, `PPO` | GRPO | the same |
+
+On your own model and tasks, a file a level, in `own.toml`:
+
+    base = "scaler"
+    model = "Qwen/Qwen3-0.6B"
+    learner = { lr = 1e-6 }
+    [tasks]
+    type = "longstride.papers.scaler.method:Environments"
+    [[tasks.environments]]
+    name = "sums"
+    levels = [{ type = "dataset", path = "sums-easy.jsonl" }, { type = "dataset", path = "sums-hard.jsonl" }]
+    [[tasks.environments]]
+    name = "chains"
+    levels = [{ type = "modular_chain", lengths = [2, 2, 2] }, { type = "modular_chain", lengths = [4, 4, 4] }]
+
+A level is any task source, also of many turns; `metrics.jsonl` has success by environment and level.
+
+The claim is not frozen and has not been run. In nine iterations of one run (seed 930, four environments) both that are out of reach had retired
+after six; success in training was between .18 and .54 until then, and .73 at the end.
+
+Deviations: environments are not made from programs, but named in the recipe. Neither beta and tau nor what progress is are known: it is level and
+accuracy together, by least squares. A level between two others draws from both. Where no other environment waits, those that are left are
+visited more often, and once all have retired, all come back. Left out: the window of levels of RLVE, which the paper compares with.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="SCALER: Synthetic Scalable Adaptive Learning Environment for Reasoning",
+    authors="Caijun Xu, Changyi Xiao, Zhongyuan Peng, Xinrun Wang, Yixin Cao",
+    year=2026,
+    arxiv="2601.04809",
+    read="notes",
+    topics=("reasoning",),
+    systems=(75,),
+)

@@ -61,8 +61,8 @@ CLAIM = Claim(
     cost="spent_tokens",
     equal_cost=True,
     along="spent_tokens",
-    grid={"learner.lr": (1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3)},
+    grid={"learner.lr": (3e-5, 6e-5, 1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 4e-3)},
     tuning={"evaluation.strategies": [{"type": "direct"}], "episodes_per_iteration": 128},
-    tuning_seeds=(900, 901),
+    tuning_seeds=(900, 901, 902),
     seeds=tuple(range(360, 372)),
 )

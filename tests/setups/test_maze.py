@@ -4,7 +4,7 @@ from longstride.claims.claim import Claim
 from longstride.control import SAC, BestOfN, ControlRecipe, PointMaze, TDCritic
 from longstride.curriculum import Fixed
 from longstride.papers.cal_ql import recipe as cal_ql
-from longstride.papers.cql import recipe as cql
+from longstride.papers.cql import narrow
 from longstride.papers.sharsa import recipe as sharsa
 from longstride.papers.wsrl import recipe as wsrl
 
@@ -22,9 +22,11 @@ def critic_of(recipe: ControlRecipe) -> TDCritic:
 
 
 def test_arms_of_cql_differ_in_conservatism_and_in_the_noise_of_the_data() -> None:
-    plain = {name: {phase.conservative for phase in arm(cql.CLAIM, name).phases} for name in cql.CLAIM.arms}
-    assert plain == {"cql": {True}, "sac": {False}, "covered_cql": {True}, "covered_sac": {False}}
-    assert cql.CLAIM.changes("cql") == {} and cql.CLAIM.changes("covered_cql") == {"tasks.noise": 3.0}
+    for name in narrow.CLAIM.arms:
+        of, _, critic = name.partition("_")
+        assert {phase.conservative for phase in arm(narrow.CLAIM, name).phases} == {critic == "cql"}
+        changes = {key: value for key, value in narrow.CLAIM.changes(name).items() if key != "phases"}
+        assert changes == {"narrow": {}, "wide": {"tasks.noise": 1.0}, "covering": {"tasks.noise": 3.0}}[of]
 
 
 def test_arms_of_cal_ql_differ_in_calibration_and_weight_alone() -> None:

@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     for name, claim in zip(names, claims, strict=True):
 
         def watch(run: str, claim: "Claim" = claim) -> Live:  # a line a row: a screen could show one run only
-            return Live(f"{claim.name}: {run}:", claim.recipe.iterations, Console(stderr=True, force_terminal=False))
+            arm = claim.arms[run.partition(",")[0]]
+            return Live(f"{claim.name}: {run}:", arm.iterations, Console(stderr=True, force_terminal=False))
 
         try:
             if args.pilot or args.freeze:

@@ -46,7 +46,9 @@ def of_experiment(experiment: object) -> ControlAgent:
     return experiment.agent
 
 
-AGENTS = {name: of_experiment(papers.load(name)) for name in ("cql", "cal_ql", "wsrl", "sharsa")}
+AGENTS = {
+    name: of_experiment(papers.load(name)) for name in ("cql", "cal_ql", "wsrl", "sharsa", "td3_bc", "awac", "iql")
+}
 AGENTS |= {name: of_experiment(CLAIM.arms[name]) for name in ("n_step", "one_step")}
 
 

@@ -10,21 +10,26 @@ from control_recipe import RECIPE
 from helpers import rows_of
 
 from longstride.control import (
+    AWR,
     DQN,
     GRU,
     SAC,
+    TD3,
     BehaviourCloning,
     BestOfN,
     CategoricalPolicy,
     Conservative,
     ControlAgent,
     ControlRecipe,
+    DeterministicPolicy,
     FlowPolicy,
     FurtherCritic,
     GaussianPolicy,
     Given,
     Greedy,
+    ImplicitQ,
     Level,
+    NormalPolicy,
     NStep,
     PointMaze,
     Relabelled,
@@ -82,6 +87,19 @@ LEVELS = {
     "chunks": Level(
         data=NStep(goals=Relabelled(), action="chunk", steps=4), policy=FLOW, extraction=BehaviourCloning()
     ),
+    "td3": Level(
+        data=DATA,
+        critic=TDCritic(trunk=SMALL, followed="first"),
+        policy=DeterministicPolicy(trunk=SMALL),
+        extraction=TD3(q_weight=2.5),
+    ),
+    "awac": Level(data=DATA, critic=TDCritic(trunk=SMALL), policy=NormalPolicy(trunk=SMALL), extraction=AWR()),
+    "iql": Level(
+        data=DATA,
+        critic=ImplicitQ(trunk=SMALL, head=Quantiles(count=5)),
+        policy=FLOW,
+        extraction=AWR(temperature=0.1, largest=2.0),
+    ),
 }
 DISCRETE = {
     "dqn": Level(critic=DQN(trunk=SMALL), policy=UniformPolicy(), extraction=Greedy()),
@@ -89,6 +107,9 @@ DISCRETE = {
         critic=DQN(trunk=SMALL, ensemble=2, head=Quantiles(count=3)),
         policy=CategoricalPolicy(trunk=SMALL),
         extraction=Greedy(),
+    ),
+    "iql_discrete": Level(
+        critic=ImplicitQ(trunk=SMALL), policy=CategoricalPolicy(trunk=SMALL), extraction=AWR(largest=100.0)
     ),
     "expected": Level(
         critic=TDCritic(trunk=SMALL, best_of=2), policy=CategoricalPolicy(trunk=SMALL), extraction=BestOfN(samples=4)

@@ -8,13 +8,37 @@ import pytest
 import torch
 from torch import Tensor
 
-from longstride.control import SAC, Batch, BehaviourCloning, BestOfN, Conservative, QCritic, QNets, TDCritic
+from longstride.control import (
+    AWR,
+    SAC,
+    TD3,
+    Batch,
+    BehaviourCloning,
+    BestOfN,
+    Conservative,
+    DeterministicPolicy,
+    Expectile,
+    ImplicitQ,
+    NormalPolicy,
+    QCritic,
+    QNets,
+    TDCritic,
+    WeightedCritics,
+)
 from longstride.control.conservative import calibrate, gap
-from longstride.control.critics import QEnsemble
+from longstride.control.critics import CriticNets, QEnsemble
+from longstride.control.implicit import ImplicitNets
 from longstride.control.noise import RunNoise
-from longstride.control.policies import FlowPolicy, GaussianNets, GaussianPolicy
+from longstride.control.policies import (
+    DeterministicNets,
+    FlowPolicy,
+    GaussianNets,
+    GaussianPolicy,
+    NormalNets,
+    PolicyNets,
+)
 from longstride.models.heads import BCE, Scalar
-from longstride.models.mlp import Trunk
+from longstride.models.mlp import MLP, Trunk
 from longstride.papers.sharsa.method import Sarsa
 
 SMALL = Trunk(width=8, depth=2)
@@ -156,7 +180,7 @@ def test_sarsa_by_hand(reduction: str) -> None:
 
 
 def test_the_loss_of_a_terminated_transition_ignores_the_next_state() -> None:
-    for critic in (Sarsa(trunk=SMALL, head=BCE()), TDCritic(trunk=SMALL)):
+    for critic in (Sarsa(trunk=SMALL, head=BCE()), TDCritic(trunk=SMALL), ImplicitQ(trunk=SMALL)):
         nets, data = made(critic)
         policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
         elsewhere = torch.where(data.discount_B[:, None] == 0, 50.0, data.next_state_BS)
@@ -195,7 +219,7 @@ def test_a_loss_gives_gradients_to_its_own_networks_alone() -> None:
     critic.loss(nets, data, policy, noise(), True)[0].backward()
     assert all(p.grad is None for p in [*policy.parameters(), *nets.target.parameters()])
     assert all(p.grad is not None for p in nets.q.parameters())
-    for extraction in (SAC(), BehaviourCloning()):
+    for extraction in (SAC(), BehaviourCloning(), AWR()):
         nets.zero_grad()
         actor = extraction.make(policy)
         extraction.loss(actor, nets, data, noise())[0].backward()
@@ -240,3 +264,96 @@ def test_best_of_n_takes_the_best_of_what_the_policy_proposes() -> None:
     proposed = policy.sample(states, noise(1), 9)
     expected = torch.stack([row[torch.minimum(row[:, 0], 2 * row[:, 0]).argmax()] for row in proposed])
     torch.testing.assert_close(taken, expected)
+
+
+def constant(net: MLP, *value: float) -> None:
+    """A network that answers with these numbers, one a member, whatever it is asked."""
+    with torch.no_grad():
+        for p in net.parameters():
+            p.zero_()
+        net.biases[-1].copy_(torch.tensor(value)[:, None, None])
+
+
+def steps(actions: list[list[float]]) -> Batch:
+    """Transitions of reward 1, of which the first ends."""
+    n = len(actions)
+    discount = torch.tensor([0.0, *[0.5] * (n - 1)])
+    return Batch(torch.zeros(n, 3), torch.tensor(actions), torch.ones(n), discount, torch.ones(n, 3), torch.zeros(n))
+
+
+def test_expectiles_by_hand() -> None:
+    """Q is 1 and 3 above and 2 below V: weights 0.9, 0.9 and 0.1; at one half the mean square, halved."""
+    ahead = torch.tensor([1.0, 3.0, -2.0])
+    np.testing.assert_allclose(Expectile(expectile=0.9)(ahead), [0.9, 8.1, 0.4], rtol=1e-6)
+    np.testing.assert_allclose(Expectile(expectile=0.5)(ahead), [0.5, 4.5, 2], rtol=1e-6)
+
+
+def test_iql_by_hand() -> None:
+    """V is 2; Q 1 and 4, of the target networks 5 and 3, of which the least counts: 1 above V."""
+    nets = (critic := ImplicitQ(trunk=SMALL, maximiser=Expectile(expectile=0.9))).make(3, 2, seeded())
+    assert isinstance(nets, ImplicitNets) and nets.v is not None
+    for net, value in ((nets.q.net, (1.0, 4.0)), (nets.target.net, (5.0, 3.0)), (nets.v, (2.0,))):
+        constant(net, *value)
+    data, policy = steps([[0.0, 0.0], [0.5, 0.0]]), NormalPolicy(trunk=SMALL).make(3, 2, seeded())
+    loss, metrics = critic.loss(nets, data, policy, noise(), True)
+    # targets of Q are 1 where the task ended and 1 + 0.5 * 2 elsewhere
+    assert metrics["v_loss"].item() == pytest.approx(0.9)
+    assert metrics["q_loss"].item() == pytest.approx((0 + 1) / 2 + (9 + 4) / 2)
+    assert loss.item() == pytest.approx(metrics["v_loss"].item() + metrics["q_loss"].item())
+    loss.backward()
+    assert nets.v.biases[-1].grad.item() == pytest.approx(-2 * 0.9)  # pyright: ignore[reportOptionalMemberAccess]
+    assert nets.advantage(data, policy, noise()).tolist() == [1, 1]
+
+
+class Better(CriticNets):
+    """Says of three actions that they are so much better."""
+
+    def advantage(self, batch: Batch, policy: PolicyNets, noise: RunNoise) -> Tensor:
+        return torch.tensor([0.0, math.log(2), math.log(8)])
+
+
+@pytest.mark.parametrize(("largest", "weights"), [(3.0, (1, 2, 3)), (None, (3 / 11, 6 / 11, 24 / 11))])
+def test_actions_are_imitated_as_far_as_they_are_better(
+    largest: float | None, weights: tuple[float, float, float]
+) -> None:
+    """Weights 1, 2 and 8, cut at 3 or divided by their mean; a standard normal density around 0."""
+    awr, data = AWR(largest=largest), steps([[0.0, 0.0], [1.0, 0.0], [1.0, -1.0]])
+    actor = awr.make(NormalPolicy(trunk=SMALL).make(3, 2, seeded()))
+    assert isinstance(actor.policy, NormalNets)
+    constant(actor.policy.net, 0.0)
+    loss, metrics = awr.loss(actor, Better(), data, noise())
+    imitation = [math.log(2 * math.pi) + square / 2 for square in (0, 1, 2)]
+    assert loss.item() == pytest.approx(np.mean([w * i for w, i in zip(weights, imitation, strict=True)]), rel=1e-6)
+    assert metrics["used"].item() == pytest.approx(sum(weights) ** 2 / (3 * sum(w * w for w in weights)), rel=1e-6)
+
+
+def test_the_advantage_over_what_the_policy_does() -> None:
+    """The value is the first coordinate, of the least critic; the policy always does 0.5."""
+    nets, policy = sloped(TDCritic(trunk=SMALL)), DeterministicPolicy(trunk=SMALL, noise=0.0).make(3, 2, seeded())
+    assert isinstance(policy, DeterministicNets)
+    constant(policy.net, math.atanh(0.5))
+    with torch.no_grad():
+        policy.net.biases[-1][..., 1] = 0
+    data = steps([[0.75, 0.0], [-1.0, 0.0]])
+    np.testing.assert_allclose(nets.advantage(data, policy, noise()), [0.25, -2.5], rtol=1e-6)
+    both = WeightedCritics({"critic": nets, "further": nets}, {"critic": 1.0, "further": 2.0})
+    np.testing.assert_allclose(both.advantage(data, policy, noise()), [0.75, -7.5], rtol=1e-6)
+
+
+def test_td3_by_hand() -> None:
+    """The policy does tanh 1, the target network 0.5 and noise of at most 0.25; values are the first coordinate."""
+    nets, td3 = sloped(TDCritic(trunk=SMALL, followed="first")), TD3(smoothing_clip=0.25, tau=0.1)
+    actor = td3.make(DeterministicPolicy(trunk=SMALL).make(3, 1, seeded()))
+    assert isinstance(actor.policy, DeterministicNets) and isinstance(actor.valued, DeterministicNets)
+    constant(actor.policy.net, 1.0)
+    constant(actor.valued.net, math.atanh(0.5))
+    data = steps([[0.0], [1.0]])
+    assert td3.loss(actor, nets, data, noise())[0].item() == pytest.approx(-math.tanh(1))
+    # divided by its mean size the value is 1
+    imitating = td3.replace(q_weight=2.5).loss(actor, nets, data, noise())[0].item()
+    assert imitating == pytest.approx((math.tanh(1) ** 2 + (1 - math.tanh(1)) ** 2) / 2 - 2.5)
+    drawn = actor.valued.sample(torch.zeros(1000, 3), noise())
+    assert drawn.min() == 0.25 and drawn.max() == 0.75 and drawn.std() == pytest.approx(0.2, abs=0.05)
+    td3.after_step(actor)
+    assert actor.valued.net.biases[-1].item() == pytest.approx(0.9 * math.atanh(0.5) + 0.1)
+    assert not any(p.requires_grad for p in actor.valued.parameters())

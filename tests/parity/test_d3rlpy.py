@@ -11,16 +11,30 @@ from typing import Any
 import pytest
 import torch
 
-from longstride.control import DQN, SAC, Batch, GaussianPolicy, TDCritic, UniformPolicy
+from longstride.control import (
+    AWR,
+    DQN,
+    SAC,
+    TD3,
+    Batch,
+    DeterministicPolicy,
+    GaussianPolicy,
+    ImplicitQ,
+    NormalPolicy,
+    TDCritic,
+    UniformPolicy,
+)
 from longstride.control.conservative import calibrate, gap
 from longstride.control.critics import DiscreteQ, QEnsemble, QNets
+from longstride.control.implicit import ImplicitNets
 from longstride.control.noise import RunNoise
-from longstride.control.policies import GaussianNets
+from longstride.control.policies import DeterministicNets, GaussianNets, NormalNets
 from longstride.models.mlp import Trunk
 
 pytest.importorskip("d3rlpy", reason="compares with d3rlpy: make parity")
-cql_impl, cal_ql_impl, dqn_impl, sac_impl = (
-    pytest.importorskip(f"d3rlpy.algos.qlearning.torch.{name}_impl") for name in ("cql", "cal_ql", "dqn", "sac")
+cql_impl, cal_ql_impl, dqn_impl, sac_impl, td3_impl, td3_plus_bc_impl, iql_impl, awac_impl = (
+    pytest.importorskip(f"d3rlpy.algos.qlearning.torch.{name}_impl")
+    for name in ("cql", "cal_ql", "dqn", "sac", "td3", "td3_plus_bc", "iql", "awac")
 )
 q_functions = pytest.importorskip("d3rlpy.models.torch.q_functions")
 distributions = pytest.importorskip("d3rlpy.models.torch.distributions")
@@ -169,3 +183,99 @@ def test_the_loss_of_a_double_dqn_of_several_steps_is_twice_theirs() -> None:
     )  # fmt: skip
     expected = theirs.compute_loss(given, theirs.compute_target(given)).loss
     torch.testing.assert_close(loss, 2 * expected, atol=1e-5, rtol=1e-5)
+
+
+def transitions_of(batch: Batch) -> Any:
+    """Our batch as d3rlpy has it."""
+    ended = (batch.discount_B == 0).float()
+    return SimpleNamespace(
+        observations=batch.state_BS, actions=batch.action_BA, rewards=batch.reward_B[:, None],
+        terminals=ended[:, None], next_observations=batch.next_state_BS, intervals=torch.ones(B, 1), device="cpu",
+    )  # fmt: skip
+
+
+def sampled() -> Batch:
+    return batch_of(normal(B, A).tanh(), (torch.arange(B) % 3 == 0).float(), 0.97)
+
+
+def same_gradients(ours: torch.Tensor, theirs: torch.Tensor, nets: torch.nn.Module) -> None:
+    """Two losses and what they do to the networks that learn."""
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    learned = [p for p in nets.parameters() if p.requires_grad]
+    pairs = [torch.autograd.grad(of, learned, allow_unused=True) for of in (ours, theirs)]
+    for mine, other in zip(*pairs, strict=True):
+        assert (mine is None) == (other is None)
+        if mine is not None:
+            torch.testing.assert_close(mine, other, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("q_weight", [None, 2.5])
+def test_the_losses_of_td3_and_td3_bc_are_the_same(q_weight: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    critic, td3, batch, noise = TDCritic(trunk=TRUNK, followed="first"), TD3(q_weight=q_weight), sampled(), normal(B, A)
+    nets = moved(critic.make(S, A, torch.Generator().manual_seed(1)))
+    actor = td3.make(DeterministicPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0)))
+    assert isinstance(actor.target, DeterministicNets)
+    with torch.no_grad():
+        for p in actor.target.parameters():
+            p += 0.3
+
+    def policy(of: Any) -> Any:
+        return lambda state: SimpleNamespace(mu=of.net(state)[0], squashed_mu=of.greedy(state, None))
+
+    theirs: Any = object.__new__(td3_impl.TD3Impl if q_weight is None else td3_plus_bc_impl.TD3PlusBCImpl)
+    theirs._modules = SimpleNamespace(targ_policy=policy(actor.target))
+    theirs._target_smoothing_sigma, theirs._target_smoothing_clip, theirs._alpha = 0.2, 0.5, q_weight
+    theirs._gamma, theirs._q_func_forwarder = 0.97, forwarder(nets.q, discrete=False)
+    theirs._targ_q_func_forwarder = forwarder(nets.target, discrete=False)
+    given = transitions_of(batch)
+    monkeypatch.setattr(torch, "randn", lambda *_, **__: 3 * noise)  # some beyond the bound
+    expected = theirs.compute_critic_loss(given, theirs.compute_target(given)).critic_loss
+    monkeypatch.undo()
+    same_gradients(critic.loss(nets, batch, actor.valued, Drawn(3 * noise), False)[0], expected, nets)
+
+    expected = theirs.compute_actor_loss(given, policy(actor.policy)(batch.state_BS)).actor_loss
+    same_gradients(td3.loss(actor, nets, batch, Drawn(noise))[0], expected, actor)
+
+
+def test_the_losses_of_iql_are_the_same() -> None:
+    critic, awr, batch = ImplicitQ(trunk=TRUNK), AWR(temperature=1 / 3, largest=1.3), sampled()
+    nets = moved(critic.make(S, A, torch.Generator().manual_seed(1)))
+    actor = awr.make(NormalPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0)))
+    assert isinstance(nets, ImplicitNets) and isinstance(actor.policy, NormalNets)
+    theirs: Any = object.__new__(iql_impl.IQLImpl)
+    theirs._modules = SimpleNamespace(value_func=lambda state: nets.state_value(state)[:, None])
+    theirs._expectile, theirs._weight_temp, theirs._max_weight, theirs._gamma = 0.7, 3.0, 1.3, 0.97
+    theirs._q_func_forwarder = forwarder(nets.q, discrete=False)
+    theirs._targ_q_func_forwarder = forwarder(nets.target, discrete=False)
+    given = transitions_of(batch)
+    expected = theirs.compute_critic_loss(given, theirs.compute_target(given)).critic_loss
+    same_gradients(critic.loss(nets, batch, actor.policy, RunNoise.seeded(0), False)[0], expected, nets)
+    expected = theirs.compute_actor_loss(given, gaussian(actor.policy, batch.state_BS)).actor_loss
+    loss, metrics = awr.loss(actor, nets, batch, RunNoise.seeded(0))
+    same_gradients(loss, expected, actor)
+    assert 0 < metrics["used"] < 1
+
+
+def gaussian(policy: NormalNets, state: torch.Tensor) -> Any:
+    """What d3rlpy's policy would answer."""
+    mean, log_std = policy.net(state)[0], policy.log_std[0].expand(B, -1)
+    return SimpleNamespace(mu=mean, squashed_mu=mean.tanh(), logstd=log_std)
+
+
+def test_the_loss_of_an_actor_of_awac_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theirs is a sum over the batch of weights that sum to its size; ours is the mean."""
+    critic, awr, batch, noise = TDCritic(trunk=TRUNK), AWR(temperature=0.3), sampled(), 0.1 * normal(B, A, seed=9)
+    nets = moved(critic.make(S, A, torch.Generator().manual_seed(1)))
+    actor = awr.make(NormalPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0)))
+    assert isinstance(actor.policy, NormalNets)
+    theirs: Any = object.__new__(awac_impl.AWACImpl)
+    theirs._lam, theirs._n_action_samples, theirs._action_size = 0.3, 1, A
+    theirs._q_func_forwarder = forwarder(nets.q, discrete=False)
+    theirs._modules = SimpleNamespace(policy=lambda state: gaussian(actor.policy, state))
+    monkeypatch.setattr(type(theirs), "action_size", A)
+    monkeypatch.setattr(
+        distributions.GaussianDistribution, "sample_n", lambda self, n: (self.mean + self.std * noise)[:, None]
+    )
+    expected = theirs.compute_actor_loss(transitions_of(batch), gaussian(actor.policy, batch.state_BS)).actor_loss
+    loss, _ = awr.loss(actor, nets, batch, Drawn(noise))
+    same_gradients(B * loss, expected, actor)

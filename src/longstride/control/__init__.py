@@ -10,19 +10,23 @@ from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
 from longstride.control.data import TransitionStore
 from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks, PointMaze
-from longstride.control.extraction import SAC, BehaviourCloning, BestOfN, Extraction, Greedy
+from longstride.control.extraction import AWR, SAC, TD3, BehaviourCloning, BestOfN, Extraction, Greedy
+from longstride.control.implicit import Expectile, ImplicitQ, Maximiser
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
 from longstride.control.policies import (
     CategoricalPolicy,
     ControlPolicy,
+    DeterministicPolicy,
     FlowPolicy,
     GaussianPolicy,
+    NormalPolicy,
     PolicyNets,
     UniformPolicy,
 )
 from longstride.control.recipe import ControlEvaluation, ControlRecipe, TrainingPhase
 
 __all__ = [
+    "AWR",
     "Batch",
     "BestOfN",
     "CategoricalPolicy",
@@ -36,6 +40,8 @@ __all__ = [
     "ControlTasks",
     "CriticNets",
     "DQN",
+    "DeterministicPolicy",
+    "Expectile",
     "Extraction",
     "FlowPolicy",
     "FurtherCritic",
@@ -45,17 +51,21 @@ __all__ = [
     "Goals",
     "Greedy",
     "GymnasiumTasks",
+    "ImplicitQ",
     "BehaviourCloning",
     "Level",
+    "Maximiser",
     "Memory",
     "MemoryNets",
     "NStep",
+    "NormalPolicy",
     "PointMaze",
     "PolicyNets",
     "QCritic",
     "QNets",
     "Relabelled",
     "SAC",
+    "TD3",
     "TDCritic",
     "TrainingPhase",
     "TransitionStore",

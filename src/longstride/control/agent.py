@@ -57,9 +57,13 @@ class Level(Component):
             raise ValueError(f"a further critic's name is a word other than `critic` and `policy`, not {wrong[0]!r}")
         critics = self.critics
         conservative = any(isinstance(c, TDCritic) and c.conservative is not None for c, _ in critics.values())
-        if (self.extraction.needs_density or conservative) and not isinstance(self.policy, GaussianPolicy):
-            what = f"extraction {name}" if self.extraction.needs_density else "a conservative critic"
-            raise ValueError(f"{what} needs densities: policy must be gaussian_policy, not {self.policy.type_name()}")
+        fitting: dict[str, tuple[type[ControlPolicy], ...]] = {f"extraction {name}": self.extraction.trains}
+        if conservative:
+            fitting["a conservative critic needs densities"] = (GaussianPolicy,)
+        for what, policies in fitting.items():
+            if not isinstance(self.policy, policies):
+                names = " or ".join(of.type_name() for of in policies)
+                raise ValueError(f"{what}: policy must be {names}, not {self.policy.type_name()}")
         discrete = [c.type_name() for c, _ in critics.values() if c.discrete]
         discrete += [f"extraction {name}"] if self.extraction.needs_discrete else []
         if discrete and not self.policy.discrete:

@@ -29,6 +29,9 @@ from longstride.core.numbers import Count
 from longstride.models.heads import Head, Scalar
 from longstride.models.mlp import MLP, Trunk, polyak
 
+Pace = Annotated[float, Field(gt=0, le=1)]
+"""A share of the way to the trained networks that target networks move in a step."""
+
 
 class CriticNets(nn.Module):
     """The networks of a critic, of which policies know how good an action is."""
@@ -36,6 +39,13 @@ class CriticNets(nn.Module):
     @abstractmethod
     def score(self, state_BS: Tensor, action: Tensor) -> Tensor:
         """[B] scores of [B, A] actions or [B, K] of [B, K, A], with gradient in the actions alone."""
+
+    @torch.no_grad()
+    def advantage(self, batch: Batch, policy: PolicyNets, noise: RunNoise) -> Tensor:
+        """[B] by how much the actions of a batch are better than those of the policy; here, than one that it draws
+        (AWAC, arXiv 2006.09359)."""
+        drawn_BA = policy.sample(batch.state_BS, noise).squeeze(-2)
+        return self.score(batch.state_BS, batch.action_BA) - self.score(batch.state_BS, drawn_BA)
 
 
 class ControlCritic(Component):
@@ -65,7 +75,7 @@ class ControlCritic(Component):
         Args:
             nets: the networks that this critic has made.
             batch: what is learned from.
-            policy: the policy as it is now.
+            policy: the policy as it is now, or its target network where there is one.
             noise: all random numbers.
             conservative: whether a conservative critic is conservative in this update.
         """
@@ -90,6 +100,10 @@ class WeightedCritics(CriticNets):
     def score(self, state_BS: Tensor, action: Tensor) -> Tensor:
         scored = [w * self.parts[name].score(state_BS, action) for name, w in self.weights.items() if w]
         return torch.stack(scored).sum(0)
+
+    def advantage(self, batch: Batch, policy: PolicyNets, noise: RunNoise) -> Tensor:
+        found = [w * self.parts[name].advantage(batch, policy, noise) for name, w in self.weights.items() if w]
+        return torch.stack(found).sum(0)
 
 
 class QEnsemble(nn.Module):
@@ -150,7 +164,7 @@ class QNets(CriticNets):
         target.requires_grad_(False)
 
     def score(self, state_BS: Tensor, action: Tensor) -> Tensor:
-        return reduce_ensemble(self.q.score(state_BS, action), self.config.reduction)
+        return reduce_ensemble(self.q.score(state_BS, action), self.config.followed or self.config.reduction)
 
 
 class QCritic(ControlCritic):
@@ -164,7 +178,9 @@ class QCritic(ControlCritic):
     """E, the networks of the ensemble."""
     reduction: Reduction = "min"
     """How their values become one."""
-    tau: Annotated[float, Field(gt=0, le=1)] = 0.005
+    followed: Reduction | None = None
+    """How their values become the score that policies raise; None: by `reduction` too. TD3 raises the first's."""
+    tau: Pace = 0.005
     """Share of the way to the trained networks that the target networks move after each step."""
 
     def make(self, state: int, action: int, generator: torch.Generator) -> QNets:

@@ -4,6 +4,7 @@ What always holds: an extraction trains the policy by its loss and by nothing el
 chosen with `explore` false is the one that is evaluated.
 """
 
+import copy
 import math
 from abc import abstractmethod
 from typing import ClassVar
@@ -12,20 +13,37 @@ import torch
 from torch import Tensor, nn
 
 from longstride.control.batches import Batch
-from longstride.control.critics import CriticNets
+from longstride.control.critics import CriticNets, Pace
 from longstride.control.noise import RunNoise
-from longstride.control.policies import DiscreteNets, GaussianNets, PolicyNets
+from longstride.control.policies import (
+    ControlPolicy,
+    DeterministicNets,
+    DeterministicPolicy,
+    DiscreteNets,
+    GaussianNets,
+    GaussianPolicy,
+    PolicyNets,
+)
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive, Share, Weight
+from longstride.models.mlp import polyak
 
 
 class Actor(nn.Module):
     """A policy, and what its extraction adjusts beside it."""
 
-    def __init__(self, policy: PolicyNets, log_temperature: float | None) -> None:
+    def __init__(
+        self, policy: PolicyNets, log_temperature: float | None = None, target: PolicyNets | None = None
+    ) -> None:
         super().__init__()
         self.policy = policy
+        self.target = None if target is None else target.requires_grad_(False)
         self.log_temperature = None if log_temperature is None else nn.Parameter(torch.tensor(log_temperature))
+
+    @property
+    def valued(self) -> PolicyNets:
+        """The policy whose actions critics value: the target network where there is one."""
+        return self.target or self.policy
 
 
 class Extraction(Component):
@@ -33,8 +51,8 @@ class Extraction(Component):
 
     needs_critic: ClassVar[bool] = True
     """Whether a critic is read."""
-    needs_density: ClassVar[bool] = False
-    """Whether the policy's densities are read, so that it must be a `GaussianPolicy`."""
+    trains: ClassVar[tuple[type[ControlPolicy], ...]] = (ControlPolicy,)
+    """Which policies it trains."""
     needs_discrete: ClassVar[bool] = False
     """Whether all actions are compared, so that the policy must have discrete ones."""
     side_by_side: ClassVar[bool] = False
@@ -43,13 +61,16 @@ class Extraction(Component):
 
     def make(self, policy: PolicyNets) -> Actor:
         """The policy with what is adjusted beside it."""
-        return Actor(policy, None)
+        return Actor(policy)
 
     @abstractmethod
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, a scalar, and metrics."""
+
+    def after_step(self, actor: Actor) -> None:
+        """Moves what follows the policy, such as a target network; here nothing does."""
 
     def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         """[B, A] the actions that are taken."""
@@ -129,7 +150,7 @@ class SAC(Extraction):
     1812.05905): tau log pi - Q. With `alpha` it imitates the data too: + mean |Q| * alpha * |a - a of the data|^2
     (SAC+BC of SHARSA's code)."""
 
-    needs_density = True
+    trains = (GaussianPolicy,)
     side_by_side = True
 
     alpha: Weight = 0.0
@@ -160,3 +181,73 @@ class SAC(Extraction):
         adjust = -actor.log_temperature * (log_density.detach() + target)
         metrics = {"score": score, "entropy": -log_density, "temperature": temperature}
         return loss + adjust, metrics
+
+
+class TD3(Extraction):
+    """Follows the gradient of the critic: -Q(s, pi(s)). Critics value the actions of a target network with noise around
+    them (TD3, arXiv 1802.09477). Its delayed policy is `ControlAgent.slices`. With `q_weight` it imitates the data too
+    (TD3+BC, arXiv 2106.06860): |pi(s) - a of the data|^2 - q_weight * Q / mean |Q|."""
+
+    trains = (DeterministicPolicy,)
+    side_by_side = True
+
+    smoothing: Weight = 0.2
+    """Standard deviation of the noise around the actions of the target network."""
+    smoothing_clip: Weight = 0.5
+    """The largest such noise."""
+    tau: Pace = 0.005
+    """Share of the way to the policy that the target network moves after each step."""
+    q_weight: Positive | None = None
+    """Weight of Q, in units of mean |Q|, beside the squared distance to the action of the data, a mean over its
+    coordinates; alpha of TD3+BC, 2.5 there. None: no imitation."""
+
+    def make(self, policy: PolicyNets) -> Actor:
+        assert isinstance(policy, DeterministicNets)
+        target = copy.deepcopy(policy)
+        target.std, target.clip = self.smoothing, self.smoothing_clip
+        return Actor(policy, target=target)
+
+    def loss(
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        assert critic is not None
+        action_BA = actor.policy.greedy(batch.state_BS, noise)
+        score_B = critic.score(batch.state_BS, action_BA)
+        score = score_B.mean(-1)
+        if self.q_weight is None:
+            return -score, {"score": score}
+        distance = (action_BA - batch.action_BA).square().mean((-2, -1))
+        weight = self.q_weight / score_B.detach().abs().mean(-1)
+        return distance - weight * score, {"score": score, "imitation": distance}
+
+    def after_step(self, actor: Actor) -> None:
+        assert actor.target is not None
+        polyak(actor.target, actor.policy, self.tau)
+
+
+class AWR(Extraction):
+    """Advantage-weighted regression (arXiv 1910.00177): imitates the actions of the data, weighted by
+    exp(advantage / temperature). What the advantage is, the critic says (`CriticNets.advantage`)."""
+
+    side_by_side = True
+
+    temperature: Positive = 1.0
+    """What advantages are divided by, in units of the value."""
+    largest: Positive | None = None
+    """What weights are cut to (IQL: 100); None: they are divided by their mean over the batch (AWAC)."""
+
+    def loss(
+        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        assert critic is not None
+        advantage_B = critic.advantage(batch, actor.policy, noise)
+        scaled_B = advantage_B / self.temperature
+        if self.largest is None:
+            weight_B = scaled_B.softmax(-1) * scaled_B.shape[-1]
+        else:
+            weight_B = scaled_B.exp().clamp(max=self.largest)
+        imitation_B = actor.policy.imitation_loss(batch.state_BS, batch.action_BA, noise)
+        loss = (weight_B * imitation_B).mean(-1)
+        # the share of a batch that would have as much to say if all of it weighed alike
+        used = weight_B.mean(-1).square() / weight_B.square().mean(-1)
+        return loss, {"imitation": imitation_B.mean(-1), "advantage": advantage_B.mean(-1), "used": used}

@@ -146,7 +146,7 @@ class Networks:
                 self._prefix(k, name): critic.loss(
                     nets,
                     net.read(self._slice(of[name], part, noise), learn=True),
-                    net.actor.policy,
+                    net.actor.valued,
                     noise,
                     conservative,
                 )
@@ -164,7 +164,11 @@ class Networks:
             for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True))
             if self._acts[k]
         }
-        return metrics | (self._step("policy", losses) if losses else {})
+        if losses:
+            metrics |= self._step("policy", losses)
+            for net in self.levels:
+                net.level.extraction.after_step(net.actor)
+        return metrics
 
     def _slice(self, rows: Rows, part: int, noise: RunNoise) -> Rows:
         """One of the equal parts of a batch."""

@@ -1,5 +1,5 @@
-"""Policies. Over real-valued actions: squashed Gaussians, and flows, which can have several modes; over A discrete
-actions, each a row of A zeros with a one: a softmax, and all of them alike.
+"""Policies. Over real-valued actions: squashed Gaussians, Gaussians and single actions, and flows, which can have
+several modes; over A discrete actions, each a row of A zeros with a one: a softmax, and all of them alike.
 
 What always holds: an action depends on the state, the weights and the noise, and on nothing else (a memory is part
 of the state, see `control.memory`). K actions per state can be sampled at once, shape [B, K, A]. Before B may stand an
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from longstride.control.noise import RunNoise
 from longstride.core.component import Component
-from longstride.core.numbers import Count
+from longstride.core.numbers import Count, Weight
 from longstride.models.mlp import Trunk
 
 LARGEST = 1 - 1e-5
@@ -121,6 +121,84 @@ class GaussianNets(PolicyNets):
     def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
         """[B] -log pi(a | s)."""
         return -self.log_density(state_BS, action_BA)
+
+
+class NormalPolicy(NetworkPolicy):
+    """A Gaussian whose mean is in (-1, 1) and whose standard deviation is the same in every state (as in the released
+    code of IQL, arXiv 2110.06169). What is drawn beyond the box is moved to its border. So actions of the data at the
+    border are as dense as others, which those of a squashed Gaussian are not."""
+
+    side_by_side = True
+
+    log_std_min: float = -5.0
+    """Least logarithm of the standard deviation."""
+
+    def make(self, state: int, action: int, generator: torch.Generator) -> "NormalNets":
+        return NormalNets(self, state, action, generator)
+
+
+class NormalNets(PolicyNets):
+    """See `NormalPolicy`. The standard deviation starts at 1."""
+
+    def __init__(self, config: NormalPolicy, state: int, action: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.config = config
+        self.net = config.trunk.make(state, action, generator, last=1e-2)
+        self.log_std = nn.Parameter(torch.zeros(1, 1, action))  # members, rows, A: as the biases of the network
+
+    def moments(self, state_BS: Tensor) -> tuple[Tensor, Tensor]:
+        """[B, A] mean, and the logarithm of the standard deviation, which broadcasts to it."""
+        return self.net(state_BS)[0].tanh(), self.log_std[0].clamp(min=self.config.log_std_min)
+
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
+        mean_BA, log_std_BA = self.moments(state_BS)
+        b, a = mean_BA.shape[-2:]
+        drawn_BKA = mean_BA.unsqueeze(-2) + log_std_BA.unsqueeze(-2).exp() * noise.normal(b, count, a)
+        return drawn_BKA.clamp(-1, 1)
+
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
+        """The mean."""
+        return self.moments(state_BS)[0]
+
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
+        """[B] -log pi(a | s), before anything is moved to the border."""
+        mean_BA, log_std_BA = self.moments(state_BS)
+        z_BA = (action_BA - mean_BA) * (-log_std_BA).exp()
+        return (0.5 * z_BA**2 + log_std_BA + 0.5 * math.log(2 * math.pi)).sum(-1)
+
+
+class DeterministicPolicy(NetworkPolicy):
+    """One action a state, with Gaussian noise around it where it explores (TD3, arXiv 1802.09477)."""
+
+    side_by_side = True
+
+    noise: Weight = 0.1
+    """Standard deviation of the noise; an action goes from -1 to 1."""
+
+    def make(self, state: int, action: int, generator: torch.Generator) -> "DeterministicNets":
+        return DeterministicNets(self, state, action, generator)
+
+
+class DeterministicNets(PolicyNets):
+    """See `DeterministicPolicy`. `std` and `clip` are the standard deviation and the bound of its noise."""
+
+    def __init__(self, config: DeterministicPolicy, state: int, action: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.std, self.clip = config.noise, math.inf
+        self.net = config.trunk.make(state, action, generator, last=1e-2)
+
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
+        action_BA = self.greedy(state_BS, noise)
+        noise_BKA = self.std * noise.normal(action_BA.shape[-2], count, action_BA.shape[-1])
+        return (action_BA.unsqueeze(-2) + noise_BKA.clamp(-self.clip, self.clip)).clamp(-1, 1)
+
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
+        """tanh of the network."""
+        return self.net(state_BS)[0].tanh()
+
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
+        """[B] mean over the coordinates of the squared distance."""
+        return (self.greedy(state_BS, noise) - action_BA).square().mean(-1)
 
 
 class FlowPolicy(NetworkPolicy):

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from longstride.control.noise import RunNoise
 
-Reduction = Literal["min", "mean"]
-"""How the members of an ensemble become one value: the least (clipped double Q, arXiv 1802.09477), or the mean."""
+Reduction = Literal["min", "mean", "first"]
+"""How the members of an ensemble become one value: the least (clipped double Q, arXiv 1802.09477), the mean, or the
+first alone."""
 
 
 def bellman_target(reward_B: Tensor, discount_B: Tensor, value_B: Tensor) -> Tensor:
@@ -22,6 +23,8 @@ def bellman_target(reward_B: Tensor, discount_B: Tensor, value_B: Tensor) -> Ten
 
 def reduce_ensemble(value_EB: Tensor, reduction: Reduction) -> Tensor:
     """[B...] one value from [E, B...] members."""
+    if reduction == "first":
+        return value_EB[0]
     return value_EB.amin(0) if reduction == "min" else value_EB.mean(0)
 
 
@@ -35,8 +38,8 @@ def subsample(value_EB: Tensor, count: int | None, noise: RunNoise) -> Tensor:
 
 def reduce_returns(returns_EN: Tensor, reduction: Reduction) -> Tensor:
     """[B..., N] one distribution from the [E, B..., N] equally likely returns of members: that of the member with the
-    least mean, or the mean of their quantiles, in order. For N = 1 it is `reduce_ensemble`."""
-    if reduction == "mean" or returns_EN.shape[-1] == 1:
+    least mean, the mean of their quantiles, in order, or that of the first. For N = 1 it is `reduce_ensemble`."""
+    if reduction != "min" or returns_EN.shape[-1] == 1:
         return reduce_ensemble(returns_EN, reduction)
     return returns_EN.take_along_dim(returns_EN.mean(-1, keepdim=True).argmin(0, keepdim=True), 0)[0]
 

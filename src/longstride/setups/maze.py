@@ -6,7 +6,23 @@ too low at first instead of too high, which a few thousand updates can correct. 
 the same reason: a run takes a minute on two cores.
 """
 
-from longstride.control import SAC, Conservative, ControlAgent, GaussianPolicy, Given, Level, NStep, PointMaze, TDCritic
+from longstride.control import (
+    SAC,
+    Conservative,
+    ControlAgent,
+    ControlCritic,
+    ControlEvaluation,
+    ControlPolicy,
+    ControlRecipe,
+    Extraction,
+    GaussianPolicy,
+    Given,
+    Level,
+    NStep,
+    PointMaze,
+    TDCritic,
+    TrainingPhase,
+)
 from longstride.curriculum import Fixed
 from longstride.models.mlp import Trunk
 
@@ -29,12 +45,35 @@ CONSERVATIVE = Conservative(weight=1.0, temperature=0.1, actions=2)
 """CQL's term at the scale of these values."""
 
 
+def agent(
+    critic: ControlCritic,
+    policy: ControlPolicy,
+    extraction: Extraction,
+    slices: int = 1,
+    critic_lr: float = 3e-4,
+    policy_lr: float = 3e-4,
+) -> ControlAgent:
+    """An agent for tasks that end at their goal."""
+    data = NStep(goals=Given(), reward_scale=SUCCESS)
+    level = Level(data=data, critic=critic, policy=policy, extraction=extraction)
+    return ControlAgent(levels=(level,), batch=128, slices=slices, critic_lr=critic_lr, policy_lr=policy_lr)
+
+
 def actor_critic(critic: TDCritic, slices: int = 1, critic_lr: float = 3e-4) -> ControlAgent:
-    """SAC for tasks that end at their goal."""
-    level = Level(
-        data=NStep(goals=Given(), reward_scale=SUCCESS),
-        critic=critic,
-        policy=GaussianPolicy(trunk=TRUNK),
-        extraction=SAC(temperature=0.01),
+    """SAC."""
+    return agent(critic, GaussianPolicy(trunk=TRUNK), SAC(temperature=0.01), slices, critic_lr)
+
+
+def offline(
+    name: str, critic: ControlCritic, policy: ControlPolicy, extraction: Extraction, policy_lr: float = 1e-3
+) -> ControlRecipe:
+    """A recipe that learns from 400 walks in the medium maze and is tested there."""
+    return ControlRecipe(
+        name=name,
+        tasks=PointMaze(maze="medium", walks="reach", episodes=400, length=MEDIUM_HORIZON.limit),
+        agent=agent(critic, policy, extraction, critic_lr=1e-3, policy_lr=policy_lr),
+        phases=(TrainingPhase(iterations=4, updates=500),),
+        horizon=MEDIUM_HORIZON,
+        test_horizon=MEDIUM_HORIZON,
+        evaluation=ControlEvaluation(episodes=10, every=1),
     )
-    return ControlAgent(levels=(level,), batch=128, slices=slices, critic_lr=critic_lr)

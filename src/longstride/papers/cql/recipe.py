@@ -1,14 +1,12 @@
 """CQL in mazes."""
 
-from longstride.control import ControlEvaluation, ControlRecipe, PointMaze, TrainingPhase
+from longstride.control import SAC, GaussianPolicy
 from longstride.setups import maze
 
-RECIPE = ControlRecipe(
-    name="cql",
-    tasks=PointMaze(maze="medium", walks="reach", episodes=400, length=maze.MEDIUM_HORIZON.limit),
-    agent=maze.actor_critic(maze.CRITIC.replace(conservative=maze.CONSERVATIVE), critic_lr=1e-3),
-    phases=(TrainingPhase(iterations=4, updates=500),),
-    horizon=maze.MEDIUM_HORIZON,
-    test_horizon=maze.MEDIUM_HORIZON,
-    evaluation=ControlEvaluation(episodes=10, every=1),
+RECIPE = maze.offline(
+    "cql",
+    maze.CRITIC.replace(conservative=maze.CONSERVATIVE),
+    GaussianPolicy(trunk=maze.TRUNK),
+    SAC(temperature=0.01),
+    policy_lr=3e-4,
 )

@@ -1,0 +1,27 @@
+"""Recorded data: what recipes of control share that learn from a file and are tested in an environment of Gymnasium.
+
+`longstride train PAPER/recorded tasks.id=Hopper-v5 tasks.data=FILE`; `FILE` is D4RL's HDF5, OGBench's or plain `.npz`,
+or `minari:NAME` (`control.recorded`). The environment plays no part in training: the agent is tested in it. Networks
+are narrower than the papers' 256, and 20,000 updates stand for their million (`phases.0.iterations=1000`).
+"""
+
+from longstride.control import ControlAgent, ControlEvaluation, ControlRecipe, GymnasiumTasks, TrainingPhase
+from longstride.curriculum import Fixed
+from longstride.models.mlp import Trunk
+
+TRUNK = Trunk(width=128, depth=2, norm=False, activation="relu")
+"""Hidden layers of every network."""
+HORIZON = Fixed(limit=1000)
+
+
+def recipe(name: str, agent: ControlAgent) -> ControlRecipe:
+    """The recipe of an agent."""
+    return ControlRecipe(
+        name=name,
+        tasks=GymnasiumTasks(id="Hopper-v5", data="hopper.hdf5"),
+        agent=agent,
+        phases=(TrainingPhase(iterations=20, updates=1000),),
+        horizon=HORIZON,
+        test_horizon=HORIZON,
+        evaluation=ControlEvaluation(episodes=10, every=1),
+    )

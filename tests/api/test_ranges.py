@@ -25,6 +25,7 @@ SIGNED = {
     "SAC.target_entropy": "of a density",
     "GaussianPolicy.log_std_min": "a logarithm",
     "GaussianPolicy.log_std_max": "a logarithm",
+    "NormalPolicy.log_std_min": "a logarithm",
     "COM.tau": "a difference of values",
     "Designs.optimum": "a value",
     "Model.skill": "a log-odds",

@@ -74,7 +74,9 @@ class Planner:
         """How many groups the recipe asks for, and of how many episodes; in trials, of how many trials."""
         self.rng = stream(seed, "sampler", iteration)
         """For whatever a sampler draws."""
-        self._curriculum, self._replay, self._budget = curriculum, replay, budget
+        self.budget = budget
+        """What an episode of a task may take in this iteration, whatever the task's own horizon."""
+        self._curriculum, self._replay = curriculum, replay
         self._seed, self._next = seed, first
         self._tasks = stream(seed, "tasks", iteration)
 
@@ -141,14 +143,14 @@ class Planner:
             raise ConfigError("an episode of a trial cannot go on after the next has begun; set trial.episodes=1")
         ordinal, self._next = self._next, self._next + 1
         begun = tuple(cut.turns[-1].ids) if cut.turns else ()
-        plan = Plan(cut.task, ordinal, cut.seed, self._budget(cut.task), cut.group, self.iteration, begun)
+        plan = Plan(cut.task, ordinal, cut.seed, self.budget(cut.task), cut.group, self.iteration, begun)
         return self.at_most(plan, tokens)
 
     def is_cut(self, played: Trajectory) -> bool:
         """Whether a single-turn episode ended only because it was planned with fewer tokens than it may have."""
         if played.stop.failed or not played.turns or played.turns[-1].finish != "length":
             return False
-        return len(played.turns[-1].ids) < self._budget(played.task).turn_tokens
+        return len(played.turns[-1].ids) < self.budget(played.task).turn_tokens
 
     def _plans(
         self,
@@ -160,7 +162,7 @@ class Planner:
         history: Sequence[PastTurn],
         marks: Sequence[Sequence[int]] = (),
     ) -> list[Plan]:
-        length, budget = self.trial.episodes, self._budget(task)
+        length, budget = self.trial.episodes, self.budget(task)
         first, self._next = self._next, self._next + size * length
         begin = tuple(prefix), role, tuple(history), tuple(map(tuple, marks))
         plans = []

@@ -30,6 +30,7 @@ SHIPPED = {
         "base",
         "base-dial",
         "base-dial-straight",
+        "base-facts",
         "base-judge",
         "base-keep-last",
         "base-miniwob",

@@ -24,6 +24,7 @@ import longstride.starts.puzzle_thoughts  # noqa: F401 (members of Demonstrators
 import longstride.starts.puzzle_traces  # noqa: F401
 import longstride.starts.terminal_walks  # noqa: F401
 import longstride.starts.textworld_walks  # noqa: F401
+import longstride.starts.told_facts  # noqa: F401
 from longstride.core.component import Component
 from longstride.core.numbers import Count, CountOrZero, Weight
 from longstride.core.seeds import derive, stream

@@ -1,8 +1,8 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
-`Countdown`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions` and `ReasoningGym` are task
-sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under `Corrected` after what a verifier
-said, under `Iterated` thought about in rounds.
+`Countdown`, `Facts`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions` and `ReasoningGym` are
+task sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under `Corrected` after what a
+verifier said, under `Iterated` thought about in rounds.
 No torch.
 """
 
@@ -10,6 +10,7 @@ from longstride.envs.puzzles.attempts import Attempts
 from longstride.envs.puzzles.base import Game, Puzzle, PuzzleEnv, PuzzleSource
 from longstride.envs.puzzles.corrected import Corrected
 from longstride.envs.puzzles.countdown import Countdown
+from longstride.envs.puzzles.facts import Facts
 from longstride.envs.puzzles.iterated import Iterated
 from longstride.envs.puzzles.mastermind import Mastermind
 from longstride.envs.puzzles.mixture import Puzzles
@@ -23,6 +24,7 @@ __all__ = [
     "Attempts",
     "Corrected",
     "Countdown",
+    "Facts",
     "Game",
     "Iterated",
     "LayeredPath",

@@ -51,7 +51,7 @@ parity: .parity/.ready
 	  > "$$(.parity/bin/python -c 'import site; print(site.getsitepackages()[0])')/beneath.pth"
 	sed 's/^pandas==.*/pandas==2.3.3/' constraints.txt > .parity/constraints.txt
 	add=".parity/bin/python -m pip install --quiet --disable-pip-version-check -c .parity/constraints.txt"; \
-	$$add -e '.[parity]' $(D3RLPY_IMPORTS) && $$add --no-deps d3rlpy design-bench
+	$$add -e '.[parity]' $(D3RLPY_IMPORTS) stable-baselines3 && $$add --no-deps d3rlpy design-bench
 	touch $@
 
 # uv does not read pip's settings: what pip is told of indexes, wheels and certificates, `tell` tells uv.

@@ -13,6 +13,7 @@ from longstride.control import (
     AWR,
     DQN,
     GRU,
+    PPO,
     SAC,
     TD3,
     BehaviourCloning,
@@ -28,6 +29,7 @@ from longstride.control import (
     Given,
     Greedy,
     ImplicitQ,
+    LambdaReturns,
     Level,
     NormalPolicy,
     NStep,
@@ -93,6 +95,7 @@ LEVELS = {
         policy=DeterministicPolicy(trunk=SMALL),
         extraction=TD3(q_weight=2.5),
     ),
+    "ppo": Level(data=DATA, critic=LambdaReturns(trunk=SMALL), policy=GAUSSIAN, extraction=PPO()),
     "awac": Level(data=DATA, critic=TDCritic(trunk=SMALL), policy=NormalPolicy(trunk=SMALL), extraction=AWR()),
     "iql": Level(
         data=DATA,
@@ -108,6 +111,7 @@ DISCRETE = {
         policy=CategoricalPolicy(trunk=SMALL),
         extraction=Greedy(),
     ),
+    "ppo_discrete": Level(critic=LambdaReturns(trunk=SMALL), policy=CategoricalPolicy(trunk=SMALL), extraction=PPO()),
     "iql_discrete": Level(
         critic=ImplicitQ(trunk=SMALL), policy=CategoricalPolicy(trunk=SMALL), extraction=AWR(largest=100.0)
     ),

@@ -105,8 +105,28 @@ def test_after_a_truncation_returns_repeat_the_last_reward() -> None:
     failed = ControlEpisode(np.zeros((6, 2)), np.zeros((5, 1)), np.zeros(5), False)
     store = TransitionStore.of([failed])
     np.testing.assert_allclose(store.returns(0.99, shift=-1.0)[:5], -100, rtol=1e-5)
-    batch = NStep(discount=0.99, reward_shift=-1.0)(store, SPEC, np.arange(5), np.random.default_rng(0), returns=True)
+    data = NStep(discount=0.99, reward_shift=-1.0)
+    batch = data(store, SPEC, np.arange(5), np.random.default_rng(0), data.returns(store))
     np.testing.assert_allclose(batch.return_B, -100, rtol=1e-5)
+
+
+def test_lambda_returns_by_hand() -> None:
+    """Rewards 1, 2, 3; values 10, 20, 30 of the states and 40 of the last one, which counts if nothing ended there."""
+    value = np.array([10.0, 20, 30, 40])
+    for ended, last in ((True, 0), (False, 40)):
+        store = stored(3, terminated=ended)
+        np.testing.assert_allclose(
+            store.lambda_returns(value, 0.5, 0.0), [1 + 10, 2 + 15, 3 + last / 2, last], err_msg="one step"
+        )
+        third = 3 + last / 2
+        second = 2 + 0.5 * (0.25 * 30 + 0.75 * third)
+        first = 1 + 0.5 * (0.25 * 20 + 0.75 * second)
+        np.testing.assert_allclose(store.lambda_returns(value, 0.5, 0.75)[:3], [first, second, third], rtol=1e-6)
+        whole = 1 + 0.5 * (2 + 0.5 * third)
+        assert store.lambda_returns(value, 0.5, 1.0)[0] == pytest.approx(whole)
+    two = stored(3, 2, terminated=True)
+    both = two.lambda_returns(np.zeros(two.rows), 0.5, 1.0, scale=2.0, shift=-1.0)
+    np.testing.assert_allclose(both, [1 + 1.5 + 1.25, 3 + 2.5, 5, 0, 1 + 1.5, 3, 0])
 
 
 class GoalRows(Goals):

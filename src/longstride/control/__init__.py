@@ -13,6 +13,7 @@ from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks
 from longstride.control.extraction import AWR, SAC, TD3, BehaviourCloning, BestOfN, Extraction, Greedy
 from longstride.control.implicit import Expectile, ImplicitQ, Maximiser
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
+from longstride.control.on_policy import PPO, LambdaReturns
 from longstride.control.policies import (
     CategoricalPolicy,
     ControlPolicy,
@@ -53,12 +54,14 @@ __all__ = [
     "GymnasiumTasks",
     "ImplicitQ",
     "BehaviourCloning",
+    "LambdaReturns",
     "Level",
     "Maximiser",
     "Memory",
     "MemoryNets",
     "NStep",
     "NormalPolicy",
+    "PPO",
     "PointMaze",
     "PolicyNets",
     "QCritic",

@@ -71,6 +71,12 @@ class Level(Component):
                 f"{discrete[0]} needs discrete actions: policy must be uniform_policy or categorical_policy, not "
                 f"{self.policy.type_name()}"
             )
+        blind = [critic.type_name() for critic, _ in critics.values() if not critic.scores]
+        if blind and self.extraction.needs_scores:
+            raise ValueError(f"extraction {name} needs scores of any action, which {blind[0]} has not; set another")
+        on_policy = self.extraction.on_policy or any(critic.on_policy for critic, _ in critics.values())
+        if on_policy and (self.memory is not None or self.data.steps > 1):
+            raise ValueError("what learns on-policy has no memory, and transitions of one step")
         if self.critic is None and self.policy_goals is not None:
             raise ValueError("policy_goals are for a policy beside a critic; without a critic, set data.goals")
         if self.policy_goals is not None and self.data.goals is None:
@@ -133,6 +139,12 @@ class ControlAgent(Component):
             if part is not None and not vars(type(part)).get("side_by_side", False)
         ]
         return tuple(dict.fromkeys(part.type_name() for part in parts))
+
+    @property
+    def on_policy(self) -> bool:
+        """Whether it learns from what its policies have just done, and from nothing else."""
+        parts = [part for level in self.levels for part in (level.extraction, *(c for c, _ in level.critics.values()))]
+        return any(part.on_policy for part in parts)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -127,7 +127,12 @@ class NStep(Component):
         return spec.observation + (len(spec.goal) if self.goals is not None else 0), actions[self.action]
 
     def __call__(
-        self, store: TransitionStore, spec: Spec, row_B: np.ndarray, rng: np.random.Generator, returns: bool = False
+        self,
+        store: TransitionStore,
+        spec: Spec,
+        row_B: np.ndarray,
+        rng: np.random.Generator,
+        return_R: np.ndarray | None = None,
     ) -> Batch:
         """The transitions that begin in given rows.
 
@@ -136,7 +141,7 @@ class NStep(Component):
             spec: which columns make a goal.
             row_B: rows with `steps_ahead` steps of their episode ahead.
             rng: draws the goals.
-            returns: whether `return_B` is needed.
+            return_R: what `return_B` is made of, a return for each row of the store; None: it is not needed.
         """
         episode_B = store.episode_of(row_B)
         ahead_B = np.minimum(self.steps, store.last[episode_B] - row_B)
@@ -151,9 +156,7 @@ class NStep(Component):
             reached_B = ((to_goal_B == ahead_B) | self.end_is_success) & (ahead_B < self.steps)
             weight_B = self.discount**ahead_B
             reward_B, discount_B = np.where(reached_B, weight_B, 0.0), np.where(reached_B, 0.0, weight_B)
-        return_B = np.full(len(row_B), np.nan)
-        if returns and goal_B is None:
-            return_B = store.returns(self.discount, self.reward_scale, self.reward_shift)[row_B]
+        return_B = np.full(len(row_B), np.nan) if return_R is None or goal_B is not None else return_R[row_B]
         next_B = row_B + ahead_B
         state_BS, next_state_BS = (self.states(store, rows_B, goal_BG) for rows_B in (row_B, next_B))
         action_BA = self._action(store, spec, row_B, next_B)
@@ -163,6 +166,10 @@ class NStep(Component):
     def states(self, store: TransitionStore, row_B: np.ndarray, goal_BG: np.ndarray) -> np.ndarray:
         """[B, S] the states in given rows."""
         return np.concatenate([store.observation[row_B], *([] if self.goals is None else [goal_BG])], 1)
+
+    def returns(self, store: TransitionStore) -> np.ndarray:
+        """[R] returns to go in the data (see `TransitionStore.returns`)."""
+        return store.returns(self.discount, self.reward_scale, self.reward_shift)
 
     def _earned(
         self, store: TransitionStore, row_B: np.ndarray, ahead_B: np.ndarray, episode_B: np.ndarray

@@ -8,12 +8,14 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+import numpy as np
 import torch
 from pydantic import Field, field_validator
 from torch import Tensor, nn
 
-from longstride.control.batches import Batch
+from longstride.control.batches import Batch, NStep
 from longstride.control.conservative import Conservative
+from longstride.control.data import TransitionStore
 from longstride.control.noise import RunNoise
 from longstride.control.policies import GaussianNets, PolicyNets
 from longstride.control.targets import (
@@ -62,9 +64,21 @@ class ControlCritic(Component):
         """Whether the loss reads `Batch.return_B`."""
         return False
 
+    scores: ClassVar[bool] = True
+    """Whether it scores any action (`CriticNets.score`), or knows the advantage of those of the data alone."""
+    on_policy: ClassVar[bool] = False
+    """Whether it learns from what the policy has just done, and from nothing else."""
+
     @abstractmethod
     def make(self, state: int, action: int, generator: torch.Generator) -> CriticNets:
         """Networks for states of size `state` and actions of size `action`."""
+
+    def returns(self, nets: CriticNets, data: NStep, store: TransitionStore) -> np.ndarray | None:
+        """[R] what `Batch.return_B` is made of; here the returns in the data where they are needed."""
+        return data.returns(store) if self.needs_returns else None
+
+    def before_updates(self, nets: CriticNets) -> None:
+        """Keeps what has to stay as it is during the updates of an iteration; here nothing has to."""
 
     @abstractmethod
     def loss(

@@ -178,6 +178,24 @@ class TransitionStore:
             self._returns[key] = to_go.astype(np.float32)
         return self._returns[key]
 
+    def lambda_returns(
+        self, value_R: np.ndarray, discount: float, lam: float, scale: float = 1.0, shift: float = 0.0
+    ) -> np.ndarray:
+        """[R] G = r + discount * ((1 - lam) V(s') + lam G') of each step, with rewards `scale * r + shift`; after a
+        truncation G' = V(s'), after a termination both are 0. G - V is generalised advantage estimation (arXiv
+        1506.02438).
+
+        Args:
+            value_R: [R] V of each row's observation.
+        """
+        reward, value = scale * self.reward.astype(float) + shift, value_R.astype(float)
+        value[self.last[self.terminated]] = 0
+        to_go, length_E = value.copy(), np.diff(self.last, prepend=-1) - 1
+        for back in range(1, int(length_E.max(initial=0)) + 1):
+            row = self.last[length_E >= back] - back
+            to_go[row] = reward[row] + discount * ((1 - lam) * value[row + 1] + lam * to_go[row + 1])
+        return to_go.astype(np.float32)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays that make up the store, by the names in `FIELDS`."""
         return {name: getattr(self, name) for name in FIELDS}

@@ -55,6 +55,10 @@ class Extraction(Component):
     """Which policies it trains."""
     needs_discrete: ClassVar[bool] = False
     """Whether all actions are compared, so that the policy must have discrete ones."""
+    needs_scores: ClassVar[bool] = True
+    """Whether the critic has to score any action."""
+    on_policy: ClassVar[bool] = False
+    """Whether it learns from what the policy has just done, and from nothing else."""
     side_by_side: ClassVar[bool] = False
     """Whether it knows an axis of runs before B (see `Batch`). A class says so for itself: what inherits from it may
     compute otherwise."""
@@ -62,6 +66,9 @@ class Extraction(Component):
     def make(self, policy: PolicyNets) -> Actor:
         """The policy with what is adjusted beside it."""
         return Actor(policy)
+
+    def before_updates(self, actor: Actor) -> None:
+        """Keeps what has to stay as it is during the updates of an iteration; here nothing has to."""
 
     @abstractmethod
     def loss(
@@ -83,6 +90,7 @@ class BehaviourCloning(Extraction):
     """Behaviour cloning: does what the data does."""
 
     needs_critic = False
+    needs_scores = False
     side_by_side = True
 
     def loss(
@@ -229,6 +237,7 @@ class AWR(Extraction):
     """Advantage-weighted regression (arXiv 1910.00177): imitates the actions of the data, weighted by
     exp(advantage / temperature). What the advantage is, the critic says (`CriticNets.advantage`)."""
 
+    needs_scores = False
     side_by_side = True
 
     temperature: Positive = 1.0

@@ -172,6 +172,9 @@ def train_together(
     Returns:
         For each learner, the means of its metrics.
     """
+    for learner in learners:
+        for net in learner.levels:
+            net.before_updates()
     nets = learners[0] if len(learners) == 1 else _SideBySide(learners)
     totals: dict[str, Tensor] = {}
     for first in range(0, updates, AHEAD):

@@ -93,8 +93,7 @@ def _iterate(runs: Sequence["ControlRun"], i: int) -> None:
     collected = _collect(runs, phase.episodes, horizon, i) if phase.episodes else [[] for _ in runs]
     updates: dict[ControlRun, int] = {}
     for run, episodes in zip(runs, collected, strict=True):
-        run.gathered.extend(episodes)
-        run.count(i, episodes)
+        run.gather(i, episodes)
         updates[run] = phase.updates + round(phase.utd * sum(e.length for e in episodes))
 
     metrics: dict[ControlRun, dict[str, float]] = {}
@@ -182,8 +181,11 @@ class ControlRun(RunFiles):
         for name in ("episodes", "env_steps", "updates"):
             number_of(checkpoint, name)
 
-    def count(self, iteration: int, episodes: Sequence[ControlEpisode]) -> None:
-        """Counts what an iteration has collected."""
+    def gather(self, iteration: int, episodes: Sequence[ControlEpisode]) -> None:
+        """Takes what an iteration has collected; what learns on-policy forgets what came before."""
+        if self.recipe.agent.on_policy:
+            self.gathered = _stored([], self.recipe.tasks.spec)
+        self.gathered.extend(episodes)
         self.iteration = iteration
         self.episodes += len(episodes)
         self.env_steps += sum(e.length for e in episodes)
@@ -194,7 +196,8 @@ class ControlRun(RunFiles):
         Raises:
             RunError: there are updates, and nothing to learn from.
         """
-        batch, offline, collected = self.recipe.agent.batch, len(self.offline), len(self.gathered)
+        agent, collected = self.recipe.agent, len(self.gathered)
+        batch, offline = agent.batch, 0 if agent.on_policy else len(self.offline)
         if updates and not offline and not collected:
             raise RunError("there is nothing to learn from: the tasks have no offline data, so collect episodes first")
         # all of it while nothing is collected, nothing where there is no offline data

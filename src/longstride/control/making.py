@@ -60,7 +60,7 @@ def make_data(
 
     Raises:
         MissingExtra: what writes the form is not installed.
-        ConfigError: the recipe has offline data, or does not collect.
+        ConfigError: the recipe has offline data, does not collect, or forgets what it has collected.
         RunError: the sets are there already; the trained agent is not better than the untrained one, or there was no
             evaluation between.
     """
@@ -72,6 +72,8 @@ def make_data(
         raise ConfigError(
             f"{recipe.name} has a phase that collects no episodes; data are made by a recipe that is online"
         )
+    if recipe.agent.on_policy:
+        raise ConfigError(f"{recipe.name} learns on-policy and keeps no earlier episodes; take sac or td3")
     if (folder / CARD).exists():
         raise RunError(f"{folder} has its data already; choose another place with --out")
     _train(recipe, folder / RUN, listener)

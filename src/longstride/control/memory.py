@@ -83,7 +83,7 @@ class Memory(Component):
         spec: Spec,
         row_B: np.ndarray,
         rng: np.random.Generator,
-        returns: bool = False,
+        return_R: np.ndarray | None = None,
     ) -> Windows:
         """The windows that begin in given rows; for the arguments see `NStep.__call__`. Goals must be those of the
         episodes, or none."""
@@ -97,7 +97,7 @@ class Memory(Component):
         state = data.states(store, seen_BU.ravel(), store.goal[store.episode_of(seen_BU.ravel())])
         before = np.where((seen_BU > first_B1)[..., None], store.action[seen_BU - 1], 0)
         seen = np.concatenate((state.reshape(*seen_BU.shape, -1), before), -1)
-        batch = data(store, spec, taken_BT.ravel(), rng, returns)
+        batch = data(store, spec, taken_BT.ravel(), rng, return_R)
         at_BT = torch.from_numpy(taken_BT - begin_B1)
         return Windows(
             torch.from_numpy(seen.astype(np.float32)),

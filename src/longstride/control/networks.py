@@ -70,8 +70,8 @@ class LevelNets(nn.Module):
     def batches(self, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator) -> Drawn:
         """What critics and policy learn from around the same rows."""
         drawn = {
-            name: self._rows(data, store, row_B, rng, critic.needs_returns)
-            for name, (critic, data) in self.level.critics.items()
+            name: self._rows(data, store, row_B, rng, critic.returns(nets, data, store))
+            for (name, critic, nets), (_, data) in zip(self.critics, self.level.critics.values(), strict=True)
         }
         if self.policy_data is not None:
             drawn["policy"] = self.policy_data(store, self.spec, row_B, rng)
@@ -80,10 +80,21 @@ class LevelNets(nn.Module):
         return drawn
 
     def _rows(
-        self, data: NStep, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator, returns: bool = False
+        self,
+        data: NStep,
+        store: TransitionStore,
+        row_B: np.ndarray,
+        rng: np.random.Generator,
+        return_R: np.ndarray | None = None,
     ) -> Rows:
         draw = data if self.level.memory is None else partial(self.level.memory.windows, data)
-        return draw(store, self.spec, row_B, rng, returns)
+        return draw(store, self.spec, row_B, rng, return_R)
+
+    def before_updates(self) -> None:
+        """Keeps what has to stay as it is during the updates of an iteration."""
+        for _, critic, nets in self.critics:
+            critic.before_updates(nets)
+        self.level.extraction.before_updates(self.actor)
 
     def read(self, rows: Rows, learn: bool) -> Batch:
         """Rows as critics and policies read them; `learn`: the memory takes a gradient."""

@@ -35,7 +35,8 @@ class TrainingPhase(Component):
     utd: Weight = 0.0
     """Updates per environment step of the iteration (update-to-data ratio); added to `updates`."""
     retained: Share = 1.0
-    """Share of a batch that comes from the offline data; the rest comes from what was collected."""
+    """Share of a batch that comes from the offline data; the rest comes from what was collected. What learns on-policy
+    takes none of it."""
     conservative: bool = True
     """Whether conservative critics are conservative in this phase."""
 
@@ -70,6 +71,12 @@ class ControlRecipe(Experiment):
     """Steps that an evaluation episode may take: always those of iteration 1."""
     evaluation: ControlEvaluation = ControlEvaluation()
     """What is measured."""
+
+    @model_validator(mode="after")
+    def _collects(self) -> Self:
+        if self.agent.on_policy and not all(phase.episodes for phase in self.phases):
+            raise ValueError("an agent that learns on-policy collects in each iteration: set episodes of every phase")
+        return self
 
     @property
     def iterations(self) -> int:

@@ -13,7 +13,6 @@ from longstride.control import (
     AWR,
     DQN,
     GRU,
-    PPO,
     SAC,
     TD3,
     BehaviourCloning,
@@ -34,6 +33,7 @@ from longstride.control import (
     NormalPolicy,
     NStep,
     PointMaze,
+    Proximal,
     Relabelled,
     TDCritic,
     TransitionStore,
@@ -95,7 +95,7 @@ LEVELS = {
         policy=DeterministicPolicy(trunk=SMALL),
         extraction=TD3(q_weight=2.5),
     ),
-    "ppo": Level(data=DATA, critic=LambdaReturns(trunk=SMALL), policy=GAUSSIAN, extraction=PPO()),
+    "ppo": Level(data=DATA, critic=LambdaReturns(trunk=SMALL), policy=GAUSSIAN, extraction=Proximal()),
     "awac": Level(data=DATA, critic=TDCritic(trunk=SMALL), policy=NormalPolicy(trunk=SMALL), extraction=AWR()),
     "iql": Level(
         data=DATA,
@@ -111,7 +111,9 @@ DISCRETE = {
         policy=CategoricalPolicy(trunk=SMALL),
         extraction=Greedy(),
     ),
-    "ppo_discrete": Level(critic=LambdaReturns(trunk=SMALL), policy=CategoricalPolicy(trunk=SMALL), extraction=PPO()),
+    "ppo_discrete": Level(
+        critic=LambdaReturns(trunk=SMALL), policy=CategoricalPolicy(trunk=SMALL), extraction=Proximal()
+    ),
     "iql_discrete": Level(
         critic=ImplicitQ(trunk=SMALL), policy=CategoricalPolicy(trunk=SMALL), extraction=AWR(largest=100.0)
     ),

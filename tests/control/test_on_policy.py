@@ -12,7 +12,6 @@ from safetensors.torch import load_file
 
 from longstride.control import (
     AWR,
-    PPO,
     Batch,
     BestOfN,
     CategoricalPolicy,
@@ -22,6 +21,7 @@ from longstride.control import (
     LambdaReturns,
     Level,
     NStep,
+    Proximal,
     TDCritic,
     TransitionStore,
 )
@@ -43,7 +43,7 @@ def batch(action: list[int], returns: list[float]) -> Batch:
 
 def test_ppo_by_hand() -> None:
     """Ratios 1.5 and 0.5 of two actions, each with an advantage of 1 and of -1 after scaling."""
-    ppo, critic = PPO(clip=0.2), LambdaReturns(trunk=SMALL)
+    ppo, critic = Proximal(clip=0.2), LambdaReturns(trunk=SMALL)
     nets = critic.make(1, 2, seeded())
     actor = ppo.make(CategoricalPolicy(trunk=SMALL).make(1, 2, seeded()))
     assert isinstance(actor.policy, CategoricalNets) and isinstance(actor.target, CategoricalNets)
@@ -84,7 +84,7 @@ def test_returns_are_made_with_the_values_of_before() -> None:
     assert critic.returns(nets, data, store).tolist() == [7, 7, 10]
 
 
-LEVEL = Level(critic=LambdaReturns(trunk=SMALL), policy=GaussianPolicy(trunk=SMALL), extraction=PPO())
+LEVEL = Level(critic=LambdaReturns(trunk=SMALL), policy=GaussianPolicy(trunk=SMALL), extraction=Proximal())
 
 
 def online(phases: list[dict[str, int]]) -> ControlRecipe:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from longstride.control import PPO, Batch, CategoricalPolicy, LambdaReturns, TransitionStore
+from longstride.control import Batch, CategoricalPolicy, LambdaReturns, Proximal, TransitionStore
 from longstride.control.envs import ControlEpisode
 from longstride.control.noise import RunNoise
 from longstride.models.mlp import Trunk
@@ -63,7 +63,7 @@ class Asked(torch.nn.Module):
 
 
 def test_the_losses_and_gradients_of_ppo_are_theirs() -> None:
-    ppo, critic, noise = PPO(clip=0.2), LambdaReturns(trunk=TRUNK), RunNoise.seeded(0)
+    ppo, critic, noise = Proximal(clip=0.2), LambdaReturns(trunk=TRUNK), RunNoise.seeded(0)
     nets = critic.make(S, A, torch.Generator().manual_seed(1))
     actor = ppo.make(CategoricalPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0)))
     assert actor.target is not None

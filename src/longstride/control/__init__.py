@@ -13,7 +13,7 @@ from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks
 from longstride.control.extraction import AWR, SAC, TD3, BehaviourCloning, BestOfN, Extraction, Greedy
 from longstride.control.implicit import Expectile, ImplicitQ, Maximiser
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
-from longstride.control.on_policy import PPO, LambdaReturns
+from longstride.control.on_policy import LambdaReturns, Proximal
 from longstride.control.policies import (
     CategoricalPolicy,
     ControlPolicy,
@@ -61,7 +61,7 @@ __all__ = [
     "MemoryNets",
     "NStep",
     "NormalPolicy",
-    "PPO",
+    "Proximal",
     "PointMaze",
     "PolicyNets",
     "QCritic",

@@ -70,7 +70,7 @@ class LambdaReturns(ControlCritic):
         return loss, {"v": v_B.mean(-1), "v_target": batch.return_B.mean(-1), "v_loss": loss}
 
 
-class PPO(Extraction):
+class Proximal(Extraction):
     """Proximal policy optimisation (arXiv 1707.06347, equation 7): -min(ratio A, clip(ratio, 1 - clip, 1 + clip) A).
     The ratio is that of an action's density now to the one before the updates of the iteration; advantages A are
     centred and scaled in each batch."""

@@ -7,7 +7,6 @@ Stable-Baselines3 (`make parity`).
 """
 
 from longstride.control import (
-    PPO,
     CategoricalPolicy,
     ControlAgent,
     ControlEvaluation,
@@ -15,6 +14,7 @@ from longstride.control import (
     GymnasiumTasks,
     LambdaReturns,
     Level,
+    Proximal,
     TrainingPhase,
 )
 from longstride.curriculum import Fixed
@@ -27,7 +27,9 @@ RECIPE = ControlRecipe(
     name="ppo/control",
     tasks=GymnasiumTasks(id="CartPole-v1", success_above=474),
     agent=ControlAgent(
-        levels=(Level(critic=LambdaReturns(trunk=TRUNK), policy=CategoricalPolicy(trunk=TRUNK), extraction=PPO()),),
+        levels=(
+            Level(critic=LambdaReturns(trunk=TRUNK), policy=CategoricalPolicy(trunk=TRUNK), extraction=Proximal()),
+        ),
         batch=64,
         critic_lr=1e-3,
     ),

@@ -25,7 +25,7 @@ from longstride.control import (
     TrainingPhase,
     TransitionStore,
 )
-from longstride.control.envs import Spec, play
+from longstride.control.envs import ControlEpisode, Spec, play
 from longstride.control.learner import ControlLearner
 from longstride.control.noise import RunNoise
 from longstride.core.component import build
@@ -46,9 +46,8 @@ def of_experiment(experiment: object) -> ControlAgent:
     return experiment.agent
 
 
-AGENTS = {
-    name: of_experiment(papers.load(name)) for name in ("cql", "cal_ql", "wsrl", "sharsa", "td3_bc", "awac", "iql")
-}
+PAPERS = ("cql", "cal_ql", "wsrl", "sharsa", "td3_bc", "awac", "iql", "hiql")
+AGENTS = {name: of_experiment(papers.load(name)) for name in PAPERS}
 AGENTS |= {name: of_experiment(CLAIM.arms[name]) for name in ("n_step", "one_step")}
 
 
@@ -176,6 +175,20 @@ def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
     assert action.tolist() == [[0.5, 0.5]]
 
 
+def test_a_policy_of_way_points_looks_farther_than_its_values() -> None:
+    """The observation of row i is i."""
+    level = Level(
+        data=NStep(goals=Relabelled(), action="subgoal"), critic=Sarsa(), policy_goals=Relabelled(), policy_steps=4
+    )
+    below = Level(data=NStep(goals=SubgoalAhead(steps=4)))
+    learner = ControlLearner(small(ControlAgent(levels=(level, below))), SPEC, 0)
+    store = TransitionStore.of([ControlEpisode(np.arange(80.0).reshape(20, 4), np.zeros((19, 2)), np.zeros(19), False)])
+    ((critic, policy), _) = (of.values() for of in learner.draw([(store, 50)], updates=1))
+    for rows, most in ((critic, 1), (policy, 4)):
+        ahead = (rows.action_BA - rows.state_BS[..., :2])[..., 0] / 4  # pyright: ignore[reportAttributeAccessIssue]
+        assert ahead.max() == most and ahead.min() >= 0
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -183,6 +196,7 @@ def test_the_action_of_a_level_is_the_goal_of_the_next() -> None:
         (lambda: Level(extraction=SAC(), critic=Sarsa()), "must be gaussian_policy, not flow_policy"),
         (lambda: Level(critic=TDCritic(conservative=Conservative())), "a conservative critic needs densities"),
         (lambda: Level(policy_goals=SubgoalAhead(steps=2)), "beside a critic"),
+        (lambda: Level(critic=Sarsa(), policy_steps=2), "policy_steps are for a policy of subgoals"),
         (lambda: Level(policy_goals=SubgoalAhead(steps=2), critic=Sarsa()), "data.goals are not"),
         (
             lambda: Level(

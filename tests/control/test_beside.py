@@ -46,6 +46,7 @@ from longstride.control.learner import AHEAD, ControlLearner, act_together, trai
 from longstride.control.noise import RunNoise
 from longstride.models.heads import BCE, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
+from longstride.papers.hiql.recipe import hiql
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
 from longstride.papers.v_gps.method import ReRanked
 from longstride.run.listener import Listener, Silent
@@ -155,6 +156,7 @@ CASES: dict[str, tuple[ControlAgent, Spec, Callable[[int], TransitionStore]]] = 
     **{name: (agent(level, slices=2), MAZE.spec, store) for name, level in LEVELS.items()},
     **{name: (agent(level), Spec(4, 3, (), discrete=True), discrete_store) for name, level in DISCRETE.items()},
     "sharsa": (SHARSA, MAZE.spec, store),
+    "hiql": (hiql(SMALL, steps=5).replace(batch=12), MAZE.spec, store),
 }
 
 

@@ -19,6 +19,7 @@ from longstride.control import (
     DeterministicPolicy,
     Expectile,
     ImplicitQ,
+    ImplicitV,
     NormalPolicy,
     QCritic,
     QNets,
@@ -303,6 +304,24 @@ def test_iql_by_hand() -> None:
     loss.backward()
     assert nets.v.biases[-1].grad.item() == pytest.approx(-2 * 0.9)  # pyright: ignore[reportOptionalMemberAccess]
     assert nets.advantage(data, policy, noise()).tolist() == [1, 1]
+
+
+def test_values_without_actions_by_hand() -> None:
+    """V is 1 and 5, of the target networks 2 and 4. A step counts by how the least value after it compares with the
+    mean before it, 3: two that earn 1 (one of them the last) come to less, one that earns 9 to more."""
+    nets = (critic := ImplicitV(trunk=SMALL, maximiser=Expectile(expectile=0.9))).make(3, 2, seeded())
+    constant(nets.v, 1.0, 5.0)
+    constant(nets.target, 2.0, 4.0)
+    data = steps([[0.0], [0.0], [0.0]])._replace(reward_B=torch.tensor([1.0, 1.0, 9.0]))
+    policy = NormalPolicy(trunk=SMALL).make(3, 1, seeded())
+    loss, _ = critic.loss(nets, data, policy, noise(), True)
+    # toward (1, 1), (1 + 0.5 * 2, 1 + 0.5 * 4) and (10, 11)
+    assert loss.item() == pytest.approx((0.1 * (0 + 16) + 0.1 * (1 + 4) + 0.9 * (81 + 36)) / 3)
+    loss.backward()
+    assert all(p.grad is None for p in nets.target.parameters())
+    fresh = critic.make(3, 2, seeded())
+    gained = (fresh.v(data.next_state_BS) - fresh.v(data.state_BS))[..., 0].mean(0)
+    torch.testing.assert_close(fresh.advantage(data, policy, noise()), gained)
 
 
 class Better(CriticNets):

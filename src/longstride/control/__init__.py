@@ -5,13 +5,13 @@ and extraction.
 """
 
 from longstride.control.agent import ControlAgent, FurtherCritic, Level
-from longstride.control.batches import Batch, Given, Goals, NStep, Relabelled
+from longstride.control.batches import Ahead, Batch, Given, Goals, NStep, Relabelled
 from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
 from longstride.control.data import TransitionStore
 from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks, PointMaze
 from longstride.control.extraction import AWR, SAC, TD3, BehaviourCloning, BestOfN, Extraction, Greedy
-from longstride.control.implicit import Expectile, ImplicitQ, Maximiser
+from longstride.control.implicit import Expectile, ImplicitQ, ImplicitV, Maximiser
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
 from longstride.control.on_policy import LambdaReturns, Proximal
 from longstride.control.policies import (
@@ -28,6 +28,7 @@ from longstride.control.recipe import ControlEvaluation, ControlRecipe, Training
 
 __all__ = [
     "AWR",
+    "Ahead",
     "Batch",
     "BestOfN",
     "CategoricalPolicy",
@@ -53,6 +54,7 @@ __all__ = [
     "Greedy",
     "GymnasiumTasks",
     "ImplicitQ",
+    "ImplicitV",
     "BehaviourCloning",
     "LambdaReturns",
     "Level",

@@ -35,6 +35,8 @@ class Level(Component):
     """What a transition is."""
     policy_goals: Goals | None = None
     """Goals that the policy is trained for; None: those of `data`."""
+    policy_steps: Count | None = None
+    """Steps of the transitions that the policy is trained on, where its actions are subgoals; None: those of `data`."""
     critic: ControlCritic | None = None
     """How values are learned; None: not at all."""
     further: dict[str, FurtherCritic] = {}
@@ -79,6 +81,8 @@ class Level(Component):
             raise ValueError("what learns on-policy has no memory, and transitions of one step")
         if self.critic is None and self.policy_goals is not None:
             raise ValueError("policy_goals are for a policy beside a critic; without a critic, set data.goals")
+        if self.policy_steps is not None and (self.critic is None or self.data.action != "subgoal"):
+            raise ValueError("policy_steps are for a policy of subgoals beside a critic; otherwise set data.steps")
         if self.policy_goals is not None and self.data.goals is None:
             raise ValueError("policy_goals are set, but data.goals are not: a state has no goal")
         if self.policy.discrete and self.data.action != "action":
@@ -99,6 +103,13 @@ class Level(Component):
         ):
             raise ValueError("a memory goes with single actions, and with goals of the episodes (given) or none")
         return self
+
+    @property
+    def policy_data(self) -> NStep | None:
+        """What the policy learns from; None: the same as the critic."""
+        changes = {"goals": self.policy_goals, "steps": self.policy_steps}
+        changes = {name: value for name, value in changes.items() if value is not None}
+        return self.data.replace(**changes) if changes else None
 
     @property
     def critics(self) -> dict[str, tuple[ControlCritic, NStep]]:

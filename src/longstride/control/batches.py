@@ -90,6 +90,16 @@ class Relabelled(Goals):
         return np.where(u_B < self.current, row_B, np.where(u_B < self.current + self.future, future_B, random_B))
 
 
+class Ahead(Goals):
+    """What the episode reaches some steps later, or its last observation: the goals that a level above sets."""
+
+    steps: Count
+    """How far ahead, in environment steps."""
+
+    def rows(self, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return np.minimum(row_B + self.steps, store.last[store.episode_of(row_B)])
+
+
 class NStep(Component):
     """How many steps make one transition, and what counts as its action.
 

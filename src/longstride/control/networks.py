@@ -56,7 +56,7 @@ class LevelNets(nn.Module):
                 "those of categorical_policy and uniform_policy, real numbers those of gaussian_policy and flow_policy"
             )
         self.level, self.spec = level, spec
-        self.policy_data = level.data.replace(goals=level.policy_goals) if level.policy_goals is not None else None
+        self.policy_data = level.policy_data
         self.memory = level.memory.make(state + action, generator) if level.memory is not None else None
         state += self.memory.size if self.memory is not None else 0
         nets = {name: critic.make(state, action, generator) for name, (critic, _) in level.critics.items()}

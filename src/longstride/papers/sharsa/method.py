@@ -1,10 +1,9 @@
 """A critic of what the data do (`Sarsa`), and goals some steps ahead (`SubgoalAhead`)."""
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from longstride.control import Batch, Goals, QCritic, QNets, TransitionStore
+from longstride.control import Ahead, Batch, QCritic, QNets
 from longstride.control.noise import RunNoise
 from longstride.control.policies import PolicyNets
 from longstride.control.targets import bellman_target, reduce_ensemble
@@ -40,11 +39,7 @@ class Sarsa(QCritic):
         return loss_v + loss_q, metrics
 
 
-class SubgoalAhead(Goals):
-    """What the episode reaches `steps` later, or its last observation: the goals that a level above sets."""
+class SubgoalAhead(Ahead):
+    """What the episode reaches `steps` later."""
 
     steps: Count = N
-    """How far ahead, in environment steps."""
-
-    def rows(self, store: TransitionStore, row_B: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return np.minimum(row_B + self.steps, store.last[store.episode_of(row_B)])

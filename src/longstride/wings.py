@@ -29,6 +29,7 @@ LOCATIONS |= {
         "strategy_successes": "longstride.run.teachers",
         "vllm": "longstride.engines.vllm_engine",
         "turn_value": "longstride.learner.turn_critic",
+        "token_value": "longstride.learner.token_critic",
     },
     "task_source": {
         "chat_gateway": "longstride.adapters.gateway.source",

@@ -481,7 +481,8 @@ class TestSummary:
         assert summarise(self.trajectories()) == {
             "episodes": 3, "failed": 0, "env_steps": 6, "success": 1 / 3, "supported": 1 / 3, "reward": 1 / 3,
             "length": 2.0, "length_success": 1.0, "timeouts": 1 / 3, "cut": 0.0, "idle": 1.0, "invalid": 4 / 6,
-            "sampled_tokens": 0, "actions": {"answer": 2, "invalid": 4}, "stops": {"answered": 2, "turns": 1},
+            "sampled_tokens": 0, "slot_steps": 0, "actions": {"answer": 2, "invalid": 4},
+            "stops": {"answered": 2, "turns": 1},
             "by_difficulty": {"easy": {"episodes": 3, "success": 1 / 3, "length": 2.0}},
             "by_source": {"line": {"episodes": 3, "success": 1 / 3, "length": 2.0}}, "budget": 4.0,
         }  # fmt: skip

@@ -17,6 +17,8 @@ GRID = 5
 """Fewest values of a setting that arms are tuned over."""
 SPENT = ("env_steps", "sampled_tokens")
 """What training spends."""
+TRAINING = (*SPENT, "slot_steps", "iterations")
+"""What a claim may hold equal of training."""
 DESIGN = (
     "worlds",
     "grid",
@@ -81,8 +83,9 @@ class Claim(Component):
     lower_is_better: bool = False
     """Whether the best is the lowest."""
     cost: str = ""
-    """What both sides of an expected relation have to spend alike: `env_steps` or `sampled_tokens` of training,
-    `iterations`, or a measure, such as `spent_tokens` of an evaluation, `samples` or `labels` of an exact problem."""
+    """What both sides of an expected relation have to spend alike: `env_steps`, `sampled_tokens` or `slot_steps` of
+    training, `iterations`, or a measure, such as `spent_tokens` of an evaluation, `samples` or `labels` of an exact
+    problem."""
     equal_cost: bool = False
     """Whether relations are judged where both sides have spent as much as the thriftier one in all, between the two
     evaluations next to it; at the end if not. So evaluate often: a curve that flattens is read a little too low."""
@@ -103,7 +106,7 @@ class Claim(Component):
             raise ValueError(f"tuning_seeds are none of the seeds, and {sorted(shared)} are both; take others")
         if self.equal_cost and not self.cost:
             raise ValueError("equal_cost needs to know of what: name the cost, such as env_steps")
-        if self.ways and (not self.equal_cost or self.cost in (*SPENT, "iterations")):
+        if self.ways and (not self.equal_cost or self.cost in TRAINING):
             raise ValueError(
                 f"ways to spend are read at equal_cost of a measure of evaluations, such as spent_tokens; got cost="
                 f"{self.cost!r}, equal_cost={self.equal_cost}"
@@ -133,7 +136,7 @@ class Claim(Component):
     def measures(self) -> list[str]:
         """All that is compared, `measure` first, what the figure shows it by, and what arms are tuned by and cost."""
         named = [r.measure for r in self.relations]
-        named += [self.along, self.tuned_by, "" if self.cost in (*SPENT, "iterations") else self.cost]
+        named += [self.along, self.tuned_by, "" if self.cost in TRAINING else self.cost]
         return list(dict.fromkeys([self.measure, *filter(None, named)]))
 
     @property

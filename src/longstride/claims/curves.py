@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from longstride.claims.claim import SPENT, Claim
+from longstride.claims.claim import SPENT, TRAINING, Claim
 from longstride.core.errors import ConfigError, RunError
 from longstride.rollout.summary import HORIZONS
 from longstride.run.folder import read_rows
@@ -34,10 +34,11 @@ def read_curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[
     wanted = dict.fromkeys(m.removeprefix(GAINED) for m in measures)
     try:
         curves: dict[str, list[Point]] = {}
-        tokens, first = 0, None
+        tokens, slots, first = 0, 0, None
         for row in read_rows(run / "metrics.jsonl"):
             if row["kind"] == "train":
                 tokens += row["summary"].get("sampled_tokens", 0)
+                slots += row["summary"].get("slot_steps", 0)
                 tokens += row["summary"].get("judge_usage", {}).get("sampled", 0)
             if row["kind"] != "eval" or row["policy"] not in ("warm_start", "agent"):
                 continue
@@ -48,6 +49,7 @@ def read_curves(run: Path, arm: str, measures: Sequence[str]) -> dict[str, list[
                     "iterations": row["iteration"],
                     "env_steps": row["total_env_steps"],
                     "sampled_tokens": tokens,
+                    "slot_steps": slots,
                     "seconds": row["seconds"],
                     "horizons": {name: row["summary"][name] for name in HORIZONS if name in row.get("summary", ())},
                     "values": {m: row["measures"][m] for m in wanted if m in row["measures"]},
@@ -150,7 +152,7 @@ def cost_of(point: Point, cost: str) -> float:
     Raises:
         ConfigError: nothing of that name is measured.
     """
-    return float(point[cost]) if cost in (*SPENT, "iterations") else value(point, cost)
+    return float(point[cost]) if cost in TRAINING else value(point, cost)
 
 
 def costs_differ(relation: Relation, cost: str, curves: Curves) -> float:

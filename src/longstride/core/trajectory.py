@@ -29,6 +29,8 @@ INFEASIBLE = "n/a"
 """The answer that says that a task cannot be done."""
 MEASURED = "measured"
 """The role of an episode that measures something: it is stored and counted, and never trained on."""
+PIECE = "piece"
+"""The role of an episode whose answer was cut and goes on in a later iteration."""
 
 DUELS = "duels"
 """In `Trajectory.evidence`: by the ordinal of a sibling, as text, the share of duels with it that were won."""
@@ -95,6 +97,8 @@ class Turn:
     estimates: dict[str, float] = field(default_factory=dict, compare=False)
     """What a critic says of the turn, by name (`value`: what is still to be earned before it); made for an update, and
     not kept."""
+    token_values: list[float] = field(default_factory=list, compare=False)
+    """What a critic of tokens says is still to be earned before each sampled token; not kept, as `estimates`."""
 
     @property
     def given_ids(self) -> list[int]:

@@ -2,7 +2,8 @@
 
 A critic of a recipe is a `CriticConfig`, and the critic at work a `Critic`: it fills in estimates before credit is
 assigned, and learns before or after the policy's update. Credit reads estimates by name (`Turn.estimates`) and says
-which it needs (`Credit.estimates`). Any credit may ask for any critic. No torch; `turn_critic` is what learns.
+which it needs (`Credit.estimates`). Any credit may ask for any critic. No torch; what learns
+stands in `turn_critic` and `token_critic`.
 """
 
 import random
@@ -131,3 +132,19 @@ class TurnValue(CriticConfig):
     def make(self, policy: HiddenStates, seed: int) -> Critic:
         """See `turn_critic.TurnCritic`."""
         return implementation(TurnValue)(self, policy, seed)
+
+
+class TokenValue(TurnValue):
+    """A learned value of the state before each sampled token, for tasks of a single turn: what `GAE(over="tokens",
+    values="critic")` reads in place of one value a turn.
+
+    It learns from answers that have ended alone, whole ones, whenever their tokens were sampled: before each token what
+    the answer earned in the end (T-PPO, arXiv 2506.15050). An answer in pieces has its last piece's reward.
+    """
+
+    batch_turns: Count = 2048
+    """Tokens of a step, at most."""
+
+    def make(self, policy: HiddenStates, seed: int) -> Critic:
+        """See `token_critic.TokenCritic`."""
+        return implementation(TokenValue)(self, policy, seed)

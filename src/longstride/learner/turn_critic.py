@@ -78,19 +78,23 @@ class TurnCritic:
             if ys
             for turn, y in zip(t.turns, ys, strict=True)
         ]
+        before_N = torch.tensor([turn.estimates["value"] for turn, _ in known])
         feature_ND = self._features([turn for turn, _ in known])
-        target_N = torch.tensor([y for _, y in known]).clamp(self.config.low, self.config.high)
-        error_N = target_N - torch.tensor([turn.estimates["value"] for turn, _ in known])
-        total = 0.0
+        return self._learn(feature_ND, torch.tensor([y for _, y in known]), before_N, rng)
+
+    def _learn(self, feature_ND: Tensor, target_N: Tensor, before_N: Tensor, rng: random.Random) -> dict[str, float]:
+        """See `fit`: from hidden states, what values there should have been, and what they were."""
+        target_N = target_N.clamp(self.config.low, self.config.high)
+        error_N, known, total = target_N - before_N, len(target_N), 0.0
         for _ in range(self.config.epochs):
             total = 0.0
-            for part in steps_of([[n] for n in shuffled(range(len(known)), rng)], self.config.batch_turns):
+            for part in steps_of([[n] for n in shuffled(range(known), rng)], self.config.batch_turns):
                 loss_B = self._head.loss(self._raw(feature_ND[part]), target_N[part])
                 self._trained.step(loss_B.mean())
                 total += loss_B.sum().item()
         spread = target_N.var(correction=0).item() if known else 0.0
         unexplained = error_N.var(correction=0).item() / spread if spread else 1.0
-        return {"value_loss": total / max(len(known), 1), "value_explained": 1 - unexplained}
+        return {"value_loss": total / max(known, 1), "value_explained": 1 - unexplained}
 
     def state(self) -> dict[str, Tensor]:
         return self._trained.state()

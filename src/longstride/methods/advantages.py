@@ -138,7 +138,7 @@ class GAE(Credit):
     values: Literal["none", "group", "critic"] = "none"
     """Value of a state: 0, or the mean return to go from the same turn on of the group's other episodes that came so
     far (0 without any): a baseline that the episode's own actions do not touch; or a critic's estimate,
-    which learns from `targets`."""
+    which learns from `targets`, or has one of each token (`learner.critics.TokenValue`)."""
     whiten: bool = False
     """Whether advantages get mean 0 and deviation 1 over all sampled tokens of the batch."""
 
@@ -177,9 +177,16 @@ class GAE(Credit):
         ]
         values = self._values(played, sizes, rewards)
         for t, size, reward_S, value_T in zip(played, sizes, rewards, values, strict=True):
-            after = value_T[-1] if t.stop.truncated and len(value_T) else 0.0
-            a_S = gae(reward_S.tolist(), np.repeat(value_T, size).tolist(), after, self.discount, self.lam)
+            value_S = self._by_step(t, value_T, size)
+            after = value_S[-1] if t.stop.truncated and value_S else 0.0
+            a_S = gae(reward_S.tolist(), value_S, after, self.discount, self.lam)
             yield value_T, np.split(a_S, np.cumsum(size)[:-1]) if len(size) else []
+
+    def _by_step(self, t: Trajectory, value_T: np.ndarray, size: np.ndarray) -> list[float]:
+        """Value before each step: a critic's of each token where there is one, else that of the step's turn."""
+        of_tokens = self.over == "tokens" and self.values == "critic"
+        by_turn = zip(t.turns, value_T.tolist(), size.tolist(), strict=True)
+        return [v for turn, value, n in by_turn for v in ((turn.token_values if of_tokens else ()) or [value] * n)]
 
     def _values(
         self, played: Sequence[Trajectory], sizes: Sequence[np.ndarray], rewards: Sequence[np.ndarray]

@@ -13,6 +13,7 @@ from longstride.rollout.context import (
     TrialHistory,
 )
 from longstride.rollout.episode import Episode, Generation, PastTurn, Plan
+from longstride.rollout.pieces import PartialRollouts
 from longstride.rollout.planning import DynamicSampling, Groups, Planner, Sampler, Stages
 from longstride.rollout.players import LanguagePlayer, Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
@@ -33,6 +34,7 @@ __all__ = [
     "LanguagePlayer",
     "LatestObservation",
     "Measure",
+    "PartialRollouts",
     "Past",
     "PastTurn",
     "Plan",

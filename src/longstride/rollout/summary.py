@@ -46,8 +46,10 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
     """The summary that metrics rows carry.
 
     Returns:
-        `episodes` (not failed), `failed`, `env_steps` and `sampled_tokens` (sums), `success` (share that did the task),
-        `supported` (share that did it and saw all that their answer rests on), `reward` (mean), `length` and
+        `episodes` (not failed), `failed`, `env_steps` and `sampled_tokens` (sums), `slot_steps` (tokens of the
+        longest episode times episodes: what is spent where each has a slot of its own until all are done), `success`
+        (share that did the task), `supported` (share that did it and saw all that their answer rests on), `reward`
+        (mean), `length` and
         `length_success` (mean environment steps of all, the effective horizon, and of successes), `budget` (mean of the
         turns that episodes might take), `timeouts` (share that a limit cut), `cut`,
         `idle` and `invalid` (share of turns whose generation a limit cut, of those that changed nothing, the last of
@@ -104,6 +106,7 @@ def summarise(trajectories: Iterable[Trajectory]) -> dict[str, Any]:
         "idle": _mean([not turn.changed for turn in acted]),
         "invalid": verbs["invalid"] / steps if steps else 0.0,
         "sampled_tokens": sum(t.sampled_tokens for t in played),
+        "slot_steps": len(played) * max((t.sampled_tokens for t in played), default=0),
         "actions": dict(sorted(verbs.items())),
         "stops": dict(sorted(Counter(t.stop.value for t in played).items())),
         "by_difficulty": {name: _brief(part) for name, part in by_difficulty.items() if part},

@@ -142,7 +142,13 @@ class Session:
 
     def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
         found = [
-            replace(t, turns=[replace(turn, action=None, error=None, reward=0.0, estimates={}) for turn in t.turns])
+            replace(
+                t,
+                turns=[
+                    replace(turn, action=None, error=None, reward=0.0, estimates={}, token_values=[])
+                    for turn in t.turns
+                ],
+            )
             for t in trajectories
         ]
         again = [(turn, t.budget.turn_tokens) for t in found for turn in t.turns if turn.sampled_ids]

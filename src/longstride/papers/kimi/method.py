@@ -1,5 +1,5 @@
 """Kimi k1.5: the loss of online mirror descent (`MirrorDescent`), a reward for short answers (`LengthReward`), draws of
-tasks that are solved seldom (`Prioritised`), answers in pieces (`PartialRollouts`, `WholeGroups`), and what makes a long
+tasks that are solved seldom (`Prioritised`), groups of answers in pieces (`WholeGroups`), and what makes a long
 thinker a short one (`ShortestRight`, `ShorterPairs`; weights are merged by `models.merge`)."""
 
 import heapq
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
 from longstride.core.task import Task
-from longstride.core.trajectory import EpisodeRecord, TaskKey, Trajectory, by_group
+from longstride.core.trajectory import PIECE, EpisodeRecord, TaskKey, Trajectory, by_group
 from longstride.curriculum.tasks import TaskCurriculum, Tasks
 from longstride.methods import Advantage, Credit, OnPolicy, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
@@ -19,8 +19,6 @@ from longstride.methods.losses import LossTerms
 from longstride.methods.pairs import Pair, PairCredit
 from longstride.methods.tokens import Tokens, sequence_sums
 from longstride.rewards import TaskReward, Verdict
-from longstride.rollout.branching import check_single_turn
-from longstride.rollout.planning import Planner, Sampler, Stages
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 TAU = "mirror_coefficient"
 """Stream of tau, times the share of the aggregation."""
-PIECE = "piece"
-"""`Trajectory.role`: an answer that goes on in a later iteration."""
 
 
 class MirrorDescent(Reinforce):
@@ -106,31 +102,6 @@ class Prioritised(TaskCurriculum):
     def _key(self, task: Task | TaskKey) -> object:
         of = {"task": task.id, "template": task.template_id, "difficulty": (task.source, task.difficulty)}
         return of[self.by]
-
-
-class PartialRollouts(Sampler):
-    """An iteration samples `tokens` of an answer at most; what is cut goes on in the next one, from where it was cut and
-    under the policy as it is then, and new groups are begun for those that are done. So no iteration waits for its
-    longest answer (section 2.6.2). For tasks of a single turn; the whole answer has `budget.turn_tokens`."""
-
-    tokens: Count = 64
-    """Of an answer in an iteration."""
-
-    def plan(self, planner: Planner) -> Stages:
-        memory, records = planner.experience.memory(self), planner.experience.records
-        waiting = set(memory.get("waiting", []))
-        cut = planner.experience.read([record for record in records if record.ordinal in waiting])
-        plans = [planner.carry_on(t, self.tokens) for t in cut]
-        begun = len({t.group for t in cut})
-        for task in planner.tasks(max(0, planner.groups - begun)):
-            plans += [planner.at_most(plan, self.tokens) for plan in planner.group(task)]
-        check_single_turn(plans, "partial_rollouts cuts answers")
-        played = yield plans
-        for t in played:
-            if planner.is_cut(t):
-                t.role = PIECE
-        memory["waiting"] = [t.ordinal for t in played if t.role == PIECE]
-        return played
 
 
 class WholeGroups(OnPolicy):

@@ -2,8 +2,9 @@
 next one. Groups are trained on when all of their answers have ended."""
 
 from longstride.papers.kimi import recipe
-from longstride.papers.kimi.method import PartialRollouts, WholeGroups
+from longstride.papers.kimi.method import WholeGroups
 from longstride.rewards import TaskReward
+from longstride.rollout import PartialRollouts
 
 RECIPE = recipe.RECIPE.replace(
     name="kimi/partial",

@@ -26,7 +26,7 @@ from helpers import (
 
 from longstride.core.budget import Budget
 from longstride.core.errors import ConfigError, ModelError
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import PIECE, Trajectory
 from longstride.envs.puzzles import ModularChain
 from longstride.exact.answers import Answers
 from longstride.exact.learner import gradient
@@ -35,15 +35,14 @@ from longstride.methods.preferences import PREFERRED
 from longstride.models.merge import merge
 from longstride.models.tiny import TinyConfig
 from longstride.papers.kimi.method import (
-    PIECE,
     LengthReward,
     MirrorDescent,
-    PartialRollouts,
     Prioritised,
     ShorterPairs,
     ShortestRight,
     WholeGroups,
 )
+from longstride.rollout import PartialRollouts
 
 CREDIT = GroupRelative(normalize="none")
 TREE = Answers(tasks=((0.3,), (0.2,)), vocabulary=2, length=3, decoy=0.2)

@@ -30,7 +30,10 @@ Data = dict[str, Any]
 
 def data_of(t: Trajectory) -> Data:
     """All fields of an episode but the media of its turns, which its prompts name; contents stay what they are."""
-    data = _told(t) | {"turns": [_told(turn, "media", "estimates") for turn in t.turns], "stop": t.stop.value}
+    data = _told(t) | {
+        "turns": [_told(turn, "media", "estimates", "token_values") for turn in t.turns],
+        "stop": t.stop.value,
+    }
     data |= {name: getattr(t, name).model_dump(exclude_defaults=True) for name in ("task", "budget")}
     return data | {name: list(told) for name in ("after", "tools") if (told := getattr(t, name))}
 

@@ -11,7 +11,20 @@ from longstride.cli.common import print_json
 from longstride.core.errors import ConfigError, MissingExtra
 
 FOLDER = Path("benchmarks")
-NAMES = ("browser", "control", "gateway", "generation", "gpu", "scheduler", "search", "step", "store", "train", "turns")
+NAMES = (
+    "browser",
+    "control",
+    "gateway",
+    "generation",
+    "gpu",
+    "plan",
+    "scheduler",
+    "search",
+    "step",
+    "store",
+    "train",
+    "turns",
+)
 
 
 def add(commands: Any) -> None:

@@ -72,7 +72,9 @@ def run(args: argparse.Namespace) -> int:
     placement = _placement(args.cluster)
     if isinstance(recipe, Recipe):
         recipe = recipe.settled(placement)
-    folder = args.resume or (free_folder(args.out) if args.out else _next_folder(recipe.name))
+    if args.out and os.environ.get("RANK", "0") == "0":  # the first process of torchrun may have begun to write there
+        free_folder(args.out)
+    folder = args.resume or args.out or _next_folder(recipe.name)
     say(f"run folder: {folder}")
     if isinstance(recipe, Recipe):
         from longstride.models.device import described

@@ -37,7 +37,7 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Bytes that a forward pass keeps for its backward pass."""
+    """Bytes that a forward pass keeps for its backward pass, and how large the model is."""
 
     token: float
     """A token."""
@@ -45,6 +45,11 @@ class Kept:
     """A token, where layers keep their inputs alone; the largest layer counts in full."""
     fixed: float
     """Besides: copies of weights in another type."""
+    parameters: int
+    trained: int
+    """Of the parameters, or of adapters in their place."""
+    words: int
+    """Rows of the table of embeddings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,8 @@ class MemoryPlan:
     """By name, in the order in which they are said."""
     room: int | None
     """What the device has free; None where it is none of this machine."""
-    passes: tuple[Kept, int]
-    """What a pass keeps, and how many parameters are trained."""
+    kept: Kept
+    """What a pass keeps."""
 
     @property
     def needed(self) -> int:
@@ -77,12 +82,13 @@ class MemoryPlan:
         return "\n".join([*lines, f"{'in all':44}{self.needed / GIB:8.2f} GiB", f"{f'free on {self.device}':44}{left}"])
 
 
-def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
-    """The memory plan of a recipe.
+def plan(recipe: Recipe, other: MemoryPlan | None = None, processes: int | None = None) -> MemoryPlan:
+    """The memory plan of a recipe, for each of its processes.
 
     Args:
         recipe: is not made.
         other: of the same recipe with other `micro_tokens`, whose passes need not be looked at again.
+        processes: that train together; those of torchrun if left out.
 
     Raises:
         ConfigError: the model's configuration cannot be read, or its adapters do not fit.
@@ -91,10 +97,10 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
     device = available() if recipe.device == "auto" else recipe.device
     weights = settled_weights(recipe.weights, device, learner.lora is None)
     bfloat16 = learner.dtype == "bfloat16" or learner.dtype == "auto" and device != "cpu"
-    model = skeleton_of(recipe.start)
-    size, words = sum(p.numel() for p in model.parameters()), model.get_input_embeddings().weight.shape[0]
-    kept, trained = passes = other.passes if other else _kept(recipe, weights, bfloat16)
-    shards = int(os.environ.get("WORLD_SIZE", "1")) if learner.sharded else 1
+    kept = other.kept if other else _kept(recipe, weights, bfloat16)
+    size, trained = kept.parameters, kept.trained
+    processes = int(os.environ.get("WORLD_SIZE", "1")) if processes is None else processes
+    shards = processes if learner.sharded else 1
     whole, mine = size * BYTES[weights], trained * (4 if learner.lora else BYTES[weights]) // shards
     referred = sum(
         whole if name is None else BYTES[weights] * _parameters(name)
@@ -116,15 +122,16 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None) -> MemoryPlan:
         "optimiser (two moments)": 2 * (trained + trained // 64 if learner.optimiser == "adamw_8bit" else mine),
         "reference": referred // shards,
         "weights with the adapters in them": whole * (learner.lora is not None),
+        "weights made whole for engines": whole * (shards > 1 and learner.lora is None),
         "companions": 4 * others,
         "weights in the type of the arithmetic": int(kept.fixed),
         f"activations ({learner.micro_tokens} tokens a pass)": int(token * learner.micro_tokens),
-        "logits, and their gradient": 3 * min(LOGITS, 4 * words * learner.micro_tokens),
+        "logits, and their gradient": 3 * min(LOGITS, 4 * kept.words * learner.micro_tokens),
         "engine: weights in its own type": sampled,
         "engine: keys and values, at most": cache,
         "engine: vLLM's share of the device": taken,
     }
-    return MemoryPlan(device, learner.micro_tokens, parts, room_on(device), passes)
+    return MemoryPlan(device, learner.micro_tokens, parts, room_on(device), kept)
 
 
 def _parameters(model: str) -> int:
@@ -190,9 +197,10 @@ def total_on(device: str) -> int:
     return torch.cuda.mem_get_info()[1] if device == available() == "cuda" else 0
 
 
-def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> tuple[Kept, int]:
-    """What a pass of the model keeps, and how many of its parameters are trained."""
+def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> Kept:
+    """What a pass of the model keeps."""
     plain = skeleton_of(recipe.start)
+    size, words = sum(p.numel() for p in plain.parameters()), plain.get_input_embeddings().weight.shape[0]
     # the product of stacked experts is known without memory in bfloat16 alone
     kind = "bfloat16" if any(p.dim() == 3 for p in plain.parameters()) else weights
     try:
@@ -209,7 +217,8 @@ def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> tuple[Kept, int]:
     outside, inputs, *inside = grown
     token = outside + sum(inside)
     checkpointed = outside + inputs + max(inside) if inside else token
-    return Kept(token, checkpointed, max(0.0, sum(short) - short[1] - token * LENGTHS[0])), trained
+    fixed = max(0.0, sum(short) - short[1] - token * LENGTHS[0])
+    return Kept(token, checkpointed, fixed, size, trained, words)
 
 
 def _passes(config: Any, weights: str, bfloat16: bool) -> tuple[list[float], list[float]]:

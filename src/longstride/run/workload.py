@@ -1,0 +1,190 @@
+"""What an iteration of a recipe asks of engines and learner, in tokens: from its settings, from a run that was kept,
+and assumed where neither says.
+
+What always holds: each number says which of these it is. No torch is needed for a workload that no run measured.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from longstride.core.budget import StopReason
+from longstride.core.errors import ConfigError, RunError, unknown
+from longstride.curriculum import BudgetSchedule
+from longstride.engines.cache import common_prefix
+from longstride.learner.packing import SHARE, SHARED
+from longstride.rollout.context import LatestObservation, RecentObservations
+from longstride.rollout.simulated import Workload as Simulated
+from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
+from longstride.run.cards import Fact
+from longstride.run.experiment import load_run_experiment
+from longstride.run.folder import read_rows
+from longstride.run.recipe import Recipe
+
+PLACEHOLDER = 4
+"""Tokens that stand where an older page stood (assumed)."""
+_USUAL = Simulated(places=1, servers=1)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An iteration of a recipe."""
+
+    recipe: Recipe
+    ends: Fact
+    """Chance that an episode ends at a turn by itself; its budget ends it otherwise."""
+    tokens: Fact
+    """Sampled in a turn."""
+    page: Fact
+    """Tokens of an observation, with what a chat template puts around it."""
+    head: Fact
+    """Tokens of a prompt before the first observation."""
+    latency: Fact
+    """Seconds of a step of the environment."""
+    trained: Fact
+    """Share of an iteration's episodes that is trained on."""
+
+    @property
+    def facts(self) -> dict[str, Fact]:
+        """By name."""
+        return {name: getattr(self, name) for name in NAMES}
+
+    @property
+    def samples(self) -> float:
+        """Episodes that an iteration trains on."""
+        return self.recipe.episodes_per_iteration * self.trained.value
+
+    def turns(self, budget: BudgetSchedule, iteration: int) -> list["Asked"]:
+        """The turns of an episode of an iteration, in the mean over difficulties.
+
+        Prompts go by the recipe's context; any but the two that forget is taken for one that only grows. What the
+        learner computes goes by `learner.packing.trees`: a turn joins the row of the one before where its prompt
+        continues that, or branches off late enough and the row stays within `learner.micro_tokens`.
+        """
+        context, page, said = self.recipe.context, self.page.value, self.tokens.value
+        limits = [n or 1 for n in budget.limits("turns", iteration).values()]
+        limit, first = self.recipe.learner.micro_tokens, self.head.value + page
+        found: list[Asked] = []
+        branched, row = False, 0.0
+        for n in range(max(limits)):
+            reached = (1 - self.ends.value) ** n * fmean(n < most for most in limits)
+            prompt, new = first, page
+            if isinstance(context, RecentObservations):
+                old = max(0, n + 1 - context.keep)
+                prompt = self.head.value + n * said + old * PLACEHOLDER + (n + 1 - old) * page
+                new = PLACEHOLDER + context.keep * (said + page) if old else page
+            elif not isinstance(context, LatestObservation):
+                prompt += n * (page + said)
+            new = new if n else prompt
+            branches = branched or prompt - new < (found[-1].prompt + said if found else 0.0)
+            late = prompt - new >= max(SHARED, SHARE * (prompt + said))
+            joins = n > 0 and (not branches or (late and row + new + said <= limit))
+            row, branched = (row + new + said, branches) if joins else (prompt + said, False)
+            found.append(Asked(reached, prompt, new, new + said if joins else prompt + said, row))
+        return found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A turn of an episode."""
+
+    reached: float
+    """Share of the episodes that come to it."""
+    prompt: float
+    """Tokens of its prompt."""
+    new: float
+    """Those of them that an engine reads: no earlier prompt of the episode had them at the same place."""
+    learned: float
+    """Tokens that the learner computes for it, what it shares with earlier turns left out."""
+    row: float
+    """Tokens of the learner's row up to it."""
+
+
+NAMES = "ends", "tokens", "page", "head", "latency", "trained"
+"""What may be assumed otherwise."""
+
+
+def workload_of(recipe: Recipe, run: Path | None = None, assumed: Mapping[str, float] | None = None) -> Workload:
+    """What a recipe asks for.
+
+    Args:
+        recipe: whose settings count.
+        run: a run that was kept, of the same tasks, whose episodes say what settings do not.
+        assumed: by name, in place of what else would be taken.
+
+    Raises:
+        ConfigError: an unknown name, or a number below zero.
+        RunError: the run cannot be read, or has nothing that was sampled.
+    """
+    usual = "as in the simulation of the scheduler; {}"
+    limit = max(n or 1 for n in recipe.budget.limits("turn_tokens", 1).values())
+    kept = getattr(recipe.replay, "keep", math.inf)
+    share = min(1.0, kept / recipe.episodes_per_iteration)
+    how = "--assume {}=NUMBER or --from RUN says better"
+    facts = {
+        "ends": Fact(0.0, "assumed", f"every episode takes all turns of its budget; {how.format('ends')}"),
+        "tokens": Fact(min(limit, _USUAL.tokens.mean), "assumed", f"limit {limit}; {how.format('tokens')}"),
+        "page": Fact(_USUAL.page, "assumed", usual.format(how.format("page"))),
+        "head": Fact(_USUAL.head, "assumed", usual.format(how.format("head"))),
+        "latency": Fact(_USUAL.latency.mean, "assumed", usual.format(how.format("latency"))),
+        "trained": Fact(share, "assumed", f"as many episodes as the replay gives at most; {how.format('trained')}"),
+    }
+    facts |= measured(run) if run is not None else {}
+    for name, value in (assumed or {}).items():
+        if name not in NAMES:
+            raise ConfigError(unknown("assumption", name, NAMES))
+        if not value >= 0 or math.isinf(value):
+            raise ConfigError(f"--assume {name}={value}: expected a number of 0 or more")
+        facts[name] = Fact(value, "assumed", "given with the command")
+    return Workload(recipe, **facts)
+
+
+def measured(run: Path) -> dict[str, Fact]:
+    """What the episodes and rows of a run say.
+
+    Raises:
+        RunError: it cannot be read, or nothing was sampled in it.
+    """
+    recipe, rows = rows_of(run)
+    episodes = [t for t in TrajectoryStore(run / TRAJECTORIES) if t.turns and not t.stop.failed]
+    turns = [turn for t in episodes for turn in t.turns]
+    if not turns or not all(t.prompt_ids and t.sampled_ids for t in turns):
+        raise RunError(f"{run} has no episodes with token ids; expected a run that sampled from a model of tokens")
+    new = [
+        len(b.prompt_ids) - common_prefix(a.prompt_ids + a.sampled_ids, b.prompt_ids)
+        for t in episodes
+        for a, b in pairwise(t.turns)
+    ]
+    said, context = fmean(len(t.sampled_ids) for t in turns), recipe.context
+    page = fmean(new) if new else float(len(turns[0].prompt_ids))
+    if isinstance(context, RecentObservations) and new:
+        page = max(0.0, (page - PLACEHOLDER) / context.keep - said)
+    steps = sum(row["summary"]["env_steps"] for row in rows)
+    values = {
+        "ends": sum(t.stop is not StopReason.TURNS for t in episodes) / len(turns),
+        "tokens": said,
+        "page": page,
+        "head": max(0.0, fmean(len(t.turns[0].prompt_ids) for t in episodes) - page),
+        "trained": sum(row["trained_turns"] for row in rows) / max(1, recipe.learner.epochs) / max(1, steps),
+    }
+    return {name: Fact(value, "measured", f"episodes of {run}") for name, value in values.items()}
+
+
+def rows_of(run: Path) -> tuple[Recipe, Sequence[dict[str, Any]]]:
+    """The recipe of a run, and its rows of iterations that trained.
+
+    Raises:
+        ConfigError: it is no run of a language agent.
+        RunError: it cannot be read, or no iteration of it is complete.
+    """
+    recipe = load_run_experiment(run)
+    if not isinstance(recipe, Recipe):
+        raise ConfigError(f"{run} is a run of a {recipe.type_name()}; expected one of a language agent")
+    rows = [row for row in read_rows(run / "metrics.jsonl") if row["kind"] == "train"]
+    if not rows:
+        raise RunError(f"{run} has no complete iteration, so it says nothing of what one takes")
+    return recipe, rows

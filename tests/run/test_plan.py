@@ -1,0 +1,173 @@
+"""Plans: tokens and layouts computed by hand, shapes of public models, a machine by a run of it, the command."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from one_page import make_recipe, save_model
+
+from longstride.cli.main import main
+from longstride.models.public import PUBLIC, described
+from longstride.papers.naming import find_experiment
+from longstride.rollout.context import FullHistory, LatestObservation, RecentObservations
+from longstride.run.cards import CARDS, Fact
+from longstride.run.loop import train
+from longstride.run.plan import Layout, Planner, Shape, forecast
+from longstride.run.recipe import Recipe
+from longstride.run.workload import Workload, workload_of
+
+ASSUMED = {"tokens": 10.0, "page": 100.0, "head": 50.0, "latency": 0.0, "ends": 0.0}
+APART = ("engine.type=http",)
+
+
+def recipe(name: str = "tti/published", **changes: object) -> Recipe:
+    found = find_experiment(name)
+    assert isinstance(found, Recipe)
+    return found.replace(**changes)
+
+
+def workload(context: object, turns: int = 3, **changes: object) -> Workload:
+    return workload_of(recipe(context=context, budget={"turns": turns}, **changes), assumed=ASSUMED)
+
+
+@pytest.fixture
+def planner() -> Iterator[Callable[..., Planner]]:
+    """Makes planners for H100s of a public model, and changes of a recipe whose context grows."""
+    with ExitStack() as stack:
+
+        def make(model: str = "Qwen/Qwen3-0.6B", **changes: object) -> Planner:
+            folder = stack.enter_context(described(model))
+            return Planner(workload(FullHistory(), model=folder, **changes), Shape.of(folder), CARDS["H100"])
+
+        yield make
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_model_has_as_many_parameters_as_is_said_of_it(name: str) -> None:
+    with described(name) as folder:
+        assert Shape.of(folder).parameters == pytest.approx(PUBLIC[name][1] * 1e9, rel=0.005)
+
+
+def test_a_prompt_that_grows_is_read_once_and_learned_as_one_row() -> None:
+    w = workload(FullHistory())
+    turns = w.turns(w.recipe.budget, 1)
+    assert [t.prompt for t in turns] == [150, 260, 370]
+    assert [t.new for t in turns] == [150, 100, 100]
+    assert [t.learned for t in turns] == [160, 110, 110] and turns[-1].row == 380
+
+
+def test_where_older_pages_are_left_out_the_last_turn_is_read_again_and_rows_branch_while_they_are_short() -> None:
+    w = workload(RecentObservations())
+    turns = w.turns(w.recipe.budget, 1)
+    assert [t.prompt for t in turns] == [150, 164, 178]
+    assert [t.new for t in turns] == [150, 114, 114]
+    # of 174 tokens 50 are shared, of 188 tokens 64: a quarter and more
+    assert [t.learned for t in turns] == [160, 124, 124]
+    short = workload(RecentObservations(), learner={"micro_tokens": 300})
+    assert [t.learned for t in short.turns(short.recipe.budget, 1)] == [160, 124, 188]
+
+
+def test_a_context_of_the_latest_page_alone_shares_its_head() -> None:
+    w = workload(LatestObservation())
+    assert [(t.prompt, t.new) for t in w.turns(w.recipe.budget, 1)] == [(150, 150), (150, 100), (150, 100)]
+
+
+def test_episodes_that_end_by_themselves_reach_later_turns_less_often() -> None:
+    w = replace(workload(FullHistory()), ends=Fact(0.5, "assumed", ""))
+    assert [t.reached for t in w.turns(w.recipe.budget, 1)] == [1, 0.5, 0.25]
+
+
+def test_a_decoding_pass_takes_the_longest_of_launching_reading_and_computing(planner: Callable[..., Planner]) -> None:
+    p = planner()
+    limits = p.limits(p.served, 64, 1000)
+    kept = 64 * 1000 * 28 * 2 * 8 * 128 * 2
+    assert limits["memory bandwidth"] == pytest.approx((2 * p.shape.parameters + kept) / (0.6 * 3.35e12))
+    assert limits["launching of kernels"] == pytest.approx(0.002)
+    work = 64 * (2 * p.shape.computed + 4 * 28 * 16 * 128 * 1000)
+    assert limits["operations"] == pytest.approx(work / (0.4 * 989e12))
+
+
+def test_layers_that_see_a_window_keep_no_more_than_it() -> None:
+    with described("google/gemma-3-12b-it") as folder:
+        shape = Shape.of(folder)
+    assert shape.kept(4096) == 2 * 8 * 256 * 2 * (8 * 4096 + 40 * 1024)
+
+
+def test_learners_share_weights_and_moments_and_each_makes_the_weights_whole(planner: Callable[..., Planner]) -> None:
+    p = planner()
+    one, four = (p.plan(Layout(1, 1, n, False, APART)).learner for n in (1, 4))
+    names = [name for name in one if name.startswith(("weights (", "gradients", "optimiser"))]
+    assert len(names) == 3 and all(four[name] == pytest.approx(one[name] / 4) for name in names)
+    assert "weights made whole for engines" not in one
+    assert four["weights made whole for engines"] == 4 * p.shape.parameters
+
+
+def test_an_update_beside_rollouts_costs_no_time_of_theirs(planner: Callable[..., Planner]) -> None:
+    layout = Layout(4, 1, 4, False, APART)
+    turn, ahead = (planner(pool={"staleness": s}).plan(layout) for s in (0, 1))
+    *rollout, learning, weights = (phase.seconds for phase in ahead.phases)
+    assert ahead.iteration == pytest.approx(max(sum(rollout), learning) + weights)
+    assert turn.iteration == pytest.approx(sum(phase.seconds for phase in turn.phases))
+
+
+def test_a_step_of_fewer_rows_than_learners_is_as_slow_as_a_row(planner: Callable[..., Planner]) -> None:
+    # 32 turns a step of episodes of 32 turns: one row
+    p = planner(turns=32)
+    few, many = (p.plan(Layout(1, 1, n, False, APART)).phases[-2] for n in (2, 6))
+    assert few.seconds == pytest.approx(many.seconds) and many.bound == "steps of 1.0 rows, fewer than learners"
+
+
+def test_the_best_layout_comes_first_and_what_does_not_fit_last(planner: Callable[..., Planner]) -> None:
+    plans = planner().best(4)
+    assert [p.layout.cards for p in plans] == [4] * len(plans)
+    fitting = [p.hours for p in plans if p.fits]
+    assert fitting == sorted(fitting) and fitting and plans[0].fits
+
+
+def test_a_recipe_that_does_not_fit_is_told_what_would() -> None:
+    found = forecast(recipe(model="Qwen/Qwen3-4B"), 1, CARDS["H100"])
+    assert not found.best.fits and found.better and found.better[0] == "learner.lora={}"
+    assert all(fact.kind in ("measured", "derived", "assumed") and fact.source for fact in found.facts.values())
+
+
+def test_a_run_foretells_what_its_own_iterations_took(tmp_path: Path) -> None:
+    small = make_recipe(save_model(tmp_path / "model"), iterations=2)
+    train(small, tmp_path / "run")
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    took = [r["rollout_seconds"] + r["train_seconds"] for r in rows if r["kind"] == "train"]
+    best = forecast(small, run=tmp_path / "run").best
+    assert best.iteration == pytest.approx(math.fsum(took) / 2, rel=0.3)
+    twice = small.replace(episodes_per_iteration=2 * small.episodes_per_iteration)
+    again = forecast(twice, run=tmp_path / "run").best
+    assert again.phases[0].seconds == pytest.approx(2 * best.phases[0].seconds)
+
+
+def test_the_command_answers_with_a_page_or_an_object_and_in_one_line_where_it_cannot(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["plan", "grpo", "model=Qwen/Qwen3-0.6B", "--card", "h100"]
+    assert main(asked) == 0
+    text = capsys.readouterr().out
+    assert "layout: one card for both" in text and "card-hours" in text and "assumed" in text
+    assert main([*asked, "--json", "--assume", "page=10"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["best"]["fits"] and data["facts"]["page"] == {
+        "value": 10.0,
+        "kind": "assumed",
+        "source": "given with the command",
+    }
+    for more, said in (
+        (["model=Qwen/Qwen3-0.6B"], "which card? Give --card H100"),
+        (["model=Qwen/Qwen3-0.6B", "--card", "H101"], "did you mean 'H100'"),
+        (["model=Qwen/Qwen3-7B", "--card", "H100"], "did you mean 'Qwen/Qwen3-"),
+        (["model=Qwen/Qwen3-0.6B", "--card", "H100", "--assume", "pages=3"], "did you mean 'page'"),
+        (["model=Qwen/Qwen3-0.6B", "--card", "H100", "--assume", "page"], "expected NAME=NUMBER"),
+    ):
+        assert main(["plan", "grpo", *more]) == 2
+        assert said in capsys.readouterr().err
+    assert main(["plan", "cql", "--card", "H100"]) == 2
+    assert "plans are for language agents" in capsys.readouterr().err

@@ -36,7 +36,7 @@ MEASURED = {
     "gateway": ("adapters", "rollout"),
     "generation": ("engines", "models"),
     "gpu": ("engines", "learner", "models"),
-    "plan": ("models/public.py", "run/cards.py", "run/memory.py", "run/plan.py", "run/workload.py"),
+    "plan": ("models/public.py", "run/cards.py", "run/memory.py", "run/plan.py", "run/demand.py"),
     "scheduler": ("engines/servers.py", "rollout"),
     "search": ("engines", "rollout", "strategies"),
     "step": ("engines", "learner", "methods", "models"),

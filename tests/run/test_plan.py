@@ -14,13 +14,14 @@ from longstride.cli.main import main
 from longstride.models.public import PUBLIC, described
 from longstride.papers.naming import find_experiment
 from longstride.rollout.context import FullHistory, LatestObservation, RecentObservations
-from longstride.run.cards import CARDS, Fact
+from longstride.run.cards import CARDS, Sourced
+from longstride.run.demand import Demand, demand_of
 from longstride.run.loop import train
-from longstride.run.plan import Layout, Planner, Shape, forecast
+from longstride.run.plan import CardLayout, CardPlanner, Shape, forecast
 from longstride.run.recipe import Recipe
-from longstride.run.workload import Workload, workload_of
 
 ASSUMED = {"tokens": 10.0, "page": 100.0, "head": 50.0, "latency": 0.0, "ends": 0.0}
+Make = Callable[..., CardPlanner]
 APART = ("engine.type=http",)
 
 
@@ -30,18 +31,18 @@ def recipe(name: str = "tti/published", **changes: object) -> Recipe:
     return found.replace(**changes)
 
 
-def workload(context: object, turns: int = 3, **changes: object) -> Workload:
-    return workload_of(recipe(context=context, budget={"turns": turns}, **changes), assumed=ASSUMED)
+def demand(context: object, turns: int = 3, **changes: object) -> Demand:
+    return demand_of(recipe(context=context, budget={"turns": turns}, **changes), assumed=ASSUMED)
 
 
 @pytest.fixture
-def planner() -> Iterator[Callable[..., Planner]]:
+def planner() -> Iterator[Make]:
     """Makes planners for H100s of a public model, and changes of a recipe whose context grows."""
     with ExitStack() as stack:
 
-        def make(model: str = "Qwen/Qwen3-0.6B", **changes: object) -> Planner:
+        def make(model: str = "Qwen/Qwen3-0.6B", **changes: object) -> CardPlanner:
             folder = stack.enter_context(described(model))
-            return Planner(workload(FullHistory(), model=folder, **changes), Shape.of(folder), CARDS["H100"])
+            return CardPlanner(demand(FullHistory(), model=folder, **changes), Shape.of(folder), CARDS["H100"])
 
         yield make
 
@@ -53,7 +54,7 @@ def test_a_public_model_has_as_many_parameters_as_is_said_of_it(name: str) -> No
 
 
 def test_a_prompt_that_grows_is_read_once_and_learned_as_one_row() -> None:
-    w = workload(FullHistory())
+    w = demand(FullHistory())
     turns = w.turns(w.recipe.budget, 1)
     assert [t.prompt for t in turns] == [150, 260, 370]
     assert [t.new for t in turns] == [150, 100, 100]
@@ -61,27 +62,29 @@ def test_a_prompt_that_grows_is_read_once_and_learned_as_one_row() -> None:
 
 
 def test_where_older_pages_are_left_out_the_last_turn_is_read_again_and_rows_branch_while_they_are_short() -> None:
-    w = workload(RecentObservations())
+    w = demand(RecentObservations())
     turns = w.turns(w.recipe.budget, 1)
     assert [t.prompt for t in turns] == [150, 164, 178]
     assert [t.new for t in turns] == [150, 114, 114]
     # of 174 tokens 50 are shared, of 188 tokens 64: a quarter and more
     assert [t.learned for t in turns] == [160, 124, 124]
-    short = workload(RecentObservations(), learner={"micro_tokens": 300})
+    short = demand(RecentObservations(), learner={"micro_tokens": 300})
     assert [t.learned for t in short.turns(short.recipe.budget, 1)] == [160, 124, 188]
 
 
 def test_a_context_of_the_latest_page_alone_shares_its_head() -> None:
-    w = workload(LatestObservation())
+    w = demand(LatestObservation())
     assert [(t.prompt, t.new) for t in w.turns(w.recipe.budget, 1)] == [(150, 150), (150, 100), (150, 100)]
 
 
 def test_episodes_that_end_by_themselves_reach_later_turns_less_often() -> None:
-    w = replace(workload(FullHistory()), ends=Fact(0.5, "assumed", ""))
+    w = replace(demand(FullHistory()), ends=Sourced(0.5, "assumed", ""))
     assert [t.reached for t in w.turns(w.recipe.budget, 1)] == [1, 0.5, 0.25]
 
 
-def test_a_decoding_pass_takes_the_longest_of_launching_reading_and_computing(planner: Callable[..., Planner]) -> None:
+def test_a_decoding_pass_takes_the_longest_of_launching_reading_and_computing(
+    planner: Make,
+) -> None:
     p = planner()
     limits = p.limits(p.served, 64, 1000)
     kept = 64 * 1000 * 28 * 2 * 8 * 128 * 2
@@ -97,31 +100,33 @@ def test_layers_that_see_a_window_keep_no_more_than_it() -> None:
     assert shape.kept(4096) == 2 * 8 * 256 * 2 * (8 * 4096 + 40 * 1024)
 
 
-def test_learners_share_weights_and_moments_and_each_makes_the_weights_whole(planner: Callable[..., Planner]) -> None:
+def test_learners_share_weights_and_moments_and_each_makes_the_weights_whole(
+    planner: Make,
+) -> None:
     p = planner()
-    one, four = (p.plan(Layout(1, 1, n, False, APART)).learner for n in (1, 4))
+    one, four = (p.plan(CardLayout(1, 1, n, False, APART)).learner for n in (1, 4))
     names = [name for name in one if name.startswith(("weights (", "gradients", "optimiser"))]
     assert len(names) == 3 and all(four[name] == pytest.approx(one[name] / 4) for name in names)
     assert "weights made whole for engines" not in one
     assert four["weights made whole for engines"] == 4 * p.shape.parameters
 
 
-def test_an_update_beside_rollouts_costs_no_time_of_theirs(planner: Callable[..., Planner]) -> None:
-    layout = Layout(4, 1, 4, False, APART)
+def test_an_update_beside_rollouts_costs_no_time_of_theirs(planner: Make) -> None:
+    layout = CardLayout(4, 1, 4, False, APART)
     turn, ahead = (planner(pool={"staleness": s}).plan(layout) for s in (0, 1))
     *rollout, learning, weights = (phase.seconds for phase in ahead.phases)
     assert ahead.iteration == pytest.approx(max(sum(rollout), learning) + weights)
     assert turn.iteration == pytest.approx(sum(phase.seconds for phase in turn.phases))
 
 
-def test_a_step_of_fewer_rows_than_learners_is_as_slow_as_a_row(planner: Callable[..., Planner]) -> None:
+def test_a_step_of_fewer_rows_than_learners_is_as_slow_as_a_row(planner: Make) -> None:
     # 32 turns a step of episodes of 32 turns: one row
     p = planner(turns=32)
-    few, many = (p.plan(Layout(1, 1, n, False, APART)).phases[-2] for n in (2, 6))
+    few, many = (p.plan(CardLayout(1, 1, n, False, APART)).phases[-2] for n in (2, 6))
     assert few.seconds == pytest.approx(many.seconds) and many.bound == "steps of 1.0 rows, fewer than learners"
 
 
-def test_the_best_layout_comes_first_and_what_does_not_fit_last(planner: Callable[..., Planner]) -> None:
+def test_the_best_layout_comes_first_and_what_does_not_fit_last(planner: Make) -> None:
     plans = planner().best(4)
     assert [p.layout.cards for p in plans] == [4] * len(plans)
     fitting = [p.hours for p in plans if p.fits]

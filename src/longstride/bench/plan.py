@@ -20,10 +20,10 @@ from longstride.models.public import described
 from longstride.papers.naming import find_experiment
 from longstride.run import memory
 from longstride.run.cards import CARDS, OURS
+from longstride.run.demand import demand_of, rows_of
 from longstride.run.memory import GIB
-from longstride.run.plan import Planner, Shape, forecast
+from longstride.run.plan import CardPlanner, Shape, forecast
 from longstride.run.recipe import Recipe
-from longstride.run.workload import rows_of, workload_of
 
 NAME = "webagent_r1"
 ALIKE = (
@@ -113,7 +113,7 @@ def on_an_h100() -> list[Quantity]:
     """What the plan says of the kept figures of an H100 (Qwen3-0.6B's shape, bfloat16, commit 1c8d745)."""
     recipe = _recipe("grpo", "device=cuda")
     with described("Qwen/Qwen3-0.6B") as model:
-        planner = Planner(workload_of(recipe), Shape.of(model), CARDS["H100"])
+        planner = CardPlanner(demand_of(recipe), Shape.of(model), CARDS["H100"])
         server = {"type": "http", "url": "http://127.0.0.1:8000/v1", "model": "m"}
         needed = memory.plan(recipe.replace(model=model, engine=server)).needed / GIB
     rows = []
@@ -126,7 +126,7 @@ def on_an_h100() -> list[Quantity]:
     return [*rows, Quantity("H100: memory of an optimiser step", "GiB", [needed], [LEARNING_GIB], MEASURED)]
 
 
-def sampled(planner: Planner, prompts: int, group: int) -> float:
+def sampled(planner: CardPlanner, prompts: int, group: int) -> float:
     """New tokens a second where so many prompts are sampled from together until the longest answer ends. Answers have
     every length from the least to the most alike often."""
     least, most = NEW

@@ -10,7 +10,7 @@ from longstride.cli.common import experiment_from, print_json, say
 from longstride.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from longstride.run.plan import Forecast, Plan
+    from longstride.run.plan import CardPlan, RunForecast
 
 
 def add(commands: Any) -> None:
@@ -72,7 +72,7 @@ def _number(word: str) -> tuple[str, float]:
         raise ConfigError(f"--assume {word}: expected NAME=NUMBER") from None
 
 
-def as_data(found: "Forecast") -> dict[str, Any]:
+def as_data(found: "RunForecast") -> dict[str, Any]:
     """A forecast as plain data: bytes, seconds, tokens."""
     better = found.better and {"change": found.better[0], **_plan_data(found.better[1])}
     return {
@@ -88,13 +88,13 @@ def as_data(found: "Forecast") -> dict[str, Any]:
     }
 
 
-def _plan_data(plan: "Plan") -> dict[str, Any]:
+def _plan_data(plan: "CardPlan") -> dict[str, Any]:
     more = {"fits": plan.fits, "card_hours": plan.card_hours, "bound": plan.bound}
     phases = [asdict(phase) | {"rate": phase.rate} for phase in plan.phases]
     return asdict(plan) | more | {"phases": phases}
 
 
-def as_text(found: "Forecast") -> str:
+def as_text(found: "RunForecast") -> str:
     """A forecast for a person."""
     from longstride.report.tables import table
 

@@ -14,7 +14,7 @@ Kind = Literal["set", "measured", "derived", "assumed"]
 
 
 @dataclass(frozen=True)
-class Fact:
+class Sourced:
     """A number and where it comes from."""
 
     value: float
@@ -51,38 +51,38 @@ CARDS = {
     )
 }
 """Derived: NVIDIA's data sheets (SXM where there is such a card; PCIe 4.0 x16 where there is no NVLink)."""
-NETWORK = Fact(50e9, "assumed", "400 Gbit/s a card between machines")
-USABLE = Fact(0.92, "assumed", "share of a card's memory that parts may fill; the rest is the driver's and lost")
+NETWORK = Sourced(50e9, "assumed", "400 Gbit/s a card between machines")
+USABLE = Sourced(0.92, "assumed", "share of a card's memory that parts may fill; the rest is the driver's and lost")
 
 
 @dataclass(frozen=True)
 class Speeds:
     """What an engine and the learner make of a card."""
 
-    launch: Fact
+    launch: Sourced
     """Seconds a layer that launching the kernels of a decoding pass takes: a pass takes no less."""
-    reads: Fact
+    reads: Sourced
     """Share of a card's bandwidth at which a decoding pass reads weights, keys and values."""
-    prefill: Fact
+    prefill: Sourced
     """Share of a card's operations a second while prompts are read."""
-    learning: Fact
+    learning: Sourced
     """The same in an optimiser step."""
 
 
 _H100 = "one H100, Qwen3-0.6B's shape, bfloat16, commit 1c8d745, 2026-11-22"
-_LEARNING = Fact(0.12, "measured", f"34.0k tokens/s of 300 + 128, {_H100}; larger models should do better")
-_PREFILL = Fact(0.12, "assumed", "as the learner's")
+_LEARNING = Sourced(0.12, "measured", f"34.0k tokens/s of 300 + 128, {_H100}; larger models should do better")
+_PREFILL = Sourced(0.12, "assumed", "as the learner's")
 OURS = Speeds(
-    launch=Fact(0.032 / 28, "measured", f"32 ms a pass of 64 rows and 28 layers, {_H100}"),
-    reads=Fact(0.083, "measured", f"81 ms a pass of 512 rows at about 364 tokens, {_H100}"),
+    launch=Sourced(0.032 / 28, "measured", f"32 ms a pass of 64 rows and 28 layers, {_H100}"),
+    reads=Sourced(0.083, "measured", f"81 ms a pass of 512 rows at about 364 tokens, {_H100}"),
     prefill=_PREFILL,
     learning=_LEARNING,
 )
 """The engine in the run."""
 VLLM = Speeds(
-    launch=Fact(0.002 / 28, "assumed", "2 ms a pass of 28 layers as CUDA graphs; vLLM was not measured by us"),
-    reads=Fact(0.6, "assumed", "vLLM was not measured by us"),
-    prefill=Fact(0.4, "assumed", "vLLM was not measured by us"),
+    launch=Sourced(0.002 / 28, "assumed", "2 ms a pass of 28 layers as CUDA graphs; vLLM was not measured by us"),
+    reads=Sourced(0.6, "assumed", "vLLM was not measured by us"),
+    prefill=Sourced(0.4, "assumed", "vLLM was not measured by us"),
     learning=_LEARNING,
 )
 

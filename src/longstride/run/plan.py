@@ -3,8 +3,8 @@
 A roofline: a decoding pass takes what launching its kernels, reading weights, keys and values, or its operations take,
 whichever is longest; prompts and optimiser steps take their operations at a stated share of the card's; weights take
 their bytes. What the scheduler leaves of that was simulated (`longstride bench scheduler`). What always holds: nothing
-is loaded, and every number that goes in says where it comes from (`cards.Fact`); the layouts are those that a run can
-have today, and each names its settings.
+is loaded, and every number that goes in says where it comes from (`cards.Sourced`); the layouts are those that a run
+can have today, and each names its settings.
 """
 
 import math
@@ -22,10 +22,10 @@ from longstride.core.errors import ConfigError
 from longstride.models.device import settled_weights, skeleton_of
 from longstride.models.public import described
 from longstride.run import memory
-from longstride.run.cards import NETWORK, OURS, USABLE, VLLM, Card, Fact, Speeds
+from longstride.run.cards import NETWORK, OURS, USABLE, VLLM, Card, Sourced, Speeds
+from longstride.run.demand import Demand, TurnDemand, demand_of, rows_of
 from longstride.run.memory import BYTES, GIB, MemoryPlan, room_on
 from longstride.run.recipe import Recipe
-from longstride.run.workload import Asked, Workload, rows_of, workload_of
 
 ROWS = 256
 """Sequences that an engine computes together at most, where keys and values have room for more: vLLM's default."""
@@ -34,12 +34,12 @@ CACHE, LOCAL, SERVED = "keys and values", "engine.type=local", ("engine.type=htt
 PASSING = "gradients", "activations", "logits", "weights in the type of the arithmetic"
 """What the parts of a learner's memory begin with that it has in an optimiser step alone."""
 UTILISATION = {
-    0: Fact(0.45, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
-    1: Fact(0.7, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
-    4: Fact(0.85, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
+    0: Sourced(0.45, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
+    1: Sourced(0.7, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
+    4: Sourced(0.85, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
 }
 """What rollouts reach of what engines could sample, by the bound on staleness."""
-TURN = Fact(0.0005, "measured", "`longstride bench scheduler`: one core's seconds a turn, whatever is in flight")
+TURN = Sourced(0.0005, "measured", "`longstride bench scheduler`: one core's seconds a turn, whatever is in flight")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Layout:
+class CardLayout:
     """What is where."""
 
     engines: int
@@ -142,10 +142,10 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CardPlan:
     """What a run takes in one layout."""
 
-    layout: Layout
+    layout: CardLayout
     settings: tuple[str, ...]
     """Changes of the recipe without which it would not fit, or take longer."""
     learner: dict[str, float]
@@ -180,11 +180,11 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Planner:
-    """Plans a workload on cards.
+class CardPlanner:
+    """Plans a demand on cards.
 
     Args:
-        workload: of a recipe.
+        demand: of a recipe.
         shape: of its model.
         card: of which there are some.
         ours: what our engine and the learner make of one.
@@ -192,7 +192,7 @@ class Planner:
         known: a memory plan of the recipe, whose passes need not be looked at again.
     """
 
-    workload: Workload
+    demand: Demand
     shape: Shape
     card: Card
     ours: Speeds = OURS
@@ -201,41 +201,41 @@ class Planner:
 
     @property
     def recipe(self) -> Recipe:
-        return self.workload.recipe
+        return self.demand.recipe
 
-    def best(self, cards: int) -> list[Plan]:
+    def best(self, cards: int) -> list[CardPlan]:
         """Plans of all layouts of so many cards: those that fit before those that do not, the faster ones first."""
         found = [self.plan(layout) for layout in self.layouts(cards)]
         return sorted(found, key=lambda p: (not p.fits, p.hours))
 
-    def layouts(self, cards: int) -> Iterator[Layout]:
+    def layouts(self, cards: int) -> Iterator[CardLayout]:
         """Those that a run can have; of many cards the sixteenths that serve."""
         apart = ("learner.sharded=true",) if cards > 1 else ()
         if self.card.name == HERE:
-            yield Layout(1, 1, 1, True, ())
+            yield CardLayout(1, 1, 1, True, ())
             return
-        yield Layout(cards, 1, cards, True, (LOCAL, *apart))
+        yield CardLayout(cards, 1, cards, True, (LOCAL, *apart))
         if cards == 1:
-            yield Layout(1, 1, 1, True, ("engine.type=vllm", "engine.sleep=true"))
+            yield CardLayout(1, 1, 1, True, ("engine.type=vllm", "engine.sleep=true"))
         part = max(1, cards // 16)
         for tensor, serving in product((1, 2, 4, 8), range(part, cards, part)):
             if serving % tensor == 0:
                 learners = cards - serving
                 more = ("learner.sharded=true",) if learners > 1 else ()
-                yield Layout(serving // tensor, tensor, learners, False, (*SERVED, *more))
+                yield CardLayout(serving // tensor, tensor, learners, False, (*SERVED, *more))
 
-    def speeds(self, layout: Layout) -> Speeds:
+    def speeds(self, layout: CardLayout) -> Speeds:
         """Of the engine of a layout."""
         return self.ours if layout.settings[:1] in ((), (LOCAL,)) else self.served
 
-    def plan(self, layout: Layout) -> Plan:
+    def plan(self, layout: CardLayout) -> CardPlan:
         """The plan of a layout, with the fewest changes of the recipe under which it fits."""
         r, room = self.recipe, USABLE.value * self.card.memory
         speeds = self.speeds(layout)
-        ending = self.workload.turns(r.budget, r.iterations)
+        ending = self.demand.turns(r.budget, r.iterations)
         learner, settings = self._learner(layout, math.ceil(max(turn.row for turn in ending)), room)
         engine = self._engine(layout, speeds, room, learner)
-        held = engine[CACHE] * layout.tensor / self.shape.kept(ending[-1].prompt + self.workload.tokens.value)
+        held = engine[CACHE] * layout.tensor / self.shape.kept(ending[-1].prompt + self.demand.tokens.value)
         places = max(1.0, min(held, ROWS if speeds is VLLM else math.inf, r.tasks.at_once))
         budgets = [tuple(r.budget.limits("turns", i).values()) for i in range(1, r.iterations + 1)]
         of = {b: self._iteration(layout, speeds, settings, places, budgets.index(b) + 1) for b in set(budgets)}
@@ -248,7 +248,7 @@ class Planner:
         seconds = [self._together(each, ahead) for each in found]
         tested = self._evaluation(layout, speeds, places)
         live = min(held, places, r.episodes_per_iteration / layout.engines)
-        return Plan(
+        return CardPlan(
             layout, settings, learner, engine, room, live, phases, fmean(seconds), (sum(seconds) + tested) / 3600, ahead
         )
 
@@ -257,9 +257,9 @@ class Planner:
         return (max(sum(rollout), learning) if ahead else sum(rollout) + learning) + weights
 
     def _iteration(
-        self, layout: Layout, speeds: Speeds, settings: tuple[str, ...], places: float, i: int
+        self, layout: CardLayout, speeds: Speeds, settings: tuple[str, ...], places: float, i: int
     ) -> tuple[Phase, ...]:
-        turns, n = self.workload.turns(self.recipe.budget, i), self.recipe.episodes_per_iteration
+        turns, n = self.demand.turns(self.recipe.budget, i), self.recipe.episodes_per_iteration
         weights = BYTES[self._weights] * self.shape.parameters
         pushed = 0.0 if layout.shared else layout.engines * weights / self._link(layout.cards)
         return (
@@ -269,10 +269,10 @@ class Planner:
         )
 
     def _rollout(
-        self, layout: Layout, speeds: Speeds, places: float, n: float, turns: list[Asked]
+        self, layout: CardLayout, speeds: Speeds, places: float, n: float, turns: list[TurnDemand]
     ) -> tuple[Phase, ...]:
         """Decoding, reading and waiting while `n` episodes are played."""
-        w, said = self.workload, self.workload.tokens.value
+        w, said = self.demand, self.demand.tokens.value
         length = sum(turn.reached for turn in turns)
         seen = sum(turn.reached * turn.prompt for turn in turns) / length + said / 2
         new = sum(turn.reached * turn.new for turn in turns) / length
@@ -319,9 +319,11 @@ class Planner:
         """Seconds in which tokens of a prompt are read that see so many each."""
         return self.shape.work(tokens, seen) / (speeds.prefill.value * self.card.flops)
 
-    def _learning(self, layout: Layout, speeds: Speeds, settings: tuple[str, ...], turns: list[Asked]) -> Phase:
+    def _learning(
+        self, layout: CardLayout, speeds: Speeds, settings: tuple[str, ...], turns: list[TurnDemand]
+    ) -> Phase:
         """An update."""
-        w, c, shape = self.workload, self.recipe.learner, self.shape
+        w, c, shape = self.demand, self.recipe.learner, self.shape
         length = sum(turn.reached for turn in turns)
         tokens = sum(turn.reached * turn.learned for turn in turns)
         seen = sum(turn.reached * turn.learned * (turn.prompt - turn.learned / 2) for turn in turns) / tokens
@@ -340,21 +342,21 @@ class Planner:
             bound = f"steps of {in_step:.1f} rows, fewer than learners"
         return Phase("learning", c.epochs * steps * max(computing, moved), c.epochs * w.samples * tokens, bound)
 
-    def _evaluation(self, layout: Layout, speeds: Speeds, places: float) -> float:
+    def _evaluation(self, layout: CardLayout, speeds: Speeds, places: float) -> float:
         """Seconds of all evaluations of a run."""
         r = self.recipe
         times = 1 + len({i for i in range(1, r.iterations + 1) if i % r.evaluation.every == 0 or i == r.iterations})
         n = r.evaluation.tasks * r.evaluation.attempts * len(r.evaluation.strategies)
-        turns = self.workload.turns(r.test_budget, 1)
+        turns = self.demand.turns(r.test_budget, 1)
         return times * sum(phase.seconds for phase in self._rollout(layout, speeds, places, n, turns))
 
     def _link(self, cards: int) -> float:
         return self.card.link if cards <= self.card.machine else NETWORK.value
 
     @property
-    def _utilisation(self) -> Fact:
+    def _utilisation(self) -> Sourced:
         if self.card.name == HERE:
-            return Fact(1.0, "measured", "it is in the speeds of the run")
+            return Sourced(1.0, "measured", "it is in the speeds of the run")
         known = max(s for s in UTILISATION if s <= self.recipe.pool.staleness)
         return UTILISATION[known]
 
@@ -379,13 +381,13 @@ class Planner:
         """What `_learner` found, by learners and tokens of a row."""
         return {}
 
-    def _learner(self, layout: Layout, row: int, room: float) -> tuple[dict[str, float], tuple[str, ...]]:
+    def _learner(self, layout: CardLayout, row: int, room: float) -> tuple[dict[str, float], tuple[str, ...]]:
         """Memory of a learner's card by part, and the settings by which it fits."""
         if (layout.learners, row) not in self._memory:
             self._memory[layout.learners, row] = self._fitted(layout, row, room)
         return self._memory[layout.learners, row]
 
-    def _fitted(self, layout: Layout, row: int, room: float) -> tuple[dict[str, float], tuple[str, ...]]:
+    def _fitted(self, layout: CardLayout, row: int, room: float) -> tuple[dict[str, float], tuple[str, ...]]:
         parts, c = {}, self.recipe.learner
         sharded = {"sharded": layout.learners > 1}
         for change in ({}, {"checkpointing": True}, {"checkpointing": True, "micro_tokens": max(row, 512)}):
@@ -400,7 +402,9 @@ class Planner:
                 return {k: float(v) for k, v in parts.items() if v}, settings
         return {k: float(v) for k, v in parts.items() if v}, settings
 
-    def _engine(self, layout: Layout, speeds: Speeds, room: float, learner: Mapping[str, float]) -> dict[str, float]:
+    def _engine(
+        self, layout: CardLayout, speeds: Speeds, room: float, learner: Mapping[str, float]
+    ) -> dict[str, float]:
         """Memory of a card by part while its engine samples."""
         if self.card.name == HERE:
             return {CACHE: getattr(self.recipe.engine, "cache_gigabytes", 4.0) * GIB}
@@ -416,22 +420,22 @@ class Planner:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class RunForecast:
     """What `longstride plan` answers."""
 
     recipe: Recipe
     shape: Shape
     card: Card
     cards: int
-    plans: list[Plan]
+    plans: list[CardPlan]
     """Of all layouts, the best first."""
-    better: tuple[str, Plan] | None
+    better: tuple[str, CardPlan] | None
     """What would be faster than the best of them, and its plan."""
-    facts: dict[str, Fact]
+    facts: dict[str, Sourced]
     """By name, all that went in."""
 
     @property
-    def best(self) -> Plan:
+    def best(self) -> CardPlan:
         return self.plans[0]
 
 
@@ -441,7 +445,7 @@ def forecast(
     card: Card | None = None,
     run: Path | None = None,
     assumed: Mapping[str, float] | None = None,
-) -> Forecast:
+) -> RunForecast:
     """What a run of a recipe takes on so many cards.
 
     Args:
@@ -449,13 +453,13 @@ def forecast(
         cards: how many; 1 where none is named.
         card: of which kind; left out, the machine on which `run` ran, in as many processes.
         run: that was kept, with the same model and tasks: what it says takes the place of assumptions.
-        assumed: see `workload_of`.
+        assumed: see `demand_of`.
 
     Raises:
         ConfigError: neither card nor run, a model whose configuration is not known, or a setting that does not fit.
         RunError: the run cannot be read.
     """
-    work = workload_of(recipe, run, assumed)
+    work = demand_of(recipe, run, assumed)
     with _readable(recipe) as readable:
         shape = Shape.of(readable.start)
         work = replace(work, recipe=readable)
@@ -468,39 +472,41 @@ def forecast(
                 )
             planner = here(work, shape, run)
         else:
-            planner = Planner(work, shape, card)
+            planner = CardPlanner(work, shape, card)
         plans = planner.best(cards)
         better, facts = _better(planner, cards, plans[0]), _facts(planner, plans[0])
-        return Forecast(recipe, shape, planner.card, cards, plans, better, facts)
+        return RunForecast(recipe, shape, planner.card, cards, plans, better, facts)
 
 
-def here(work: Workload, shape: Shape, run: Path) -> Planner:
+def here(work: Demand, shape: Shape, run: Path) -> CardPlanner:
     """Plans for the machine of a run, used as it used it: the work of its iterations by the seconds that they took are
     its operations a second, in sampling (environments included) and in learning."""
     made, rows = rows_of(run)
     card = Card(HERE, float(room_on("cpu") or math.inf), 1.0, math.inf, math.inf)
-    one, none = Fact(1.0, "derived", ""), Fact(0.0, "measured", f"it is in what {run} took")
+    one, none = Sourced(1.0, "derived", ""), Sourced(0.0, "measured", f"it is in what {run} took")
     unit = Speeds(launch=none, reads=one, prefill=one, learning=one)
-    then = Planner(replace(workload_of(made, run), latency=none), shape, card, unit)
-    layout, sampled, learned = Layout(1, 1, 1, True, ()), 0.0, 0.0
+    then = CardPlanner(replace(demand_of(made, run), latency=none), shape, card, unit)
+    layout, sampled, learned = CardLayout(1, 1, 1, True, ()), 0.0, 0.0
     for row in rows:
         # of the mean episode, brought to what this iteration played and trained
-        turns = then.workload.turns(made.budget, row["iteration"])
+        turns = then.demand.turns(made.budget, row["iteration"])
         episodes = row["summary"]["env_steps"] / sum(turn.reached for turn in turns)
         trained = row["trained_turns"] / max(1, made.learner.epochs) / max(1, row["summary"]["env_steps"])
-        share = Fact(trained * episodes / made.episodes_per_iteration, "measured", "")
-        planner = replace(then, workload=replace(then.workload, trained=share))
+        share = Sourced(trained * episodes / made.episodes_per_iteration, "measured", "")
+        planner = replace(then, demand=replace(then.demand, trained=share))
         sampled += sum(p.seconds for p in planner._rollout(layout, unit, math.inf, episodes, turns))
         learned += planner._learning(layout, unit, (), turns).seconds
     speeds = Speeds(
         launch=none,
         reads=one,
-        prefill=Fact(
+        prefill=Sourced(
             sampled / sum(row["rollout_seconds"] for row in rows), "measured", f"operations a second of {run}"
         ),
-        learning=Fact(learned / sum(row["train_seconds"] for row in rows), "measured", f"operations a second of {run}"),
+        learning=Sourced(
+            learned / sum(row["train_seconds"] for row in rows), "measured", f"operations a second of {run}"
+        ),
     )
-    return Planner(replace(work, latency=none), shape, card, speeds)
+    return CardPlanner(replace(work, latency=none), shape, card, speeds)
 
 
 @contextmanager
@@ -510,27 +516,27 @@ def _readable(recipe: Recipe) -> Iterator[Recipe]:
         yield recipe.replace(model=model)
 
 
-def _better(planner: Planner, cards: int, best: Plan) -> tuple[str, Plan] | None:
+def _better(planner: CardPlanner, cards: int, best: CardPlan) -> tuple[str, CardPlan] | None:
     """The change of fewest card-hours that saves a twentieth of the time, or fits at all: rolling out ahead where the
     recipe may, twice the cards, or, where it does not fit, adapters; None where there is none."""
     recipe = planner.recipe
-    found: dict[str, Plan] = {}
+    found: dict[str, CardPlan] = {}
     if not best.fits and recipe.learner.lora is None:
-        adapted = replace(planner.workload, recipe=recipe.replace(learner={"lora": {}}))
-        found["learner.lora={}"] = replace(planner, workload=adapted).best(cards)[0]
+        adapted = replace(planner.demand, recipe=recipe.replace(learner={"lora": {}}))
+        found["learner.lora={}"] = replace(planner, demand=adapted).best(cards)[0]
     if not recipe.pool.staleness and not recipe.adaptive:
-        ahead = replace(planner.workload, recipe=recipe.replace(pool={"staleness": 1}))
-        found["pool.staleness=1"] = replace(planner, workload=ahead, known=planner._passes).best(cards)[0]
+        ahead = replace(planner.demand, recipe=recipe.replace(pool={"staleness": 1}))
+        found["pool.staleness=1"] = replace(planner, demand=ahead, known=planner._passes).best(cards)[0]
     if planner.card.name != HERE:
         found[f"--cards {2 * cards}"] = planner.best(2 * cards)[0]
     found = {name: p for name, p in found.items() if p.fits and (not best.fits or p.hours < 0.95 * best.hours)}
     return min(found.items(), key=lambda item: item[1].card_hours, default=None)
 
 
-def _facts(planner: Planner, plan: Plan) -> dict[str, Fact]:
+def _facts(planner: CardPlanner, plan: CardPlan) -> dict[str, Sourced]:
     """All that goes into a plan, by name."""
     speeds = planner.speeds(plan.layout)
-    return planner.workload.facts | {
+    return planner.demand.facts | {
         "launching": speeds.launch,
         "bandwidth": speeds.reads,
         "reading": speeds.prefill,

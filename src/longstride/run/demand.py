@@ -1,7 +1,7 @@
 """What an iteration of a recipe asks of engines and learner, in tokens: from its settings, from a run that was kept,
 and assumed where neither says.
 
-What always holds: each number says which of these it is. No torch is needed for a workload that no run measured.
+What always holds: each number says which of these it is. No torch is needed for a demand that no run measured.
 """
 
 import math
@@ -20,7 +20,7 @@ from longstride.learner.packing import SHARE, SHARED
 from longstride.rollout.context import LatestObservation, RecentObservations
 from longstride.rollout.simulated import Workload as Simulated
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
-from longstride.run.cards import Fact
+from longstride.run.cards import Sourced
 from longstride.run.experiment import load_run_experiment
 from longstride.run.folder import read_rows
 from longstride.run.recipe import Recipe
@@ -31,25 +31,25 @@ _USUAL = Simulated(places=1, servers=1)
 
 
 @dataclass(frozen=True)
-class Workload:
+class Demand:
     """An iteration of a recipe."""
 
     recipe: Recipe
-    ends: Fact
+    ends: Sourced
     """Chance that an episode ends at a turn by itself; its budget ends it otherwise."""
-    tokens: Fact
+    tokens: Sourced
     """Sampled in a turn."""
-    page: Fact
+    page: Sourced
     """Tokens of an observation, with what a chat template puts around it."""
-    head: Fact
+    head: Sourced
     """Tokens of a prompt before the first observation."""
-    latency: Fact
+    latency: Sourced
     """Seconds of a step of the environment."""
-    trained: Fact
+    trained: Sourced
     """Share of an iteration's episodes that is trained on."""
 
     @property
-    def facts(self) -> dict[str, Fact]:
+    def facts(self) -> dict[str, Sourced]:
         """By name."""
         return {name: getattr(self, name) for name in NAMES}
 
@@ -58,7 +58,7 @@ class Workload:
         """Episodes that an iteration trains on."""
         return self.recipe.episodes_per_iteration * self.trained.value
 
-    def turns(self, budget: BudgetSchedule, iteration: int) -> list["Asked"]:
+    def turns(self, budget: BudgetSchedule, iteration: int) -> list["TurnDemand"]:
         """The turns of an episode of an iteration, in the mean over difficulties.
 
         Prompts go by the recipe's context; any but the two that forget is taken for one that only grows. What the
@@ -68,7 +68,7 @@ class Workload:
         context, page, said = self.recipe.context, self.page.value, self.tokens.value
         limits = [n or 1 for n in budget.limits("turns", iteration).values()]
         limit, first = self.recipe.learner.micro_tokens, self.head.value + page
-        found: list[Asked] = []
+        found: list[TurnDemand] = []
         branched, row = False, 0.0
         for n in range(max(limits)):
             reached = (1 - self.ends.value) ** n * fmean(n < most for most in limits)
@@ -84,12 +84,12 @@ class Workload:
             late = prompt - new >= max(SHARED, SHARE * (prompt + said))
             joins = n > 0 and (not branches or (late and row + new + said <= limit))
             row, branched = (row + new + said, branches) if joins else (prompt + said, False)
-            found.append(Asked(reached, prompt, new, new + said if joins else prompt + said, row))
+            found.append(TurnDemand(reached, prompt, new, new + said if joins else prompt + said, row))
         return found
 
 
 @dataclass(frozen=True)
-class Asked:
+class TurnDemand:
     """A turn of an episode."""
 
     reached: float
@@ -108,7 +108,7 @@ NAMES = "ends", "tokens", "page", "head", "latency", "trained"
 """What may be assumed otherwise."""
 
 
-def workload_of(recipe: Recipe, run: Path | None = None, assumed: Mapping[str, float] | None = None) -> Workload:
+def demand_of(recipe: Recipe, run: Path | None = None, assumed: Mapping[str, float] | None = None) -> Demand:
     """What a recipe asks for.
 
     Args:
@@ -126,12 +126,12 @@ def workload_of(recipe: Recipe, run: Path | None = None, assumed: Mapping[str, f
     share = min(1.0, kept / recipe.episodes_per_iteration)
     how = "--assume {}=NUMBER or --from RUN says better"
     facts = {
-        "ends": Fact(0.0, "assumed", f"every episode takes all turns of its budget; {how.format('ends')}"),
-        "tokens": Fact(min(limit, _USUAL.tokens.mean), "assumed", f"limit {limit}; {how.format('tokens')}"),
-        "page": Fact(_USUAL.page, "assumed", usual.format(how.format("page"))),
-        "head": Fact(_USUAL.head, "assumed", usual.format(how.format("head"))),
-        "latency": Fact(_USUAL.latency.mean, "assumed", usual.format(how.format("latency"))),
-        "trained": Fact(share, "assumed", f"as many episodes as the replay gives at most; {how.format('trained')}"),
+        "ends": Sourced(0.0, "assumed", f"every episode takes all turns of its budget; {how.format('ends')}"),
+        "tokens": Sourced(min(limit, _USUAL.tokens.mean), "assumed", f"limit {limit}; {how.format('tokens')}"),
+        "page": Sourced(_USUAL.page, "assumed", usual.format(how.format("page"))),
+        "head": Sourced(_USUAL.head, "assumed", usual.format(how.format("head"))),
+        "latency": Sourced(_USUAL.latency.mean, "assumed", usual.format(how.format("latency"))),
+        "trained": Sourced(share, "assumed", f"as many episodes as the replay gives at most; {how.format('trained')}"),
     }
     facts |= measured(run) if run is not None else {}
     for name, value in (assumed or {}).items():
@@ -139,11 +139,11 @@ def workload_of(recipe: Recipe, run: Path | None = None, assumed: Mapping[str, f
             raise ConfigError(unknown("assumption", name, NAMES))
         if not value >= 0 or math.isinf(value):
             raise ConfigError(f"--assume {name}={value}: expected a number of 0 or more")
-        facts[name] = Fact(value, "assumed", "given with the command")
-    return Workload(recipe, **facts)
+        facts[name] = Sourced(value, "assumed", "given with the command")
+    return Demand(recipe, **facts)
 
 
-def measured(run: Path) -> dict[str, Fact]:
+def measured(run: Path) -> dict[str, Sourced]:
     """What the episodes and rows of a run say.
 
     Raises:
@@ -171,7 +171,7 @@ def measured(run: Path) -> dict[str, Fact]:
         "head": max(0.0, fmean(len(t.turns[0].prompt_ids) for t in episodes) - page),
         "trained": sum(row["trained_turns"] for row in rows) / max(1, recipe.learner.epochs) / max(1, steps),
     }
-    return {name: Fact(value, "measured", f"episodes of {run}") for name, value in values.items()}
+    return {name: Sourced(value, "measured", f"episodes of {run}") for name, value in values.items()}
 
 
 def rows_of(run: Path) -> tuple[Recipe, Sequence[dict[str, Any]]]:

@@ -126,7 +126,8 @@ class ImplicitV(ControlCritic):
     """Share of the way to the trained networks that the target networks move after each step."""
 
     def make(self, state: int, action: int, generator: torch.Generator) -> VNets:
-        return VNets(self.trunk.make(state, 1, generator, self.ensemble))
+        # values of 0 to begin with: what is too high falls slowly, as V is learned from V alone
+        return VNets(self.trunk.make(state, 1, generator, self.ensemble, last=1e-4))
 
     def loss(
         self, nets: VNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool

@@ -48,6 +48,7 @@ from longstride.models.heads import BCE, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
+from longstride.papers.trajectory_weighting.method import ByReturn
 from longstride.papers.v_gps.method import ReRanked
 from longstride.run.listener import Listener, Silent
 from longstride.run.many import train_all
@@ -156,7 +157,7 @@ CASES: dict[str, tuple[ControlAgent, Spec, Callable[[int], TransitionStore]]] = 
     **{name: (agent(level, slices=2), MAZE.spec, store) for name, level in LEVELS.items()},
     **{name: (agent(level), Spec(4, 3, (), discrete=True), discrete_store) for name, level in DISCRETE.items()},
     "sharsa": (SHARSA, MAZE.spec, store),
-    "hiql": (hiql(SMALL, steps=5).replace(batch=12), MAZE.spec, store),
+    "hiql": (hiql(SMALL, steps=5).replace(batch=12, weights=ByReturn()), MAZE.spec, store),
 }
 
 

@@ -4,7 +4,7 @@ A recipe (`ControlRecipe`) is tasks, an agent and phases. An agent is levels; a 
 and extraction.
 """
 
-from longstride.control.agent import ControlAgent, FurtherCritic, Level
+from longstride.control.agent import ControlAgent, EpisodeWeights, FurtherCritic, Level
 from longstride.control.batches import Ahead, Batch, Given, Goals, NStep, Relabelled
 from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
@@ -43,6 +43,7 @@ __all__ = [
     "CriticNets",
     "DQN",
     "DeterministicPolicy",
+    "EpisodeWeights",
     "Expectile",
     "Extraction",
     "FlowPolicy",

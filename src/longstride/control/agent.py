@@ -4,17 +4,28 @@ What always holds: all levels of an agent learn from the same rows; the action o
 it, and the last level acts in the environment.
 """
 
+from abc import abstractmethod
 from typing import Annotated, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from longstride.control.batches import Given, Goals, NStep
 from longstride.control.critics import ControlCritic, TDCritic
+from longstride.control.data import TransitionStore
 from longstride.control.extraction import BehaviourCloning, Extraction
 from longstride.control.memory import Memory
 from longstride.control.policies import ControlPolicy, FlowPolicy, GaussianPolicy
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive
+
+
+class EpisodeWeights(Component):
+    """Family: which episodes of a store are drawn more often than others."""
+
+    @abstractmethod
+    def __call__(self, store: TransitionStore) -> np.ndarray:
+        """[E] how much each step of an episode weighs; at least 0, not all of them."""
 
 
 class FurtherCritic(Component):
@@ -130,6 +141,8 @@ class ControlAgent(Component):
     slices: Count = 1
     """Equal parts of a batch. The critics take one step on each part, then the policies take one step on the entire
     batch (WSRL, arXiv 2412.07762: 4). A divisor of `batch`."""
+    weights: EpisodeWeights | None = None
+    """How likely the episodes of a store are drawn; None: all steps alike."""
     critic_lr: Positive = 3e-4
     """Learning rate of Adam for critics."""
     policy_lr: Positive = 3e-4

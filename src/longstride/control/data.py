@@ -139,9 +139,21 @@ class TransitionStore:
         """[B] number of each row's episode."""
         return np.searchsorted(self.last, row_B)
 
-    def draw(self, count: int, rng: np.random.Generator, steps: int = 1) -> np.ndarray:
-        """[count] rows, drawn uniformly with replacement from all rows with at least `steps` steps of their episode
-        ahead.
+    @property
+    def earned(self) -> np.ndarray:
+        """[E] the sum of the rewards of each episode."""
+        return np.add.reduceat(self.reward, self.first, dtype=float)
+
+    def draw(
+        self, count: int, rng: np.random.Generator, steps: int = 1, weight_E: np.ndarray | None = None
+    ) -> np.ndarray:
+        """[count] rows, drawn with replacement from all rows with at least `steps` steps of their episode ahead.
+
+        Args:
+            count: how many.
+            rng: draws them.
+            steps: see above.
+            weight_E: [E] how much each row of an episode weighs, at least 0; None: all alike.
 
         Raises:
             ValueError: there are none.
@@ -152,7 +164,13 @@ class TransitionStore:
             starts_E = self._starts[steps] = np.cumsum(np.maximum(length_E - steps + 1, 0))
         if not len(starts_E) or starts_E[-1] == 0:
             raise ValueError(f"no episode of the store has {steps} steps; it holds {self.episodes} episodes")
-        number_B = rng.integers(starts_E[-1], size=count)
+        if weight_E is None:
+            number_B = rng.integers(starts_E[-1], size=count)
+        else:
+            length_E = np.diff(starts_E, prepend=0)
+            weight_E = np.cumsum(weight_E * length_E)
+            drawn_B = np.searchsorted(weight_E, rng.random(count) * weight_E[-1], side="right")
+            number_B = starts_E[drawn_B] - 1 - np.floor(rng.random(count) * length_E[drawn_B]).astype(int)
         episode_B = np.searchsorted(starts_E, number_B, side="right")
         # the rows of an episode that can be drawn are its first ones
         before_B = np.where(episode_B > 0, starts_E[episode_B - 1], 0)

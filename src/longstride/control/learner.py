@@ -55,7 +55,12 @@ class ControlLearner(Networks):
         rng = np.random.default_rng(derive(self.seed, "batch", self.updates))
         data = [d for level in self.agent.levels for d in (level.data, *(d for _, d in level.critics.values()))]
         steps = max(d.steps_ahead for d in data)
-        rows = [(store, store.draw(updates * count, rng, steps)) for store, count in sources if count]
+        weights = self.agent.weights
+        rows = [
+            (store, store.draw(updates * count, rng, steps, None if weights is None else weights(store)))
+            for store, count in sources
+            if count
+        ]
         levels = [[net.batches(store, row_B, rng) for store, row_B in rows] for net in self.levels]
 
         def joined(*parts: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 
 from longstride.control.envs.base import Act, ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep, play
 from longstride.control.envs.maze import TASKS, Maze, MazeName, maze
-from longstride.core.numbers import Count, Weight
+from longstride.core.numbers import Count, Share, Weight
 from longstride.core.seeds import derive
 
 STEP = 0.1
@@ -143,6 +143,8 @@ class PointMaze(ControlTasks):
     """Steps of a walk, at most."""
     noise: Weight = 0.5
     """Standard deviation of the noise on the actions of walks."""
+    wandering: Share | None = None
+    """Share of walks that go in random directions (as all do that `explore`) instead of to a goal; None: none."""
     practice: Literal["anywhere", "tests"] = "anywhere"
     """Starts and goals of training episodes: any two cells, or those of the test tasks, all equally often (online
     training in D4RL's mazes has the start and goal of the test)."""
@@ -164,6 +166,9 @@ class PointMaze(ControlTasks):
         if self.walks == "explore":
             return _without_task(play(env, _explorer(self.episodes, self.noise, actor_seed), seed))
         actor = Waypoints(env, self.noise, actor_seed, None if self.walks in ("stitch", "reach") else draw)
+        if self.wandering is not None:
+            explorer = _explorer(self.episodes, self.noise, derive(seed, "wandering"))
+            actor = _either(explorer, actor, round(self.wandering * self.episodes))
         episodes = play(env, actor, seed)
         return episodes if self.walks == "reach" else _without_task(episodes)
 
@@ -226,6 +231,16 @@ def _explorer(count: int, noise: float, seed: int) -> Act:
             direction = np.stack((np.cos(angle), np.sin(angle)), 1)
         taken += 1
         return np.clip(direction + noise * rng.normal(size=(count, 2)), -1, 1)
+
+    return act
+
+
+def _either(first: Act, second: Act, count: int) -> Act:
+    """What the first does in so many copies, and what the second does in the others."""
+
+    def act(observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
+        seen = (observation_BO, goal_BG, first_B)
+        return np.concatenate((first(*seen)[:count], second(*seen)[count:]))
 
     return act
 

@@ -7,18 +7,19 @@ Far off, values are noisy, and the difference over k steps is larger than over o
 | place | choice | paper and released code | here |
 |---|---|---|---|
 | plan | walks from goal to goal as data | D4RL's antmaze, kitchen; OGBench | `PointMaze`, medium |
-| value | `ImplicitV`: two networks, expectile 0.7 | discount 0.99, tau 0.005 | 0.99, 0.01 |
+| value | `ImplicitV`: two networks, expectile 0.7 | discount 0.99, tau 0.005 | 0.99, 0.02 |
 | value | goals: 0.2 here, 0.5 later, 0.3 any | later ones geometric | the same |
 | value | -1 a step until the goal | values from -100 | 1 at the goal: values from 0 to 1 |
 | policies | `AWR`: exp(beta A), at most 100 | beta 3 | `temperature` (1 - 0.99) / 3 |
 | policies | way-points `k` steps ahead, of goals later in the walk | k 25, in OGBench's mazes | the same |
 | policies | both are Gaussian | way-points as features of (s, way-point), 10 numbers | `FlowPolicy` of coordinates; `NormalPolicy` |
-| update | Adam 3e-4 | 512 wide, 3 layers, batch 1024, 1M updates | 1e-3; 128, 2, 256, 8,000 |
+| update | Adam 3e-4 | 512 wide, 3 layers, batch 1024, 1M updates | 1e-3; 64, 2, 128, 4,000 |
 
 Deviations: each policy has values of its own, learned alike, where the paper shares one network. A value v of the paper is
 (V - 1) / (1 - 0.99) here, an equal order and, with that temperature, equal weights. Way-points are goals themselves, as
-fits states whose goals are few numbers; for pixels the paper's features are missing. The loss of V is held to numbers by
-hand alone: no package that is installed has it.
+fits states whose goals are few numbers; for pixels the paper's features are missing. Values begin at 0: what is too high falls slowly.
+The loss of V is held to numbers by hand alone. With seed 0, half of the walks and 2,000 updates, 0.46 of the goals are
+reached.
 """
 
 from longstride.papers.card import Paper

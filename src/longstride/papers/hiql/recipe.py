@@ -55,8 +55,8 @@ def hiql(trunk: Trunk, steps: int = K, tau: float = 0.005) -> ControlAgent:
 RECIPE = ControlRecipe(
     name="hiql",
     tasks=PointMaze(maze="medium", walks="navigate"),
-    agent=hiql(Trunk(width=128, depth=2), tau=0.01),
-    phases=(TrainingPhase(iterations=8, updates=1000),),
+    agent=hiql(Trunk(width=64, depth=2), tau=0.02).replace(batch=128),
+    phases=(TrainingPhase(iterations=4, updates=1000),),
     horizon=maze.MEDIUM_HORIZON,
     test_horizon=maze.MEDIUM_HORIZON,
     evaluation=ControlEvaluation(episodes=10, every=2),

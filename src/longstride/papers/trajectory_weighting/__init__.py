@@ -16,7 +16,11 @@ which is the data of a policy that is no worse, however few good episodes there 
 | method | what stays near the data | CQL, IQL, TD3+BC | pi ~ pi_data exp(Q / lambda), lambda = 0.3, exact |
 | measure | the policy | normalised score | its exact value: 0 is the uniform policy's, 1 the best one's |
 
-Deviations: values and policy are computed from the weighted counts of a table instead of being learned by sampling: it
+That is the exact problem. `trajectory_weighting` acts: `ByReturn` draws the steps that any agent of control learns from
+(`agent.weights`), here TD3+BC in the U-maze on walks of which nine in ten wander; `trajectory_weighting/recorded` is IQL on data
+of others. V(s_0) is the paper's linear regression there.
+
+Deviations: in the exact problem values and policy are computed from the weighted counts of a table instead of being learned by sampling: it
 is the limit of many updates. On seeds 0 to 5, with 5 % good episodes, cloning them rises from 0.02 to 0.53 of the scale
 and the method from 0.65 to 0.81; where all are good, the method stays at 0.95 and 0.94.
 """

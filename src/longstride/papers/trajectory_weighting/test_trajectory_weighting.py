@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from longstride.control import ControlEpisode, TransitionStore
 from longstride.exact.worlds.discounted import DiscountedWorld, random_world
 from longstride.papers.trajectory_weighting.exact import RECIPE, MixedEpisodes, NearTheData
+from longstride.papers.trajectory_weighting.method import ByReturn
 
 RETURNS = np.array([1.0, 3.0, 2.0, 5.0])
 FIRST = np.array([0, 0, 1, 1])
@@ -17,6 +19,18 @@ def test_episodes_weigh_as_their_returns_say(kind: str, scaled: list[float]) -> 
     p = NearTheData(weights=kind, alpha=0.2).probabilities(RETURNS, FIRST)  # pyright: ignore[reportArgumentType]
     exact = np.exp(np.array(scaled) / 0.2)
     assert np.allclose(p, exact / exact.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("over_start", [False, True])
+def test_episodes_of_a_store_weigh_as_their_returns_say(over_start: bool) -> None:
+    """Returns 1, 3, 2, 5 from starts 0, 0, 1, 1: the regression expects 2 and 3.5."""
+    episodes = [
+        ControlEpisode(np.full((3, 1), start), np.zeros((2, 1)), np.array([1.0, total - 1]), False)
+        for start, total in zip(FIRST, RETURNS, strict=True)
+    ]
+    weights = ByReturn(temperature=0.2, over_start=over_start)(TransitionStore.of(episodes))
+    scaled = [1 / 6, 5 / 6, 0, 1] if over_start else [0, 0.5, 0.25, 1]
+    assert np.allclose(weights, np.exp((np.array(scaled) - 1) / 0.2), atol=1e-6)
 
 
 def test_a_high_temperature_or_equal_returns_draw_uniformly() -> None:

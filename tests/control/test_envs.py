@@ -98,6 +98,12 @@ def test_walking_shortest_paths_solves_every_test_task(name: MazeName) -> None:
     )
 
 
+def test_walks_that_wander_rarely_reach_their_goal() -> None:
+    tasks = PointMaze(maze="medium", walks="reach", episodes=20, length=150, noise=0.1, wandering=0.5)
+    arrived = [e.terminated for e in tasks.dataset(0)]
+    assert sum(arrived[:10]) < 5 < sum(arrived[10:])
+
+
 @pytest.mark.parametrize("walks", ["navigate", "stitch", "explore", "reach"])
 def test_data_follow_from_the_seed_and_are_complete_walks(walks: str) -> None:
     tasks = PointMaze.model_validate({"maze": "umaze", "walks": walks, "episodes": 20, "length": 150})

@@ -37,27 +37,43 @@ def logprobs(model: nn.Module, sample: Sample) -> Tensor:
     return distributions(model, sample).gather(1, torch.tensor(sample.sampled_ids)[:, None])[:, 0]
 
 
-def step_loss(model: nn.Module, samples: Sequence[Sample], loss: Loss) -> tuple[Tensor, dict[str, float]]:
-    """The loss of an optimiser step, with gradient, and the metrics that go with it."""
+def loss_of(
+    samples: Sequence[Sample], logps: Sequence[Tensor], loss: Loss, entropies: Sequence[Tensor] | None = None
+) -> tuple[Tensor, dict[str, float]]:
+    """The loss of an optimiser step, given the log-probabilities of each sample's tokens (and their entropies), and the
+    metrics that go with it."""
     shares, denominator = loss.aggregation(samples)
     coefficients = loss.coefficients(samples)
     logp, entropy, numbers, streams = [], [], [], {name: [] for name in (*samples[0].streams, *coefficients)}
-    for n, s in enumerate(samples):
+    for n, (s, logp_T) in enumerate(zip(samples, logps, strict=True)):
         weights = {name: [of[n]] * len(s.sampled_ids) for name, of in coefficients.items()}
         weights[ADVANTAGES] = s.advantages
         trained = torch.tensor([any(of_token) for of_token in zip(*weights.values(), strict=True)])
-        logp_T_V = distributions(model, s)
-        logp.append(logprobs(model, s)[trained])
-        entropy.append(-(logp_T_V.exp() * logp_T_V).sum(-1)[trained])
+        logp.append(logp_T[trained])
+        if entropies is not None:
+            entropy.append(entropies[n][trained])
         numbers += [n] * int(trained.sum())
         shared = {name: [shares[n] * weight for weight in of] for name, of in weights.items()}
         for name, values in (s.streams | shared).items():
-            streams[name].append(torch.tensor(values)[trained])
+            streams[name].append(torch.tensor(values, dtype=logp_T.dtype)[trained])
     joined = {name: torch.cat(parts) for name, parts in streams.items()}
-    terms = loss(torch.cat(logp), Batch(joined, torch.tensor(numbers), torch.cat(entropy)))
+    terms = loss(torch.cat(logp), Batch(joined, torch.tensor(numbers), torch.cat(entropy) if entropy else None))
     drift = PolicyDrift()
     drift.add(terms)
     return terms.loss_P.sum() / denominator, {"tokens": drift.tokens, **drift.metrics()}
+
+
+def step_loss(model: nn.Module, samples: Sequence[Sample], loss: Loss) -> tuple[Tensor, dict[str, float]]:
+    """`loss_of` of a model, with gradient."""
+    entropies = [-(logp_T_V.exp() * logp_T_V).sum(-1) for logp_T_V in (distributions(model, s) for s in samples)]
+    return loss_of(samples, [logprobs(model, s) for s in samples], loss, entropies)
+
+
+def slopes(loss: Loss, samples: Sequence[Sample], now: Sequence[Sequence[float]]) -> tuple[float, list[list[float]]]:
+    """The loss of an optimiser step, and its gradient in the log-probabilities that the samples' tokens have `now`."""
+    logps = [torch.tensor(of, dtype=torch.float64, requires_grad=True) for of in now]
+    found = loss_of(samples, logps, loss)[0]
+    return found.item(), [g.tolist() for g in torch.autograd.grad(found, logps)]
 
 
 Step = tuple[float, dict[str, float], dict[str, Tensor]]

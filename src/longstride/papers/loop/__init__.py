@@ -9,7 +9,8 @@ single tokens stay inside.
 | plan | groups of one task | 6 rollouts, 40 tasks, 40 turns | the same, 24 turns, on the embedded sites |
 | score | the final state | share of unit tests that pass | right or wrong |
 | credit | `DeadZone` | r - mean of the others, not divided; none below 0.01 | the same |
-| update | `PPO` | token by token, ratio clipped to [1 / 1.1, 1.1]; no KL | the same, mean over tokens |
+| update | `PPO` | token by token, ratio clipped to [1 / 1.1, 1.1]; no KL | the same |
+| update | `Mean` | over a rollout's tokens, then over rollouts | over all tokens |
 | update | steps | 2 epochs of batches of 32 rollouts | 2 of 192 turns |
 
 Deviations: all weights are trained, not adapters; gradients are clipped at 1, not 0.1; no rule for stragglers (the paper

@@ -1,6 +1,5 @@
-"""GiGPO: both parts of an advantage by hand, the released formula beside them, and the gradient that they have."""
+"""GiGPO: both parts of an advantage by hand, values of the released code beside them, and the gradient that they have."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,49 +104,41 @@ def test_a_reward_of_ten_is_a_divisor_of_a_tenth():
     assert any(tenfold)
 
 
-# The released formula (`compute_gigpo_outcome_advantage` of verl-agent, with means over trajectories)
+# The released values (`gigpo/core_gigpo.py` of verl-agent, as in its authors' langfengQ/DrMAS, commit 3b556f2): what
+# `compute_gigpo_outcome_advantage` gives with returns to go of `compute_step_discounted_returns`, discount 0.95
 
 
-def less_mean(scores: Sequence[float]) -> list[float]:
-    """Mode `mean_norm`."""
-    return [x - float(np.mean(scores)) for x in scores]
+def walks(*episodes: tuple[str, float], group: int = 0) -> list[Trajectory]:
+    """By the states that an episode came through, and its reward."""
+    return [make_trajectory([state(int(s)) for s in states], reward, group=group) for states, reward in episodes]
 
 
-def over_deviation(scores: Sequence[float]) -> list[float]:
-    """Mode `mean_std_norm`, times sqrt(n / (n - 1)): its deviation has the divisor n - 1."""
-    n = len(scores)
-    if n == 1:
-        return [0.0]
-    return [x / (float(np.std(scores, ddof=1)) + 1e-6) * (n / (n - 1)) ** 0.5 for x in less_mean(scores)]
-
-
-def released(episodes: list[Trajectory], norm: Callable[..., list[float]], omega: float, gamma: float) -> list[float]:
-    """Advantages of all turns, of groups of two episodes or more. Here a turn's reward is 0 but for the last one's."""
-    found, clusters = [], {}
-    for e in episodes:
-        siblings = [o for o in episodes if o.group == e.group]
-        of_episode = norm([o.reward for o in siblings])[[o is e for o in siblings].index(True)]
-        for k, turn in enumerate(e.turns):
-            cluster = clusters.setdefault((e.group, turn.observation), [])
-            cluster.append((len(found), gamma ** (len(e.turns) - 1 - k) * e.reward))
-            found.append(of_episode)
-    for cluster in clusters.values():
-        for (row, _), of_turn in zip(cluster, norm([g for _, g in cluster]), strict=True):
-            found[row] += omega * of_turn
-    return found
-
-
-@pytest.mark.parametrize(("normalize", "norm"), [("none", less_mean), ("std", over_deviation)])
-def test_advantages_are_those_of_the_released_formula_up_to_the_divisor_of_its_deviation(normalize, norm):
-    rng = np.random.default_rng(7)
-    episodes = [
-        make_trajectory([state(int(s)) for s in rng.integers(4, size=rng.integers(1, 6))], float(r), group=g)
-        for g in range(5)
-        for r in (rng.integers(2, size=6) if g else np.ones(3))
+def test_advantages_are_the_released_ones() -> None:
+    """Mode `mean_norm`. Some episodes come back to a state, and the groups have states of the same name."""
+    episodes = walks(("11000", 0.0), ("02", 1.0), ("11221", 1.0))
+    episodes += walks(("2022", 0.0), ("210", 1.0), ("2002", 0.0), group=1)
+    released = [
+        [-1.20104, -1.20104, -0.90417, -0.90417, -0.90417, 1.04583, 0.3825],
+        [0.61346, 0.65633, 0.285, 0.3325, 0.79896],
+        [-0.48375, -0.58333, -0.48375, -0.48375, 1.41875, 0.66667, 1.41667, -0.48375, -0.58333, -0.58333, -0.48375],
     ]
-    found = of_turns(StepRelative(normalize=normalize, step_weight=0.7, discount=0.95), episodes)
-    np.testing.assert_allclose(found, released(episodes, norm, 0.7, 0.95), atol=1e-4)
-    assert np.std(found) > 0.1
+    assert of_turns(StepRelative(**MEAN, discount=0.95), episodes) == pytest.approx(sum(released, []), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("omega", "released"),
+    [
+        (1.0, [1.982, 2.01624, -1.98292, -2.01707, -0.03332, 0.03507]),
+        (0.5, [1.491, 1.50812, -1.49146, -1.50853, -0.01666, 0.01754]),
+    ],
+)
+def test_with_deviations_they_are_the_released_ones_times_the_root_of_n_over_n_less_1(
+    omega: float, released: list[float]
+) -> None:
+    """Mode `mean_std_norm`; three episodes, and each state has three turns."""
+    credit = StepRelative(normalize="std", step_weight=omega, discount=0.95)
+    found = of_turns(credit, walks(("01", 1.0), ("10", 0.0), ("10", 0.5)))
+    assert found == pytest.approx([x * 1.5**0.5 for x in released], abs=1e-4)
 
 
 # The expected gradient

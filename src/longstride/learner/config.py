@@ -65,3 +65,12 @@ class LearnerConfig(Component):
 
         decided = self.replace(threads=min(cores(), 8)) if self.threads == "auto" else self
         return decided.replace(kernels=settled(self.kernels) if device == "cpu" else "torch")
+
+
+class Reptile(LearnerConfig):
+    """The steps of an iteration as an inner loop: after them, weights are those before it and a part of what it changed
+    (Reptile, Nichol et al., 2018, arXiv 1803.02999). Where an iteration has tasks of one kind, what is left is near to
+    what is good for each kind. The moments of the optimiser go on as they are."""
+
+    outer: Share = 0.5
+    """The part (epsilon); 1 keeps all."""

@@ -10,6 +10,7 @@ from pydantic import model_validator
 import longstride.envs.dial
 import longstride.envs.hidden
 import longstride.envs.judgements
+import longstride.envs.levels
 import longstride.envs.puzzles
 import longstride.envs.sites.tasks
 import longstride.envs.terminal

@@ -17,7 +17,7 @@ On your own model and tasks, a file a level, in `own.toml`:
     model = "Qwen/Qwen3-0.6B"
     learner = { lr = 1e-6 }
     [tasks]
-    type = "longstride.papers.scaler.method:Environments"
+    type = "environments"
     [[tasks.environments]]
     name = "sums"
     levels = [{ type = "dataset", path = "sums-easy.jsonl" }, { type = "dataset", path = "sums-hard.jsonl" }]

@@ -3,9 +3,10 @@
 from longstride.claims.claim import Claim
 from longstride.curriculum import Uniform
 from longstride.envs.base import TaskSource
+from longstride.envs.levels import Environments, Ladder
 from longstride.envs.puzzles import Countdown, ModularChain
 from longstride.methods import PPO, GroupRelative
-from longstride.papers.scaler.method import Controlled, Environments, Ladder
+from longstride.papers.scaler.method import Controlled
 from longstride.setups import puzzles
 from longstride.stats import Ordering
 

@@ -12,8 +12,9 @@ from helpers import Collected, make_trajectory, trajectories_of
 from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
+from longstride.envs.levels import Environments, Ladder
 from longstride.envs.puzzles import ModularChain
-from longstride.papers.scaler.method import Controlled, Environments, Ladder
+from longstride.papers.scaler.method import Controlled
 from longstride.papers.scaler.recipe import CLAIM, RECIPE
 
 CHAINS = tuple(ModularChain(lengths=(n, n, n)) for n in (1, 2, 3, 4))
@@ -123,7 +124,7 @@ def levels(played: list[Trajectory], iteration: int) -> set[str]:
 def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
     own = '[{name="own",levels=[{type="one_page:OnePageTasks"},{type="one_page:OnePageTasks",broken=true}]}]'
     run = train_elsewhere(
-        "scaler", tmp_path, 'tasks.type="longstride.papers.scaler.method:Environments"', f"tasks.environments={own}",
+        "scaler", tmp_path, "tasks.type=environments", f"tasks.environments={own}",
         "curriculum.target=0", "curriculum.gain=100", "iterations=2",
     )  # fmt: skip
     played = trajectories_of(run)
@@ -135,6 +136,15 @@ def test_arms_differ_in_the_curriculum_and_in_what_there_is_to_learn() -> None:
     assert list(CLAIM.changes("uniform")) == ["curriculum"]
     assert set(CLAIM.changes("uniform_low")) == {"tasks.environments", "curriculum"}
     assert CLAIM.arms["beyond"].as_data()["tasks"] == RECIPE.as_data()["tasks"]
+
+
+def test_held_out_tasks_are_of_environments_that_are_tested_and_levels_demonstrate() -> None:
+    only = THREE.replace(tested=("b",))
+    held_out = only.held_out(4)
+    assert [task.source[:3] for task in held_out] == ["b/0", "b/1", "b/2", "b/3"]
+    assert only.demonstrate(held_out[2]) == CHAINS[2].demonstrate(held_out[2])
+    with pytest.raises(ConfigError, match="unknown environment .d."):
+        THREE.replace(tested=("d",))
 
 
 def test_two_environments_of_one_name_are_refused() -> None:

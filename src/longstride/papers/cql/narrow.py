@@ -42,7 +42,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("narrow_cql > narrow_sac by 0.1",)),
     dose=tuple(f"{of}_cql > {of}_sac" for of in reversed(_NOISE)),
     worlds={"tasks.episodes": Between(low=50, high=400, log=True), "tasks.noise": Between(low=0.1, high=0.5)},
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
+    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2, 6.4e-2)},
     tuning_seeds=(930, 931),
     seeds=tuple(range(500, 510)),
     cost="iterations",

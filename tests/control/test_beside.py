@@ -157,7 +157,7 @@ CASES: dict[str, tuple[ControlAgent, Spec, Callable[[int], TransitionStore]]] = 
     **{name: (agent(level, slices=2), MAZE.spec, store) for name, level in LEVELS.items()},
     **{name: (agent(level), Spec(4, 3, (), discrete=True), discrete_store) for name, level in DISCRETE.items()},
     "sharsa": (SHARSA, MAZE.spec, store),
-    "hiql": (hiql(SMALL, steps=5).replace(batch=12, weights=ByReturn()), MAZE.spec, store),
+    "hiql": (hiql(SMALL, steps=5, options=2).replace(batch=12, weights=ByReturn()), MAZE.spec, store),
 }
 
 

@@ -118,6 +118,9 @@ class NStep(Component):
     """n."""
     discount: Discount = 0.99
     """gamma, per environment step."""
+    discount_per: Literal["transition"] | None = None
+    """`transition`: gamma counts once for the n steps, as if they were an option (OTA, arXiv 2505.12737), and reaching
+    a relabelled goal within them earns 1. None: per step."""
     reward_scale: Positive = 1.0
     """Factor of the rewards of the data."""
     reward_shift: float = 0.0
@@ -125,6 +128,12 @@ class NStep(Component):
     end_is_success: bool = False
     """Whether an episode that ends within n steps counts as reaching a relabelled goal, whatever the goal is. It does
     in SHARSA's released code, where this affects about n / T of all other goals."""
+
+    @model_validator(mode="after")
+    def _relabelled(self) -> Self:
+        if self.discount_per and isinstance(self.goals, Given | None):
+            raise ValueError("discount_per=transition goes with relabelled goals, not with rewards of the data")
+        return self
 
     @property
     def steps_ahead(self) -> int:
@@ -164,7 +173,8 @@ class NStep(Component):
             to_goal_B = goal_B - row_B
             ahead_B = np.where((to_goal_B >= 0) & (to_goal_B < ahead_B), to_goal_B, ahead_B)
             reached_B = ((to_goal_B == ahead_B) | self.end_is_success) & (ahead_B < self.steps)
-            weight_B = self.discount**ahead_B
+            passed_B = ahead_B if self.discount_per is None else np.where(reached_B, 0, 1)
+            weight_B = self.discount**passed_B
             reward_B, discount_B = np.where(reached_B, weight_B, 0.0), np.where(reached_B, 0.0, weight_B)
         return_B = np.full(len(row_B), np.nan) if return_R is None or goal_B is not None else return_R[row_B]
         next_B = row_B + ahead_B

@@ -25,17 +25,24 @@ GOALS = Relabelled(current=0.2, future=0.5, geometric=DISCOUNT)
 """Goals that values are learned for."""
 
 
-def hiql(trunk: Trunk, steps: int = K, tau: float = 0.005) -> ControlAgent:
+def hiql(trunk: Trunk, steps: int = K, tau: float = 0.005, options: int = 1) -> ControlAgent:
     """A policy of way-points and one toward them.
 
     Args:
         trunk: hidden layers of every network.
         steps: to a way-point.
         tau: see `ImplicitV.tau`.
+        options: steps that the values of way-points take as one (OTA, arXiv 2505.12737).
     """
     values, weights = ImplicitV(trunk=trunk, tau=tau), AWR(temperature=(1 - DISCOUNT) / 3, largest=100.0)
     waypoints = Level(
-        data=NStep(goals=GOALS, action="subgoal", discount=DISCOUNT),
+        data=NStep(
+            goals=GOALS,
+            action="subgoal",
+            steps=options,
+            discount=DISCOUNT,
+            discount_per=None if options == 1 else "transition",
+        ),
         policy_goals=Relabelled(),
         policy_steps=steps,
         critic=values,

@@ -1,0 +1,44 @@
+"""OTA in mazes: HIQL with options in the values of way-points; and the claim."""
+
+from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
+from longstride.control import ControlRecipe
+from longstride.models.mlp import Trunk
+from longstride.papers.hiql.recipe import RECIPE as HIQL
+from longstride.papers.hiql.recipe import hiql
+from longstride.stats import Ordering
+
+N = 5
+"""Steps of an option."""
+_LIMITS = {"umaze": 100, "medium": 250, "large": 400}
+"""Steps of an episode."""
+
+
+def _in(maze: str, options: int) -> ControlRecipe:
+    limit = {"limit": _LIMITS[maze]}
+    agent = hiql(Trunk(width=64, depth=2), tau=0.02, options=options).replace(batch=128)
+    return HIQL.replace(name="ota", agent=agent, tasks={"maze": maze}, horizon=limit, test_horizon=limit)
+
+
+RECIPE = _in("large", N)
+
+_claimed = {"phases": ({"iterations": 4, "updates": 750},), "evaluation": {"every": 4, "episodes": 20}}
+
+CLAIM = Claim(
+    name="ota",
+    paper="arXiv 2505.12737, tables of OGBench's mazes",
+    statement="Values of options lead to far goals better than those of single steps, and the more so the farther the goals.",
+    recipe=RECIPE.replace(**_claimed),
+    arms={
+        f"{maze}_{name}": _in(maze, options).replace(**_claimed)
+        for maze in _LIMITS
+        for name, options in (("ota", N), ("hiql", 1))
+    },
+    expected=Ordering(relations=("large_ota > large_hiql by 0.1",)),
+    dose=tuple(f"{maze}_ota > {maze}_hiql" for maze in _LIMITS),
+    worlds={"tasks.episodes": Between(low=50, high=200, log=True), "tasks.noise": Between(low=0.3, high=0.7)},
+    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    tuning_seeds=(950, 951),
+    seeds=tuple(range(560, 576)),
+    cost="iterations",
+)

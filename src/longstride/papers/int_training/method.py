@@ -1,0 +1,109 @@
+"""The first error of a failed answer, found by going on from before and behind it (`Interventions`), and the credit that
+clones what stood before it and the step in its place (`Spliced`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from longstride.core.numbers import Count
+from longstride.core.trajectory import Trajectory, by_group
+from longstride.envs.text import STEP_END
+from longstride.methods import Advantage, Credit
+from longstride.rollout.branching import Codec, check_single_turn, cuts
+from longstride.rollout.planning import Planner, Sampler, Stages
+
+PROBE = "probe"
+"""Role of an episode that goes on from a part of a failed answer."""
+PREFIX, INTERVENTION = "right_tokens", "step_tokens"
+"""In `Trajectory.evidence`: how many of its first tokens stood before its first error; how many are the step that takes
+the place of one."""
+
+
+@dataclass
+class _Search:
+    """Where the first error of an answer is: behind cut `right`, from which `found` goes on to a success, and before cut
+    `wrong`, from which none of so many went on to one. Cut 0 is the beginning, and the last one the whole answer."""
+
+    failed: Trajectory
+    ends: list[int]
+    found: Trajectory | None
+    right: int
+    wrong: int
+
+    @property
+    def middle(self) -> int:
+        return (self.right + self.wrong) // 2
+
+    def prefix(self, cut: int) -> list[int]:
+        return self.failed.turns[0].ids[: self.ends[cut - 1]] if cut else []
+
+
+class Interventions(Sampler):
+    """Groups, and in the first iterations a search for the first error of one failed answer of each group.
+
+    A beginning of it, of whole steps, is right where an answer that goes on from there succeeds, one of `continuations`;
+    how far it is right is found by halving. The first step of the answer that succeeded from there is the intervention:
+    it was said by the policy itself and leads to a success. An answer is left alone where not even its beginning leads to
+    one, and where the step is the last one, which has the result in it.
+    """
+
+    iterations: Count = 4
+    """With a search; after them groups alone are played."""
+    continuations: Count = 4
+    """From each beginning that is looked at."""
+    mark: str = STEP_END
+    """The token that divides the steps of an answer."""
+
+    def plan(self, planner: Planner) -> Stages:
+        plans = [plan for task in planner.tasks(planner.groups) for plan in planner.group(task)]
+        check_single_turn(plans, "interventions looks for an error")
+        played = yield plans
+        if planner.iteration > self.iterations:
+            return played
+        searches = [s for group in by_group(played) if (s := self._begun(planner.chat, group)) is not None]
+        while left := [s for s in searches if s.wrong - s.right > 1]:
+            groups = [
+                planner.group(s.failed.task, self.continuations, prefix=s.prefix(s.middle), role=PROBE) for s in left
+            ]
+            found = yield [plan for group in groups for plan in group]
+            played = played + found
+            for s, group in zip(left, groups, strict=True):
+                s.found, s.right, s.wrong = self._halved(s, [t for t in found if t.group == group[0].group])
+        for s in searches:
+            self._note(planner.chat, s)
+        return played
+
+    def _begun(self, chat: Codec, group: Sequence[Trajectory]) -> _Search | None:
+        """The search in the first failed answer of a group; None without one."""
+        failed = next((t for t in group if t.turns and not t.success), None)
+        if failed is None:
+            return None
+        ends = [k for k in cuts(chat, failed.turns[0].ids, (self.mark,)) if k]
+        return _Search(failed, ends, next((t for t in group if t.success), None), 0, len(ends) + 1)
+
+    def _halved(self, s: _Search, probes: Sequence[Trajectory]) -> tuple[Trajectory | None, int, int]:
+        success = next((t for t in probes if t.success), None)
+        return (s.found, s.right, s.middle) if success is None else (success, s.middle, s.wrong)
+
+    def _note(self, chat: Codec, s: _Search) -> None:
+        """Writes down which tokens are cloned."""
+        if s.found is None or not s.found.turns:
+            return
+        ends = [k for k in cuts(chat, s.found.turns[0].sampled_ids, (self.mark,)) if k]
+        if ends:
+            s.found.evidence[INTERVENTION] = ends[0]
+            s.failed.evidence[PREFIX] = len(s.prefix(s.right))
+
+
+class Spliced(Credit):
+    """Clones the beginnings of failed answers that are right and the steps that take the place of their first errors, a
+    weight of 1 a token. What stood behind an error is dropped, and so is what came behind the step."""
+
+    prefix: bool = True
+    """Whether beginnings are cloned too."""
+
+    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        return [[self._of(t)] + [None] * (t.length - 1) if t.turns else [] for t in played]
+
+    def _of(self, t: Trajectory) -> Advantage:
+        cloned = t.evidence.get(INTERVENTION, 0) or (t.evidence.get(PREFIX, 0) if self.prefix else 0)
+        return [1.0] * cloned + [0.0] * (len(t.turns[0].sampled_ids) - cloned) if cloned else None

@@ -1,0 +1,108 @@
+"""InT: where a search finds the first error, what is cloned of it, and a model and tasks of one's own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from elsewhere import train_elsewhere
+from helpers import make_planner, make_trajectory, make_turn, played, rows_of, run_stages, trajectories_of, word_chat
+
+from longstride.core.budget import Budget
+from longstride.core.errors import ConfigError
+from longstride.core.trajectory import Trajectory
+from longstride.envs.puzzles import ModularChain
+from longstride.papers.int_training.method import INTERVENTION, PREFIX, PROBE, Interventions, Spliced
+from longstride.papers.int_training.recipe import CLAIM
+from longstride.rollout import Plan
+
+CHAT = word_chat("a b c d e x ; end")
+RIGHT = CHAT.encode("a ; b ; c ; d ; e end")
+
+
+def search(said: str, solves: Sequence[bool], iteration: int = 1) -> tuple[list[list[Plan]], list[Trajectory]]:
+    """Plans by stage and episodes of one group whose first member says `said` and fails, and whose second one solves the
+    task where `solves[0]`; from a beginning of n right steps one of two continuations solves it where `solves[n]`."""
+
+    def play(plan: Plan) -> Trajectory:
+        begun = list(plan.prefix)
+        if plan.role != PROBE:
+            solved = plan.ordinal == 1 and solves[0]
+            return played(plan, RIGHT if solved else CHAT.encode(said), float(solved))
+        right = begun == RIGHT[: len(begun)] and solves[(len(begun) + 1) // 2]
+        solved = right and plan.ordinal % 2 == 1
+        rest = RIGHT[len(begun) :] if solved else CHAT.encode("; x end")
+        return played(plan, rest, float(solved))
+
+    planner = make_planner(
+        ModularChain(), iteration, episodes=2, size=2, chat=CHAT, budget=Budget(turns=1, turn_tokens=20)
+    )
+    return run_stages(Interventions(iterations=1, continuations=2).plan(planner), play)
+
+
+def noted(episodes: Sequence[Trajectory]) -> dict[str, list[str]]:
+    """What is cloned, as text, by the note that says so."""
+    return {
+        note: [CHAT.decode(t.turns[0].sampled_ids[: t.evidence[note]]) for t in episodes if note in t.evidence]
+        for note in (PREFIX, INTERVENTION)
+    }
+
+
+def test_the_first_error_is_found_by_halving_and_one_step_takes_its_place() -> None:
+    stages, episodes = search("a ; b ; x ; d ; e end", [False, True, True, True, True])
+    # from behind two steps it goes on to a success, from behind the third it does not
+    assert [len(stage[0].prefix) for stage in stages] == [0, 3, 5] and {p.role for p in stages[1]} == {PROBE}
+    assert noted(episodes) == {PREFIX: ["a ; b"], INTERVENTION: ["; c"]}
+    samples = {s.episode: s for s in Spliced()(episodes)}
+    assert len(samples) == 2
+    prefix, step = sorted(samples.values(), key=lambda s: s.episode)
+    assert (prefix.advantages, step.advantages) == ([1.0] * 3 + [0.0] * 7, [1.0] * 2 + [0.0] * 5)
+    assert step.prompt_ids[-3:] == RIGHT[:3]  # what stood before is read
+    (alone,) = Spliced(prefix=False)(episodes)
+    assert alone.episode == step.episode
+
+
+def test_an_error_in_the_first_step_is_mended_by_a_sibling_that_succeeded() -> None:
+    _, episodes = search("x ; b ; c ; d ; e end", [True, True, True, True, True])
+    assert noted(episodes) == {PREFIX: [""], INTERVENTION: ["a"]}
+    (step,) = Spliced()(episodes)
+    assert step.episode == 1
+
+
+def test_an_answer_from_no_beginning_of_which_a_success_comes_is_left_alone() -> None:
+    _, episodes = search("x ; b ; c ; d ; e end", [False] * 5)
+    assert noted(episodes) == {PREFIX: [], INTERVENTION: []} and Spliced()(episodes) == []
+
+
+def test_the_last_step_has_the_result_in_it_and_is_no_intervention() -> None:
+    _, episodes = search("a ; b ; c ; d ; x end", [False, True, True, True, True])
+    assert noted(episodes) == {PREFIX: [], INTERVENTION: []}
+
+
+def test_after_the_first_iterations_groups_alone_are_played() -> None:
+    stages, _ = search("a ; b ; x ; d ; e end", [False, True, True, True, True], iteration=2)
+    assert len(stages) == 1
+
+
+def test_episodes_of_several_turns_are_refused() -> None:
+    planner = make_planner(ModularChain(), chat=CHAT, budget=Budget(turns=2))
+    with pytest.raises(ConfigError, match="interventions looks for an error in an only turn, and episodes may take 2"):
+        next(Interventions().plan(planner))
+
+
+def test_what_was_played_without_a_note_weighs_nothing() -> None:
+    assert Spliced()([make_trajectory([make_turn([1, 2])], 1.0)]) == []
+
+
+def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
+    run = train_elsewhere(  # the first failed answer of the first group is `96 [8] 60`
+        "int_training", tmp_path, 'sampler.mark="[8]"', "sampler.iterations=1", "objectives.0.after=1"
+    )
+    probes = [t for t in trajectories_of(run) if t.role == PROBE]
+    assert len(probes) == 4 and {(t.iteration, t.turns[0].given) for t in probes} == {(1, 1)}
+    _, second = rows_of(run, "train")
+    assert second["grad_norm"] > 0
+
+
+def test_arms_differ_in_what_comes_before_rl_and_in_the_steps_of_answers() -> None:
+    assert set(CLAIM.changes("rl")) == {"sampler", "credit", "loss", "objectives", "iterations"}
+    assert list(CLAIM.changes("no_prefix")) == ["credit.prefix"] and list(CLAIM.changes("int_2")) == ["tasks.lengths"]

@@ -91,7 +91,7 @@ def as_data(found: "RunForecast") -> dict[str, Any]:
 def _plan_data(plan: "CardPlan") -> dict[str, Any]:
     more = {"fits": plan.fits, "card_hours": plan.card_hours, "bound": plan.bound}
     phases = [asdict(phase) | {"rate": phase.rate} for phase in plan.phases]
-    return asdict(plan) | more | {"phases": phases}
+    return asdict(plan) | more | {"phases": phases, "layout": asdict(plan.layout) | {"in_words": str(plan.layout)}}
 
 
 def as_text(found: "RunForecast") -> str:

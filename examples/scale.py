@@ -36,8 +36,6 @@ KEPT, PAGE = Path("docs/scale.json"), Path("docs/scale.md")
 HEADS = {
     "plans": "| cards | changes | layout | fits | hours | card-hours | bound by |",
     "phases": "| cards | changes | decoding | reading | waiting | learning | weights | an iteration |",
-    "utilisation": "| in flight | 0 ahead | 1 ahead | 4 ahead |",
-    "cost": "| in flight | a turn, us | an episode, kB |",
     "held": "| | foretold | measured | measured to foretold |",
 }
 
@@ -46,11 +44,12 @@ def plan(card: str, cards: int, changes: tuple[str, ...]) -> dict[str, Any]:
     """A plan as it is kept."""
     found = find_experiment(RECIPE)
     assert isinstance(found, Recipe)
-    return as_data(forecast(resolve(Recipe, found, list(changes)), cards, card_of(card), assumed=ASSUMED))
+    kept = as_data(forecast(resolve(Recipe, found, list(changes)), cards, card_of(card), assumed=ASSUMED))
+    return {name: value for name, value in kept.items() if name != "others"}
 
 
 def tables() -> dict[str, list[str]]:
-    """The rows of all tables, from what is kept: plans here, the rest under benchmarks/."""
+    """The rows of all tables, from what is kept: plans here, measurements under benchmarks/."""
     plans = json.loads(KEPT.read_text(encoding="utf-8"))
     return {name: [head, "|---" * (head.count("|") - 1) + "|", *_rows(name, plans)] for name, head in HEADS.items()}
 
@@ -58,23 +57,12 @@ def tables() -> dict[str, list[str]]:
 def _rows(name: str, plans: list[dict[str, Any]]) -> list[str]:
     if name in ("plans", "phases"):
         return [_row(name, one) for one in plans]
-    kept = Path("benchmarks") / ("plan.json" if name == "held" else "scheduler.json")
-    values = {row["name"]: row for row in json.loads(kept.read_text(encoding="utf-8"))["rows"]}
-    if name == "held":
-        return [
-            f"| {title} ({row['unit']}) | {row['ours']:,.3g} | {row['peer']:,.3g} | {row['value']:.2f} |"
-            for title, row in values.items()
-            if "peer" in row
-        ]
-    found: dict[str, list[str]] = {}
-    for title, row in values.items():
-        what, _, measure = title.partition(": ")
-        places, _, ahead = what.partition(" in flight")
-        if name == "utilisation" and measure == "utilisation" and "fail" not in ahead:
-            found.setdefault(places, []).append(f"{row['value']:.2f}")
-        elif name == "cost" and measure in ("cost of a turn", "memory"):
-            found.setdefault(places, []).append(f"{row['value']:,.3g}")
-    return [f"| {' | '.join([places, *cells])} |" for places, cells in found.items()]
+    kept = json.loads(Path("benchmarks/plan.json").read_text(encoding="utf-8"))["rows"]
+    return [
+        f"| {row['name']} ({row['unit']}) | {row['ours']:,.3g} | {row['peer']:,.3g} | {row['value']:.2f} |"
+        for row in kept
+        if "peer" in row
+    ]
 
 
 def _row(name: str, one: dict[str, Any]) -> str:

@@ -375,9 +375,10 @@ class Learner:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, float]]:
         """All that an exact resume needs besides the weights of the model that was given: tensors (the moments, and
-        adapters) and numbers, for safetensors and JSON. All ranks must ask for it."""
+        adapters) and numbers, for safetensors and JSON. All ranks must ask for it. Whole moments are twice the weights,
+        so they stand in the machine's memory."""
         tensors = {
-            f"{key}/{name}": parallel.full(value.detach())
+            f"{key}/{name}": parallel.full(value.detach()).cpu()
             for name, p in self.parameters.items()
             for key, value in self._plain(self.optimiser.state.get(p, {})).items()
         }

@@ -33,13 +33,14 @@ HERE = "this machine"
 CACHE, LOCAL, SERVED = "keys and values", "engine.type=local", ("engine.type=http", "engine.weights.type=nccl")
 PASSING = "gradients", "activations", "logits", "weights in the type of the arithmetic"
 """What the parts of a learner's memory begin with that it has in an optimiser step alone."""
+_SIMULATED = "simulated (`rollout.simulated`, its usual workload): 256 in flight, 2 engines, one seed"
 UTILISATION = {
-    0: Sourced(0.45, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
-    1: Sourced(0.7, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
-    4: Sourced(0.85, "derived", "simulated: `longstride bench scheduler`, 256 in flight"),
+    0: Sourced(0.086, "derived", f"{_SIMULATED}; in lockstep, behind steps of environments of up to 30 s"),
+    1: Sourced(0.306, "derived", _SIMULATED),
+    4: Sourced(0.274, "derived", _SIMULATED),
 }
 """What rollouts reach of what engines could sample, by the bound on staleness."""
-TURN = Sourced(0.0005, "measured", "`longstride bench scheduler`: one core's seconds a turn, whatever is in flight")
+TURN = Sourced(0.00028, "measured", "one core's seconds a turn in the same simulation, 2 cores, x86_64, 2026-11-27")
 
 
 @dataclass(frozen=True)

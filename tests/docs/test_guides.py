@@ -84,6 +84,13 @@ def test_the_guide_of_learning_in_a_context_trains_in_a_world_of_one_s_own(home:
     assert rows(home)[0]["kind"] == "cloning"
 
 
+def test_the_guide_of_traces_primes_a_model_makes_a_start_and_relabels_what_is_unfamiliar(home: Path) -> None:
+    follow("traces.md", home)
+    runs = {folder.name: ls.Run(folder).metrics for folder in (home / "runs").iterdir()}
+    assert [bool(runs[name].where(kind="cloning")) for name in ("primed", "from_start", "unfamiliar")] == [1, 0, 1]
+    assert (home / "primed" / "model.safetensors").is_file()
+
+
 def test_the_guide_of_scaling_goes_from_a_sweep_to_a_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,7 @@ SHIPPED = {
         "base-keep-last",
         "base-miniwob",
         "base-puzzles",
+        "base-rules",
         "base-thoughts",
         "base-trials",
         "base-wander",

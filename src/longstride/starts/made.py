@@ -60,6 +60,16 @@ MADE: dict[str, tuple[str, ...]] = {
         "step_tokens=2048",
         "page_weight=0",
     ),
+    "rules": (
+        "start=base-trials",
+        "demonstrators={type='rule_readers',patient=0.3}",
+        "learner.lr=2e-3",
+        "learner.dtype=float32",
+        "learner.kernels=native",
+        "tokens=600000",
+        "step_tokens=1024",
+        "page_weight=0",
+    ),
     "thoughts": (
         "start=base-puzzles",
         "seed=1",

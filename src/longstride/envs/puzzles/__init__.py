@@ -1,8 +1,8 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
-`Countdown`, `Facts`, `ModularChain`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions` and `ReasoningGym` are
-task sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under `Corrected` after what a
-verifier said, under `Iterated` thought about in rounds.
+`Countdown`, `Facts`, `ModularChain`, `Moderation`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions` and
+`ReasoningGym` are task sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under `Corrected`
+after what a verifier said, under `Iterated` thought about in rounds.
 No torch.
 """
 
@@ -17,6 +17,7 @@ from longstride.envs.puzzles.mixture import Puzzles
 from longstride.envs.puzzles.modular import ModularChain
 from longstride.envs.puzzles.paths import LayeredPath
 from longstride.envs.puzzles.reasoning_gym import ReasoningGym
+from longstride.envs.puzzles.rules import Moderation
 from longstride.envs.puzzles.sudoku import Sudoku
 from longstride.envs.puzzles.twenty_questions import TwentyQuestions
 
@@ -29,6 +30,7 @@ __all__ = [
     "Iterated",
     "LayeredPath",
     "Mastermind",
+    "Moderation",
     "ModularChain",
     "Puzzle",
     "PuzzleEnv",

@@ -1,0 +1,71 @@
+"""Posts and policies: RL on few labels, and its claim against fine-tuning on many."""
+
+from typing import Any
+
+from longstride.claims.claim import Claim
+from longstride.envs.puzzles import Moderation
+from longstride.learner.config import LearnerConfig
+from longstride.methods import PPO, GroupRelative
+from longstride.papers.moderation.method import AnswersAlone
+from longstride.run.imitation import Cloning
+from longstride.setups import puzzles
+from longstride.stats import Ordering
+
+LABELS = 192
+"""Labels that RL is given, each for a group of eight."""
+
+RATES = (2e-4, 5e-4, 1e-3, 2e-3, 4e-3)
+"""That arms are tuned over, of RL and of fine-tuning."""
+
+RECIPE = puzzles.recipe(
+    "moderation",
+    credit=GroupRelative(),
+    loss=PPO(),
+    model="base-rules",
+    tasks=Moderation(),
+    budget={"turn_tokens": 64},
+    test_budget={"turn_tokens": 64},
+    iterations=16,
+    episodes_per_iteration=LABELS // 16 * 8,
+    learner={"lr": 5e-4, "batch_samples": 48},
+    evaluation={"every": 16, "tasks": 300},
+)
+
+
+def labels(count: int) -> dict[str, Any]:
+    """The change of a recipe to fine-tuning on so many labels, after which it plays as many episodes and learns nothing
+    from them."""
+    learner = LearnerConfig(lr=1e-3, warmup_steps=10, batch_samples=32, epochs=2)
+    return {
+        "cloning": Cloning(demonstrations=AnswersAlone(), episodes=count, learner=learner),
+        "learner": {"epochs": 0},
+    }
+
+
+_named = RECIPE.replace(tasks={"named": True})
+
+CLAIM = Claim(
+    name="moderation",
+    paper="arXiv 2512.20061, abstract",
+    statement="A model that is trained by RL on n labels of a written policy gives the right label more often than one that was "
+    "fine-tuned on ten times as many. Where the policy is only named it does not.",
+    recipe=RECIPE,
+    arms={
+        "rl": RECIPE,
+        "labels": RECIPE.replace(**labels(LABELS)),
+        "labels_10": RECIPE.replace(**labels(10 * LABELS)),
+        "named_rl": _named,
+        "named_labels_10": _named.replace(**labels(10 * LABELS)),
+    },
+    expected=Ordering(relations=("rl > labels_10 by 0.05",)),
+    # a label that has to be remembered is learned by being told
+    control=Ordering(relations=("named_rl > named_labels_10 by 0.05",)),
+    reported=Ordering(relations=("rl > labels", "labels_10 > labels")),
+    seeds=tuple(range(1060, 1068)),
+    tuning_seeds=(960, 961),
+    grid={
+        **{f"{arm}: learner.lr": RATES for arm in ("rl", "named_rl")},
+        **{f"{arm}: cloning.learner.lr": RATES for arm in ("labels", "labels_10", "named_labels_10")},
+    },
+    cost="env_steps",
+)

@@ -1,0 +1,37 @@
+"""RedStar: how far long traces go, by how many there are. Xu et al., 2025, arXiv 2501.11284.
+
+A model that is fine-tuned on long traces, which try, check and try again, comes to reason slowly itself. A few thousand of them
+are enough to set it off, success goes on rising with the logarithm of their number, and what they buy is on hard problems.
+
+| place | choice | paper (7B to 32B; MATH, AIME, code) | here |
+|---|---|---|---|
+| traces | `PuzzleBehaviours` | sampled of a slow reasoner; right ones, hard problems preferred | written by a script; right ones |
+| how many | `cloning.episodes` | 1k to 1,000k | 64 to 4,096 |
+| update | `Cloning` | supervised fine-tuning | the same, as many steps whatever the number |
+| beside | `behaviours` | short traces, a single attempt | the same |
+| then | `iterations` | reinforcement learning (REINFORCE++, PPO) | GRPO, by settings |
+
+With traces of your own (docs/guides/traces.md), and the law of their number:
+
+    longstride train redstar model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=tasks.jsonl cloning.episodes=256 \\
+        cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' budget.turn_tokens=2048 test_budget.turn_tokens=2048
+    longstride sweep redstar runs/redstar --grid cloning.episodes=64,256,1024
+
+`iterations=40 learner.epochs=2` goes on with reinforcement learning; `model=` compares sizes.
+
+Deviations: the model is one of 0.4M parameters; that larger ones need fewer traces is not tested. The start knows arithmetic and
+attempts that are given up early, as a model that was pretrained does. Traces are not chosen by difficulty.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="RedStar: Does Scaling Long-CoT Data Unlock Better Slow-Reasoning Systems?",
+    authors="Haotian Xu, Xing Wu, Weinong Wang, Zhongzhi Li, Da Zheng, Boyuan Chen, Yi Hu, Shijia Kang, Jiaming Ji, Yingying Zhang, "
+    "Zhijiang Guo, Yaodong Yang, Muhan Zhang, Debing Zhang",
+    year=2025,
+    arxiv="2501.11284",
+    read="abstract",
+    topics=("reasoning", "cloning", "scaling"),
+    systems=(77,),
+)

@@ -50,5 +50,5 @@ CLAIM = Claim(
     grid={"learner.lr": (3e-5, 6e-5, 1.25e-4, 2.5e-4, 5e-4)},
     tuning={"evaluation.strategies": [{"type": "direct"}], "episodes_per_iteration": 128},
     tuning_seeds=(900, 901, 902),
-    seeds=tuple(range(520, 528)),
+    seeds=tuple(range(520, 526)),
 )

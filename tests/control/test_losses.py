@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -181,7 +182,8 @@ def test_sarsa_by_hand(reduction: str) -> None:
 
 
 def test_the_loss_of_a_terminated_transition_ignores_the_next_state() -> None:
-    for critic in (Sarsa(trunk=SMALL, head=BCE()), TDCritic(trunk=SMALL), ImplicitQ(trunk=SMALL)):
+    critics: list[Any] = [Sarsa(trunk=SMALL, head=BCE()), TDCritic(trunk=SMALL), ImplicitQ(trunk=SMALL)]
+    for critic in critics:
         nets, data = made(critic)
         policy = GaussianPolicy(trunk=SMALL).make(3, 2, seeded())
         elsewhere = torch.where(data.discount_B[:, None] == 0, 50.0, data.next_state_BS)

@@ -267,15 +267,15 @@ def test_the_loss_of_an_actor_of_awac_is_the_same(monkeypatch: pytest.MonkeyPatc
     critic, awr, batch, noise = TDCritic(trunk=TRUNK), AWR(temperature=0.3), sampled(), 0.1 * normal(B, A, seed=9)
     nets = moved(critic.make(S, A, torch.Generator().manual_seed(1)))
     actor = awr.make(NormalPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0)))
-    assert isinstance(actor.policy, NormalNets)
+    assert isinstance(policy := actor.policy, NormalNets)
     theirs: Any = object.__new__(awac_impl.AWACImpl)
     theirs._lam, theirs._n_action_samples, theirs._action_size = 0.3, 1, A
     theirs._q_func_forwarder = forwarder(nets.q, discrete=False)
-    theirs._modules = SimpleNamespace(policy=lambda state: gaussian(actor.policy, state))
+    theirs._modules = SimpleNamespace(policy=lambda state: gaussian(policy, state))
     monkeypatch.setattr(type(theirs), "action_size", A)
     monkeypatch.setattr(
         distributions.GaussianDistribution, "sample_n", lambda self, n: (self.mean + self.std * noise)[:, None]
     )
-    expected = theirs.compute_actor_loss(transitions_of(batch), gaussian(actor.policy, batch.state_BS)).actor_loss
+    expected = theirs.compute_actor_loss(transitions_of(batch), gaussian(policy, batch.state_BS)).actor_loss
     loss, _ = awr.loss(actor, nets, batch, Drawn(noise))
     same_gradients(B * loss, expected, actor)

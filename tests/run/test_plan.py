@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from one_page import make_recipe, save_model
@@ -25,13 +26,13 @@ Make = Callable[..., CardPlanner]
 APART = ("engine.type=http",)
 
 
-def recipe(name: str = "tti/published", **changes: object) -> Recipe:
+def recipe(name: str = "tti/published", **changes: Any) -> Recipe:
     found = find_experiment(name)
     assert isinstance(found, Recipe)
     return found.replace(**changes)
 
 
-def demand(context: object, turns: int = 3, **changes: object) -> Demand:
+def demand(context: object, turns: int = 3, **changes: Any) -> Demand:
     return demand_of(recipe(context=context, budget={"turns": turns}, **changes), assumed=ASSUMED)
 
 
@@ -40,7 +41,7 @@ def planner() -> Iterator[Make]:
     """Makes planners for H100s of a public model, and changes of a recipe whose context grows."""
     with ExitStack() as stack:
 
-        def make(model: str = "Qwen/Qwen3-0.6B", **changes: object) -> CardPlanner:
+        def make(model: str = "Qwen/Qwen3-0.6B", **changes: Any) -> CardPlanner:
             folder = stack.enter_context(described(model))
             return CardPlanner(demand(FullHistory(), model=folder, **changes), Shape.of(folder), CARDS["H100"])
 

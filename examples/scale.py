@@ -36,6 +36,8 @@ KEPT, PAGE = Path("docs/scale.json"), Path("docs/scale.md")
 HEADS = {
     "plans": "| cards | changes | layout | fits | hours | card-hours | bound by |",
     "phases": "| cards | changes | decoding | reading | waiting | learning | weights | an iteration |",
+    "utilisation": "| in flight | 0 ahead | 1 ahead | 4 ahead |",
+    "cost": "| in flight | a turn, us | an episode, kB |",
     "held": "| | foretold | measured | measured to foretold |",
 }
 
@@ -57,12 +59,21 @@ def tables() -> dict[str, list[str]]:
 def _rows(name: str, plans: list[dict[str, Any]]) -> list[str]:
     if name in ("plans", "phases"):
         return [_row(name, one) for one in plans]
-    kept = json.loads(Path("benchmarks/plan.json").read_text(encoding="utf-8"))["rows"]
-    return [
-        f"| {row['name']} ({row['unit']}) | {row['ours']:,.3g} | {row['peer']:,.3g} | {row['value']:.2f} |"
-        for row in kept
-        if "peer" in row
-    ]
+    kept = Path("benchmarks") / ("plan.json" if name == "held" else "scheduler.json")
+    values = {row["name"]: row for row in json.loads(kept.read_text(encoding="utf-8"))["rows"]}
+    if name == "held":
+        return [
+            f"| {title} ({row['unit']}) | {row['ours']:,.3g} | {row['peer']:,.3g} | {row['value']:.2f} |"
+            for title, row in values.items()
+            if "peer" in row
+        ]
+    measures = ("utilisation",) if name == "utilisation" else ("cost of a turn", "memory")
+    found: dict[str, list[str]] = {}
+    for title, row in values.items():
+        what, _, measure = title.partition(": ")
+        if measure in measures and "fail" not in what:
+            found.setdefault(what.partition(" in flight")[0], []).append(f"{row['value']:,.3g}")
+    return [f"| {' | '.join([places, *cells])} |" for places, cells in found.items()]
 
 
 def _row(name: str, one: dict[str, Any]) -> str:

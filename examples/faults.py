@@ -84,7 +84,9 @@ RECIPE = ls.Recipe(
     credit=GroupRelative(),
     learner=LearnerConfig(lr=1e-3),
     evaluation=ls.Evaluation(tasks=1, every=1000, baselines=False),
-    engine=HTTP(url=tuple(f"http://127.0.0.1:{p}/v1" for p in PORTS), model="m", weights=Folder(path="."), timeout=120.0),
+    engine=HTTP(
+        url=tuple(f"http://127.0.0.1:{port}/v1" for port in PORTS), model="m", weights=Folder(path="."), timeout=120.0
+    ),
 )
 
 

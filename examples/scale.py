@@ -81,7 +81,8 @@ def _row(name: str, one: dict[str, Any]) -> str:
     cells = [f"{one['cards']} x {one['card']['name']}", changes]
     if name == "plans":
         fits = "yes" if best["fits"] else "**no**"
-        cells += [best["layout"]["in_words"], fits, f"{best['hours']:,.0f}", f"{best['card_hours']:,.0f}", best["bound"]]
+        cells += [best["layout"]["in_words"], fits, f"{best['hours']:,.0f}", f"{best['card_hours']:,.0f}"]
+        cells.append(best["bound"])
     else:
         cells += [f"{phase['seconds']:,.0f}" for phase in best["phases"]] + [f"{best['iteration']:,.0f}"]
     return f"| {' | '.join(cells)} |"

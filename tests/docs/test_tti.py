@@ -22,3 +22,12 @@ def test_what_tokens_bring_is_what_is_kept() -> None:
     (effect,) = kept["effects"]
     ahead = "turns are {mean:.3f} ahead of a majority ({lo:.3f} to {hi:.3f}, at a margin of {gap:g})"
     assert ahead.format(**effect) in page
+
+
+def test_from_which_horizon_turns_are_ahead_is_what_is_kept() -> None:
+    page = (DOCS / "tti.md").read_text(encoding="utf-8")
+    kept = json.loads((DOCS.parent / "src/longstride/papers/tti/results/spent.json").read_text(encoding="utf-8"))
+    (effect,), (control,) = kept["effects"], kept["control_effects"]
+    assert kept["verdict"] == "reproduced" and "void" not in control
+    assert "{mean:.3f} ahead ({lo:.3f} to {hi:.3f}, at a margin of {gap:g})".format(**effect) in page
+    assert "{mean:.3f}\n({lo:.3f} to {hi:.3f})".format(**control) in page

@@ -25,9 +25,16 @@ def test_what_tokens_bring_is_what_is_kept() -> None:
 
 
 def test_from_which_horizon_turns_are_ahead_is_what_is_kept() -> None:
-    page = (DOCS / "tti.md").read_text(encoding="utf-8")
+    page = " ".join((DOCS / "tti.md").read_text(encoding="utf-8").split())
     kept = json.loads((DOCS.parent / "src/longstride/papers/tti/results/spent.json").read_text(encoding="utf-8"))
     (effect,), (control,) = kept["effects"], kept["control_effects"]
     assert kept["verdict"] == "reproduced" and "void" not in control
     assert "{mean:.3f} ahead ({lo:.3f} to {hi:.3f}, at a margin of {gap:g})".format(**effect) in page
-    assert "{mean:.3f}\n({lo:.3f} to {hi:.3f})".format(**control) in page
+    assert "{mean:.3f} ({lo:.3f} to {hi:.3f})".format(**control) in page
+    start, turns, majority = (
+        {what: kept["arms"][f"from_24{side}"]["measures"][what]["value"] for what in ("success", "spent_tokens")}
+        for side in ("", "@turns", "@samples")
+    )
+    assert f"turns take {turns['spent_tokens'] - start['spent_tokens']:.0f} tokens at most" in page
+    assert "{success:.2f} with {spent_tokens:.0f} tokens".format(**majority) in page
+    assert "turns come to {success:.2f} with {spent_tokens:.0f}".format(**turns) in page

@@ -1,4 +1,3 @@
 """Setups: what the recipes of several papers begin with. Each module is a kind of problem: `puzzles`, `duels`,
-`sites` and `dial` for language models, `maze` and `recorded` (data
-of others) for networks that learn values.
+`sites`, `dial` and `trials` for language models, `maze` and `recorded` (data of others) for networks that learn values.
 """

@@ -1,6 +1,8 @@
 """Where members of families are found that no import brings by itself."""
 
 import importlib
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,7 +45,7 @@ def test_a_member_that_is_found_by_name_stands_in_a_wing_unless_the_command_line
 
 
 @pytest.mark.parametrize("wing", ["control", "web", "cluster", "starts"])
-def test_what_a_wing_registers_in_a_family_from_outside_of_it_is_listed(wing: str) -> None:
+def test_what_a_wing_registers_in_a_family_that_is_imported_without_it_is_listed(wing: str) -> None:
     inside = f"longstride.{wing}."
     for path in sorted((PACKAGE / wing).rglob("*.py")):
         try:
@@ -53,9 +55,9 @@ def test_what_a_wing_registers_in_a_family_from_outside_of_it_is_listed(wing: st
     found = {
         (family.type_name(), name)
         for family in Component.__subclasses__()
-        if not family.__module__.startswith(inside)
+        if not family.__module__.startswith(inside) or family.type_name() in LOCATIONS
         for name, member in family.members().items()
-        if member.__module__.startswith(inside)
+        if member.__module__.startswith(inside) and member.__module__ != family.__module__
     }
     found |= {
         (family, name)
@@ -64,3 +66,12 @@ def test_what_a_wing_registers_in_a_family_from_outside_of_it_is_listed(wing: st
         if function.__module__.startswith(inside)
     }
     assert found == {(family, name) for family, name, module in PLACES if module.startswith(inside)}
+
+
+def test_a_recipe_names_a_demonstrator_that_nothing_has_imported() -> None:
+    shown = "cloning.demonstrations"
+    changes = [f"{shown}.type=scripted_demonstrations", f"{shown}.demonstrators.type=puzzle_behaviours"]
+    command = [sys.executable, "-m", "longstride", "train", "grpo", *changes, "--dry-run"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=PACKAGE.parent, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert 'type = "puzzle_behaviours"' in done.stdout

@@ -16,18 +16,6 @@ from typing import Annotated, Any
 from pydantic import Field
 from tokenizers.models import WordLevel
 
-import longstride.starts.coding_walks  # noqa: F401
-import longstride.starts.dial_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
-import longstride.starts.hidden_walks  # noqa: F401 (members of Demonstrators that can be named in TOML)
-import longstride.starts.puzzle_behaviours  # noqa: F401
-import longstride.starts.puzzle_judgements  # noqa: F401 (members of Demonstrators that can be named in TOML)
-import longstride.starts.puzzle_thoughts  # noqa: F401 (members of Demonstrators that can be named in TOML)
-import longstride.starts.puzzle_traces  # noqa: F401
-import longstride.starts.rule_readers  # noqa: F401
-import longstride.starts.terminal_walks  # noqa: F401
-import longstride.starts.textworld_walks  # noqa: F401
-import longstride.starts.told_facts  # noqa: F401
-import longstride.starts.written_traces  # noqa: F401
 from longstride.core.component import Component
 from longstride.core.numbers import Count, CountOrZero, Weight
 from longstride.core.seeds import derive, stream

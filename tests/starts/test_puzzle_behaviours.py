@@ -1,5 +1,6 @@
 """Traces with chosen behaviours: each shows where it is asked for and nowhere else, and arithmetic is right."""
 
+import random
 import re
 from itertools import islice
 from typing import Any
@@ -75,3 +76,12 @@ def test_demonstrations_are_a_function_of_their_number_and_of_any_countdown() ->
     assert next(traces.demonstrations(0, first=17)) == found[17]
     assert {len(Numbers.of(shown.task).numbers) for shown in found} == {2, 3, 4}
     assert max(shown.texts[0].count("again") for shown in found) == 1
+
+
+def test_where_no_operation_leads_back_from_the_target_an_attempt_goes_forward_alone() -> None:
+    puzzle = Numbers(numbers=(7, 8, 7), target=6, most=10)  # 6 - 7 is below 1, 6 + 7 and 6 * 7 are above 10
+    assert not any(undone(6, n, puzzle) for n in puzzle.numbers)
+    lines, _, _ = PuzzleBehaviours(behaviours=("backward_chaining",)).solve(puzzle, random.Random(0))
+    assert len(lines) == 2 and not any("want" in line for line in lines)
+    tight = PuzzleBehaviours(tasks=Countdown(numbers=(3, 3, 3), largest=10, most=10))
+    assert all(is_right(shown) for shown in islice(tight.demonstrations(3), 60))

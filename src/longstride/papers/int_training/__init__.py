@@ -14,7 +14,7 @@ error is found, one step is put in its place, and what stood before it is cloned
 On your own model and tasks of a single turn, whose answers have a token that ends a step:
 
     longstride train int_training model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6 \\
-        budget.turn_tokens=1024 test_budget.turn_tokens=1024 sampler.mark="$(printf '\\n\\n')"
+        budget.turn_tokens=1024 test_budget.turn_tokens=1024 'sampler.mark="\\n\\n"'
 
 All that a search samples is counted in `sampled_tokens`.
 

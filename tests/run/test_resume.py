@@ -183,6 +183,7 @@ VARIANTS = {
         "trial": Trial(episodes=3, turns=6, until_success=True), "context": TrialHistory(within=RecentObservations()),
     },
     "a program that asks through the gateway": through_gateway,
+    "an outer step that goes a part of the way": lambda model: {"learner": {"outer": 0.5}},
     "pictures that are left out": lambda model: {"tasks": PicturedTasks(), "chat": ChatConfig(media="leave_out")},
 }  # fmt: skip
 

@@ -103,7 +103,8 @@ class Environments(TaskSource):
 
 
 class EnvironmentOfLevels:
-    """An `Env` for tasks of `Environments`: that of the level which a task is from."""
+    """An `Env` for tasks of `Environments`: that of the level which a task is from. What one may offer beside an `Env`
+    (`envs.base.HasChoices`, `Continuing`, ...) is not passed on."""
 
     def __init__(self, levels: Mapping[str, Sequence[TaskSource]]) -> None:
         """`levels`: by name of the environment, the tasks of each level."""

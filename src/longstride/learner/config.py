@@ -27,6 +27,10 @@ class LearnerConfig(Component):
     """Share of the peak that is left after the cosine."""
     epochs: CountOrZero = 1
     """Passes over what an iteration trains on; 0 trains nothing, and only rolls out."""
+    outer: Share | None = None
+    """The part of what an iteration changed that is kept after its steps, which are an inner loop then (epsilon of
+    Reptile, Nichol et al., 2018, arXiv 1803.02999): where an iteration has tasks of one kind, what is left is near to
+    what is good for each kind. The moments of the optimiser go on as they are. None: all of it, as with 1."""
     batch_samples: Count = 128
     """Samples (turns) per optimiser step, at most."""
     micro_tokens: Count = 8192
@@ -65,12 +69,3 @@ class LearnerConfig(Component):
 
         decided = self.replace(threads=min(cores(), 8)) if self.threads == "auto" else self
         return decided.replace(kernels=settled(self.kernels) if device == "cpu" else "torch")
-
-
-class Reptile(LearnerConfig):
-    """The steps of an iteration as an inner loop: after them, weights are those before it and a part of what it changed
-    (Reptile, Nichol et al., 2018, arXiv 1803.02999). Where an iteration has tasks of one kind, what is left is near to
-    what is good for each kind. The moments of the optimiser go on as they are."""
-
-    outer: Share = 0.5
-    """The part (epsilon); 1 keeps all."""

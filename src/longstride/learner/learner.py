@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from longstride.core.errors import ConfigError, RunError
 from longstride.learner import parallel
 from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
-from longstride.learner.config import LearnerConfig, Reptile
+from longstride.learner.config import LearnerConfig
 from longstride.learner.eight_bit import adamw_8bit, plain, quantised
 from longstride.learner.likelihood import TokenLikelihood
 from longstride.learner.moments import MOMENTS, SCALES, taken_moments
@@ -328,7 +328,7 @@ class Learner:
         together = units(ready, table, self._branch_tokens, c.batch_samples)
         batches = [b for _ in range(c.epochs) for b in steps_of(shuffled(together, rng), c.batch_samples)]
         done: list[dict[str, float]] = []
-        before = [p.detach().clone() for p in self.parameters.values()] if isinstance(c, Reptile) else []
+        before = [] if c.outer is None else [p.detach().clone() for p in self.parameters.values()]
         for n, batch in enumerate(batches, 1):
             self._unmoved = n == 1
             done.append(self.step(batch))
@@ -336,7 +336,7 @@ class Learner:
                 stepped(len(batch), len(batches), done[-1])
             if progress is not None:
                 progress(n, len(batches))
-        if isinstance(c, Reptile):
+        if c.outer is not None:
             with torch.no_grad():
                 for p, old in zip(self.parameters.values(), before, strict=True):
                     p.lerp_(old, 1 - c.outer)

@@ -1,8 +1,8 @@
 """The critic of tokens at work: it estimates what is still to be earned before each token, and learns from answers that
 have ended.
 
-What always holds: as for the critic of turns. An answer that goes on in a later iteration is estimated and not learnt
-from; one that was sampled in pieces is learnt from as a whole, with its last piece.
+What always holds: as for the critic of turns. An answer that goes on in a later iteration, or that its budget cut, is
+estimated and not learnt from; one that was sampled in pieces is learnt from as a whole, with its last piece.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class TokenCritic(TurnCritic):
         ended = [
             (turn, t.reward)
             for t in batch.trajectories
-            if t.role != PIECE and not t.stop.failed
+            if t.role != PIECE and t.stop.terminated
             for turn in t.turns
             if turn.ids
         ]

@@ -9,7 +9,7 @@ the few target tasks says what it was worth, and a policy learns which sources t
 | plan | its reward | loss of the meta model less that of the model after a source, on target data | the same, on 16 solved tasks, in deviations of earlier ones |
 | tasks | sources, target | 4 sets of questions of common sense, and a fifth | chains of 3 and 5 operations and four unrelated puzzles; chains of 10 |
 | inner loop | | fine-tuning on labelled data of a source | GRPO on its tasks |
-| outer step | `Reptile` | from the weights before towards those after | the same, half of the way |
+| outer step | `learner.outer` | from the weights before towards those after | the same, half of the way |
 | after | | fine-tuning on the target | none |
 
 On your own model and tasks, in `own.toml`; the target demonstrates (a data set its references, an environment of your own by `demonstrate`):

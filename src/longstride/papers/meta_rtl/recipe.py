@@ -4,7 +4,6 @@ from longstride.claims.claim import Claim
 from longstride.envs.base import TaskSource
 from longstride.envs.levels import Environments, Ladder
 from longstride.envs.puzzles import Countdown, ModularChain
-from longstride.learner.config import Reptile
 from longstride.methods import PPO, GroupRelative
 from longstride.papers.meta_rtl.method import WeightedSources
 from longstride.setups import puzzles
@@ -48,7 +47,7 @@ RECIPE = puzzles.recipe(
     sampler=WeightedSources(target=TARGET),
     credit=GroupRelative(),
     loss=PPO(),
-    learner=Reptile(lr=6e-4, warmup_steps=5, epochs=2, batch_samples=64, outer=0.5),
+    learner={"lr": 6e-4, "batch_samples": 64, "outer": 0.5},
 )
 
 ARM = RECIPE.replace(iterations=24, evaluation={"every": 6, "tasks": 300})

@@ -22,10 +22,12 @@ With labels of your own, rows of `prompt` (policy and post) and `answer` (the la
 
 `reward.type=scored_reward reward.judge=RUN` has a judge in the place of the label (docs/guides/judge.md).
 
+The claim is not frozen and has not been run. In the one run that was looked at RL came from 0.65 to 0.81 of 150 held-out posts with 192 labels, and
+fine-tuning to 0.72 with 1,920.
+
 Deviations: features are numbers, so nothing has to be understood but the form of a policy, and the start was shown that form. As its
 readings are short, no reward is paid for format or length. Where policies are named and not written, reasoning has nothing to go
-on, which is the control. In the one run that was looked at RL came from 0.65 to 0.81 of 150 held-out posts with 192 labels, and fine-tuning to
-0.72 with 1,920.
+on, which is the control.
 """
 
 from longstride.papers.card import Paper

@@ -6,8 +6,8 @@ are enough to set it off, success goes on rising with the logarithm of their num
 | place | choice | paper (7B to 32B; MATH, AIME, code) | here |
 |---|---|---|---|
 | traces | `PuzzleBehaviours` | sampled of a slow reasoner; right ones, hard problems preferred | written by a script; right ones |
-| how many | `cloning.episodes` | 1k to 1,000k | 64 to 4,096 |
-| update | `Cloning` | supervised fine-tuning | the same, as many steps whatever the number |
+| how many | `cloning.episodes` | 1k to 1,000k | 64 to 1,024 |
+| update | `Cloning` | supervised fine-tuning | the same; in the claim as many steps whatever the number |
 | beside | `behaviours` | short traces, a single attempt | the same |
 | then | `iterations` | reinforcement learning (REINFORCE++, PPO) | GRPO, by settings |
 
@@ -15,9 +15,12 @@ With traces of your own (docs/guides/traces.md), and the law of their number:
 
     longstride train redstar model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=tasks.jsonl cloning.episodes=256 \\
         cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' budget.turn_tokens=2048 test_budget.turn_tokens=2048
-    longstride sweep redstar runs/redstar --grid cloning.episodes=64,256,1024
+    longstride sweep redstar runs/redstar cloning.learner.epochs=10 --grid cloning.episodes=64,256,1024
 
-`iterations=40 learner.epochs=2` goes on with reinforcement learning; `model=` compares sizes.
+A sweep sees each trace as often, so more traces are more steps there. `iterations=40 learner.epochs=2` goes on with reinforcement learning;
+`model=` compares sizes.
+
+The claim is not frozen and has not been run.
 
 Deviations: the model is one of 0.4M parameters; that larger ones need fewer traces is not tested. The start knows arithmetic and
 attempts that are given up early, as a model that was pretrained does. Traces are not chosen by difficulty.

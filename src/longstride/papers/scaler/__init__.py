@@ -25,7 +25,8 @@ On your own model and tasks, a file a level, in `own.toml`:
     name = "chains"
     levels = [{ type = "modular_chain", lengths = [2, 2, 2] }, { type = "modular_chain", lengths = [4, 4, 4] }]
 
-A level is any task source, also of many turns; `metrics.jsonl` has success by environment and level.
+A level is any task source, also of many turns. Of its environment `reset`, `step` and the final state are passed on, and nothing else that one may
+offer (choices, how an action goes on). `metrics.jsonl` has success by environment and level.
 
 The claim is not frozen and has not been run. In nine iterations of one run (seed 930, four environments) both that are out of reach had retired
 after six; success in training was between .18 and .54 until then, and .73 at the end.

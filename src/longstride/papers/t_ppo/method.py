@@ -1,12 +1,13 @@
 """Generalised advantage estimation of answers that may go on (`ExtendedGAE`)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+import numpy as np
+
 from longstride.core.budget import StopReason
 from longstride.core.trajectory import PIECE, Trajectory
-from longstride.methods import Advantage
 from longstride.methods.advantages import GAE
 
 
@@ -20,8 +21,8 @@ class ExtendedGAE(GAE):
     values: Literal["none", "group", "critic"] = "critic"
     """Value of a state; the paper has a critic of tokens (`learner.critics.TokenValue`)."""
 
-    def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
-        return super().advantages([_going_on(t) if t.role == PIECE else t for t in played])
+    def _estimates(self, played: Sequence[Trajectory]) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+        return super()._estimates([_going_on(t) if t.role == PIECE else t for t in played])
 
 
 def _going_on(piece: Trajectory) -> Trajectory:

@@ -45,6 +45,7 @@ def test_behind_a_cut_stands_the_last_value_and_a_piece_has_earned_nothing() -> 
     # deltas .3, -.1 and 0 or .6
     assert a.advantages == pytest.approx([0.3 - 0.05, -0.1, 0.0])
     assert b.advantages == pytest.approx([0.3 - 0.05 + 0.15, -0.1 + 0.3, 0.6])
+    assert ExtendedGAE(lam=0.5).targets([piece, whole]) == [pytest.approx([0.2 + 0.25]), pytest.approx([0.2 + 0.4])]
     discounted = ExtendedGAE(lam=0.5, discount=0.9)([piece])[0].advantages
     assert discounted[-1] == pytest.approx(0.9 * 0.4 - 0.4)  # r + gamma V - V
 
@@ -76,7 +77,8 @@ def test_the_critic_of_tokens_learns_from_whole_answers_that_have_ended_alone() 
     ended = make_trajectory([make_turn([3, 4], [0, 1, 2], given=2)], 1.0, stop=StopReason.ANSWERED)
     failed = make_trajectory([make_turn([5, 6], [0])], 0.0, stop=StopReason.ANSWERED)
     piece = make_trajectory([make_turn([7, 7, 7], [7])], 0.0, stop=StopReason.TOKENS, role=PIECE)
-    batch = CriticBatch([ended, failed, piece], ExtendedGAE(), Collected(), random.Random(0))
+    cut = make_trajectory([make_turn([6, 6], [6])], 0.0, stop=StopReason.TOKENS)
+    batch = CriticBatch([ended, failed, piece, cut], ExtendedGAE(), Collected(), random.Random(0))
     critic.estimate(batch.trajectories)
     unknown = piece.turns[0].token_values
     for _ in range(3):
@@ -90,8 +92,9 @@ def test_the_critic_of_tokens_learns_from_whole_answers_that_have_ended_alone() 
     critic.estimate([early])
     assert early.turns[0].token_values == pytest.approx([1], abs=0.15)  # token 1 stands in the earlier piece
     assert len(unknown) == 3
-    critic.after_update(replace(batch, trajectories=[piece]))  # learns nothing, and says so
-    assert critic.after_update(replace(batch, trajectories=[piece])) == {"value_loss": 0.0, "value_explained": 0.0}
+    for unfinished in (piece, cut):  # it learns nothing, and says so
+        found = critic.after_update(replace(batch, trajectories=[unfinished]))
+        assert found == {"value_loss": 0.0, "value_explained": 0.0}
 
 
 CHAT = word_chat("Thought: 3 + 4 = 7 Action: answer 7")

@@ -21,6 +21,8 @@ With a model and questions of your own (rows of `prompt` and `answer`):
 `cloning.demonstrations.share=0` is fine-tuning as usual, and `cloning.demonstrations.demonstrations` relabels demonstrations of
 another kind.
 
+The claim is not frozen and has not been run.
+
 Deviations: the model has 0.1M parameters and knows a table of facts; the form of its knowledge is that of the questions. The share
 that is relabelled is the share that was never told, which nobody knows of a real model. The paper's second part, a reward model
 that is made to think little of unfamiliar claims, and reinforcement learning on it, is not here: no world here has claims that

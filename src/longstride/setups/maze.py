@@ -7,6 +7,7 @@ the same reason: a run takes a minute on two cores.
 """
 
 from longstride.control import (
+    AWR,
     SAC,
     Conservative,
     ControlAgent,
@@ -17,7 +18,10 @@ from longstride.control import (
     Extraction,
     GaussianPolicy,
     Given,
+    ImplicitQ,
     Level,
+    Maximiser,
+    NormalPolicy,
     NStep,
     PointMaze,
     TDCritic,
@@ -28,6 +32,8 @@ from longstride.models.mlp import Trunk
 
 MEDIUM_HORIZON = Fixed(limit=250)
 """Steps of an episode in the medium maze: a cell takes ten, and the longest of its shortest paths has eleven cells."""
+LARGE_HORIZON = Fixed(limit=400)
+"""Steps of an episode in the large maze: the longest of its shortest paths has nineteen cells."""
 SHORT_HORIZON = Fixed(limit=100)
 """Steps of an episode in the U-maze: the longest of its shortest paths has six cells."""
 
@@ -77,3 +83,9 @@ def offline(
         test_horizon=MEDIUM_HORIZON,
         evaluation=ControlEvaluation(episodes=10, every=1),
     )
+
+
+def implicit(name: str, maximiser: Maximiser) -> ControlRecipe:
+    """`offline` by IQL; `maximiser` is the loss by which V comes near the largest Q."""
+    critic = ImplicitQ(trunk=TRUNK, tau=CRITIC.tau, maximiser=maximiser)
+    return offline(name, critic, NormalPolicy(trunk=TRUNK), AWR(temperature=1 / 3, largest=100.0))

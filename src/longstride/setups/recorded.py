@@ -5,13 +5,34 @@ or `minari:NAME` (`control.recorded`). The environment plays no part in training
 are narrower than the papers' 256, and 20,000 updates stand for their million (`phases.0.iterations=1000`).
 """
 
-from longstride.control import ControlAgent, ControlEvaluation, ControlRecipe, GymnasiumTasks, TrainingPhase
+from longstride.control import (
+    AWR,
+    ControlAgent,
+    ControlEvaluation,
+    ControlRecipe,
+    GymnasiumTasks,
+    ImplicitQ,
+    Level,
+    Maximiser,
+    NormalPolicy,
+    TrainingPhase,
+)
 from longstride.curriculum import Fixed
 from longstride.models.mlp import Trunk
 
 TRUNK = Trunk(width=128, depth=2, norm=False, activation="relu")
 """Hidden layers of every network."""
 HORIZON = Fixed(limit=1000)
+
+
+def implicit(maximiser: Maximiser) -> ControlAgent:
+    """IQL with its paper's weights for robots; `maximiser` is the loss by which V comes near the largest Q."""
+    level = Level(
+        critic=ImplicitQ(trunk=TRUNK, maximiser=maximiser),
+        policy=NormalPolicy(trunk=TRUNK),
+        extraction=AWR(temperature=1 / 3, largest=100.0),
+    )
+    return ControlAgent(levels=(level,))
 
 
 def recipe(name: str, agent: ControlAgent) -> ControlRecipe:

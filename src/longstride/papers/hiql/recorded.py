@@ -4,21 +4,17 @@ As it stands: OGBench's point maze (extra `ogbench`), whose data its package dow
 A goal environment says its goals itself (leave out `tasks.info_goal` and `tasks.test_options`).
 """
 
-from longstride.control import ControlEvaluation, ControlRecipe, GymnasiumTasks, TrainingPhase
+from longstride.control import GymnasiumTasks
 from longstride.papers.hiql.recipe import hiql
 from longstride.setups import recorded
 
-RECIPE = ControlRecipe(
-    name="hiql/recorded",
+TRUNK = recorded.TRUNK.replace(norm=True, activation="gelu")
+RECIPE = recorded.recipe("hiql/recorded", hiql(TRUNK)).replace(
     tasks=GymnasiumTasks(
         id="ogbench:pointmaze-medium-v0",
         info_goal="goal",
         test_options=tuple({"task_id": k} for k in range(1, 6)),
         data="pointmaze-medium-navigate-v0.npz",
     ),
-    agent=hiql(recorded.TRUNK.replace(norm=True, activation="gelu")),
-    phases=(TrainingPhase(iterations=20, updates=1000),),
-    horizon=recorded.HORIZON,
-    test_horizon=recorded.HORIZON,
-    evaluation=ControlEvaluation(episodes=10, every=5),
+    evaluation={"every": 5},
 )

@@ -4,12 +4,7 @@ See `setups.recorded`. Expectile and weights are the paper's for robots. Discret
 `agent.levels.0.policy.type=categorical_policy`.
 """
 
-from longstride.control import AWR, ControlAgent, ImplicitQ, Level, NormalPolicy
+from longstride.control import Expectile
 from longstride.setups import recorded
 
-_level = Level(
-    critic=ImplicitQ(trunk=recorded.TRUNK),
-    policy=NormalPolicy(trunk=recorded.TRUNK),
-    extraction=AWR(temperature=1 / 3, largest=100.0),
-)
-RECIPE = recorded.recipe("iql/recorded", ControlAgent(levels=(_level,)))
+RECIPE = recorded.recipe("iql/recorded", recorded.implicit(Expectile()))

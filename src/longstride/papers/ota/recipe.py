@@ -6,18 +6,18 @@ from longstride.control import ControlRecipe
 from longstride.models.mlp import Trunk
 from longstride.papers.hiql.recipe import RECIPE as HIQL
 from longstride.papers.hiql.recipe import hiql
+from longstride.setups import maze
 from longstride.stats import Ordering
 
 N = 5
 """Steps of an option."""
-_LIMITS = {"umaze": 100, "medium": 250, "large": 400}
-"""Steps of an episode."""
+_HORIZONS = {"umaze": maze.SHORT_HORIZON, "medium": maze.MEDIUM_HORIZON, "large": maze.LARGE_HORIZON}
 
 
-def _in(maze: str, options: int) -> ControlRecipe:
-    limit = {"limit": _LIMITS[maze]}
+def _in(layout: str, options: int) -> ControlRecipe:
+    horizon = _HORIZONS[layout]
     agent = hiql(Trunk(width=64, depth=2), tau=0.02, options=options).replace(batch=128)
-    return HIQL.replace(name="ota", agent=agent, tasks={"maze": maze}, horizon=limit, test_horizon=limit)
+    return HIQL.replace(name="ota", agent=agent, tasks={"maze": layout}, horizon=horizon, test_horizon=horizon)
 
 
 RECIPE = _in("large", N)
@@ -30,12 +30,12 @@ CLAIM = Claim(
     statement="Values of options lead to far goals better than those of single steps, and the more so the farther the goals.",
     recipe=RECIPE.replace(**_claimed),
     arms={
-        f"{maze}_{name}": _in(maze, options).replace(**_claimed)
-        for maze in _LIMITS
+        f"{layout}_{name}": _in(layout, options).replace(**_claimed)
+        for layout in _HORIZONS
         for name, options in (("ota", N), ("hiql", 1))
     },
     expected=Ordering(relations=("large_ota > large_hiql by 0.1",)),
-    dose=tuple(f"{maze}_ota > {maze}_hiql" for maze in _LIMITS),
+    dose=tuple(f"{layout}_ota > {layout}_hiql" for layout in _HORIZONS),
     worlds={"tasks.episodes": Between(low=50, high=200, log=True), "tasks.noise": Between(low=0.3, high=0.7)},
     grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
     tuning_seeds=(950, 951),

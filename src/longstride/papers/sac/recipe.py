@@ -1,41 +1,6 @@
-"""SAC in any Gymnasium environment whose actions are a box: `tasks.id=HalfCheetah-v5 horizon.limit=1000 ...`."""
+"""SAC in any Gymnasium environment whose actions are a box; see `setups.pendulum`."""
 
-from longstride.control import (
-    SAC,
-    ControlAgent,
-    ControlEvaluation,
-    ControlRecipe,
-    GaussianPolicy,
-    GymnasiumTasks,
-    Level,
-    NStep,
-    TDCritic,
-    TrainingPhase,
-)
-from longstride.curriculum import Fixed
-from longstride.models.mlp import Trunk
+from longstride.control import SAC, GaussianPolicy
+from longstride.setups import pendulum
 
-TRUNK = Trunk(width=64, depth=2, norm=False, activation="relu")
-HORIZON = Fixed(limit=200)
-
-RECIPE = ControlRecipe(
-    name="sac",
-    tasks=GymnasiumTasks(id="Pendulum-v1"),
-    agent=ControlAgent(
-        levels=(
-            Level(
-                data=NStep(reward_scale=0.1),
-                critic=TDCritic(trunk=TRUNK, tau=0.01),
-                policy=GaussianPolicy(trunk=TRUNK),
-                extraction=SAC(temperature=0.1),
-            ),
-        ),
-        batch=128,
-        critic_lr=1e-3,
-        policy_lr=1e-3,
-    ),
-    phases=(TrainingPhase(iterations=20, episodes=2, utd=0.5),),
-    horizon=HORIZON,
-    test_horizon=HORIZON,
-    evaluation=ControlEvaluation(episodes=10, every=1),
-)
+RECIPE = pendulum.recipe("sac", pendulum.CRITIC, GaussianPolicy(trunk=pendulum.TRUNK), SAC(temperature=0.1))

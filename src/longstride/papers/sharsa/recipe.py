@@ -110,7 +110,7 @@ CLAIM = Claim(
     recipe=_compared,
     arms={
         prefix + name: _arm(agent, layout, horizon)
-        for prefix, layout, horizon in (("", "large", 400), ("short_", "umaze", 150))
+        for prefix, layout, horizon in (("", "large", maze.LARGE_HORIZON.limit), ("short_", "umaze", 150))
         for name, agent in _agents.items()
     },
     expected=Ordering(relations=("sharsa > one_step by 0.1",)),

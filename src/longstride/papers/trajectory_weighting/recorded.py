@@ -5,13 +5,8 @@ See `setups.recorded`. `agent.weights` goes with any other agent too: `longstrid
 agent.weights.type=longstride.papers.trajectory_weighting.method:ByReturn`.
 """
 
-from longstride.control import AWR, ControlAgent, ImplicitQ, Level, NormalPolicy
+from longstride.control import Expectile
 from longstride.papers.trajectory_weighting.method import ByReturn
 from longstride.setups import recorded
 
-_level = Level(
-    critic=ImplicitQ(trunk=recorded.TRUNK),
-    policy=NormalPolicy(trunk=recorded.TRUNK),
-    extraction=AWR(temperature=1 / 3, largest=100.0),
-)
-RECIPE = recorded.recipe("trajectory_weighting/recorded", ControlAgent(levels=(_level,), weights=ByReturn()))
+RECIPE = recorded.recipe("trajectory_weighting/recorded", recorded.implicit(Expectile()).replace(weights=ByReturn()))

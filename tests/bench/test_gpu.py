@@ -79,20 +79,25 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
 
 def test_every_part_of_it_runs_on_any_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, monkeypatch, calls=100)
+    faster = {"checkpointed": {"checkpointing": True}, "without a kernel": {"head": "liger"}}
+    monkeypatch.setattr(gpu, "FASTER", faster)  # the others need a compiler, and minutes
+    monkeypatch.setitem(sys.modules, "liger_kernel.transformers", None)
     beside = Beside(sys.executable, time.monotonic() + 60)
     rows = {row.name: row for row in measured_on("cpu", TINY, 2, lambda _: None, beside)}
     works, others = ("4 prompts", "8 prompts", "1 groups of 4"), ("generate", "continuous batching", "vLLM")
     assert list(rows) == [
-        *(f"sampling: {work}, beside {peer}" for work in works for peer in others),
+        *(f"sampling: {work}{how}, beside {peer}" for work in works for how in ("", ", as graphs") for peer in others),
         "sampling: a pass of 8 rows at context 20", "sampling: a pass of 8 rows at context 20, as a graph",
         "learning: a step", "learning: groups, prompts shared", "learning: first two steps",
-        "gap of sampler (bfloat16) and learner", "a GRPO step: 2 groups of 4, 6 new tokens each",
+        "gap of sampler (bfloat16) and learner", "learning: a step, checkpointed",
+        "a GRPO step: 2 groups of 4, 6 new tokens each",
     ]  # fmt: skip
     assert all(value > 0 for row in rows.values() for value in [*row.ours, *(row.peer if row.peer is not None else ())])  # pyright: ignore
     assert rows["gap of sampler (bfloat16) and learner"].ours[0] < 0.1  # pyright: ignore
     assert rows["sampling: 8 prompts, beside vLLM"].against == "vLLM 0.33.0"
     assert rows["a GRPO step: 2 groups of 4, 6 new tokens each"].against == "TRL 1.2.3"
-    assert beside.versions == {"vLLM": "0.33.0", "TRL": "1.2.3"}
+    left_out = beside.versions.pop("left out: without a kernel")
+    assert left_out.startswith("MissingExtra") and beside.versions == {"vLLM": "0.33.0", "TRL": "1.2.3"}
 
 
 def test_a_peer_that_fails_is_named_and_all_other_rows_are_kept(
@@ -106,11 +111,14 @@ def test_a_peer_that_fails_is_named_and_all_other_rows_are_kept(
     monkeypatch.setattr(hf_peer, "continuous_batching", no_kernel)
     monkeypatch.setattr(step, "ours", lambda *_: {"step": 1.0})
     monkeypatch.setattr(gpu, "_learning", lambda *_: [])
+    monkeypatch.setattr(gpu, "FASTER", {})
     monkeypatch.setattr(gpu, "_one_pass", lambda *_: Quantity("a pass", "ms", [1.0]))
     beside = Beside(sys.executable, time.monotonic() + 60)
     found = measured_on("cpu", replace(TINY, prompts=(4,)), 2, lambda _: None, beside)
+    works = "4 prompts", "1 groups of 4"
     assert [row.name for row in found] == [
-        "sampling: 4 prompts, beside generate", "sampling: 1 groups of 4, beside generate", "a pass", "a pass",
+        *(f"sampling: {n}{how}, beside generate" for n in works for how in ("", ", as graphs")),
+        "a pass", "a pass",
         "a GRPO step: 2 groups of 4, 6 new tokens each",
     ]  # fmt: skip
     assert found[-1].peer is None

@@ -56,6 +56,15 @@ GOALS = {"generate": 5.0}
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "B200": 2250e12}
 """Operations a second of dense bfloat16 products, by a part of the card's name, as NVIDIA's data sheets have them."""
 
+LEARNING = LearnerConfig(dtype="bfloat16", lr=1e-7, warmup_steps=0, micro_tokens=16384)
+FASTER: dict[str, dict[str, Any]] = {
+    "moments of 8 bits": {"optimiser": "adamw_8bit"},
+    "Liger's head": {"head": "liger"},
+    "compiled layers": {"compile": True},  # the last: the model's own layers are compiled then
+    "compiled layers, Liger's head": {"compile": True, "head": "liger"},
+}
+"""What may make a learner faster or smaller, by what it is called in the rows."""
+
 _Sampler = Callable[[list[list[int]], list[int]], float]
 """From prompts and numbers of new tokens to the seconds that sampling took."""
 
@@ -65,7 +74,7 @@ class Sizes:
     """How much is measured."""
 
     shape: dict[str, Any] = field(default_factory=lambda: QWEN3_06B)
-    prompts: tuple[int, ...] = (64, 256, 512)
+    prompts: tuple[int, ...] = (64, 256)
     """Prompts that are sampled from together."""
     prompt: tuple[int, int] = (200, 400)
     """Least and most tokens of one."""
@@ -82,7 +91,7 @@ class Sizes:
     group: int = 8
     """Samples that share a prompt."""
     cache: int = 8 << 30
-    """Bytes of keys and values, of every side that has a limit: three of them and `generate` share a card of 80 GB."""
+    """Bytes of keys and values, of every side that has a limit: four of them and `generate` share a card of 80 GB."""
 
 
 def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Quantity], dict[str, str]]:
@@ -109,14 +118,14 @@ def measured_on(device: str, sizes: Sizes, rounds: int, progress: Progress, besi
         model: Any = Qwen3ForCausalLM(config).eval()
     model.generation_config.eos_token_id = None
     rows = _sampling(model, sizes, rounds, progress, beside)
-    rows += [_one_pass(model, sizes, rounds, progress, graphs) for graphs in (False, True)]
-    rows += _learning(model, sizes, rounds, progress)
+    rows += _passes(model, sizes, rounds, progress, beside)
+    rows += _learning(model, sizes, rounds, progress) + _faster(model, sizes, rounds, progress, beside)
     del model
     return rows + _whole_step(device, sizes, rounds, progress, beside)
 
 
 class Beside:
-    """Peers that may be missing or fail: what was found of them.
+    """Peers, and settings of ours that are new on a card, may be missing or fail: what was found of them.
 
     Args:
         python: of the environment with vLLM and TRL.
@@ -150,28 +159,32 @@ class Beside:
 
 
 def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Quantity]:
-    half = copy.deepcopy(model).to(torch.bfloat16)
-    engine, rows = _engine(model, sizes), []
+    half, rows = copy.deepcopy(model).to(torch.bfloat16), []
     works = [(f"{n} prompts", n, 1) for n in sizes.prompts]
     works.append((f"{sizes.prompts[0] // 4} groups of {sizes.group}", sizes.prompts[0] // 4, sizes.group))
 
-    def ours(prompts: list[list[int]], new: list[int]) -> float:
-        engine.update(model, engine.version + 1)  # no cache of the round before
-        requests = [Request(p, m, seed=i) for i, (p, m) in enumerate(zip(prompts, new, strict=True))]
-        return _seconds(lambda: engine.generate(requests), half)
+    def ours(graphs: bool) -> _Sampler:
+        engine = _engine(model, sizes, graphs)
 
+        def seconds(prompts: list[list[int]], new: list[int]) -> float:
+            engine.update(model, engine.version + 1)  # no cache of the round before
+            requests = [Request(p, m, seed=i) for i, (p, m) in enumerate(zip(prompts, new, strict=True))]
+            return _seconds(lambda: engine.generate(requests), half)
+
+        return seconds
+
+    mine = {"ours": ours(False), "ours, as graphs": ours(True)}
     with ExitStack() as stack:
         asked: dict[str, _Sampler] = {"generate": lambda p, n: _seconds(lambda: hf_peer.generate(half, p, n), half)}
         for name, make in (("continuous batching", _continuous), ("vLLM", _vllm)):
             if sampler := beside.attempt(name, lambda make=make: stack.enter_context(make(half, sizes, beside))):
                 asked[name] = sampler
         for name, n, group in works:
-            peers = {peer: _failing_apart(f"{peer}, {name}", sampler, beside) for peer, sampler in asked.items()}
-            sides = {"ours": ours} | peers
-            if not rows:
-                for which, sampler in sides.items():
-                    progress(f"warming up: {which}")
-                    sampler(*_drawn(sizes, n, group, -1))
+            both = mine | asked
+            sides = {which: _failing_apart(f"{which}, {name}", sampler, beside) for which, sampler in both.items()}
+            for which in mine if rows else sides:  # ours captures graphs of new sizes
+                progress(f"warming up: {which}")
+                sides[which](*_drawn(sizes, n, group, -1))
 
             def side(k: int, sampler: _Sampler, n: int = n, group: int = group) -> dict[str, float]:
                 prompts, new = _drawn(sizes, n, group, k)
@@ -182,14 +195,17 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
                 rounds,
                 lambda said, name=name: progress(f"{name}, {said}"),
             )
-            speeds = {which: found["tokens/s"] for which, found in seen.items()}
-            mine, said = speeds.pop("ours"), f"sampling: {name}"
-            compared = [
-                Quantity(f"{said}, beside {peer}", UNIT, mine, theirs, _called(peer, beside), True, GOALS.get(peer))
-                for peer, theirs in speeds.items()
-                if np.isfinite(theirs).all()
-            ]
-            rows += compared or [Quantity(said, UNIT, mine, higher_is_better=True)]
+            speeds = {which: found["tokens/s"] for which, found in seen.items() if np.isfinite(found["tokens/s"]).all()}
+            for which in (which for which in mine if which in speeds):
+                said, speed = f"sampling: {name}{which.removeprefix('ours')}", speeds[which]
+                compared = [
+                    Quantity(
+                        f"{said}, beside {peer}", UNIT, speed, theirs, _called(peer, beside), True, GOALS.get(peer)
+                    )
+                    for peer, theirs in speeds.items()
+                    if peer in asked
+                ]
+                rows += compared or [Quantity(said, UNIT, speed, higher_is_better=True)]
     return rows
 
 
@@ -290,6 +306,13 @@ def _whole_step(device: str, sizes: Sizes, rounds: int, progress: Progress, besi
     return [Quantity(name, "s", seen["ours"])]
 
 
+def _passes(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> Iterator[Quantity]:
+    for graphs in (False, True):
+        name = "a pass as a graph" if graphs else "a pass"
+        if row := beside.attempt(name, partial(_one_pass, model, sizes, rounds, progress, graphs)):
+            yield row
+
+
 def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs: bool) -> Quantity:
     """Decoding alone: what a pass takes when all prompts are encoded."""
     engine, draw, found = _engine(model, sizes, graphs), random.Random(0), []
@@ -318,7 +341,7 @@ def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list
     alone, grouped = (_samples(model, sizes, group) for group in (1, sizes.group))
     tokens = sizes.rows * sum(sizes.sample)
     _reset_peak(model)
-    learner = Learner(model, LearnerConfig(dtype="bfloat16", lr=1e-7, warmup_steps=0, micro_tokens=16384), PPO())
+    learner = Learner(model, LEARNING, PPO())
     first: list[dict[str, Any]] = []
     begun = _seconds(lambda: first.append(learner.update(alone, random.Random(0))), model)
     begun += _seconds(lambda: learner.step(grouped), model)
@@ -346,6 +369,23 @@ def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list
         if peak:
             share = 6 * parameters * tokens / seen["ours"] / peak
             rows.append(Quantity("learning: share of the card's peak", "", share, higher_is_better=True, goal=0.4))
+    return rows
+
+
+def _faster(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Quantity]:
+    """Steps under each of `FASTER`, after one that warms up; what does not run here is named."""
+    samples, rows = _samples(model, sizes, 1), []
+    for name, change in FASTER.items():
+        progress(f"learning: {name}")
+        _free_memory()
+
+        def speeds(change: dict[str, Any] = change) -> list[float]:
+            learner = Learner(model, LEARNING.model_copy(update=change), PPO())
+            took = [_seconds(lambda: learner.step(samples), model) for _ in range(rounds + 1)]
+            return [sizes.rows * sum(sizes.sample) / seconds for seconds in took[1:]]
+
+        if found := beside.attempt(name, speeds):
+            rows.append(Quantity(f"learning: a step, {name}", "tokens/s", found, higher_is_better=True))
     return rows
 
 

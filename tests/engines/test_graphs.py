@@ -110,8 +110,10 @@ def test_weights_that_moved_are_taken_anew_and_no_shared_one_is_written_to() -> 
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="capturing needs CUDA")
-def test_captured_passes_are_the_uncaptured_ones() -> None:
+def test_captured_passes_are_the_uncaptured_ones_also_after_the_store_grew() -> None:
     model: Any = llama().to("cuda").eval()
-    requests = batch(prompts(6), max_new=9)
-    plain = LocalEngine(model, NEVER, 128).generate(requests)
-    assert all(like(done, want) for done, want in zip(engine_of(model).generate(requests), plain, strict=True))
+    plain, captured = LocalEngine(model, NEVER, 128), engine_of(model)
+    for n in (6, 1, 12):
+        requests = batch(prompts(n), max_new=9)
+        want, got = plain.generate(requests), captured.generate(requests)
+        assert all(like(done, other) for done, other in zip(got, want, strict=True))

@@ -115,6 +115,7 @@ class DecodeGraphs:
         """
         if store is not self._store or (store.slots, store.capacity) != self._shape:
             self._buckets.clear()
+            self._pool = None  # it ends with the last of its graphs
             self._store, self._shape = store, (store.slots, store.capacity)
         slots, starts, _ = zip(*pieces, strict=True)
         rows = min(1 << max(slots).bit_length(), store.slots)

@@ -1,6 +1,7 @@
 """Agents and their learner: what fits together, what an update reads, how an agent acts, and that it follows from the
 seed."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -133,6 +134,28 @@ def test_critics_step_on_each_slice_and_policies_once_on_the_batch(monkeypatch: 
     monkeypatch.setattr(SAC, "loss", of_policy)
     ControlLearner(WSRL, REACH.spec, 0).train(1, [(TransitionStore.of(REACH.dataset(0)), WSRL.batch)])
     assert sizes == {"critic": [8, 8, 8, 8], "policy": [32]}
+
+
+def test_critics_of_td3_value_the_actions_of_a_target_actor_that_follows_the_policy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent = small(AGENTS["td3_bc"]).replace(policy_lr=0.1)
+    learner, valued = ControlLearner(agent, REACH.spec, 0), []
+    critic_loss = TDCritic.loss
+
+    def of_critic(self: Any, nets: Any, batch: Any, policy: Any, *rest: Any) -> Any:
+        valued.append(policy)
+        return critic_loss(self, nets, batch, policy, *rest)
+
+    monkeypatch.setattr(TDCritic, "loss", of_critic)
+    actor, begun = learner.levels[0].actor, copy.deepcopy(learner.levels[0].actor)
+    assert actor.target is not None and begun.target is not None
+    learner.train(1, [(TransitionStore.of(REACH.dataset(0)), agent.batch)])
+    assert all(policy is actor.target for policy in valued) and len(valued) == agent.slices
+    parts = (net.parameters() for net in (actor.target, begun.target, actor.policy))
+    for target, before, policy in zip(*parts, strict=True):
+        assert not torch.equal(policy, before)
+        torch.testing.assert_close(target, 0.98 * before + 0.02 * policy)
 
 
 def test_the_actions_of_a_chunk_are_taken_one_after_the_other() -> None:

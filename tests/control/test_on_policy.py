@@ -1,7 +1,9 @@
 """PPO: its loss by hand, and runs that learn from what their own policy has just done."""
 
+import copy
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from longstride.control import (
     Batch,
     BestOfN,
     CategoricalPolicy,
+    ControlAgent,
     ControlRecipe,
     FlowPolicy,
     GaussianPolicy,
@@ -27,7 +30,8 @@ from longstride.control import (
     TDCritic,
     TransitionStore,
 )
-from longstride.control.envs import ControlEpisode
+from longstride.control.envs import ControlEpisode, Spec
+from longstride.control.learner import AHEAD, ControlLearner
 from longstride.control.noise import RunNoise
 from longstride.control.on_policy import ReturnNets
 from longstride.control.policies import CategoricalNets
@@ -115,8 +119,43 @@ def test_what_learns_on_policy_has_to_collect_and_needs_a_density() -> None:
         LEVEL.replace(policy=FlowPolicy(trunk=SMALL))
     with pytest.raises(ConfigError, match="best_of_n needs scores of any action, which lambda_returns has not"):
         LEVEL.replace(extraction=BestOfN())
-    with pytest.raises(ConfigError, match="transitions of one step"):
+    with pytest.raises(ConfigError, match="single steps as they were taken: leave out data.steps above 1"):
         LEVEL.replace(data=NStep(steps=2))
-    with pytest.raises(ConfigError, match="no goals of the policy alone"):
+    with pytest.raises(ConfigError, match="leave out policy_goals$"):
         LEVEL.replace(data=NStep(goals=Given()), policy_goals=Relabelled())
-    assert LEVEL.replace(extraction=AWR()) and LEVEL.replace(critic=TDCritic(trunk=SMALL))
+    with pytest.raises(ConfigError, match="lambda_returns reads the returns of the data, .* relabelled there are none"):
+        LEVEL.replace(data=NStep(goals=Relabelled()))
+    with pytest.raises(ConfigError, match="proximal needs advantages .* td_critic does not .* must be lambda_returns"):
+        LEVEL.replace(critic=TDCritic(trunk=SMALL))
+    assert LEVEL.replace(extraction=AWR())
+
+
+def test_during_the_updates_of_an_iteration_returns_and_densities_are_those_of_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learner = ControlLearner(ControlAgent(levels=(LEVEL,), batch=8), Spec(observation=2, action=1, goal=()), 0)
+    (net,), rng = learner.levels, np.random.default_rng(0)
+    assert isinstance(net.critic, ReturnNets) and net.actor.target is not None
+    made: list[np.ndarray] = []
+    lambda_returns = TransitionStore.lambda_returns
+
+    def counted(*args: Any) -> np.ndarray:
+        made.append(lambda_returns(*args))
+        return made[-1]
+
+    monkeypatch.setattr(TransitionStore, "lambda_returns", counted)
+    for iteration in (1, 2):
+        walk = ControlEpisode(rng.normal(size=(9, 2)), rng.uniform(-1, 1, (8, 1)), rng.normal(size=8), True)
+        store, begun = TransitionStore.of([walk]), copy.deepcopy(net)
+        learner.train(2 * AHEAD, [(store, 8)])
+        assert isinstance(begun.critic, ReturnNets)
+        for kept, then, now in (
+            (net.critic.before, begun.critic.v, net.critic.v), (net.actor.target, begun.actor.policy, net.actor.policy),
+        ):  # fmt: skip
+            assert all(map(torch.equal, kept.parameters(), then.parameters()))
+            assert not all(map(torch.equal, kept.parameters(), now.parameters()))
+        # made once for all updates, by the network of before
+        assert len(made) == iteration and net.critic.returned[store] is made[-1]
+        with torch.no_grad():
+            value_R = begun.critic.v(torch.from_numpy(store.observation))[0, :, 0].numpy()
+        np.testing.assert_array_equal(made[-1], lambda_returns(store, value_R, 0.99, 0.95))

@@ -12,6 +12,7 @@ from helpers import begin_run, forge, rows_of
 from longstride.cli.main import main
 from longstride.control import (
     ControlRecipe,
+    PointMaze,
     TrainingPhase,
     loop,
 )
@@ -102,6 +103,18 @@ def test_warm_up_learns_nothing_and_online_training_drops_offline_data_and_conse
     assert by_iteration == [[([8, 0], True)] * 2, [], [([0, 8], False)] * online, [([4, 4], True)]] and online > 0
     assert [r["updates"] for r in train] == [2, 0, online, 1]
     assert [r["collected"] for r in train] == [0, 2, 2, 0]
+
+
+def test_an_offline_run_draws_its_data_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, dataset = [], PointMaze.dataset
+
+    def counted(self: PointMaze, seed: int) -> Any:
+        seeds.append(seed)
+        return dataset(self, seed)
+
+    monkeypatch.setattr(PointMaze, "dataset", counted)
+    RECIPE.replace(phases=(TrainingPhase(iterations=3, updates=2),)).train(tmp_path)
+    assert seeds == [derive(RECIPE.seed, "dataset")]
 
 
 def test_online_success_is_the_mean_of_the_evaluations_since_going_online(

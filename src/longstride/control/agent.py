@@ -87,12 +87,24 @@ class Level(Component):
         blind = [critic.type_name() for critic, _ in critics.values() if not critic.scores]
         if blind and self.extraction.needs_scores:
             raise ValueError(f"extraction {name} needs scores of any action, which {blind[0]} has not; set another")
-        on_policy = self.extraction.on_policy or any(critic.on_policy for critic, _ in critics.values())
-        steps = max(data.steps for data in (self.data, *(data for _, data in critics.values())))
-        if on_policy and (self.memory is not None or self.policy_data is not None or steps > 1):
+        if self.extraction.on_policy and (other := [c.type_name() for c, _ in critics.values() if not c.on_policy]):
+            known = [of for of in ControlCritic.members().values() if issubclass(of, ControlCritic) and of.on_policy]
             raise ValueError(
-                "what learns on-policy has no memory, no goals of the policy alone, and transitions of one step"
+                f"extraction {name} needs advantages of what the policy has just done, which {other[0]} does not learn "
+                f"from alone: critic must be {' or '.join(of.reference() for of in known)}"
             )
+        if self.extraction.on_policy or any(critic.on_policy for critic, _ in critics.values()):
+            wrong = {
+                "memory": self.memory is not None,
+                "policy_goals": self.policy_goals is not None,
+                "policy_steps": self.policy_steps is not None,
+                "data.steps above 1": any(data.steps > 1 for data in (self.data, *(d for _, d in critics.values()))),
+            }
+            if any(wrong.values()):
+                raise ValueError(
+                    "what learns on-policy learns from single steps as they were taken: leave out "
+                    + " and ".join(what for what, is_set in wrong.items() if is_set)
+                )
         if self.critic is None and self.policy_goals is not None:
             raise ValueError("policy_goals are for a policy beside a critic; without a critic, set data.goals")
         if self.policy_steps is not None and (self.critic is None or self.data.action != "subgoal"):
@@ -105,7 +117,10 @@ class Level(Component):
             )
         for critic, data in critics.values():
             if critic.needs_returns and not isinstance(data.goals, Given | None):
-                raise ValueError("calibration needs the returns of the data: data.goals must be given or none")
+                raise ValueError(
+                    f"{critic.type_name()} reads the returns of the data, and toward goals that are "
+                    f"{data.goals.type_name()} there are none: data.goals must be given, or left out"
+                )
             if (data.goals is None, data.action) != (self.data.goals is None, self.data.action) or (
                 data.action == "chunk" and data.steps != self.data.steps
             ):

@@ -21,6 +21,7 @@ from longstride.control.data import TransitionStore
 from longstride.control.envs.base import Spec
 from longstride.control.memory import Windows
 from longstride.control.noise import RunNoise
+from longstride.control.policies import ControlPolicy
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive
 
@@ -51,9 +52,11 @@ class LevelNets(nn.Module):
         state, action = level.data.sizes(spec)
         if level.policy.discrete != (spec.discrete and level.data.action != "subgoal"):
             kind = "real numbers" if level.policy.discrete else "discrete"
+            known = [of for of in ControlPolicy.members().values() if issubclass(of, ControlPolicy)]
+            fit = sorted(of.reference() for of in known if of.discrete != level.policy.discrete)
             raise ConfigError(
-                f"policy {level.policy.type_name()} does not fit: the actions of this level are {kind}; discrete are "
-                "those of categorical_policy and uniform_policy, real numbers those of gaussian_policy and flow_policy"
+                f"policy {level.policy.type_name()} does not fit: the actions of this level are {kind}; policy must be "
+                f"one of {', '.join(fit)}"
             )
         self.level, self.spec = level, spec
         self.policy_data = level.policy_data

@@ -26,6 +26,8 @@ class ReturnNets(CriticNets):
     def __init__(self, v: MLP) -> None:
         super().__init__()
         self.v, self.before = v, copy.deepcopy(v).requires_grad_(False)
+        self.returned: dict[TransitionStore, np.ndarray] = {}
+        """[R] lambda-returns of the stores that the updates of an iteration have drawn from."""
 
     @torch.no_grad()
     def advantage(self, batch: Batch, policy: PolicyNets, noise: RunNoise) -> Tensor:
@@ -53,14 +55,19 @@ class LambdaReturns(ControlCritic):
         return ReturnNets(self.trunk.make(state, 1, generator))
 
     def returns(self, nets: ReturnNets, data: NStep, store: TransitionStore) -> np.ndarray:
-        row_R = np.arange(store.rows)
-        state_RS = data.states(store, row_R, store.goal[store.episode_of(row_R)])
-        with torch.no_grad():
-            value_R = nets.before(torch.from_numpy(state_RS))[0, :, 0].numpy()
-        return store.lambda_returns(value_R, data.discount, self.lam, data.reward_scale, data.reward_shift)
+        if store not in nets.returned:
+            row_R = np.arange(store.rows)
+            state_RS = data.states(store, row_R, store.goal[store.episode_of(row_R)])
+            with torch.no_grad():
+                value_R = nets.before(torch.from_numpy(state_RS))[0, :, 0].numpy()
+            nets.returned[store] = store.lambda_returns(
+                value_R, data.discount, self.lam, data.reward_scale, data.reward_shift
+            )
+        return nets.returned[store]
 
     def before_updates(self, nets: ReturnNets) -> None:
         nets.before.load_state_dict(nets.v.state_dict())
+        nets.returned.clear()
 
     def loss(
         self, nets: ReturnNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool

@@ -12,7 +12,7 @@ around it, so that values are smooth in the action; the policy and the target ne
 | value | noise in the target's action | 0.2, at most 0.5 | the same |
 | policy | `DeterministicPolicy`, `TD3`, along the first critic | | the same |
 | policy | a step for two of the critics | on the last of their batches | `slices=2`: on both of their batches |
-| update | Adam, one update a step | 3e-4, later code; 400 and 300 wide, batch 100 | 1e-3; 64 wide, batches of 128 |
+| update | Adam, one update a step | 1e-3 (3e-4 in the authors' later code); 400 and 300 wide, batch 100 | 1e-3; 64 wide, batches of 128 |
 
 Deviations: target critics move after each step of the critics, where the paper moves them when the policy moves. Networks
 are small and rates high, so that a run takes a minute on one core; for a robot give back the paper's numbers

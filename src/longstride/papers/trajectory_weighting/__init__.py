@@ -17,8 +17,8 @@ which is the data of a policy that is no worse, however few good episodes there 
 | measure | the policy | normalised score | its exact value: 0 is the uniform policy's, 1 the best one's |
 
 That is the exact problem. `trajectory_weighting` acts: `ByReturn` draws the steps that any agent of control learns from
-(`agent.weights`), here TD3+BC in the U-maze on walks of which nine in ten wander; `trajectory_weighting/recorded` is IQL on data
-of others. V(s_0) is the paper's linear regression there.
+(`agent.weights`) by RW, here TD3+BC in the U-maze on walks of which nine in ten wander; `trajectory_weighting/recorded` is IQL on data
+of others. `agent.weights.over_start=true` is AW, where V(s_0) is the paper's linear regression.
 
 Deviations: in the exact problem values and policy are computed from the weighted counts of a table instead of being learned by sampling: it
 is the limit of many updates. On seeds 0 to 5, with 5 % good episodes, cloning them rises from 0.02 to 0.53 of the scale

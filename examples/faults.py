@@ -33,6 +33,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.methods import GroupRelative, OnPolicy
 from longstride.models.load import load_policy, make_policy, save_policy
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
+from longstride.run.folder import read_rows
 
 OUT, PORTS = Path("docs/faults.json"), (8101, 8102)
 START_SECONDS = 400.0
@@ -132,8 +133,7 @@ class Killed:
 
 def rows_of(run: Path) -> list[dict[str, Any]]:
     path = run / "metrics.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [row for row in map(json.loads, lines) if row["kind"] == "train"]
+    return [row for row in read_rows(path) if row["kind"] == "train"] if path.exists() else []
 
 
 def wait_for(run: Path, iterations: int, process: "subprocess.Popen[bytes]", seconds: float) -> bool:
@@ -192,7 +192,7 @@ def main() -> None:
                 "iterations": len(rows),
                 "iterations_with_one_server": sum(row["servers"] == 1 for row in rows),
                 "iterations_with_two_servers": sum(row["servers"] == 2 for row in rows),
-                "turns_asked_again": rows[-1]["asked_again"],
+                "turns_asked_again": sum(row["asked_again"] for row in rows),
                 "episodes": len(episodes),
                 "failed_episodes": sum(t.stop.failed for t in episodes),
                 "tokens": sum(t.sampled_tokens for t in episodes),

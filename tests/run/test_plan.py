@@ -12,13 +12,14 @@ import pytest
 from one_page import make_recipe, save_model
 
 from longstride.cli.main import main
+from longstride.core.errors import ConfigError
 from longstride.models.public import PUBLIC, described
 from longstride.papers.naming import find_experiment
 from longstride.rollout.context import FullHistory, LatestObservation, RecentObservations
 from longstride.run.cards import CARDS, Sourced
 from longstride.run.demand import Demand, demand_of
 from longstride.run.loop import train
-from longstride.run.plan import CardLayout, CardPlanner, Shape, forecast
+from longstride.run.plan import NOT_COUNTED, TURN, UTILISATION, CardLayout, CardPlanner, Shape, forecast
 from longstride.run.recipe import Recipe
 
 ASSUMED = {"tokens": 10.0, "page": 100.0, "head": 50.0, "latency": 0.0, "ends": 0.0}
@@ -93,6 +94,43 @@ def test_a_decoding_pass_takes_the_longest_of_launching_reading_and_computing(
     assert limits["launching of kernels"] == pytest.approx(0.002)
     work = 64 * (2 * p.shape.computed + 4 * 28 * 16 * 128 * 1000)
     assert limits["operations"] == pytest.approx(work / (0.4 * 989e12))
+    # four cards share bytes and operations, and each launches all kernels
+    shared = p.limits(p.served, 64, 1000, tensor=4)
+    assert {name: limits[name] / shared[name] for name in limits} == pytest.approx(
+        {"launching of kernels": 1, "memory bandwidth": 4, "operations": 4}
+    )
+
+
+def test_utilisation_is_that_of_the_nearest_simulation_and_a_turn_takes_what_was_measured(planner: Make) -> None:
+    kept = json.loads((Path(__file__).parents[2] / "benchmarks/scheduler.json").read_text(encoding="utf-8"))
+    rows = {row["name"]: row["value"] for row in kept["rows"]}
+    known = {
+        f"{n:,} in flight, {ahead} ahead: utilisation": share
+        for n, by in UTILISATION.items()
+        for ahead, share in by.items()
+    }
+    assert known == pytest.approx({name: rows[name] for name in known}, rel=0.005)
+    assert len(known) == sum(name.endswith("ahead: utilisation") for name in rows)
+    assert 1e6 * TURN.value == pytest.approx(rows["256 in flight: cost of a turn"], abs=0.5)
+    found = {n: planner(pool={"staleness": 2}).utilisation(n) for n in (0, 30, 34, 10_000)}
+    assert [found[n].value for n in found] == [0.505, 0.505, 0.341, 0.294]
+    assert "64 in flight, 1 ahead" in found[34].source
+
+
+def test_an_engine_that_sleeps_does_not_sample_ahead(planner: Make) -> None:
+    names = [[str(layout) for layout in planner(pool={"staleness": s}).layouts(1)] for s in (0, 1)]
+    assert names == [
+        ["one card for both, local engine", "one card for both, vLLM engine"],
+        ["one card for both, local engine"],
+    ]
+
+
+def test_a_layout_names_its_engines_and_how_many_there_are() -> None:
+    served = ("engine.type=http", "engine.weights.type=nccl")
+    assert str(CardLayout(1, 4, 1, False, served)) == "1 vLLM engine of 4 cards, 1 learner"
+    assert str(CardLayout(2, 1, 6, False, served)) == "2 vLLM engines, 6 learners"
+    local = CardLayout(8, 1, 8, True, ("engine.type=local", "learner.sharded=true"))
+    assert str(local) == "8 cards, each samples and learns, local engine"
 
 
 def test_layers_that_see_a_window_keep_no_more_than_it() -> None:
@@ -150,6 +188,8 @@ def test_a_run_foretells_what_its_own_iterations_took(tmp_path: Path) -> None:
     twice = small.replace(episodes_per_iteration=2 * small.episodes_per_iteration)
     again = forecast(twice, run=tmp_path / "run").best
     assert again.phases[0].seconds == pytest.approx(2 * best.phases[0].seconds)
+    with pytest.raises(ConfigError, match="--assume latency: .* is in the seconds of .*; give --card too"):
+        forecast(small, run=tmp_path / "run", assumed={"latency": 1.0})
 
 
 def test_the_command_answers_with_a_page_or_an_object_and_in_one_line_where_it_cannot(
@@ -158,7 +198,8 @@ def test_the_command_answers_with_a_page_or_an_object_and_in_one_line_where_it_c
     asked = ["plan", "grpo", "model=Qwen/Qwen3-0.6B", "--card", "h100"]
     assert main(asked) == 0
     text = capsys.readouterr().out
-    assert "layout: one card for both" in text and "card-hours" in text and "assumed" in text
+    assert "layout: one card for both, vLLM engine" in text and "card-hours" in text and "assumed" in text
+    assert text.endswith(f"Not counted: {NOT_COUNTED}.\n")
     assert main([*asked, "--json", "--assume", "page=10"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["best"]["fits"] and data["facts"]["page"] == {
@@ -172,6 +213,12 @@ def test_the_command_answers_with_a_page_or_an_object_and_in_one_line_where_it_c
         (["model=Qwen/Qwen3-7B", "--card", "H100"], "did you mean 'Qwen/Qwen3-"),
         (["model=Qwen/Qwen3-0.6B", "--card", "H100", "--assume", "pages=3"], "did you mean 'page'"),
         (["model=Qwen/Qwen3-0.6B", "--card", "H100", "--assume", "page"], "expected NAME=NUMBER"),
+        (
+            ["model=Qwen/Qwen3-0.6B", "--card", "H100", "--assume", "ends=1.5"],
+            "ends=1.5: expected a chance, from 0 to 1",
+        ),
+        (["model=Qwen/Qwen3-0.6B", "--card", "H100", "--assume", "tokens=0"], "tokens=0: expected a number above 0"),
+        (["model=Qwen/Qwen3-0.6B", "--card", "H100", "--assume", "head=-1"], "head=-1: expected a number of 0 or more"),
     ):
         assert main(["plan", "grpo", *more]) == 2
         assert said in capsys.readouterr().err

@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
         default=[],
         metavar="NAME=NUMBER",
         help="ends (chance that an episode ends at a turn), tokens (sampled in a turn), page and head (tokens), "
-        "latency (seconds of a step), trained (share of episodes); may be given more than once",
+        "latency (seconds of a step; needs --card), trained (share of episodes); may be given more than once",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
@@ -97,6 +97,7 @@ def _plan_data(plan: "CardPlan") -> dict[str, Any]:
 def as_text(found: "RunForecast") -> str:
     """A forecast for a person."""
     from longstride.report.tables import table
+    from longstride.run.plan import NOT_COUNTED
 
     best, r = found.best, found.recipe
     gib = 2.0**30
@@ -136,4 +137,5 @@ def as_text(found: "RunForecast") -> str:
     facts = [["what went in", "", "", ""]]
     facts += [[name, f"{fact.value:,.6g}", fact.kind, fact.source] for name, fact in found.facts.items()]
     lines += ["", table(facts), "", "Memory is derived from the configuration, times from the numbers above."]
+    lines += [f"Not counted: {NOT_COUNTED}."]
     return "\n".join(lines)

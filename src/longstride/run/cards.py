@@ -9,8 +9,8 @@ from typing import Literal
 
 from longstride.core.errors import ConfigError, unknown
 
-Kind = Literal["set", "measured", "derived", "assumed"]
-"""Where a number comes from; `set` is one of the recipe."""
+Kind = Literal["measured", "derived", "assumed"]
+"""Where a number comes from."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def demand_of(recipe: Recipe, run: Path | None = None, assumed: Mapping[str, flo
         assumed: by name, in place of what else would be taken.
 
     Raises:
-        ConfigError: an unknown name, or a number below zero.
+        ConfigError: an unknown name, or a number that its name does not allow.
         RunError: the run cannot be read, or has nothing that was sampled.
     """
     usual = "as in the simulation of the scheduler; {}"
@@ -137,8 +137,9 @@ def demand_of(recipe: Recipe, run: Path | None = None, assumed: Mapping[str, flo
     for name, value in (assumed or {}).items():
         if name not in NAMES:
             raise ConfigError(unknown("assumption", name, NAMES))
-        if not value >= 0 or math.isinf(value):
-            raise ConfigError(f"--assume {name}={value}: expected a number of 0 or more")
+        if not value >= 0 or math.isinf(value) or (name == "ends" and value > 1) or (name == "tokens" and not value):
+            wanted = {"ends": "a chance, from 0 to 1", "tokens": "a number above 0"}.get(name, "a number of 0 or more")
+            raise ConfigError(f"--assume {name}={value:g}: expected {wanted}")
         facts[name] = Sourced(value, "assumed", "given with the command")
     return Demand(recipe, **facts)
 

@@ -33,14 +33,17 @@ HERE = "this machine"
 CACHE, LOCAL, SERVED = "keys and values", "engine.type=local", ("engine.type=http", "engine.weights.type=nccl")
 PASSING = "gradients", "activations", "logits", "weights in the type of the arithmetic"
 """What the parts of a learner's memory begin with that it has in an optimiser step alone."""
-_SIMULATED = "simulated (`rollout.simulated`, its usual workload): 256 in flight, 2 engines, one seed"
 UTILISATION = {
-    0: Sourced(0.086, "derived", f"{_SIMULATED}; in lockstep, behind steps of environments of up to 30 s"),
-    1: Sourced(0.306, "derived", _SIMULATED),
-    4: Sourced(0.274, "derived", _SIMULATED),
+    16: {0: 0.213, 1: 0.505, 4: 0.592},
+    64: {0: 0.12, 1: 0.341, 4: 0.303},
+    256: {0: 0.0878, 1: 0.312, 4: 0.27},
+    1024: {0: 0.0698, 1: 0.294, 4: 0.237},
 }
-"""What rollouts reach of what engines could sample, by the bound on staleness."""
-TURN = Sourced(0.00028, "measured", "one core's seconds a turn in the same simulation, 2 cores, x86_64, 2026-11-27")
+"""What rollouts reach of what engines could sample, by episodes in flight and the bound on staleness, as
+benchmarks/scheduler.json has it."""
+TURN = Sourced(0.000299, "measured", "one core's seconds a turn with 256 simulated ones in flight, x86_64, 2026-11-27")
+NOT_COUNTED = "starts and restarts, checkpoints, judges, companions and critics, cloning and imitation"
+"""What a run may have and a plan leaves out."""
 
 
 @dataclass(frozen=True)
@@ -116,13 +119,19 @@ class CardLayout:
     def cards(self) -> int:
         return self.learners if self.shared else self.engines * self.tensor + self.learners
 
+    @property
+    def engine(self) -> str:
+        """Whose it is: `local` is ours."""
+        return "local" if self.settings[:1] in ((), (LOCAL,)) else "vLLM"
+
     def __str__(self) -> str:
         if not self.settings:
             return "as the run was made"
         if self.shared:
-            return f"{self.learners} cards, each samples and learns" if self.learners > 1 else "one card for both"
+            each = f"{self.learners} cards, each samples and learns" if self.learners > 1 else "one card for both"
+            return f"{each}, {self.engine} engine"
         each = f" of {self.tensor} cards" if self.tensor > 1 else ""
-        return f"{self.engines} engines{each}, {self.learners} learners"
+        return f"{_several(self.engines, f'{self.engine} engine')}{each}, {_several(self.learners, 'learner')}"
 
 
 @dataclass(frozen=True)
@@ -216,7 +225,7 @@ class CardPlanner:
             yield CardLayout(1, 1, 1, True, ())
             return
         yield CardLayout(cards, 1, cards, True, (LOCAL, *apart))
-        if cards == 1:
+        if cards == 1 and not self.recipe.pool.staleness:  # an engine that sleeps cannot sample beside an update
             yield CardLayout(1, 1, 1, True, ("engine.type=vllm", "engine.sleep=true"))
         part = max(1, cards // 16)
         for tensor, serving in product((1, 2, 4, 8), range(part, cards, part)):
@@ -227,7 +236,7 @@ class CardPlanner:
 
     def speeds(self, layout: CardLayout) -> Speeds:
         """Of the engine of a layout."""
-        return self.ours if layout.settings[:1] in ((), (LOCAL,)) else self.served
+        return self.ours if layout.engine == "local" else self.served
 
     def plan(self, layout: CardLayout) -> CardPlan:
         """The plan of a layout, with the fewest changes of the recipe under which it fits."""
@@ -280,7 +289,7 @@ class CardPlanner:
         reading = self.reading(speeds, new, seen) / layout.tensor
 
         def limits(rows: float) -> dict[str, float]:
-            return {name: seconds / layout.tensor for name, seconds in self.limits(speeds, rows, seen).items()}
+            return self.limits(speeds, rows, seen, layout.tensor)
 
         def busy(rows: float) -> float:
             """Seconds of a turn of each of so many sequences, that share a card with one another."""
@@ -297,7 +306,7 @@ class CardPlanner:
         read = asked * reading
         handled = 0.0 if self.card.name == HERE else TURN.value * n * length / layout.learners
         going = max(asked * busy(rows) / rows, handled)
-        waiting = going / self._utilisation.value - decoding - read
+        waiting = going / self.utilisation(live * layout.engines).value - decoding - read
         slowest = max(limits(rows), key=lambda name: limits(rows)[name])
         idle = "environments" if rows < live / 2 else "stragglers and updates"
         idle = "the scheduler" if going == handled else idle
@@ -307,9 +316,13 @@ class CardPlanner:
             Phase("waiting", max(0.0, waiting), 0, idle),
         )
 
-    def limits(self, speeds: Speeds, rows: float, seen: float) -> dict[str, float]:
-        """Seconds of a decoding pass of so many sequences of so many tokens, by what may bound it: the longest does."""
-        reads, flops = speeds.reads.value * self.card.bandwidth, speeds.prefill.value * self.card.flops
+    def limits(self, speeds: Speeds, rows: float, seen: float, tensor: int = 1) -> dict[str, float]:
+        """Seconds of a decoding pass of so many sequences of so many tokens on so many cards, by what may bound it: the
+        longest does. Cards share bytes and operations, and each launches all kernels."""
+        reads, flops = (
+            tensor * speeds.reads.value * self.card.bandwidth,
+            tensor * speeds.prefill.value * self.card.flops,
+        )
         return {
             "launching of kernels": speeds.launch.value * self.shape.layers,
             "memory bandwidth": (2 * self.shape.parameters + rows * self.shape.kept(seen)) / reads,
@@ -354,12 +367,16 @@ class CardPlanner:
     def _link(self, cards: int) -> float:
         return self.card.link if cards <= self.card.machine else NETWORK.value
 
-    @property
-    def _utilisation(self) -> Sourced:
+    def utilisation(self, in_flight: float) -> Sourced:
+        """What rollouts with so many episodes in flight reach of what engines could sample: that of the nearest number
+        that was simulated."""
         if self.card.name == HERE:
             return Sourced(1.0, "measured", "it is in the speeds of the run")
-        known = max(s for s in UTILISATION if s <= self.recipe.pool.staleness)
-        return UTILISATION[known]
+        near = min(UTILISATION, key=lambda n: abs(math.log(n / max(1.0, in_flight))))
+        ahead = max(s for s in UTILISATION[near] if s <= self.recipe.pool.staleness)
+        how = f"simulated (`longstride bench scheduler`): {near:,} in flight, {ahead} ahead"
+        how += "" if ahead else ", in lockstep behind steps of environments of up to 30 s"
+        return Sourced(UTILISATION[near][ahead], "derived", how)
 
     @property
     def _weights(self) -> str:
@@ -467,6 +484,11 @@ def forecast(
         if card is None:
             if run is None:
                 raise ConfigError("which card? Give --card H100, or --from RUN to plan for the machine of a run")
+            if "latency" in (assumed or {}):
+                raise ConfigError(
+                    f"--assume latency: what steps of environments take is in the seconds of {run}; give --card too, "
+                    "or leave it out"
+                )
             if cards != 1:
                 raise ConfigError(
                     f"--cards {cards} of which card? Give --card H100; a run's machine is planned as it was"
@@ -510,6 +532,10 @@ def here(work: Demand, shape: Shape, run: Path) -> CardPlanner:
     return CardPlanner(replace(work, latency=none), shape, card, speeds)
 
 
+def _several(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
 @contextmanager
 def _readable(recipe: Recipe) -> Iterator[Recipe]:
     """The recipe with a model whose configuration can be read here."""
@@ -542,7 +568,7 @@ def _facts(planner: CardPlanner, plan: CardPlan) -> dict[str, Sourced]:
         "bandwidth": speeds.reads,
         "reading": speeds.prefill,
         "learning": speeds.learning,
-        "utilisation": planner._utilisation,
+        "utilisation": planner.utilisation(plan.in_flight * plan.layout.engines),
         "memory": USABLE,
         "network": NETWORK,
         "scheduler": TURN,

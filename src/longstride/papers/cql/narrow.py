@@ -5,6 +5,9 @@ each place, and a plain critic is free to value all others; with noise far beyon
 them, and nothing is left to overestimate. So the effect has to rise as the data get narrower.
 
 Both arms learn for as many updates from the same walks; the seed draws how many walks there are and how noisy they are.
+
+The maze was chosen after a look on eight seeds. On seeds 0 to 7, at the recipe's rate, CQL reaches .97 of the goals of
+the U-maze and SAC .12, of the medium maze .33 and .10, and there the difference scatters more (deviations .07 and .16).
 """
 
 from longstride.claims.claim import Claim

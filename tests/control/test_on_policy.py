@@ -144,9 +144,10 @@ def test_during_the_updates_of_an_iteration_returns_and_densities_are_those_of_b
         return made[-1]
 
     monkeypatch.setattr(TransitionStore, "lambda_returns", counted)
+    walk = ControlEpisode(rng.normal(size=(9, 2)), rng.uniform(-1, 1, (8, 1)), rng.normal(size=8), True)
+    store = TransitionStore.of([walk])
     for iteration in (1, 2):
-        walk = ControlEpisode(rng.normal(size=(9, 2)), rng.uniform(-1, 1, (8, 1)), rng.normal(size=8), True)
-        store, begun = TransitionStore.of([walk]), copy.deepcopy(net)
+        begun = copy.deepcopy(net)
         learner.train(2 * AHEAD, [(store, 8)])
         assert isinstance(begun.critic, ReturnNets)
         for kept, then, now in (

@@ -237,6 +237,15 @@ class TestChoice:
         assert Local().settled(model=str(tmp_path)).plain is bool(reason)
         assert Local(plain=True).settled(model=str(tmp_path)).plain is True
 
+    @pytest.mark.parametrize("name, captured", [("Llama 2, 3", True), ("Qwen3, experts", False), ("gpt-oss", False)])
+    def test_passes_are_captured_on_a_card_where_they_do_not_depend_on_numbers(
+        self, name: str, captured: bool, tmp_path
+    ) -> None:
+        make(name).config.save_pretrained(tmp_path)
+        assert Local().settled("cuda", str(tmp_path)).graphs is captured
+        assert Local().settled("cpu", str(tmp_path)).graphs is False
+        assert Local(graphs=not captured).settled("cuda", str(tmp_path)).graphs is not captured
+
     def test_a_model_of_layers_that_only_look_like_attention_does_not_fit(self) -> None:
         assert misfit(make("Granite 4, hybrid")) == "it has layers of linear_attention"
         assert not misfit(make("OLMo 3"))

@@ -315,8 +315,8 @@ def _passes(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: B
 def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs: bool) -> Quantity:
     """Decoding alone: what a pass takes when all prompts are encoded."""
     engine, draw, found = _engine(model, sizes, graphs), random.Random(0), []
-    for k in range(rounds):
-        progress(f"round {k + 1} of {rounds}: a pass of {sizes.rows} rows")
+    for k in range(rounds + 1):
+        progress(f"round {k} of {rounds}: a pass of {sizes.rows} rows" if k else "warming up: a pass")
         engine.update(model, k)
         for i in range(sizes.rows):
             engine.submit(Request(_ids(draw, sizes.context, sizes), sizes.passes + 8, seed=i))
@@ -332,7 +332,7 @@ def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs:
         while engine.tokens_out < (k + 1) * (sizes.passes + 8) * sizes.rows:
             engine.poll()
     how = ", as a graph" if graphs else ""
-    return Quantity(f"sampling: a pass of {sizes.rows} rows at context {sizes.context}{how}", "ms", found, goal=8.0)
+    return Quantity(f"sampling: a pass of {sizes.rows} rows at context {sizes.context}{how}", "ms", found[1:], goal=8.0)
 
 
 def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list[Quantity]:
@@ -469,7 +469,8 @@ BENCHMARK = Benchmark(
         "a training step of 64 samples of 300 + 128 tokens, float32 weights, bfloat16 arithmetic",
         "a GRPO step of 8 groups of 8 completions of 128 tokens each, float32 weights, bfloat16 arithmetic",
     ),
-    limits="not known before it was measured on a card: launches of kernels in sampling, gathers in its attention.",
+    limits="launches of kernels where passes are no graphs and layers are not compiled: a pass of 26 ms is one of 7.4 ms "
+    "as a graph, and compiled layers train 1.7 times as fast.",
     measure=measure,
     rounds=2,
 )

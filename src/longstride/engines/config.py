@@ -69,27 +69,31 @@ class Local(EngineConfig):
     """What computes a pass on a CPU."""
     float32_head: bool = False
     """The head computes in float32 whatever `dtype` is: log-probabilities nearer to the learner's."""
-    graphs: bool = False
-    """On CUDA decoding passes are captured as CUDA graphs (`engines.graphs`); not yet run on a GPU."""
+    graphs: bool | Literal["auto"] = "auto"
+    """On CUDA decoding passes are captured as CUDA graphs (`engines.graphs`). `auto`: on CUDA, for a model whose pass
+    does not depend on what it computes, as one with experts does; `run.toml` says which."""
     plain: bool | Literal["auto"] = "auto"
     """Passes are the model's own, over transformers' caches (`engines.plain`): any causal model, and slower. `auto`:
     where our own attention does not fit the model; `run.toml` says which."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.graphs and self.plain is True:
+        if self.graphs is True and self.plain is True:
             raise ValueError("graphs are of our own attention, and plain does without it: leave one of them out")
         return self
 
     def settled(self, device: str = "cpu", model: str = "") -> Self:
         from longstride.engines.local_processes import cores
 
-        if self.plain == "auto" and model:
-            from longstride.engines.fit import misfit_of
+        cuda = device.startswith("cuda")
+        if model and "auto" in (self.plain, self.graphs):
+            from longstride.engines.fit import has_fixed_pass, misfit_of
 
-            return self.replace(plain=not self.graphs and bool(misfit_of(model))).settled(device)
+            plain = self.graphs is not True and bool(misfit_of(model)) if self.plain == "auto" else self.plain
+            graphs = cuda and not plain and has_fixed_pass(model) if self.graphs == "auto" else self.graphs
+            return self.replace(plain=plain, graphs=graphs).settled(device)
         processes = min(cores(), 8) if self.processes == "auto" else self.processes
-        usual = "bfloat16" if device.startswith("cuda") else "float32"
+        usual = "bfloat16" if cuda else "float32"
         return self.replace(
             processes=processes,
             dtype=usual if self.dtype == "auto" else self.dtype,
@@ -103,11 +107,12 @@ class Local(EngineConfig):
         if now.plain is True:
             return now._plainly(policy, version, shared)
         dtype, kernels = (cast(Any, kind) for kind in (now.dtype, now.kernels))
-        make = partial(LocalEngine, dtype=dtype, kernels=kernels, graphs=now.graphs, float32_head=now.float32_head)
+        graphs = now.graphs is True
+        make = partial(LocalEngine, dtype=dtype, kernels=kernels, graphs=graphs, float32_head=now.float32_head)
         try:
             return now._in_processes(make, policy, version, shared)
         except ModelError:
-            if now.plain is False or now.graphs:
+            if now.plain is False or graphs:
                 raise
             return now._plainly(policy, version, shared)
 

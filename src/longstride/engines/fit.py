@@ -38,21 +38,32 @@ def misfit(model: Any) -> str:
 def misfit_of(model: str) -> str:
     """The same of a model as `Recipe.model` names it, from its configuration alone: what a pass without memory asks of
     the attention counts too. Empty for a configuration that cannot be read, which loading refuses."""
+    return _found(model)[0]
+
+
+def has_fixed_pass(model: str) -> bool:
+    """Whether a pass runs the same operations whatever its numbers are, so that it can be captured. False for a
+    configuration that cannot be read."""
+    return _found(model)[1]
+
+
+_KNOWN: dict[str, tuple[str, bool]] = {}
+"""By configuration what `_found` found: a pass without memory takes a tenth of a second."""
+
+
+def _found(model: str) -> tuple[str, bool]:
     try:
         skeleton = skeleton_of(model)
     except (ConfigError, ModelError):
-        return ""
+        return "", False
     text = skeleton.config.to_json_string()
     if text not in _KNOWN:
-        _KNOWN[text] = misfit(skeleton) or _in_a_pass(skeleton)
+        reason = misfit(skeleton)
+        _KNOWN[text] = (reason, False) if reason else _in_a_pass(skeleton)
     return _KNOWN[text]
 
 
-_KNOWN: dict[str, str] = {}
-"""By configuration what `misfit_of` found: a pass without memory takes a tenth of a second."""
-
-
-def _in_a_pass(skeleton: Any) -> str:
+def _in_a_pass(skeleton: Any) -> tuple[str, bool]:
     layout = Layout(KeyValueStore(1, 4), [Piece(0, 0, 4)], torch.device("meta"))
     ids = torch.zeros(1, 4, dtype=torch.long, device="meta")
     skeleton.set_attn_implementation(NAME)
@@ -60,9 +71,9 @@ def _in_a_pass(skeleton: Any) -> str:
         with torch.no_grad():
             skeleton(ids, position_ids=layout.position_N[None], use_cache=False, logits_to_keep=1, layout=layout)
     except ModelError as e:
-        return str(e)
+        return str(e), False
     except (TypeError, AttributeError):
-        return "its attention takes no other in its place"
+        return "its attention takes no other in its place", False
     except (RuntimeError, NotImplementedError):  # of what depends on numbers, such as the experts of tokens
-        return ""
-    return ""
+        return "", False
+    return "", True

@@ -8,7 +8,7 @@ weights. An update copies new weights to where the old ones are, so graphs outli
 
 What always holds: tokens see what they see in `attention.Layout`'s passes, and keys and values are written for decoded
 rows alone: a row of an idle slot computes something and writes what another one writes. The uncaptured form, which runs
-everywhere, is what tests hold against `Layout`; capturing has not yet been run on a GPU.
+everywhere, is what tests hold against `Layout`, and on a card the captured one is held against the uncaptured.
 """
 
 from collections.abc import Sequence

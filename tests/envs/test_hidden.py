@@ -20,6 +20,7 @@ WORLDS: list[HiddenWorlds] = [
     DarkRooms(size=10, turns=100, begins="corner", hidden="actions"),
     DarkRooms(turns=50, hidden="key"),
     Corridors(),
+    Corridors(rooms=4, house=3),
 ]
 every_world = pytest.mark.parametrize("world", WORLDS, ids=lambda w: f"{w.type_name()}-{getattr(w, 'hidden', '')}")
 
@@ -168,3 +169,18 @@ def test_a_world_too_small_for_two_splits_is_refused() -> None:
     lacking = world.sample if world.make(random.Random(0)).split == "test" else lambda rng, n: world.held_out(n)
     with pytest.raises(TaskError, match="too few different rules"):
         lacking(random.Random(0), 1)
+
+
+def test_in_a_house_each_room_has_one_door_that_leads_on_and_hints_say_which() -> None:
+    house = Corridors(rooms=4, doors=3, house=3)
+    told = [house.hint(task).split(" , ") for task in [*house.sample(random.Random(0), 40), *house.held_out(10)]]
+    assert len({pair for pairs in told for pair in pairs}) == 10, "as many as there are rooms"
+    other = house.replace(house=4)
+    assert {other.hint(task) for task in other.held_out(9)}.isdisjoint(house.hint(task) for task in house.held_out(9))
+    (task,) = Corridors(rooms=3).sample(random.Random(0), 1)
+    rooms = task.goal.split(" : ")[1].split(" ; ")[0].split(" , ")
+    said = [pair.split() for pair in Corridors().hint(task).split(" , ")]
+    assert said == [[room, door] for room, door in zip(rooms, Corridors().demonstrate(task), strict=True)]
+    doors = iter(Corridors().demonstrate(task))
+    _, steps = episode(Corridors().env(), task, 0, lambda env: next(doors))
+    assert steps[-1].reward == 1

@@ -145,6 +145,15 @@ class Noting(Solver, Protocol):
 
 
 @runtime_checkable
+class Hinting(Protocol):
+    """A task source that knows what helps with a task."""
+
+    def hint(self, task: Task) -> str:
+        """What is told who failed at it, in words; empty where nothing helps."""
+        ...
+
+
+@runtime_checkable
 class HasChoices(Protocol):
     """An environment that says what can be done in it, as learners need (`strategies.learners`)."""
 

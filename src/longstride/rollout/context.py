@@ -198,7 +198,7 @@ def _ids_of(chat: PromptPieces, role: str, content: Content, turn: int | None, p
     return chat.spoken(ids) if role == "assistant" else ids
 
 
-def _form(value: str, names: frozenset[str]) -> str:
+def checked_form(value: str, names: frozenset[str]) -> str:
     """A text with numbers in braces, checked."""
     try:
         value.format(**dict.fromkeys(names, 1))
@@ -217,9 +217,9 @@ class TrialHistory(ContextPolicy):
     """What is read of the whole."""
     rewards: bool = True
     """Whether what a turn earned is said after it, and what an episode earned at its end."""
-    turn: Annotated[str, AfterValidator(partial(_form, names=frozenset({"reward"})))] = "reward: {reward:g}"
+    turn: Annotated[str, AfterValidator(partial(checked_form, names=frozenset({"reward"})))] = "reward: {reward:g}"
     """How it is said of a turn. A small model reads fewer tokens where this is `{reward:g}`."""
-    outcome: Annotated[str, AfterValidator(partial(_form, names=frozenset({"episode", "done", "reward"})))] = (
+    outcome: Annotated[str, AfterValidator(partial(checked_form, names=frozenset({"episode", "done", "reward"})))] = (
         "episode {episode}: {done}, reward {reward:g}"
     )
     """How it is said of an episode, with its number, `done` or `not done`, and the reward."""

@@ -2,7 +2,8 @@
 
 The goal names the rooms and the doors, an observation the room: `attic`. What always holds: which doors lead on is the
 same in all episodes of a trial; only the end earns something, 1. So the way is found room by room, one wrong door an
-episode, by who remembers.
+episode, by who remembers. In a house (`Corridors.house`) it is the same in all tasks, and can be learned; by chance a
+corridor of five rooms with four doors is done once in a thousand times.
 """
 
 import random
@@ -10,6 +11,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
+from longstride.core.numbers import CountOrZero
+from longstride.core.seeds import stream
+from longstride.core.task import Task, instance_of
 from longstride.envs.hidden.base import HiddenWorlds, Life, Rule, source_of
 
 ROOMS = ("attic", "cellar", "hall", "kitchen", "library", "parlour", "pantry", "study", "tower", "vault")
@@ -80,14 +84,27 @@ class Corridors(HiddenWorlds):
     """Rooms of a corridor."""
     doors: Annotated[int, Field(ge=2, le=len(COLOURS))] = 3
     """Doors of a room."""
+    house: CountOrZero | None = None
+    """The number of a house that all corridors are in: all tasks have the same doors, and of a room the same one leads
+    on. Left out, each task has doors and a way of its own."""
 
     def make(self, rng: random.Random) -> Corridor:
-        return Corridor(
-            turns=self.rooms,
-            rooms=tuple(rng.sample(ROOMS, self.rooms)),
-            doors=tuple(rng.sample(COLOURS, self.doors)),
-            way=tuple(rng.randrange(self.doors) for _ in range(self.rooms)),
-        )
+        rooms = tuple(rng.sample(ROOMS, self.rooms))
+        plan = rng if self.house is None else stream(self.house, "house")
+        doors = tuple(plan.sample(COLOURS, self.doors))
+        leads = {room: plan.randrange(self.doors) for room in (rooms if self.house is None else ROOMS)}
+        return Corridor(turns=self.rooms, rooms=rooms, doors=doors, way=tuple(leads[room] for room in rooms))
+
+    def demonstrate(self, task: Task) -> list[str]:
+        """The doors that lead on. Raises: TaskError where the task is no corridor."""
+        corridor = instance_of(task, Corridor)
+        return [corridor.doors[door] for door in corridor.way]
+
+    def hint(self, task: Task) -> str:
+        """Which door leads on, room by room: `attic amber , hall blue` (see `envs.base.Hinting`). Raises: TaskError
+        where the task is no corridor."""
+        rooms = instance_of(task, Corridor).rooms
+        return " , ".join(f"{room} {door}" for room, door in zip(rooms, self.demonstrate(task), strict=True))
 
 
 source_of(Corridor)

@@ -469,8 +469,8 @@ BENCHMARK = Benchmark(
         "a training step of 64 samples of 300 + 128 tokens, float32 weights, bfloat16 arithmetic",
         "a GRPO step of 8 groups of 8 completions of 128 tokens each, float32 weights, bfloat16 arithmetic",
     ),
-    limits="launches of kernels where passes are no graphs and layers are not compiled: a pass of 26 ms is one of 7.4 ms "
-    "as a graph, and compiled layers train 1.7 times as fast.",
+    limits="launches of kernels where passes are no graphs and layers are not compiled: a pass of 26 ms is one of 7.4 "
+    "ms as a graph, and compiled layers train 1.7 times as fast.",
     measure=measure,
     rounds=2,
 )

@@ -69,7 +69,7 @@ class Speeds:
     """The same in an optimiser step."""
 
 
-# Older than graphs and compiled layers: on an H200 they make it a pass of 7.4 ms and 74k tokens/s (benchmarks/gpu.json).
+# Older than graphs and compiled layers: on an H200 they make it 7.4 ms a pass and 74k tokens/s (benchmarks/gpu.json).
 _H100 = "one H100, Qwen3-0.6B's shape, bfloat16, commit 1c8d745, 2026-11-22"
 _LEARNING = Sourced(0.12, "measured", f"34.0k tokens/s of 300 + 128, {_H100}; larger models should do better")
 _PREFILL = Sourced(0.12, "assumed", "as the learner's")

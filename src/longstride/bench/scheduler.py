@@ -1,5 +1,6 @@
-"""The scheduler on a virtual clock: how much of what is possible the servers sample, by episodes in flight and
-staleness, and what the scheduler itself costs a turn and an episode.
+"""The scheduler on a virtual clock: how much of what is possible the servers sample, by the bound on staleness and by
+how many episodes are under way for each that can be live at once, and what the scheduler itself costs a turn and an
+episode.
 
 What always holds: each size is measured in a process of its own; a round is another seed; the scheduler's cost is
 processor time, with that of the simulated servers and environments in it, so it is less than it says.
@@ -18,10 +19,12 @@ from longstride.bench.base import Benchmark, Progress, Quantity, in_turn
 from longstride.core.errors import ConfigError, RunError
 from longstride.rollout.simulated import Spread, Workload, simulate
 
-IN_FLIGHT = ((16, 1), (64, 1), (256, 2), (1024, 8))
-"""Episodes in flight, and servers, where utilisation is measured."""
+UNDER_WAY = (1.5, 4, 8)
+"""Episodes that may be played, of this iteration and of those ahead, for each place: behind stragglers others wait."""
 AHEAD = (0, 1, 4)
 """Bounds on staleness."""
+PLACES = ((16, 1), (64, 1), (1024, 8))
+"""Places and servers other than 256 and 2, with four under way a place and one iteration ahead."""
 COSTS = ((16, 1), (256, 2), (1024, 8), (10_000, 64), (100_000, 512))
 """The same, where costs are."""
 SHORT = Spread(1.5, 0.7, 10)
@@ -42,17 +45,19 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Qua
     if peer is not None:
         raise ConfigError("the scheduler is measured alone; leave --peer out")
     sides: dict[str, Callable[[int], dict[str, Any]]] = {}
-    for places, servers in IN_FLIGHT:
-        for ahead in AHEAD:
-            # as many are under way as there are places, and half as many again behind stragglers
-            workload = Workload(places, servers, ahead, max(8, 3 * places // (2 * (ahead + 1))), 4 * ahead + 6)
-            sides[f"{places:,} in flight, {ahead} ahead"] = partial(_in_a_process, workload)
-    rough = Workload(256, 2, 4, 76, 22, **STORM)
-    sides["256 in flight, 4 ahead, servers and environments fail"] = partial(_in_a_process, rough)
+    for ahead in AHEAD:
+        for ratio in UNDER_WAY:
+            name = f"{ahead} ahead, {ratio} under way a place"
+            sides[name] = partial(_in_a_process, _workload(256, 2, ahead, ratio))
+    for places, servers in PLACES:
+        name = f"1 ahead, 4 under way a place, {places:,} places"
+        sides[name] = partial(_in_a_process, _workload(places, servers, 1, 4))
+    sides["4 ahead, 4 under way a place, failures"] = partial(_in_a_process, _workload(256, 2, 4, 4, **STORM))
     rows = []
     for name, seen in in_turn(sides, rounds, progress).items():
-        rows.append(Quantity(f"{name}: utilisation", "of the bound", seen["utilisation"], higher_is_better=True))
-        if "fail" in name:
+        goal = GOAL if name == "1 ahead, 8 under way a place" else None
+        rows.append(Quantity(f"{name}: utilisation", "of the bound", seen["utilisation"], None, "", True, goal))
+        if "failures" in name:
             rows.append(Quantity(f"{name}: trained length against started", "share", 1 + seen["bias"]))
         elif seen["bias"].any():
             raise RunError(f"{name}: trained episodes are not as long as started ones; nothing was measured")
@@ -61,6 +66,11 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Qua
         rows.append(Quantity(f"{name} in flight: cost of a turn", "us", seen["microseconds"], goal=CHEAP))
         rows.append(Quantity(f"{name} in flight: memory", "kB an episode", seen["memory"]))
     return rows, {}
+
+
+def _workload(places: int, servers: int, ahead: int, ratio: float, **more: Any) -> Workload:
+    episodes = round(ratio * places / (ahead + 1))
+    return Workload(places, servers, ahead, episodes, 4 * ahead + 6, **more)
 
 
 def _in_a_process(workload: Workload, k: int) -> dict[str, Any]:
@@ -88,18 +98,19 @@ def _peak() -> int:
 
 BENCHMARK = Benchmark(
     name="scheduler",
-    question="How much of what is possible do servers sample, and what does the scheduler itself cost, by episodes in "
-    "flight?",
+    question="How much of what is possible do servers sample, by episodes under way a place, and what does the "
+    "scheduler itself cost, by episodes in flight?",
     equal=(
         "scheduler, pool, player and the sharing of servers are those of a run, on a virtual clock",
         "a pass takes what our engine took with 0.6 billion parameters on one H100",
         "turns of an episode, tokens of a turn and latencies of environments are lognormal (assumed), with stragglers "
         "of five times the median and more",
-        "the bound: all places filled at every moment, and evenly spread",
+        "256 places on two servers where nothing else is said; the bound: all places filled at every moment, and "
+        "evenly spread",
     ),
     limits=(
-        "an iteration is complete when its longest episode has ended, and an update waits until what is under way has "
-        "its turn. A turn costs some tens of steps of Python's event loop, whatever is in flight."
+        "an iteration is complete when its longest episode has ended, which others must hide, and an update waits "
+        "until what is under way has its turn. A turn costs some tens of steps of Python's event loop, whatever is in flight."
     ),
     measure=measure,
     how_to_make_peer="",

@@ -306,7 +306,7 @@ class CardPlanner:
         read = asked * reading
         handled = 0.0 if self.card.name == HERE else TURN.value * n * length / layout.learners
         going = max(asked * busy(rows) / rows, handled)
-        waiting = going / self.utilisation(live * layout.engines).value - decoding - read
+        waiting = going / self.utilisation(n / (live * layout.engines)).value - decoding - read
         slowest = max(limits(rows), key=lambda name: limits(rows)[name])
         idle = "environments" if rows < live / 2 else "stragglers and updates"
         idle = "the scheduler" if going == handled else idle
@@ -367,16 +367,17 @@ class CardPlanner:
     def _link(self, cards: int) -> float:
         return self.card.link if cards <= self.card.machine else NETWORK.value
 
-    def utilisation(self, in_flight: float) -> Sourced:
-        """What rollouts with so many episodes in flight reach of what engines could sample: that of the nearest number
-        that was simulated."""
+    def utilisation(self, share: float) -> Sourced:
+        """What rollouts reach of what engines could sample, with so many episodes of an iteration for each that is live
+        at once: that of the nearest simulation."""
         if self.card.name == HERE:
             return Sourced(1.0, "measured", "it is in the speeds of the run")
-        near = min(UTILISATION, key=lambda n: abs(math.log(n / max(1.0, in_flight))))
-        ahead = max(s for s in UTILISATION[near] if s <= self.recipe.pool.staleness)
-        how = f"simulated (`longstride bench scheduler`): {near:,} in flight, {ahead} ahead"
+        ahead = max(s for s in UTILISATION if s <= self.recipe.pool.staleness)
+        under_way = share * (ahead + 1)
+        near = min(UTILISATION[ahead], key=lambda n: abs(math.log(n / under_way)))
+        how = f"simulated (`longstride bench scheduler`): {ahead} ahead, {near} under way a place"
         how += "" if ahead else ", in lockstep behind steps of environments of up to 30 s"
-        return Sourced(UTILISATION[near][ahead], "derived", how)
+        return Sourced(UTILISATION[ahead][near], "derived", how)
 
     @property
     def _weights(self) -> str:
@@ -568,7 +569,9 @@ def _facts(planner: CardPlanner, plan: CardPlan) -> dict[str, Sourced]:
         "bandwidth": speeds.reads,
         "reading": speeds.prefill,
         "learning": speeds.learning,
-        "utilisation": planner.utilisation(plan.in_flight * plan.layout.engines),
+        "utilisation": planner.utilisation(
+            planner.recipe.episodes_per_iteration / (plan.in_flight * plan.layout.engines)
+        ),
         "memory": USABLE,
         "network": NETWORK,
         "scheduler": TURN,

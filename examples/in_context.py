@@ -98,10 +98,13 @@ def curves(world: str) -> dict[str, list[tuple[float, float, float]]]:
 
 
 def keep() -> None:
-    """Keeps what the runs gave."""
-    kept = {world: curves(world) for world in RECIPES if ended(RUNS / world)}
-    data: dict[str, Any] = {"commit": commit(), "held_out": 100, "worlds": kept}
-    OUT.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    """Keeps what the runs gave, beside what is kept of worlds without one."""
+    path = OUT.with_suffix(".json")
+    data: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    for world in RECIPES:
+        if ended(RUNS / world):
+            data["worlds"][world] = {"commit": commit(), "curves": curves(world)}
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 def draw() -> None:
@@ -109,7 +112,7 @@ def draw() -> None:
     kept = json.loads(OUT.with_suffix(".json").read_text("utf-8"))["worlds"]
     figure = Figure(figsize=(3.4 * len(kept), 3.8), layout="constrained")
     for ax, (world, found) in zip(figure.subplots(1, len(kept), squeeze=False)[0], kept.items(), strict=True):
-        for name, curve in found.items():
+        for name, curve in found["curves"].items():
             mean, low, high = zip(*curve, strict=True)
             x, color = range(1, len(curve) + 1), COLORS.get(name, "0.5")
             ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)

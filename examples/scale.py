@@ -36,7 +36,7 @@ KEPT, PAGE = Path("docs/scale.json"), Path("docs/scale.md")
 HEADS = {
     "plans": "| cards | changes | layout | fits | hours | card-hours | bound by |",
     "phases": "| cards | changes | decoding | reading | waiting | learning | weights | an iteration |",
-    "utilisation": "| in flight | 0 ahead | 1 ahead | 4 ahead |",
+    "utilisation": "| under way a place | 0 ahead | 1 ahead | 4 ahead |",
     "cost": "| in flight | a turn, us | an episode, kB |",
     "held": "| | foretold | measured | measured to foretold |",
 }
@@ -67,13 +67,14 @@ def _rows(name: str, plans: list[dict[str, Any]]) -> list[str]:
             for title, row in values.items()
             if "peer" in row
         ]
-    measures = ("utilisation",) if name == "utilisation" else ("cost of a turn", "memory")
     found: dict[str, list[str]] = {}
     for title, row in values.items():
         what, _, measure = title.partition(": ")
-        if measure in measures and "fail" not in what:
+        if name == "cost" and " in flight" in what:
             found.setdefault(what.partition(" in flight")[0], []).append(f"{row['value']:,.3g}")
-    return [f"| {' | '.join([places, *cells])} |" for places, cells in found.items()]
+        elif name == measure == "utilisation" and what.endswith(" under way a place"):
+            found.setdefault(what.split()[2], []).append(f"{row['value']:.2f}")
+    return [f"| {' | '.join([first, *cells])} |" for first, cells in found.items()]
 
 
 def _row(name: str, one: dict[str, Any]) -> str:

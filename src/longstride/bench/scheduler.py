@@ -110,7 +110,8 @@ BENCHMARK = Benchmark(
     ),
     limits=(
         "an iteration is complete when its longest episode has ended, which others must hide, and an update waits "
-        "until what is under way has its turn. A turn costs some tens of steps of Python's event loop, whatever is in flight."
+        "until what is under way has its turn. A turn costs some tens of steps of Python's event loop, whatever is in "
+        "flight."
     ),
     measure=measure,
     how_to_make_peer="",

@@ -63,7 +63,7 @@ def _rows(name: str, plans: list[dict[str, Any]]) -> list[str]:
     values = {row["name"]: row for row in json.loads(kept.read_text(encoding="utf-8"))["rows"]}
     if name == "held":
         return [
-            f"| {title} ({row['unit']}) | {row['ours']:,.3g} | {row['peer']:,.3g} | {row['value']:.2f} |"
+            f"| {title} ({row['unit']}) | {_number(row['ours'])} | {_number(row['peer'])} | {row['value']:.2f} |"
             for title, row in values.items()
             if "peer" in row
         ]
@@ -71,7 +71,7 @@ def _rows(name: str, plans: list[dict[str, Any]]) -> list[str]:
     for title, row in values.items():
         what, _, measure = title.partition(": ")
         if name == "cost" and " in flight" in what:
-            found.setdefault(what.partition(" in flight")[0], []).append(f"{row['value']:,.3g}")
+            found.setdefault(what.partition(" in flight")[0], []).append(_number(row["value"]))
         elif name == measure == "utilisation" and what.endswith(" under way a place"):
             found.setdefault(what.split()[2], []).append(f"{row['value']:.2f}")
     return [f"| {' | '.join([first, *cells])} |" for first, cells in found.items()]
@@ -87,6 +87,10 @@ def _row(name: str, one: dict[str, Any]) -> str:
     else:
         cells += [f"{phase['seconds']:,.0f}" for phase in best["phases"]] + [f"{best['iteration']:,.0f}"]
     return f"| {' | '.join(cells)} |"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def write() -> None:

@@ -34,14 +34,13 @@ CACHE, LOCAL, SERVED = "keys and values", "engine.type=local", ("engine.type=htt
 PASSING = "gradients", "activations", "logits", "weights in the type of the arithmetic"
 """What the parts of a learner's memory begin with that it has in an optimiser step alone."""
 UTILISATION = {
-    16: {0: 0.213, 1: 0.505, 4: 0.592},
-    64: {0: 0.12, 1: 0.341, 4: 0.303},
-    256: {0: 0.0878, 1: 0.312, 4: 0.27},
-    1024: {0: 0.0698, 1: 0.294, 4: 0.237},
+    0: {1.5: 0.0878, 4: 0.131, 8: 0.151},
+    1: {1.5: 0.312, 4: 0.649, 8: 0.873},
+    4: {1.5: 0.259, 4: 0.59, 8: 0.762},
 }
-"""What rollouts reach of what engines could sample, by episodes in flight and the bound on staleness, as
-benchmarks/scheduler.json has it."""
-TURN = Sourced(0.000299, "measured", "one core's seconds a turn with 256 simulated ones in flight, x86_64, 2026-11-27")
+"""What rollouts reach of what engines could sample, by the bound on staleness and how many episodes are under way (of
+this iteration and of those ahead) for each that is live, as benchmarks/scheduler.json has it."""
+TURN = Sourced(0.000543, "measured", "one core's seconds a turn with 256 simulated ones in flight, x86_64, 2026-11-27")
 NOT_COUNTED = "starts and restarts, checkpoints, judges, companions and critics, cloning and imitation"
 """What a run may have and a plan leaves out."""
 

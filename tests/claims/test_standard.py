@@ -393,6 +393,7 @@ class TestFrozen:
 
         settings = {"engine": {"processes": 1}, "learner": {"threads": 2, "lr": 0.1}, "name": "x"}
         assert _without_means(settings) == {"learner": {"lr": 0.1}, "name": "x"}
+        assert _without_means({"run": settings}) == {"run": {"learner": {"lr": 0.1}, "name": "x"}}
 
     def test_the_commit_of_a_file_is_the_one_that_made_it_so(self, checkout: Path):
         assert committed(checkout) is None

@@ -23,9 +23,10 @@ SETTINGS = ("recipe", "changes", "design", "chosen", "tried")
 FIELDS = ("name", "verdict", "ordering", "control", "recipe", "seeds", "effects", "control_effects", "arms", "commit")
 """What a result cannot be without."""
 MEANS = re.compile(
-    r"engine(\..*)?|learner\.(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head)"
+    r"(run\.)?(engine(\..*)?|learner\.(micro_tokens|checkpointing|sharded|kernels|threads|packed|head|compile|float32_head))"
 )
-"""Settings of what a run is computed with: they decide the last bits of its numbers, and not what is claimed."""
+"""Settings of what a run, an extrapolation's too, is computed with: they decide the last bits of its numbers, and not
+what is claimed."""
 DIGITS = 6
 """Significant digits of what was measured."""
 

@@ -245,6 +245,12 @@ def test_a_target_needs_all_numbers_and_its_solution_is_a_chain_of_true_steps() 
 CHAIN = Chain(first=3, operations=(("+", 4), ("*", 2), ("-", 5)), modulus=7)
 
 
+def test_a_hint_is_the_first_step_where_it_is_not_the_only_one() -> None:
+    easy, hard = (Countdown(numbers=(n, n, n)).sample(random.Random(0), 1)[0] for n in (2, 3))
+    first, second = Numbers.of(hard).steps()
+    assert (Countdown().hint(easy), Countdown().hint(hard)) == ("", first) and second
+
+
 def test_a_chain_by_hand() -> None:
     assert CHAIN.goal == "start 3 ; + 4 ; * 2 ; - 5 ; mod 7"
     assert CHAIN.demonstration() == ["Thought: 3 + 4 ≡ 0 ; 0 * 2 ≡ 0 ; 0 - 5 ≡ 2 Action: answer 2"]

@@ -271,6 +271,15 @@ class PuzzleSource(TaskSource):
         """
         return self.kind.of(task).demonstration()
 
+    def hint(self, task: Task) -> str:
+        """The first step of a shortest solution (see `envs.base.Hinting`); empty where there is no other step.
+
+        Raises:
+            TaskError: the task is not of this source.
+        """
+        first, *more = self.kind.of(task).steps() or [""]
+        return first if more else ""
+
     def review(self, task: Task, text: str) -> list[str] | None:
         """See `Puzzle.review`.
 

@@ -45,8 +45,8 @@ CLONED: dict[str, Any] = {
 }
 """The verifier-free side: all traces are the base's, and right ones are imitated, whatever their style."""
 
-_chains = {"tasks": ModularChain()}
-_budgets = {tokens: within(tokens, **_chains) for tokens in (24, 96)}
+# a rate that is too high comes to no success in the end, and does not end the tuning
+_budgets = {tokens: within(tokens, tasks=ModularChain(), patience=16) for tokens in (24, 96)}
 
 CLAIM = Claim(
     name="vb_vf",

@@ -187,7 +187,9 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
 
             def side(k: int, sampler: _Sampler, n: int = n, group: int = group) -> dict[str, float]:
                 prompts, new = _drawn(sizes, n, group, k)
-                return {"tokens/s": sum(new) / sampler(prompts, new)}
+                speed = sum(new) / sampler(prompts, new)
+                progress(f"{speed:,.0f} {UNIT}")  # a run that is ended early has said this much
+                return {"tokens/s": speed}
 
             seen = in_turn(
                 {which: partial(side, sampler=sampler) for which, sampler in sides.items()},

@@ -114,8 +114,8 @@ def test_hints_of_ones_own_see_the_attempts_and_may_be_none() -> None:
 
 def test_hints_are_of_a_source_that_knows_them_or_of_a_column() -> None:
     task = ModularChain().sample(random.Random(0), 1)[0]
-    with pytest.raises(ConfigError, match="ModularChain has no `hint`: write one"):
-        SourceHints().of(ModularChain(), [task], [()])
+    with pytest.raises(ConfigError, match="Bandits has no `hint`: write one"):
+        SourceHints().of(Bandits(), [task], [()])
     rows = [task.model_copy(update={"meta": meta}) for meta in ({"why": "a"}, {"why": None}, {})]
     assert ColumnHints(column="why").of(ModularChain(), rows, [()] * 3) == ["a", "", ""]
     with pytest.raises(ConfigError, match="expected a text in 'why', got 3"):
@@ -201,14 +201,18 @@ def test_goals_that_an_environment_makes_up_and_contexts_without_a_goal_are_refu
         guided(Guided(), change=lambda t: replace(t, task=t.task.model_copy(update={"goal": "another goal"})))
     with pytest.raises(ConfigError, match="which the recipe's context has to show at one place in every prompt"):
         guided(Guided(), change=lambda t: replace(t, turns=[*t.turns, make_turn([1], [7, 7])]))
-    newest = lambda t: replace(  # noqa: E731 (a context that makes prompts anew is none of these)
-        t, turns=[make_turn(SAID[0], prompt) for prompt in prompts(t.task.goal, LatestObservation())]
-    )
+
+    def newest(t: Trajectory) -> Trajectory:
+        """Of a context that makes prompts anew, which is none of these."""
+        return replace(t, turns=[make_turn(SAID[0], prompt) for prompt in prompts(t.task.goal, LatestObservation())])
+
     assert len(guided(Guided(), change=newest)[1]) == 10
 
 
 def test_an_attempt_that_failed_for_want_of_infrastructure_says_nothing() -> None:
-    broken = lambda t: replace(t, stop=StopReason.INFRA_FAILURE, turns=[], success=False)  # noqa: E731
+    def broken(t: Trajectory) -> Trajectory:
+        return replace(t, stop=StopReason.INFRA_FAILURE, turns=[], success=False)
+
     assert len(guided(Guided(), change=broken)[0]) == 1
     _, played = guided(Guided(), change=lambda t: broken(t) if t.role == GUIDED else t)
     assert len(played) == 10 and not any(HINT in t.evidence for t in played)

@@ -1,7 +1,8 @@
 """AdamW whose moments take a byte each (Dettmers et al., arXiv 2110.02861), by torchao: a quarter of the memory.
 
 What always holds: moments of 4096 values and more, in whole blocks of 256, are codes and a scale a block, and smaller
-ones float32; both are saved as they are, so that a resume is exact. Run with torchao 0.18 on a CPU and on an H200.
+ones float32; both are saved as they are, so that a resume is exact. Run on a CPU with torchao 0.18; no step was
+taken on a GPU yet.
 """
 
 from collections.abc import Iterable, Mapping

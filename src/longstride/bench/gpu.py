@@ -57,6 +57,7 @@ PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "B200":
 """Operations a second of dense bfloat16 products, by a part of the card's name, as NVIDIA's data sheets have them."""
 
 LEARNING = LearnerConfig(dtype="bfloat16", lr=1e-7, warmup_steps=0, micro_tokens=16384)
+"""Of the learner that is measured; other settings are those of a run."""
 FASTER: dict[str, dict[str, Any]] = {
     "moments of 8 bits": {"optimiser": "adamw_8bit"},
     "Liger's head": {"head": "liger"},
@@ -197,7 +198,9 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
                 lambda said, name=name: progress(f"{name}, {said}"),
             )
             speeds = {which: found["tokens/s"] for which, found in seen.items() if np.isfinite(found["tokens/s"]).all()}
-            for which in (which for which in mine if which in speeds):
+            for which in mine:
+                if which not in speeds:  # it failed
+                    continue
                 said, speed = f"sampling: {name}{which.removeprefix('ours')}", speeds[which]
                 compared = [
                     Quantity(
@@ -381,7 +384,7 @@ def _faster(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: B
         _free_memory()
 
         def speeds(change: dict[str, Any] = change) -> list[float]:
-            learner = Learner(model, LEARNING.model_copy(update=change), PPO())
+            learner = Learner(model, LEARNING.replace(**change), PPO())
             took = [_seconds(lambda: learner.step(samples), model) for _ in range(rounds + 1)]
             return [sizes.rows * sum(sizes.sample) / seconds for seconds in took[1:]]
 

@@ -318,10 +318,8 @@ class CardPlanner:
     def limits(self, speeds: Speeds, rows: float, seen: float, tensor: int = 1) -> dict[str, float]:
         """Seconds of a decoding pass of so many sequences of so many tokens on so many cards, by what may bound it: the
         longest does. Cards share bytes and operations, and each launches all kernels."""
-        reads, flops = (
-            tensor * speeds.reads.value * self.card.bandwidth,
-            tensor * speeds.prefill.value * self.card.flops,
-        )
+        reads = tensor * speeds.reads.value * self.card.bandwidth
+        flops = tensor * speeds.prefill.value * self.card.flops
         return {
             "launching of kernels": speeds.launch.value * self.shape.layers,
             "memory bandwidth": (2 * self.shape.parameters + rows * self.shape.kept(seen)) / reads,

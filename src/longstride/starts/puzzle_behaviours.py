@@ -80,8 +80,10 @@ class PuzzleBehaviours(Demonstrators):
     def _attempt(self, puzzle: Numbers, rng: random.Random) -> tuple[list[str], str, int, int]:
         """The steps of a way to use all of the numbers, its expression, what comes out and what has to."""
         pool, target, form, lines = [(n, str(n)) for n in puzzle.numbers], puzzle.target, "{}", list[str]()
-        ways = [(k, sign, before) for k in range(len(pool)) for sign, before in undone(target, pool[k][0], puzzle)]
-        if "backward_chaining" in self.behaviours and len(pool) > 2 and ways:  # of small numbers none may be left
+        ways: list[tuple[int, str, int]] = []
+        if "backward_chaining" in self.behaviours and len(pool) > 2:
+            ways += [(k, *way) for k in range(len(pool)) for way in undone(target, pool[k][0], puzzle)]
+        if ways:  # of small numbers none may be left
             k, sign, before = rng.choice(ways)
             n, _ = pool.pop(k)
             lines.append(f"want {target} {UNDONE[sign]} {n} = {before} , {' '.join(name for _, name in pool)}")

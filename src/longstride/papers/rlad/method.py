@@ -90,11 +90,7 @@ class Abstracted(Sampler):
         solved = (yield plans) if plans else []
         by_abstraction = dict(zip((t.ordinal for t in told), _parts(solved, size), strict=True))
         suspects = [t for t in told if any(s.success for s in by_abstraction[t.ordinal])] if self.alone else []
-        tests = [
-            p
-            for t in suspects
-            for p in planner.group(_with(tasks[t.group], said(t)), self.alone, role=MEASURED)
-        ]  # fmt: skip
+        tests = [p for t in suspects for p in planner.group(_with(tasks[t.group], said(t)), self.alone, role=MEASURED)]
         tested = (yield tests) if tests else []
         leaks = {
             t.ordinal for t, of in zip(suspects, _parts(tested, self.alone), strict=True) if any(s.success for s in of)

@@ -97,7 +97,9 @@ def test_each_role_is_compared_with_its_own_and_tests_are_not_trained() -> None:
 
 
 def test_what_infrastructure_ended_counts_in_no_share() -> None:
-    broken = lambda t: replace(t, stop=StopReason.INFRA_FAILURE, success=False)  # noqa: E731
+    def broken(t: Trajectory) -> Trajectory:
+        return replace(t, stop=StopReason.INFRA_FAILURE, success=False)
+
     _, played = stages(change=lambda t: broken(t) if t.role == SOLUTION and t.ordinal == 4 else t)
     assert played[0].reward == 1.0 and played[0].evidence["of"] == 1
     plans, played = stages(change=lambda t: broken(t) if t.role == PROPOSAL else t)

@@ -132,8 +132,7 @@ def test_the_readme_counts_what_is_shown_as_the_site_does(site: Path) -> None:
     assert all(of in shown for of in found.values())
     counted = re.findall(r"[^:\n]*\bof an earlier standard", readme)
     assert all(any(line.strip() in of for of in found.values()) for line in counted)
-    number = sum(isinstance(card, Paper) for card in papers.cards().values())
-    assert f"holds {number} papers" in readme
+    assert "over a hundred papers" in readme and sum(isinstance(card, Paper) for card in papers.cards().values()) > 100
 
 
 def test_a_benchmark_says_when_it_was_measured_and_whether_the_code_has_changed(site: Path) -> None:

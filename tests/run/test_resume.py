@@ -351,8 +351,11 @@ class TestAhead:
     def test_an_engine_with_weights_of_its_own_samples_what_the_shared_one_does(self, model, tmp_path):
         for name, lag in (("shared", 0), ("own", 1)):
             train(small(model, iterations=1, pool=PoolConfig(staleness=lag)), tmp_path / name)
-        shared, own = (trajectories_of(tmp_path / name) for name in ("shared", "own"))
-        assert [content(t) for t in shared] == [content(t) for t in own]
+        shared, own = ([content(t) for t in trajectories_of(tmp_path / name)] for name in ("shared", "own"))
+        turns = [[turn for episode in run for turn in episode["turns"]] for run in (shared, own)]
+        for one, other in zip(*turns, strict=True):  # their passes hold other rows, and sums are rounded by size
+            assert one.pop("logprobs") == pytest.approx(other.pop("logprobs"), abs=1e-5)
+        assert shared == own
 
 
 class TestTrials:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from deadly_world import DeadlyTasks
+from deadly_world import DeadlyTasks, FailingEngine
 from helpers import content, rows_of, trajectories_of
 from one_page import make_recipe, save_model
 
@@ -19,7 +19,7 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError, MissingExtra, RunError
 from longstride.core.seeds import stream
 from longstride.engines.base import Request
-from longstride.engines.config import HTTP, Local
+from longstride.engines.config import HTTP, VLLM, Local
 from longstride.engines.local import LocalEngine
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
@@ -32,7 +32,7 @@ from longstride.rollout.planning import at_once
 from longstride.run.loop import train
 from longstride.run.policies import load_run
 
-SMALL = ClusterConfig(worker_cpus=0.1, replica_cpus=0.1, learner_cpus=0.1, gpus=0, start_seconds=60)
+SMALL = ClusterConfig(worker_cpus=0.1, replica_cpus=0.1, learner_cpus=0.1, gpus=0, start_seconds=300)
 
 
 @pytest.fixture(scope="module")
@@ -214,16 +214,38 @@ def test_actors_that_the_cluster_has_no_cpus_for_are_refused(nodes, deadly, poli
     config = SMALL.replace(replica_cpus=100.0, start_seconds=1.0)
     with (
         Cluster(config, deadly[0]) as cluster,
-        pytest.raises(ConfigError, match="1 of 1 engine replicas have not.*CPU"),
+        pytest.raises(ConfigError, match=r"no room .* for 1 engine replicas and 0 learner ranks.*2 CPUs"),
     ):
         cluster.engine(policy, 0)
 
 
-def test_a_cluster_needs_ray_and_a_local_engine(deadly, monkeypatch):
+def test_replicas_and_ranks_have_places_together_or_none_has(nodes, deadly, policy):
+    config = SMALL.replace(replicas=2, learner_ranks=2, replica_cpus=0.5, learner_cpus=0.5, start_seconds=2.0)
+    with Cluster(config, deadly[0]) as cluster:  # as many CPUs as there are, in places on both nodes
+        cluster._place(0, 0.5)
+        with (
+            Cluster(config.replace(replica_cpus=0.6), deadly[0]) as other,
+            pytest.raises(ConfigError, match="no room .* for 2 engine replicas and 2 learner ranks"),
+        ):
+            other._place(0, 0.6)
+
+
+def test_a_replica_whose_engine_fails_is_started_again_and_asked_anew(nodes, deadly, policy, tmp_path):
+    deaths = tmp_path / "deaths"
+    deaths.write_text("x")
+    failing = FailingEngine(deaths=str(deaths))
+    with Cluster(SMALL, deadly[0].replace(engine=failing)) as cluster:
+        found = cluster.engine(policy, 3).generate(requests(2))
+    assert deaths.read_text() == "" and [c.ids for c in found] == [c.ids for c in local(policy).generate(requests(2))]
+
+
+def test_a_cluster_needs_ray_and_an_engine_of_its_own(deadly, monkeypatch):
     served = HTTP(url="http://127.0.0.1:1/v1", model="m")
     pytest.importorskip("ray")
     with pytest.raises(ConfigError, match="engine.type is 'http'"):
         Cluster(SMALL, deadly[0].replace(engine=served))
+    with pytest.raises(ConfigError, match="leave engine.sleep out"):
+        Cluster(SMALL, deadly[0].replace(engine=VLLM(sleep=True)))
     with pytest.raises(ConfigError, match="companions: leave out --cluster"):
         Cluster(SMALL, deadly[0].replace(companions={"guide": {"model": "base", "context": {"type": "full_history"}}}))
     monkeypatch.setitem(sys.modules, "ray", None)

@@ -12,12 +12,13 @@ import pytest
 import torch
 from helpers import content, rows_of, trajectories_of
 from one_page import make_recipe, save_model
+from vllm_library import install_library
 from vllm_server import VLLMServer
 
 from longstride.core.errors import EngineFailure
-from longstride.engines.config import HTTP
+from longstride.engines.config import HTTP, VLLM
 from longstride.engines.http import HTTPEngine
-from longstride.engines.weights import Adapters, Folder
+from longstride.engines.weights import IPC, Adapters, Folder, _TransferPush
 from longstride.learner import parallel
 from longstride.learner.config import LearnerConfig
 from longstride.methods import KL, GroupRelative, OnPolicy, Reinforce
@@ -45,6 +46,13 @@ def under_torchrun(rank: int, world: int, port: int) -> None:
 def work(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None:
     under_torchrun(rank, world, port)
     train(recipe, folder, resume=True)
+
+
+def with_vllm(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        install_library(patch, load_policy(recipe.model))
+        patch.setattr(IPC, "push", lambda settings, server, policy: _TransferPush(settings, server, policy))
+        work(rank, world, port, recipe, folder)
 
 
 def pushing(rank: int, world: int, port: int) -> None:
@@ -93,9 +101,9 @@ def start(work: Callable[..., None], world: int, *args: Any) -> None:
         assert process.exitcode == 0
 
 
-def nearly(a: Path, b: Path) -> bool:
+def nearly(a: Path, b: Path, atol: float = 1e-6) -> bool:
     ours, theirs = (load_run(f)[1].model.state_dict() for f in (a, b))
-    return all(torch.allclose(ours[k], theirs[k], atol=1e-6, rtol=1e-5) for k in theirs)
+    return all(torch.allclose(ours[k], theirs[k], atol=atol, rtol=1e-5) for k in theirs)
 
 
 def without_logprobs(folder: Path) -> list:
@@ -148,6 +156,15 @@ def test_of_several_processes_the_first_pushes_what_all_hold(model, tmp_path, mo
     assert without_logprobs(tmp_path / "2") == without_logprobs(tmp_path / "1")  # also after both updates
     pushes = [call for call in server.calls if call == "/collective_rpc"]
     assert len(pushes) == 4, "to an engine that is made, before the first iteration, after each"
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_each_process_samples_with_a_vllm_of_its_own_what_one_process_samples(model, tmp_path, sharded):
+    recipe = make_recipe(model, iterations=2, evaluation=Evaluation(tasks=2, baselines=False))
+    one, two = tmp_path / "1", tmp_path / "2"
+    train(recipe, one)
+    start(with_vllm, 2, recipe.replace(engine=VLLM(), learner=recipe.learner.replace(sharded=sharded)), two)
+    assert without_logprobs(two) == without_logprobs(one) and nearly(two, one, atol=1e-4)  # Adam enlarges rounding
 
 
 def test_what_the_first_process_pushed_or_could_not_push_all_know() -> None:

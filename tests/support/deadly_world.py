@@ -1,11 +1,15 @@
-"""The world of one page, whose environments end their process as often as there are letters in a file."""
+"""The world of one page, whose environments end their process as often as there are letters in a file; and an engine
+that fails as often."""
 
 import os
 from pathlib import Path
+from typing import Any
 
 from one_page import OnePage, OnePageTasks
 
+from longstride.core.errors import EngineFailure
 from longstride.core.task import Task
+from longstride.engines.config import Local
 from longstride.envs.base import Observation, Step
 
 
@@ -33,3 +37,23 @@ class DeadlyTasks(OnePageTasks):
 
     def env(self) -> Deadly:
         return Deadly(self.deaths)
+
+
+class FailingEngine(Local):
+    """A local engine in whose place, while there are letters left, one fails what it is asked."""
+
+    deaths: str
+
+    def make(self, *args: Any, **options: Any) -> Any:
+        engine, deaths = super().make(*args, **options), Path(self.deaths)
+        poll = engine.poll
+
+        def failing() -> Any:
+            done = poll()
+            if done and (left := deaths.read_text()):
+                deaths.write_text(left[1:])
+                return [(ticket, EngineFailure("its engine is dead")) for ticket, _ in done]
+            return done
+
+        engine.poll = failing
+        return engine

@@ -2,6 +2,8 @@
 
 What always holds: run folder, replay, credit, checkpoints and the evaluations' environments are in the process that was
 started; engine replicas, workers and learner ranks are actors, and none of them is left when the cluster is closed.
+Replicas and ranks have a placement group of Ray: room for all of them, on as few machines as they fit, or for none, so
+that two runs never wait for each other's cards. Workers are spread over what there is.
 Models and code are passed by pickle, so every machine needs the same packages, and all trust each other.
 """
 
@@ -21,7 +23,7 @@ from longstride.cluster.pool import ClusterPool, Worker
 from longstride.cluster.ranks import Rank, Ranks
 from longstride.core.errors import ConfigError, MissingExtra
 from longstride.core.implementation import implements
-from longstride.engines.config import Local
+from longstride.engines.config import VLLM, Local
 from longstride.learner import parallel
 from longstride.learner.learner import Learner
 from longstride.models.load import Policy
@@ -43,8 +45,8 @@ class Cluster:
 
     Raises:
         MissingExtra: Ray is not installed.
-        ConfigError: the recipe's engine is a server, it names a GPU, or other models speak in its episodes; the process
-            is one of several already; there is no cluster at the address.
+        ConfigError: the recipe's engine is a server, or sleeps; it names a GPU, or other models speak in its episodes;
+            the process is one of several already; there is no cluster at the address.
     """
 
     def __init__(self, config: ClusterConfig, recipe: Recipe) -> None:
@@ -52,11 +54,13 @@ class Cluster:
             import ray  # noqa: F401
         except ImportError as e:
             raise MissingExtra("Ray is needed for a cluster; pip install 'longstride[ray]'") from e
-        if not isinstance(recipe.engine, Local):
+        if not isinstance(recipe.engine, Local | VLLM):
             raise ConfigError(
-                f"a cluster's replicas are local engines, and engine.type is {recipe.engine.type_name()!r}; set "
-                "engine.type=local, or train without --cluster"
+                f"a cluster's replicas are engines of its own, and engine.type is {recipe.engine.type_name()!r}; set "
+                "engine.type=local or vllm, or train without --cluster"
             )
+        if isinstance(recipe.engine, VLLM) and recipe.engine.sleep:
+            raise ConfigError("a cluster's replicas share no card with the learner: leave engine.sleep out")
         if recipe.device not in ("auto", "cpu"):
             raise ConfigError(
                 f"a cluster's GPUs are shared out by Ray among replicas and learner_ranks, and device is "
@@ -71,6 +75,8 @@ class Cluster:
         self.config, self.recipe = config, recipe
         self._slots = min(config.envs_per_worker, recipe.tasks.at_once)
         self._actors: list[Any] = []
+        self._group: Any = None
+        """Ray's placement group: the replicas' places, then the learner ranks'."""
         self._leaves = False
         """Whether Ray was started, or connected to, here."""
 
@@ -100,6 +106,8 @@ class Cluster:
 
         for actor in reversed(self._actors):  # clients before those whom they ask
             ray.kill(actor)
+        if self._group is not None:
+            ray.util.remove_placement_group(self._group)
         if self._leaves:
             ray.shutdown()
         self._last_word.__exit__(kind, error, tb)
@@ -122,11 +130,10 @@ class Cluster:
         samplings = list(dict.fromkeys([recipe.sampling, recipe.evaluation.sampling or recipe.sampling]))
         clients = config.workers * self._slots + recipe.tasks.at_once  # evaluations have the last of them
         options = {"max_restarts": config.retries, "max_task_retries": -1, "max_concurrency": 2 * clients}
+        args = recipe.engine, samplings, self._store
         self._replicas = [
-            self._start(
-                Replica, recipe.engine, samplings, self._store, cpus=config.replica_cpus, gpus=self._gpus, **options
-            )
-            for _ in range(config.replicas)
+            self._start(Replica, *args, **self._place(n, config.replica_cpus), **options)
+            for n in range(config.replicas)
         ]
         self._await(self._replicas, "engine replicas")
         return RemoteEngine(self._replicas, self._store, version)
@@ -141,7 +148,8 @@ class Cluster:
         config, recipe, world = self.config, self.recipe, self.config.learner_ranks
         if world == 0:
             return Learner(policy.model, recipe.learner, recipe.loss, reference)
-        ranks = [self._start(Rank, n, world, cpus=config.learner_cpus, gpus=self._gpus) for n in range(world)]
+        places = [self._place(config.replicas + n, config.learner_cpus) for n in range(world)]
+        ranks = [self._start(Rank, n, world, **place) for n, place in enumerate(places)]
         self._await(ranks, "learner ranks")
         return cast(Learner, Ranks(ranks, policy.model, recipe.learner, recipe.loss, reference))
 
@@ -170,6 +178,38 @@ class Cluster:
         self._actors.append(handle)
         return handle
 
+    def _place(self, number: int, cpus: float) -> dict[str, Any]:
+        """How the replica or rank of a number is started in its place; the first one reserves the places of all.
+
+        Raises:
+            ConfigError: the cluster has no room for all of them.
+        """
+        import ray
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        if self._group is None:
+            config = self.config
+            each = [config.replica_cpus] * config.replicas + [config.learner_cpus] * config.learner_ranks
+            # a place is of something; actors of no CPU get a thousandth
+            places = [{"CPU": max(c, 0.001)} | ({"GPU": self._gpus} if self._gpus else {}) for c in each]
+            self._group = ray.util.placement_group(places, strategy="PACK")
+            if not self._group.wait(config.start_seconds):
+                raise ConfigError(
+                    f"no room within {config.start_seconds:g} s for {config.replicas} engine replicas and "
+                    f"{config.learner_ranks} learner ranks together: {self._there()}"
+                )
+        strategy = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=number)
+        return {"cpus": cpus, "gpus": self._gpus, "scheduling_strategy": strategy}
+
+    def _there(self) -> str:
+        import ray
+
+        there = {name: ray.cluster_resources().get(name, 0) for name in ("CPU", "GPU")}
+        return (
+            f"the cluster has {there['CPU']:g} CPUs and {there['GPU']:g} GPUs; ask for less of them, or for more "
+            "start_seconds"
+        )
+
     def _await(self, actors: Sequence[Any], who: str) -> None:
         """Waits until actors can be asked."""
         import ray
@@ -177,10 +217,8 @@ class Cluster:
         calls, seconds = [actor.__ray_ready__.remote() for actor in actors], self.config.start_seconds
         _, left = ray.wait(calls, num_returns=len(calls), timeout=seconds)
         if left:
-            there = {name: ray.cluster_resources().get(name, 0) for name in ("CPU", "GPU")}
             raise ConfigError(
-                f"{len(left)} of {len(calls)} {who} have not started within {seconds:g} s; the cluster has "
-                f"{there['CPU']:g} CPUs and {there['GPU']:g} GPUs: ask for less of them, or for more start_seconds"
+                f"{len(left)} of {len(calls)} {who} have not started within {seconds:g} s: {self._there()}"
             )
         for call in calls:
             result(call, f"one of the {who}")

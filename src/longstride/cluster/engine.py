@@ -1,10 +1,11 @@
-"""Remote engines, by way of Ray: replicas of a local engine, each an actor with weights of its own that serves the
-requests of many clients together, and the engine that stands for them in each client.
+"""Remote engines, by way of Ray: replicas of an engine (local, or vLLM), each an actor with weights of its own that
+serves the requests of many clients together, and the engine that stands for them in each client.
 
-What always holds: the requests of a session go to one replica; a replica that dies, or loses one of the processes in
-which it samples, is started again by Ray with the newest weights, and Ray asks it anew for what it had not answered, so
-that nothing is lost: a sample depends on its request alone. Weights change between two passes of a replica, so every
-token has the version that it came from. All that goes through Ray is pickled: machines of one cluster trust each other.
+What always holds: the requests of a session go to one replica; a replica that dies, or whose engine fails or loses one
+of the processes in which it samples, is started again by Ray with the newest weights, and Ray asks it anew for what it
+had not answered, so that nothing is lost: a sample depends on its request alone. Weights change between two passes of a
+replica, so every token has the version that it came from. All that goes through Ray is pickled: machines of one cluster
+trust each other.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from longstride.core.errors import RunError
+from longstride.core.errors import EngineFailure, RunError
 from longstride.core.seeds import derive
 from longstride.engines.base import Engine, Outcome, Request, Sampling
 from longstride.engines.config import EngineConfig
@@ -113,7 +114,7 @@ class Replica:
         def take() -> None:
             try:
                 future.set_result(self._take(weights, version))
-            except ProcessEnded:
+            except (ProcessEnded, EngineFailure):
                 raise
             except Exception as e:
                 future.set_exception(e)
@@ -131,8 +132,8 @@ class Replica:
     def _run(self) -> None:
         try:
             self._serve()
-        except ProcessEnded:
-            os._exit(1)  # a replica that lost one of its processes is dead: Ray starts it again
+        except (ProcessEnded, EngineFailure):
+            os._exit(1)  # a replica that lost what it samples with is dead: Ray starts it again
 
     def _serve(self) -> None:
         while True:
@@ -140,7 +141,7 @@ class Replica:
                 self._todo.get()()
             try:
                 done = self._engine.poll()
-            except ProcessEnded:
+            except (ProcessEnded, EngineFailure):
                 raise
             except Exception as e:  # every client gets it, and ends with it
                 going, self._going = self._going, {}
@@ -148,6 +149,8 @@ class Replica:
                     if future.set_running_or_notify_cancel():
                         future.set_exception(e)
                 continue
+            if failure := next((outcome for _, outcome in done if isinstance(outcome, EngineFailure)), None):
+                raise failure
             for ticket, outcome in done:
                 future = self._going.pop(ticket)
                 if future.set_running_or_notify_cancel():

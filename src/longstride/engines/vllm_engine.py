@@ -1,20 +1,25 @@
-"""vLLM as a library: the run starts its engine, on the card of the learner, and it reads new weights where they are.
+"""vLLM as a library: the run starts its engine, on the card of the learner, and it reads new weights where they are. Of
+several processes that train together, and of a cluster's replicas, each has an engine of its own, on its own card.
 
 What always holds: what `engines.http` holds of a server's completions; the calls of a push are those of
 `engines.weights`, answered by the library's methods of the same names; a vLLM that fails fails what was asked of it, as
 infrastructure, and all that is asked later.
 
 Written after the source of vLLM 0.33 and tested against a library that keeps to it. On an H200 vLLM 0.33 itself (on
-torch 2.11, without its compiler and graphs) took weights, gave its memory back and passed its preflights.
+torch 2.11, without its compiler and graphs) took weights, gave its memory back and passed its preflights. Several
+engines, on several cards, have not run.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
-from longstride.core.errors import ConfigError, EngineFailure, MissingExtra
+import torch
+
+from longstride.core.errors import EngineFailure, MissingExtra
 from longstride.core.implementation import implements
 from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
 from longstride.engines.config import VLLM
@@ -22,6 +27,9 @@ from longstride.engines.http import completion_of
 from longstride.engines.preflight import preflight
 from longstride.engines.weights import IPC, check_sleep
 from longstride.models.load import Policy, folder_of
+
+RANK_OF = ("RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+"""What torchrun tells a process of its place among the others."""
 
 
 class VLLMEngine(Engine):
@@ -47,17 +55,18 @@ class VLLMEngine(Engine):
         self._library: Any = vllm
         place = str(folder_of(policy.name) or policy.name)
         try:
-            self._llm: Any = vllm.LLM(
-                model=place,
-                load_format="dummy",  # the learner's weights are pushed before anything is sampled
-                skip_tokenizer_init=True,
-                max_model_len=self.max_context,
-                gpu_memory_utilization=config.memory,
-                enable_prefix_caching=True,
-                enable_sleep_mode=config.sleep,
-                logprobs_mode="processed_logprobs",
-                weight_transfer_config=WeightTransferConfig(backend="ipc"),
-            )
+            with _on_the_card(policy.device):
+                self._llm: Any = vllm.LLM(
+                    model=place,
+                    load_format="dummy",  # the learner's weights are pushed before anything is sampled
+                    skip_tokenizer_init=True,
+                    max_model_len=self.max_context,
+                    gpu_memory_utilization=config.memory,
+                    enable_prefix_caching=True,
+                    enable_sleep_mode=config.sleep,
+                    logprobs_mode="processed_logprobs",
+                    weight_transfer_config=WeightTransferConfig(backend="ipc"),
+                )
         except Exception as e:  # whatever vLLM and its processes have
             raise EngineFailure(f"vLLM does not start ({type(e).__name__}): {str(e)[:300]}") from e
         self._end_ids = policy.chat.end_ids
@@ -193,6 +202,25 @@ class VLLMEngine(Engine):
         self._done |= {ticket: EngineFailure(trouble) for ticket in going}
 
 
+@contextmanager
+def _on_the_card(device: str) -> Iterator[None]:
+    """The environment in which vLLM starts its processes: they see one card, that of the learner, and are no ranks of
+    the job that this process may be one of."""
+    before, visible = dict(os.environ), os.environ.get("CUDA_VISIBLE_DEVICES")
+    number = torch.device(device).index or 0
+    for name in RANK_OF:
+        os.environ.pop(name, None)
+    os.environ["CUDA_VISIBLE_DEVICES"] = visible.split(",")[number] if visible else str(number)
+    try:
+        yield
+    finally:
+        os.environ |= {name: before[name] for name in RANK_OF if name in before}
+        if visible is None:
+            del os.environ["CUDA_VISIBLE_DEVICES"]
+        else:
+            os.environ["CUDA_VISIBLE_DEVICES"] = visible
+
+
 @implements(VLLM)
 def start(config: VLLM, policy: Policy, version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
     """An engine that took the policy's weights and has passed its preflight for each of `samplings`.
@@ -202,11 +230,6 @@ def start(config: VLLM, policy: Policy, version: int, samplings: Sequence[Sampli
         MissingExtra: it is not installed.
         EngineFailure: it does not start, or does not take the weights.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError(
-            f"engine.type=vllm runs in the one process that trains, and here are {os.environ['WORLD_SIZE']} "
-            "(WORLD_SIZE); start vLLM as a server and set engine.type=http and engine.weights"
-        )
     check_sleep(config.sleep, shared)
     engine = VLLMEngine(config, policy, version)
     engine.update(policy.model, version)

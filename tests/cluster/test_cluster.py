@@ -42,6 +42,7 @@ def nodes():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")  # a busy machine would have no time for them
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # workers import `deadly_world`
         nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         nodes.add_node(num_cpus=1)
@@ -219,15 +220,15 @@ def test_actors_that_the_cluster_has_no_cpus_for_are_refused(nodes, deadly, poli
         cluster.engine(policy, 0)
 
 
-def test_replicas_and_ranks_have_places_together_or_none_has(nodes, deadly, policy):
-    config = SMALL.replace(replicas=2, learner_ranks=2, replica_cpus=0.5, learner_cpus=0.5, start_seconds=2.0)
-    with Cluster(config, deadly[0]) as cluster:  # as many CPUs as there are, in places on both nodes
-        cluster._place(0, 0.5)
+def test_replicas_and_ranks_have_places_together_or_none_has(nodes, deadly):
+    config = SMALL.replace(replicas=2, learner_ranks=2, replica_cpus=0.3, learner_cpus=0.3)
+    with Cluster(config, deadly[0]) as cluster:  # two of four on each node
+        cluster._place(0, 0.3)
         with (
-            Cluster(config.replace(replica_cpus=0.6), deadly[0]) as other,
+            Cluster(config.replace(start_seconds=1.0), deadly[0]) as other,
             pytest.raises(ConfigError, match="no room .* for 2 engine replicas and 2 learner ranks"),
         ):
-            other._place(0, 0.6)
+            other._place(0, 0.3)
 
 
 def test_a_replica_whose_engine_fails_is_started_again_and_asked_anew(nodes, deadly, policy, tmp_path):

@@ -50,7 +50,7 @@ def work(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None
 
 def with_vllm(rank: int, world: int, port: int, recipe: Recipe, folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        install_library(patch, load_policy(recipe.model))
+        install_library(patch, load_policy(str(recipe.model)))
         patch.setattr(IPC, "push", lambda settings, server, policy: _TransferPush(settings, server, policy))
         work(rank, world, port, recipe, folder)
 

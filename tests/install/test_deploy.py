@@ -27,13 +27,14 @@ def machine(tmp_path: Path) -> dict[str, str]:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, then in {
-        "vllm": "exec sleep 600",
+        "vllm-$CUDA_VISIBLE_DEVICES": "exec sleep 600",
         "torchrun": "",
         "srun": 'while [[ $1 == --* ]]; do shift; done; exec "$@"',
-        "curl": f"until test -e {tmp_path}/vllm.txt; do sleep 0.1; done",
+        "curl": 'at=${{@: -1}}; at=${{at##*:}}; until grep -qsx "${{at%/*}}" {folder}/vllm-*.txt; do sleep 0.1; done',
     }.items():
-        (programs / name).write_text(RECORD.format(folder=tmp_path, name=name, then=then))
-        (programs / name).chmod(0o755)
+        program = programs / name.partition("-")[0]
+        program.write_text(RECORD.format(folder=tmp_path, name=name, then=then.format(folder=tmp_path)))
+        program.chmod(0o755)
     paths = [str(programs), os.environ["PATH"]]
     return {"PATH": ":".join(paths), "MODEL": "base", "OUT": str(tmp_path / "run"), "HOME": str(tmp_path)}
 
@@ -54,17 +55,20 @@ def test_a_node_samples_on_two_cards_and_trains_on_six(
     script: str, machine: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     subprocess.run(["bash", str(DEPLOY / script), "iterations=3"], env=machine, cwd=ROOT, check=True, timeout=240)
-    cards, server = called(tmp_path, "vllm")
-    assert cards == "0,1" and server[:2] == ["serve", "base"]
-    options = dict(zip(server[2::2], server[3::2], strict=True))
-    assert (options["--tensor-parallel-size"], options["--host"]) == ("2", "127.0.0.1")
-    assert json.loads(options["--weight-transfer-config"]) == {"backend": "nccl"}
+    ports = []
+    for card in "01":
+        _, server = called(tmp_path, f"vllm-{card}")
+        assert server[:2] == ["serve", "base"]
+        options = dict(zip(server[2::2], server[3::2], strict=True))
+        assert (options["--tensor-parallel-size"], options["--host"]) == ("1", "127.0.0.1")
+        assert json.loads(options["--weight-transfer-config"]) == {"backend": "nccl"}
+        ports.append(options["--port"])
     cards, trained = called(tmp_path, "torchrun")
     assert cards == "2,3,4,5,6,7" and trained[trained.index("--nproc-per-node") + 1] == "6"
     assert main([*learner(trained), "--dry-run"]) == 0
     printed = capsys.readouterr().out
-    port = options["--port"]
-    assert f'url = "http://127.0.0.1:{port}/v1"' in printed and "iterations = 3" in printed
+    assert len(set(ports)) == 2 and all(f'"http://127.0.0.1:{port}/v1"' in printed for port in ports)
+    assert "iterations = 3" in printed
     assert 'type = "nccl"' in printed and "sharded = true" in printed
 
 
@@ -74,11 +78,19 @@ def test_a_node_goes_on_with_a_run_that_is_there(machine: dict[str, str], tmp_pa
     assert learner(called(tmp_path, "torchrun")[1]) == ["train", "--resume", str(tmp_path / "run")]
 
 
+def test_a_word_of_cards_is_a_server(machine: dict[str, str], tmp_path: Path) -> None:
+    subprocess.run(
+        ["bash", str(DEPLOY / "node.sh")], env=machine | {"SERVER_CARDS": "0,1"}, cwd=ROOT, check=True, timeout=240
+    )
+    _, server = called(tmp_path, "vllm-0,1")
+    assert server[server.index("--tensor-parallel-size") + 1] == "2"
+
+
 def test_a_server_that_ends_at_once_ends_the_job(machine: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "bin" / "vllm").write_text("#!/bin/bash\nexit 3\n")
     (tmp_path / "bin" / "curl").write_text("#!/bin/bash\nsleep 1\nexit 7\n")
     found = subprocess.run(["bash", str(DEPLOY / "node.sh")], env=machine, capture_output=True, text=True, timeout=240)
-    assert found.returncode == 1 and "the server has ended before it was ready" in found.stderr
+    assert found.returncode == 1 and "a server has ended before it was ready" in found.stderr
 
 
 def test_the_job_asks_slurm_for_one_node_with_eight_cards_and_may_be_put_back() -> None:

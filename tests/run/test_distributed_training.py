@@ -142,8 +142,9 @@ def test_a_run_goes_on_in_another_number_of_processes(model, tmp_path):
 
 def test_of_several_processes_the_first_pushes_what_all_hold(model, tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = VLLMServer(load_policy(str(model)))
-    engine = HTTP(url=f"{server.root}/v1", model="m", weights=Folder(path=str(tmp_path / "pushed")))
+    servers = [VLLMServer(load_policy(str(model))) for _ in range(2)]
+    urls = tuple(f"{server.root}/v1" for server in servers)
+    engine = HTTP(url=urls, model="m", weights=Folder(path=str(tmp_path / "pushed")))
     learner = LearnerConfig(lr=5e-3, warmup_steps=0, dtype="float32", sharded=True)
     recipe = make_recipe(
         model, iterations=2, episodes_per_iteration=6, learner=learner, evaluation=Evaluation(tasks=2, baselines=False)
@@ -152,10 +153,12 @@ def test_of_several_processes_the_first_pushes_what_all_hold(model, tmp_path, mo
         train(recipe, tmp_path / "1")
         run(recipe.replace(engine=engine), tmp_path / "2", 2)
     finally:
-        server.stop()
+        for server in servers:
+            server.stop()
     assert without_logprobs(tmp_path / "2") == without_logprobs(tmp_path / "1")  # also after both updates
-    pushes = [call for call in server.calls if call == "/collective_rpc"]
-    assert len(pushes) == 4, "to an engine that is made, before the first iteration, after each"
+    for server in servers:
+        assert len(server.bodies) > 12, "it samples, beside the checks of the start"
+        assert server.calls.count("/collective_rpc") == 4, "to an engine that is made, before the first, after each"
 
 
 @pytest.mark.parametrize("sharded", [False, True])

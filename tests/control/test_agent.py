@@ -212,6 +212,24 @@ def test_a_policy_of_way_points_looks_farther_than_its_values() -> None:
         assert ahead.max() == most and ahead.min() >= 0
 
 
+def test_cloning_trains_policies_by_imitation_alone_and_what_comes_after_goes_on_from_it() -> None:
+    level = Level(critic=TDCritic(trunk=SMALL), policy=GaussianPolicy(trunk=SMALL), extraction=SAC())
+    agent = ControlAgent(levels=(level,), batch=16)
+    store = TransitionStore.of([ControlEpisode(np.ones((30, 4)), np.full((29, 2), 0.5), np.zeros(29), False)])
+    learner, sources = ControlLearner(agent, SPEC, 0), [(store, 16)]
+    before = {name: tensor.clone() for name, tensor in learner.state()[0].items()}
+    first, last = (learner.train(20, sources, cloning=True) for _ in range(2))
+    after = learner.state()[0]
+    assert last.keys() == {"imitation"} and last["imitation"] < first["imitation"]
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed and all(name.startswith("0.actor.policy") for name in changed)
+    # moments that the temperature and the critic do not have yet begin now, in a resumed run too
+    other = ControlLearner(agent, SPEC, 0)
+    other.load_state(*learner.state())
+    assert other.train(2, sources) == learner.train(2, sources)
+    assert all(torch.equal(t, other.state()[0][name]) for name, t in learner.state()[0].items())
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -195,6 +195,20 @@ def test_the_loss_of_a_terminated_transition_ignores_the_next_state() -> None:
         assert critic.loss(nets, data._replace(next_state_BS=beyond), policy, noise(), True)[0] != same
 
 
+def test_without_importance_all_values_count_alike_and_any_policy_serves() -> None:
+    critic = TDCritic(trunk=SMALL, conservative=Conservative(actions=2, importance=False, weight=3.0, temperature=0.5))
+    nets, data = made(critic)
+    policy = FlowPolicy(trunk=SMALL).make(3, 2, seeded())
+    assert critic.conservative is not None
+    action_BKA, _ = critic.conservative.candidates(data, policy, noise(4))
+    assert action_BKA.shape == (6, 6, 2)
+    q_EB = nets.q.value(data.state_BS, data.action_BA)
+    theirs = critic.conservative(nets.q.value, q_EB, data, policy, noise(4))
+    every = torch.cat((nets.q.value(data.state_BS, action_BKA), q_EB[..., None]), -1)
+    torch.testing.assert_close(theirs, 0.5 * (every / 0.5).logsumexp(-1) - q_EB)
+    assert (theirs > 0).all()  # the data's action is among them
+
+
 def test_a_critic_that_is_not_conservative_in_an_update_has_the_loss_of_a_plain_one() -> None:
     plain, strict = TDCritic(trunk=SMALL), TDCritic(trunk=SMALL, conservative=Conservative(actions=2))
     nets, data = made(plain)

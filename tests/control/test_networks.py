@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from longstride.control.noise import RunNoise
-from longstride.control.policies import FlowNets, FlowPolicy, GaussianNets, GaussianPolicy
+from longstride.control.policies import BinNets, BinsPolicy, FlowNets, FlowPolicy, GaussianNets, GaussianPolicy
 from longstride.control.targets import best_returns, reduce_ensemble, reduce_returns, subsample
 from longstride.core.component import build
 from longstride.core.errors import ConfigError
@@ -213,3 +213,39 @@ def test_a_flow_learns_both_modes_of_what_it_imitates() -> None:
     assert near.float().mean(1).min() > 0.9
     assert (drawn[0] > 0).float().mean().item() == pytest.approx(1 / 3, abs=0.08)
     assert (drawn[1] > 0).float().mean().item() > 0.95
+
+
+def test_bins_reach_from_border_to_border_and_a_coordinate_knows_only_those_before_it() -> None:
+    net = BinNets(Trunk(width=8, depth=1), (2, 3), 5, 2, seeded(), members=4)
+    assert net.place(torch.arange(5)).tolist() == [-1, -0.5, 0, 0.5, 1]
+    assert net.number(torch.tensor([[-3.0, -0.76, 0.2], [0.26, 0.74, 2.0]])).tolist() == [[0, 0, 2], [3, 3, 4]]
+    state, action = torch.randn(6, 2, generator=seeded(1)), torch.rand(6, 3, generator=seeded(2))
+    raw = net(state, action)
+    assert raw.shape == (4, 6, 3, 5, 2)
+    for k in range(3):
+        other = action.clone()
+        other[:, k] = -action[:, k]
+        same = (net(state, other) == raw).all((0, 1, 3, 4))
+        assert same.tolist() == [j <= k for j in range(3)]
+
+
+def test_bins_learn_how_coordinates_go_together_and_their_loss_is_that_of_the_whole_action() -> None:
+    """The data are (-1, -1) and (1, 1), equally often; coordinates apart would give all four corners."""
+    policy = BinsPolicy(trunk=Trunk(width=16, depth=1), bins=3).make(1, 2, seeded())
+    noise, state = RunNoise.seeded(0), torch.zeros(32, 1)
+    action = torch.tensor([[-1.0, -1.0], [1.0, 1.0]]).repeat(16, 1)
+    adam = torch.optim.Adam(policy.parameters(), lr=0.03)
+    for _ in range(80):
+        adam.zero_grad()
+        policy.imitation_loss(state, action, noise).mean().backward()
+        adam.step()
+    with torch.no_grad():
+        assert policy.imitation_loss(state, action, noise).mean().item() == pytest.approx(math.log(2), abs=0.05)
+        drawn = policy.sample(torch.zeros(1, 1), noise, 400)[0]
+        assert ((drawn[:, 0] == drawn[:, 1]) & (drawn[:, 0] != 0)).float().mean() > 0.95
+        assert drawn.mean(0).abs().max() < 0.15
+        # of all whole actions together the probability is 1
+        every = torch.cartesian_prod(*[torch.tensor([-1.0, 0.0, 1.0])] * 2)
+        total = (-policy.imitation_loss(torch.zeros(9, 1), every, noise)).exp().sum()
+        assert total.item() == pytest.approx(1, abs=1e-5)
+        assert abs(policy.greedy(torch.zeros(1, 1), noise)).tolist() == [[1, 1]]

@@ -76,9 +76,9 @@ def test_warm_up_learns_nothing_and_online_training_drops_offline_data_and_conse
     by_iteration: list[list[tuple[list[int], bool]]] = []
     train_together = loop.train_together
 
-    def spied(learners: Any, count: int, sources: Any, conservative: bool, progress: Any) -> Any:
+    def spied(learners: Any, count: int, sources: Any, conservative: bool, *rest: Any) -> Any:
         updates.extend([([rows for _, rows in sources[0]], conservative)] * count)
-        return train_together(learners, count, sources, conservative, progress)
+        return train_together(learners, count, sources, conservative, *rest)
 
     class Split:
         """Cuts the list of updates at each training row."""

@@ -15,6 +15,7 @@ from longstride.control.implicit import Expectile, ImplicitQ, ImplicitV, Maximis
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
 from longstride.control.on_policy import LambdaReturns, Proximal
 from longstride.control.policies import (
+    BinsPolicy,
     CategoricalPolicy,
     ControlPolicy,
     DeterministicPolicy,
@@ -31,6 +32,7 @@ __all__ = [
     "Ahead",
     "Batch",
     "BestOfN",
+    "BinsPolicy",
     "CategoricalPolicy",
     "Conservative",
     "ControlAgent",

@@ -69,10 +69,11 @@ class Level(Component):
         if wrong := [name for name in self.further if name in ("critic", "policy") or not name.isidentifier()]:
             raise ValueError(f"a further critic's name is a word other than `critic` and `policy`, not {wrong[0]!r}")
         critics = self.critics
-        conservative = any(isinstance(c, TDCritic) and c.conservative is not None for c, _ in critics.values())
+        terms = [c.conservative for c, _ in critics.values() if isinstance(c, TDCritic)]
         fitting: dict[str, tuple[type[ControlPolicy], ...]] = {f"extraction {name}": self.extraction.trains}
-        if conservative:
-            fitting["a conservative critic needs densities"] = (GaussianPolicy,)
+        fitting |= {f"critic {critic.type_name()}": critic.values for critic, _ in critics.values()}
+        if any(term is not None and term.importance for term in terms):
+            fitting["a conservative critic needs densities, unless conservative.importance=false"] = (GaussianPolicy,)
         for what, policies in fitting.items():
             if not isinstance(self.policy, policies):
                 names = " or ".join(of.type_name() for of in policies)
@@ -83,6 +84,17 @@ class Level(Component):
             raise ValueError(
                 f"{discrete[0]} needs discrete actions: policy must be uniform_policy or categorical_policy, not "
                 f"{self.policy.type_name()}"
+            )
+        if self.extraction.needs_real and self.policy.discrete:
+            raise ValueError(
+                f"extraction {name} needs real-valued actions, and those of {self.policy.type_name()} are discrete"
+            )
+        reads = self.extraction.reads
+        if reads != (ControlCritic,) and (self.further or not isinstance(self.critic, reads)):
+            found = ", ".join(critic.type_name() for critic, _ in critics.values())
+            raise ValueError(
+                f"extraction {name} reads one critic, which must be {' or '.join(of.type_name() for of in reads)}, not "
+                f"{found}"
             )
         blind = [critic.type_name() for critic, _ in critics.values() if not critic.scores]
         if blind and self.extraction.needs_scores:

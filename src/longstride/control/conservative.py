@@ -12,7 +12,7 @@ from torch import Tensor
 
 from longstride.control.batches import Batch
 from longstride.control.noise import RunNoise
-from longstride.control.policies import GaussianNets
+from longstride.control.policies import GaussianNets, PolicyNets
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive
 
@@ -31,6 +31,10 @@ class Conservative(Component):
     state."""
     temperature: Positive = 1.0
     """T."""
+    importance: bool = True
+    """Whether a value counts in the sum by the inverse of the density that its action was drawn with; if not, all count
+    alike, the data's action among them, and the policy may be of any class (CQL without importance sampling, as in
+    PA-RL, arXiv 2412.06685)."""
     calibrated: bool = False
     """Cal-QL: for the policy's actions max(Q, return of the data) takes the place of Q, so that the gap does not lower
     values that are below that return."""
@@ -40,7 +44,7 @@ class Conservative(Component):
         value: Callable[[Tensor, Tensor], Tensor],
         q_EB: Tensor,
         batch: Batch,
-        policy: GaussianNets,
+        policy: PolicyNets,
         noise: RunNoise,
     ) -> Tensor:
         """[E, B] gaps.
@@ -56,17 +60,25 @@ class Conservative(Component):
         q_EBK = value(batch.state_BS, action_BKA)
         if self.calibrated:
             q_EBK = calibrate(q_EBK, batch.return_B, uniform=self.actions)
+        if not self.importance:
+            q_EBK, log_density_BK = torch.cat((q_EBK, q_EB[..., None]), -1), torch.zeros(())
         return gap(q_EBK, log_density_BK, q_EB, self.temperature)
 
     @torch.no_grad()
-    def candidates(self, batch: Batch, policy: GaussianNets, noise: RunNoise) -> tuple[Tensor, Tensor]:
-        """[B, 3K, A] actions, the uniform ones first, and their [B, 3K] log-densities."""
+    def candidates(self, batch: Batch, policy: PolicyNets, noise: RunNoise) -> tuple[Tensor, Tensor]:
+        """[B, 3K, A] actions, the uniform ones first, and their [B, 3K] log-densities (0 without importance)."""
         b, a = batch.action_BA.shape[-2:]
         uniform_BKA = 2 * noise.uniform(b, self.actions, a) - 1
         uniform_BK = torch.full(uniform_BKA.shape[:-1], a * math.log(0.5))
-        here_BKA, here_BK = policy.sample_with_density(batch.state_BS, noise, self.actions)
-        next_BKA, next_BK = policy.sample_with_density(batch.next_state_BS, noise, self.actions)
+        here_BKA, here_BK = self._drawn(policy, batch.state_BS, noise)
+        next_BKA, next_BK = self._drawn(policy, batch.next_state_BS, noise)
         return torch.cat((uniform_BKA, here_BKA, next_BKA), -2), torch.cat((uniform_BK, here_BK, next_BK), -1)
+
+    def _drawn(self, policy: PolicyNets, state_BS: Tensor, noise: RunNoise) -> tuple[Tensor, Tensor]:
+        if isinstance(policy, GaussianNets):
+            return policy.sample_with_density(state_BS, noise, self.actions)
+        action_BKA = policy.sample(state_BS, noise, self.actions)
+        return action_BKA, torch.zeros(action_BKA.shape[:-1])
 
 
 def calibrate(q_EBK: Tensor, return_B: Tensor, uniform: int) -> Tensor:

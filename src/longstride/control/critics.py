@@ -17,7 +17,7 @@ from longstride.control.batches import Batch, NStep
 from longstride.control.conservative import Conservative
 from longstride.control.data import TransitionStore
 from longstride.control.noise import RunNoise
-from longstride.control.policies import GaussianNets, PolicyNets
+from longstride.control.policies import ControlPolicy, PolicyNets
 from longstride.control.targets import (
     Reduction,
     bellman_target,
@@ -64,6 +64,8 @@ class ControlCritic(Component):
         """Whether the loss reads `Batch.return_B`."""
         return False
 
+    values: ClassVar[tuple[type[ControlPolicy], ...]] = (ControlPolicy,)
+    """Which policies its loss knows."""
     scores: ClassVar[bool] = True
     """Whether it scores any action (`CriticNets.score`), or knows the advantage of those of the data alone."""
     on_policy: ClassVar[bool] = False
@@ -264,7 +266,6 @@ class TDCritic(QCritic):
         metrics = self.metrics(q_EB, target_BN, loss)
         if self.conservative is None or not conservative:
             return loss, metrics
-        assert isinstance(policy, GaussianNets)  # `agent.Level` checks it
         gap_E = self.conservative(nets.q.value, q_EB, batch, policy, noise).mean(-1)
         return loss + self.conservative.weight * gap_E.sum(0), metrics | {"gap": gap_E.mean(0)}
 

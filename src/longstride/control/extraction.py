@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from longstride.control.batches import Batch
-from longstride.control.critics import CriticNets, Pace
+from longstride.control.critics import ControlCritic, CriticNets, Pace
 from longstride.control.noise import RunNoise
 from longstride.control.policies import (
     ControlPolicy,
@@ -55,8 +55,12 @@ class Extraction(Component):
     """Which policies it trains."""
     needs_discrete: ClassVar[bool] = False
     """Whether all actions are compared, so that the policy must have discrete ones."""
+    needs_real: ClassVar[bool] = False
+    """Whether actions are moved by slopes, so that the policy must have real-valued ones."""
     needs_scores: ClassVar[bool] = True
     """Whether the critic has to score any action."""
+    reads: ClassVar[tuple[type[ControlCritic], ...]] = (ControlCritic,)
+    """Which critics it reads."""
     on_policy: ClassVar[bool] = False
     """Whether it learns from what the policy has just done, and from nothing else."""
     side_by_side: ClassVar[bool] = False
@@ -75,6 +79,11 @@ class Extraction(Component):
         self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch, a scalar, and metrics."""
+
+    def cloning(self, actor: Actor, batch: Batch, noise: RunNoise) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of a batch where the policy only imitates (`TrainingPhase.cloning`), and metrics."""
+        loss = actor.policy.imitation_loss(batch.state_BS, batch.action_BA, noise).mean(-1)
+        return loss, {"imitation": loss}
 
     def after_step(self, actor: Actor) -> None:
         """Moves what follows the policy, such as a target network; here nothing does."""
@@ -96,7 +105,7 @@ class BehaviourCloning(Extraction):
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        return _cloning(actor, batch, noise)
+        return self.cloning(actor, batch, noise)
 
 
 class BestOfN(Extraction):
@@ -110,7 +119,7 @@ class BestOfN(Extraction):
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        return _cloning(actor, batch, noise)
+        return self.cloning(actor, batch, noise)
 
     def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         assert critic is not None
@@ -121,11 +130,6 @@ class BestOfN(Extraction):
 def chosen(action_BKA: Tensor, number_B: Tensor) -> Tensor:
     """[B, A] that of K actions which has the number."""
     return action_BKA.take_along_dim(number_B[..., None, None], -2).squeeze(-2)
-
-
-def _cloning(actor: Actor, batch: Batch, noise: RunNoise) -> tuple[Tensor, dict[str, Tensor]]:
-    loss = actor.policy.imitation_loss(batch.state_BS, batch.action_BA, noise).mean(-1)
-    return loss, {"imitation": loss}
 
 
 class Greedy(Extraction):
@@ -141,7 +145,7 @@ class Greedy(Extraction):
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        return _cloning(actor, batch, noise)
+        return self.cloning(actor, batch, noise)
 
     def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         assert critic is not None and isinstance(actor.policy, DiscreteNets)
@@ -178,17 +182,23 @@ class SAC(Extraction):
         action_BKA, log_density_BK = actor.policy.sample_with_density(batch.state_BS, noise)
         action_BA, log_density_B = action_BKA.squeeze(-2), log_density_BK.squeeze(-1)
         score_B = critic.score(batch.state_BS, action_BA)
-        temperature = actor.log_temperature.detach().exp()
-        score = score_B.mean(-1)
-        log_density = log_density_B.mean(-1)
-        loss = temperature * log_density - score
+        target = self.target_entropy * action_BA.shape[-1]
+        loss, metrics = soft_loss(score_B, log_density_B, actor.log_temperature, target)
         if self.alpha:
             distance_B = (action_BA - batch.action_BA).square().sum(-1)
             loss = loss + self.alpha * score_B.detach().abs().mean(-1) * distance_B.mean(-1)
-        target = self.target_entropy * action_BA.shape[-1]
-        adjust = -actor.log_temperature * (log_density.detach() + target)
-        metrics = {"score": score, "entropy": -log_density, "temperature": temperature}
-        return loss + adjust, metrics
+        return loss, metrics
+
+
+def soft_loss(
+    score_B: Tensor, log_density_B: Tensor, log_temperature: Tensor, target_entropy: float
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """tau log pi - Q of [B] actions that a policy has drawn, with the loss of the temperature tau that keeps the
+    entropy at its target; and metrics."""
+    temperature, score, log_density = log_temperature.detach().exp(), score_B.mean(-1), log_density_B.mean(-1)
+    adjust = -log_temperature * (log_density.detach() + target_entropy)
+    metrics = {"score": score, "entropy": -log_density, "temperature": temperature}
+    return temperature * log_density - score + adjust, metrics
 
 
 class TD3(Extraction):

@@ -74,9 +74,10 @@ class ControlLearner(Networks):
         sources: Sequence[Source],
         conservative: bool = True,
         progress: Callable[[int, int], None] = lambda done, total: None,
+        cloning: bool = False,
     ) -> dict[str, float]:
         """Several updates (see `train_together`); returns the means of their metrics."""
-        return train_together([self], updates, [sources], conservative, progress)[0]
+        return train_together([self], updates, [sources], conservative, progress, cloning)[0]
 
     def actor(self, seed: int, explore: bool) -> Act:
         """The agent as it is now, for `control.envs.play`.
@@ -164,6 +165,7 @@ def train_together(
     sources: Sequence[Sequence[Source]],
     conservative: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    cloning: bool = False,
 ) -> list[dict[str, float]]:
     """Several updates (see `Networks.update`) of each learner, of all at once.
 
@@ -173,6 +175,7 @@ def train_together(
         sources: for each learner, where the rows of a batch are drawn from; as many rows each.
         conservative: whether conservative critics are conservative; if not, they are plain ones.
         progress: gets (done, `updates`).
+        cloning: whether policies only imitate the data, and critics learn nothing.
 
     Returns:
         For each learner, the means of its metrics.
@@ -191,7 +194,7 @@ def train_together(
             drawn = [[{name: each(_beside, *(of[name] for of in level)) for name in level[0]} for level in levels]]
         for k in range(count):
             batch = [{name: each(itemgetter(k), rows) for name, rows in level.items()} for level in drawn[0]]
-            metrics = nets.update(batch, noise, conservative)
+            metrics = nets.update(batch, noise, conservative, cloning)
             totals = {key: totals[key] + value if totals else value for key, value in metrics.items()}
             progress(first + k + 1, updates)
         for learner in learners:

@@ -143,19 +143,22 @@ class Networks:
         """What each optimiser moves, by its name."""
         self.optimisers = {name: torch.optim.Adam(of, lr=rates[name], fused=True) for name, of in self.trained.items()}
 
-    def update(self, drawn: Sequence[Drawn], noise: RunNoise, conservative: bool) -> dict[str, Tensor]:
+    def update(
+        self, drawn: Sequence[Drawn], noise: RunNoise, conservative: bool, cloning: bool = False
+    ) -> dict[str, Tensor]:
         """One update: `slices` steps of the critics, then one step of the policies.
 
         Args:
             drawn: what each level learns from.
             noise: all random numbers.
             conservative: whether conservative critics are conservative; if not, they are plain ones.
+            cloning: whether policies only imitate the data, and critics learn nothing.
 
         Returns:
             Metrics by name, without gradient: scalars, or one a run.
         """
         metrics: dict[str, Tensor] = {}
-        for part in range(self.agent.slices if "critic" in self.optimisers else 0):
+        for part in range(self.agent.slices if "critic" in self.optimisers and not cloning else 0):
             losses = {
                 self._prefix(k, name): critic.loss(
                     nets,
@@ -171,13 +174,16 @@ class Networks:
             for net in self.levels:
                 for _, critic, nets in net.critics:
                     critic.after_step(nets)
-        losses = {
-            self._prefix(k): net.level.extraction.loss(
-                net.actor, net.critic, net.read(of.get("policy") or of["critic"], learn=net.critic is None), noise
-            )
-            for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True))
-            if self._acts[k]
-        }
+        losses = {}
+        for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True)):
+            if self._acts[k]:
+                extraction = net.level.extraction
+                rows = net.read(of.get("policy") or of["critic"], learn=net.critic is None)
+                losses[self._prefix(k)] = (
+                    extraction.cloning(net.actor, rows, noise)
+                    if cloning
+                    else extraction.loss(net.actor, net.critic, rows, noise)
+                )
         if losses:
             metrics |= self._step("policy", losses)
             for net in self.levels:

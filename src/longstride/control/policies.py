@@ -1,5 +1,5 @@
-"""Policies. Over real-valued actions: squashed Gaussians, Gaussians and single actions, and flows, which can have
-several modes; over A discrete actions, each a row of A zeros with a one: a softmax, and all of them alike.
+"""Policies. Over real-valued actions: squashed Gaussians, Gaussians and single actions, and flows and bins, which can
+have several modes; over A discrete actions, each a row of A zeros with a one: a softmax, and all of them alike.
 
 What always holds: an action depends on the state, the weights and the noise, and on nothing else (a memory is part
 of the state, see `control.memory`). K actions per state can be sampled at once, shape [B, K, A]. Before B may stand an
@@ -8,10 +8,11 @@ axis of runs (see `control.batches`).
 
 import math
 from abc import abstractmethod
-from typing import ClassVar, Self
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Self
 
 import torch
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -247,6 +248,95 @@ class FlowNets(PolicyNets):
         noise_BA, time_B1 = noise.normal(*action_BA.shape[-2:]), noise.uniform(action_BA.shape[-2], 1)
         x_BA = torch.lerp(noise_BA, action_BA, time_B1)
         return (self.velocity(state_BS, x_BA, time_B1) - (action_BA - noise_BA)).square().mean(-1)
+
+
+class BinNets(nn.Module):
+    """E networks that take the coordinates of an action one after the other: from a state and the coordinates before,
+    numbers for each bin of the next one. The bins of a coordinate lie evenly from -1 to 1, both ends among them.
+
+    Args:
+        trunk: hidden layers.
+        sizes: of a state and of an action.
+        bins: of a coordinate.
+        outputs: N, the numbers for each bin.
+        generator: where the initial weights come from.
+        members: E.
+        last: factor of the variance of the last layer.
+    """
+
+    def __init__(
+        self,
+        trunk: Trunk,
+        sizes: tuple[int, int],
+        bins: int,
+        outputs: int,
+        generator: torch.Generator,
+        members: int = 1,
+        last: float = 1.0,
+    ) -> None:
+        super().__init__()
+        state, self.action = sizes
+        self.bins = bins
+        self.net = trunk.make(state + 2 * self.action, bins * outputs, generator, members, last)
+
+    def forward(self, state_BS: Tensor, action_BA: Tensor, frozen: bool = False) -> Tensor:
+        """[E, B, A, bins, N] for each coordinate of an action, given those before it."""
+        before_BAA = action_BA.unsqueeze(-2) * torch.ones(self.action, self.action).tril(-1)
+        state_BAS = state_BS.unsqueeze(-2).expand(*before_BAA.shape[:-1], -1)
+        x = torch.cat((state_BAS, before_BAA, torch.eye(self.action).expand_as(before_BAA)), -1)
+        return self.net(x.flatten(-3, -2), frozen).unflatten(-2, (-1, self.action)).unflatten(-1, (self.bins, -1))
+
+    def build(self, state_BS: Tensor, choose: Callable[[Tensor], Tensor]) -> Tensor:
+        """[B, A] actions; `choose` gives the [B] number of a coordinate's bin from [E, B, bins, N]."""
+        action_BA = torch.zeros(*state_BS.shape[:-1], self.action)
+        for k, one_A in enumerate(torch.eye(self.action)):  # coordinates that are not chosen yet are 0
+            raw = self.net(torch.cat((state_BS, action_BA, one_A.expand_as(action_BA)), -1))
+            action_BA[..., k] = self.place(choose(raw.unflatten(-1, (self.bins, -1))))
+        return action_BA
+
+    def number(self, action_BA: Tensor) -> Tensor:
+        """[B, A] numbers of the bins that are nearest; what is beyond the box is moved to its border."""
+        return ((action_BA.clamp(-1, 1) + 1) / 2 * (self.bins - 1)).round().long()
+
+    def place(self, number: Tensor) -> Tensor:
+        """[...] where the bins of these numbers lie."""
+        return 2 * number / (self.bins - 1) - 1
+
+
+class BinsPolicy(NetworkPolicy):
+    """A softmax over the bins of each coordinate, given the coordinates before it: any distribution of whole actions,
+    as fine as its bins."""
+
+    side_by_side = True
+
+    bins: Annotated[int, Field(ge=2)] = 32
+    """Of a coordinate."""
+
+    def make(self, state: int, action: int, generator: torch.Generator) -> "BinsNets":
+        return BinsNets(self, state, action, generator)
+
+
+class BinsNets(PolicyNets):
+    """See `BinsPolicy`."""
+
+    def __init__(self, config: BinsPolicy, state: int, action: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.net = BinNets(config.trunk, (state, action), config.bins, 1, generator, last=1e-2)
+
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
+        state_NS = state_BS.repeat_interleave(count, -2)
+        drawn = self.net.build(state_NS, lambda raw: noise.choice(raw[0, ..., 0].softmax(-1), 1).squeeze(-1))
+        return drawn.unflatten(-2, (-1, count))
+
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
+        """The likeliest bin of each coordinate, given those before it."""
+        return self.net.build(state_BS, lambda raw: raw[0, ..., 0].argmax(-1))
+
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
+        """[B] -log pi(a | s) of the nearest bins: the sum over coordinates."""
+        number_BA = self.net.number(action_BA)
+        log_BAN = self.net(state_BS, self.net.place(number_BA))[0, ..., 0].log_softmax(-1)
+        return -log_BAN.take_along_dim(number_BA[..., None], -1)[..., 0].sum(-1)
 
 
 class DiscreteNets(PolicyNets):

@@ -24,6 +24,7 @@ class TrainingPhase(Component):
     | warm-up: the policy acts and nothing is learned (WSRL, arXiv 2412.07762) | some | 0 | 0 | - |
     | online, half of each batch offline data (RLPD, arXiv 2302.02948; Cal-QL) | some | 0 | some | 0.5 |
     | online without offline data (WSRL) | some | 0 | some | 0 |
+    | cloning, before reinforcement learning | 0 | some | 0 | 1 |
     """
 
     iterations: Count
@@ -39,6 +40,8 @@ class TrainingPhase(Component):
     takes none of it."""
     conservative: bool = True
     """Whether conservative critics are conservative in this phase."""
+    cloning: bool = False
+    """Whether policies only imitate the data in this phase, whatever their extraction, and critics learn nothing."""
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:

@@ -17,6 +17,7 @@ from longstride.control import (
     TD3,
     BehaviourCloning,
     BestOfN,
+    BinsPolicy,
     CategoricalPolicy,
     Conservative,
     ControlAgent,
@@ -47,6 +48,7 @@ from longstride.control.noise import RunNoise
 from longstride.models.heads import BCE, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
 from longstride.papers.hiql.recipe import hiql
+from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
 from longstride.papers.trajectory_weighting.method import ByReturn
 from longstride.papers.v_gps.method import ReRanked
@@ -61,6 +63,7 @@ TOLERANCE = 1e-5
 UPDATES = AHEAD + 2
 GAUSSIAN, FLOW = GaussianPolicy(trunk=SMALL), FlowPolicy(trunk=SMALL, steps=3)
 DATA = NStep(goals=Given())
+SEARCH = ActionSearch(samples=3, kept=2, steps=1)
 LEVELS = {
     "sac": Level(
         data=DATA, critic=TDCritic(trunk=SMALL, target_range=(0, 1)), policy=GAUSSIAN, extraction=SAC(alpha=1)
@@ -87,6 +90,12 @@ LEVELS = {
         further={"far": FurtherCritic(critic=Sarsa(trunk=SMALL), data=DATA.replace(discount=0.999), weight=0.5)},
         policy=GAUSSIAN,
         extraction=ReRanked(samples=3),
+    ),
+    "pa_rl": Level(
+        data=DATA,
+        critic=SearchedTD(trunk=SMALL, conservative=Conservative(actions=2, importance=False), search=SEARCH),
+        policy=BinsPolicy(trunk=SMALL, bins=5),
+        extraction=Optimised(search=SEARCH),
     ),
     "chunks": Level(
         data=NStep(goals=Relabelled(), action="chunk", steps=4), policy=FLOW, extraction=BehaviourCloning()

@@ -1,4 +1,5 @@
-"""Learning inside a context: what a policy earns, episode by episode, beside the learners that it was taught by.
+"""Learning inside a context: what a policy earns, episode by episode, beside the learners that it was taught by, and
+its regret, added up over the episodes.
 
     python examples/in_context.py run [WORLD ...]     # bandits, dark_rooms, corridors; what is there is not run again
     python examples/in_context.py draw                # docs/in_context.json and docs/in_context.svg
@@ -8,10 +9,13 @@ Runs lie below runs/in_context/. The figure takes matplotlib (`pip install 'long
 
 import json
 import sys
+from itertools import accumulate
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import longstride as ls
@@ -83,17 +87,17 @@ def ended(folder: Path) -> bool:
     return bool(rows) and rows[-1]["iteration"] == 1
 
 
-def curves(world: str) -> dict[str, list[tuple[float, float, float]]]:
-    """Who earned what in each episode: mean over held-out rules, and its interval."""
+def curves(world: str, measure: str = "reward", added_up: bool = False) -> dict[str, list[tuple[float, float, float]]]:
+    """What is measured of each who plays, in each episode or in all up to it: mean over held-out rules, and its
+    interval. A rule of which an episode failed is in none of them."""
     found = {}
     for row in ls.load_run(RUNS / world).metrics.where(kind="eval"):
         if row["iteration"] != 1:
             continue
-        curve = []
-        for k in range(RECIPES[world].trial.episodes):
-            values = [v for v in row["measures"][f"reward@{k + 1}"] if v is not None]
-            curve.append((sum(values) / len(values), *mean_interval(values, seed=0)))
-        found[row["strategy"]] = curve
+        episodes = range(1, RECIPES[world].trial.episodes + 1)
+        rules = zip(*(row["measures"][f"{measure}@{k}"] for k in episodes), strict=True)
+        whole = [list(accumulate(of) if added_up else of) for of in rules if None not in of]
+        found[row["strategy"]] = [(fmean(of), *mean_interval(of, seed=0)) for of in zip(*whole, strict=True)]
     return found
 
 
@@ -103,24 +107,38 @@ def keep() -> None:
     data: dict[str, Any] = json.loads(path.read_text("utf-8"))
     for world in RECIPES:
         if ended(RUNS / world):
-            data["worlds"][world] = {"commit": commit(), "curves": curves(world)}
+            regret = curves(world, "regret", added_up=True)
+            data["worlds"][world] = {"commit": commit(), "curves": curves(world), "regret": regret}
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
 def draw() -> None:
     """Draws what is kept."""
     kept = json.loads(OUT.with_suffix(".json").read_text("utf-8"))["worlds"]
-    figure = Figure(figsize=(3.4 * len(kept), 3.8), layout="constrained")
-    for ax, (world, found) in zip(figure.subplots(1, len(kept), squeeze=False)[0], kept.items(), strict=True):
-        for name, curve in found["curves"].items():
-            mean, low, high = zip(*curve, strict=True)
-            x, color = range(1, len(curve) + 1), COLORS.get(name, "0.5")
-            ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
-            ax.plot(x, mean, color=color, linewidth=2 if name == "direct" else 1, label=NAMES[name])
-        ax.set(title=world.replace("_", " "), xlabel="episode in one context", ylabel=MOST[world])
-        ax.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    rows = 1 + any("regret" in found for found in kept.values())
+    figure = Figure(figsize=(3.4 * len(kept), 1.2 + 2.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, len(kept), squeeze=False)
+    for column, (world, found) in enumerate(kept.items()):
+        _curves(axes[0, column], found["curves"])
+        axes[0, column].set(title=world.replace("_", " "), ylabel=MOST[world])
+        if "regret" in found:
+            _curves(axes[1, column], found["regret"])
+            axes[1, column].set(ylabel="regret so far")
+        elif rows > 1:
+            axes[1, column].set_axis_off()
+        last = axes[1 if "regret" in found else 0, column]
+        last.set(xlabel="episode in one context")
+        last.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
     with rc_context({"svg.hashsalt": OUT.name}):  # the same plot is the same file
         figure.savefig(OUT.with_suffix(".svg"), metadata={"Date": None})
+
+
+def _curves(ax: Axes, curves: dict[str, list[tuple[float, float, float]]]) -> None:
+    for name, curve in curves.items():
+        mean, low, high = zip(*curve, strict=True)
+        x, color = range(1, len(curve) + 1), COLORS.get(name, "0.5")
+        ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+        ax.plot(x, mean, color=color, linewidth=2 if name == "direct" else 1, label=NAMES[name])
 
 
 if __name__ == "__main__":

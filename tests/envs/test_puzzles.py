@@ -28,6 +28,7 @@ from longstride.envs.puzzles import (
     PuzzleSource,
     Sudoku,
     TwentyQuestions,
+    Vaults,
 )
 from longstride.envs.puzzles.base import Action, Puzzle, parse
 from longstride.envs.puzzles.countdown import Numbers, reachable, value_of
@@ -40,7 +41,7 @@ from longstride.rollout import Plan, Pool, ScriptedPlayer
 
 SOURCES: list[PuzzleSource] = [
     Countdown(), Countdown(largest=10, most=30), ModularChain(), Sudoku(), Sudoku(multi_turn=True), LayeredPath(),
-    LayeredPath(shortest=True), LayeredPath(multi_turn=True), Mastermind(), TwentyQuestions(),
+    LayeredPath(shortest=True), LayeredPath(multi_turn=True), Mastermind(), TwentyQuestions(), Vaults(depths=(0, 1, 2)),
 ]  # fmt: skip
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda s: f"{s.type_name()}-{s.as_data()}"[:60])
 

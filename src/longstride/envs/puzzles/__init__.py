@@ -1,8 +1,8 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
-`Countdown`, `Facts`, `ModularChain`, `Moderation`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions` and
-`ReasoningGym` are task sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under `Corrected`
-after what a verifier said, under `Iterated` thought about in rounds.
+`Countdown`, `Facts`, `ModularChain`, `Moderation`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions`, `Vaults`
+and `ReasoningGym` are task sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under
+`Corrected` after what a verifier said, under `Iterated` thought about in rounds.
 No torch.
 """
 
@@ -20,6 +20,7 @@ from longstride.envs.puzzles.reasoning_gym import ReasoningGym
 from longstride.envs.puzzles.rules import Moderation
 from longstride.envs.puzzles.sudoku import Sudoku
 from longstride.envs.puzzles.twenty_questions import TwentyQuestions
+from longstride.envs.puzzles.vaults import Vaults
 
 __all__ = [
     "Attempts",
@@ -39,4 +40,5 @@ __all__ = [
     "ReasoningGym",
     "Sudoku",
     "TwentyQuestions",
+    "Vaults",
 ]

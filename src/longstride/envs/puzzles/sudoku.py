@@ -79,7 +79,7 @@ def _unique(cells: Sequence[int]) -> bool:
     return _agreeing(cells).bit_count() == 1
 
 
-def _rows(cells: Sequence[int]) -> str:
+def rows(cells: Sequence[int]) -> str:
     return " ; ".join(" ".join(map(str, cells[i : i + 4])) for i in range(0, 16, 4))
 
 
@@ -97,13 +97,13 @@ class Grid(Puzzle):
 
     @property
     def goal(self) -> str:
-        return "fill the grid" if self.multi_turn else f"fill the grid {_rows(self.cells)}"
+        return "fill the grid" if self.multi_turn else f"fill the grid {rows(self.cells)}"
 
     @property
     def key(self) -> str:
         """The grid with its digits named in the order of their appearance: other names make no other puzzle."""
         names: dict[int, int] = {0: 0}
-        return _rows([names.setdefault(d, len(names)) for d in self.cells])
+        return rows([names.setdefault(d, len(names)) for d in self.cells])
 
     @functools.cached_property
     def solution(self) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ class Grid(Puzzle):
     def demonstration(self) -> list[str]:
         if self.multi_turn:
             return [f"Action: put {step}" for step in self.steps()]
-        return [answered(self.steps(), _rows(self.solution))]
+        return [answered(self.steps(), rows(self.solution))]
 
 
 class Filling(Game):
@@ -148,7 +148,7 @@ class Filling(Game):
         self._cells = list(grid.cells)
 
     def look(self) -> str:
-        return _rows(self._cells)
+        return rows(self._cells)
 
     def act(self, action: Action) -> str | None:
         row, column, *digit = action.numbers

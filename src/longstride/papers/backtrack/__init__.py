@@ -1,0 +1,50 @@
+"""To backtrack or not: a search in one thought against many short attempts. Qin et al., 2025, arXiv 2504.07052.
+
+A model that was shown searches with their dead ends tries, goes back and tries again within one thought. A model that was shown solutions alone
+answers at once, and with as many tokens it answers many times. Which of the two solves more depends on the task: in the paper many attempts win on
+Countdown and a search wins on Sudoku. Reinforcement learning then improves searches, and makes single answers better and sets of them less
+various.
+
+| place | choice | paper (models of 17M to 100M parameters, from nothing) | here |
+|---|---|---|---|
+| start | `SearchTraces`, `style` | depth-first search; or the way to the solution | the same tasks in both styles |
+| start | `order`, `skips` | mix-backtrack: traces of several searches; think-backtrack: steps left unsaid | an order that is drawn; dead ends left unsaid |
+| RL | `GroupRelative`, `PPO` | GRPO on each | the same |
+| test | `WithinTokens` | best of n, as much compute as one search | attempts until as many tokens are sampled |
+| test | `Direct`, `tokens` | one search of rising length | the same |
+
+    longstride train backtrack                                                     # Countdown, searches
+    longstride train backtrack cloning.demonstrations.demonstrators.style=direct   # solutions alone
+    longstride train backtrack/sudoku
+
+With tasks and traces of your own (docs/guides/traces.md) and how they are compared within as many tokens:
+
+    longstride train backtrack model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=tasks.jsonl learner.lr=1e-6 \\
+        cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' cloning.learner.lr=1e-5 \\
+        budget.turn_tokens=2048 test_budget.turn_tokens=2048
+    longstride eval RUN --strategy direct tokens=1024 --strategy longstride.papers.backtrack.method:WithinTokens tokens=1024
+
+Starts of other sizes are made from nothing, as in the paper, or from another start; the recipe then takes them without cloning:
+
+    longstride make-base demonstrators.type=longstride.papers.backtrack.method:SearchTraces demonstrators.style=direct model.width=64 model.layers=3 \\
+        recitals=0 page_weight=0 tokens=3000000 --out direct_64
+    longstride train backtrack model=direct_64 cloning=
+
+The claims are not frozen and have not been run, and no effect was looked at.
+
+Deviations: read were the abstract and what its authors and others wrote of it. Compute is counted in sampled tokens, where the paper counts
+operations, so a long context costs no more here. Which attempt counts is said by a verifier that never errs, as in best of n there. Puzzles are
+smaller (three numbers up to 10; four by four cells, whose blanks are filled row by row), and the start knows arithmetic.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="To Backtrack or Not to Backtrack: When Sequential Search Limits Model Reasoning",
+    authors="Tian Qin, David Alvarez-Melis, Samy Jelassi, Eran Malach",
+    year=2025,
+    arxiv="2504.07052",
+    read="notes",
+    topics=("reasoning", "search", "cloning"),
+    systems=(78,),
+)

@@ -1,0 +1,106 @@
+"""A search in one thought against many short attempts, on Countdown: the recipe and its claim.
+
+On one's own: `longstride train backtrack model=MODEL`, with tasks and traces from files.
+"""
+
+from typing import Any
+
+from longstride.claims.claim import Claim
+from longstride.envs.puzzles import PuzzleSource
+from longstride.learner.config import LearnerConfig
+from longstride.methods import PPO, GroupRelative, Mean, MixedGroups
+from longstride.papers.backtrack.method import SearchTraces, WithinTokens
+from longstride.run.imitation import Cloning
+from longstride.run.recipe import Recipe
+from longstride.setups import puzzles
+from longstride.starts.scripted import ScriptedDemonstrations
+from longstride.stats import Ordering
+from longstride.strategies import Direct
+
+TOKENS = (64, 128, 256)
+"""Of a task at the test: of one thought, or of attempts one after the other."""
+LONGEST = 320
+"""Words of a trace, and tokens of a turn."""
+FAST = {"dtype": "float32", "kernels": "auto", "threads": "auto"}
+
+
+def recipe(name: str, tasks: PuzzleSource, **changes: Any) -> Recipe:
+    """Cloning of search traces, then GRPO, and at the test both ways to spend tokens."""
+    return puzzles.recipe(
+        name,
+        iterations=12,
+        episodes_per_iteration=128,
+        tasks=tasks,
+        cloning=Cloning(
+            demonstrations=ScriptedDemonstrations(demonstrators=SearchTraces(tasks=tasks, most=LONGEST), page_weight=0),
+            episodes=3000,
+            learner=LearnerConfig(lr=2e-3, warmup_steps=20, batch_samples=64).replace(**FAST),
+        ),
+        budget={"turn_tokens": LONGEST},
+        test_budget={"turn_tokens": LONGEST},
+        replay=MixedGroups(),
+        credit=GroupRelative(),
+        loss=PPO(aggregation=Mean(over="token")),
+        learner={"batch_samples": 64} | FAST,
+        evaluation={
+            "every": 12,
+            "tasks": 150,
+            "strategies": (
+                Direct(),
+                *(Direct(tokens=n) for n in TOKENS),
+                *(WithinTokens(tokens=n) for n in TOKENS),
+            ),
+        },
+    ).replace(engine={"kernels": "auto", "processes": "auto"}, **changes)
+
+
+RECIPE = recipe("backtrack", SearchTraces().tasks)
+
+
+def shown(**traces: Any) -> dict[str, Any]:
+    """The change of a recipe to traces with these fields of `SearchTraces`."""
+    return {"cloning": {"demonstrations": {"demonstrators": traces}}}
+
+
+CLONED = RECIPE.replace(
+    iterations=1, episodes_per_iteration=8, learner={"epochs": 0}, evaluation={"every": 1, "tasks": 300}
+)
+"""Without reinforcement learning."""
+ONE_STEP = {"numbers": (2, 2, 2)}
+"""One operation is all: there is nothing to go back to."""
+_one_step = CLONED.replace(tasks=ONE_STEP, **shown(tasks=ONE_STEP))
+_parallel = "{0}direct@within_256_tokens_by_verifier > {0}search@direct_256_tokens"
+
+CLAIM = Claim(
+    name="backtrack",
+    paper="arXiv 2504.07052, abstract",
+    statement="Within as many tokens of a test, a model of Countdown that was shown solutions alone and attempts a task again and again has more "
+    "success than one that was shown searches and makes one of them; where a solution has a single step, it has not.",
+    recipe=CLONED,
+    arms={
+        "direct": CLONED.replace(**shown(style="direct")),
+        "search": CLONED,
+        "mixed": CLONED.replace(**shown(order="drawn")),
+        "brief": CLONED.replace(**shown(skips=0.5)),
+        "one_step_direct": _one_step.replace(**shown(style="direct")),
+        "one_step_search": _one_step,
+        "rl_direct": RECIPE.replace(**shown(style="direct")),
+        "rl_search": RECIPE,
+    },
+    expected=Ordering(relations=(_parallel.format("") + " by 0.05",)),
+    control=Ordering(relations=(_parallel.format("one_step_") + " by 0.05",)),
+    reported=Ordering(
+        relations=(
+            "mixed@direct_256_tokens > search@direct_256_tokens",
+            "brief@direct_256_tokens > search@direct_256_tokens",
+            "rl_search@direct_256_tokens > search@direct_256_tokens",
+            "rl_direct > direct",
+            "direct@within_256_tokens_by_verifier > rl_direct@within_256_tokens_by_verifier",
+        )
+    ),
+    along="spent_tokens",
+    seeds=tuple(range(2100, 2112)),
+    tuning_seeds=(993, 994),
+    grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
+    cost="iterations",
+)

@@ -1,0 +1,41 @@
+"""The same on Sudoku, where a wrong digit shows late and solutions are long: the recipe and its claim."""
+
+from longstride.claims.claim import Claim
+from longstride.envs.puzzles import Sudoku
+from longstride.papers.backtrack.recipe import recipe, shown
+from longstride.stats import Ordering
+
+RECIPE = recipe("backtrack/sudoku", Sudoku(blanks=(8, 9, 10)), cloning={"episodes": 6000})
+
+CLONED = RECIPE.replace(
+    iterations=1, episodes_per_iteration=8, learner={"epochs": 0}, evaluation={"every": 1, "tasks": 300}
+)
+"""Without reinforcement learning."""
+SHALLOW = {"blanks": (3, 4, 5)}
+"""In one task of twenty a first digit that is possible is wrong."""
+_shallow = CLONED.replace(tasks=SHALLOW, **shown(tasks=SHALLOW))
+_sequential = "{0}search@direct_256_tokens > {0}direct@within_256_tokens_by_verifier"
+
+CLAIM = Claim(
+    name="backtrack/sudoku",
+    paper="arXiv 2504.07052, abstract",
+    statement="Within as many tokens of a test, a model of Sudoku that was shown searches and makes one of them has more success than one that was "
+    "shown solutions alone and attempts a task again and again; where little is blank, it has not.",
+    recipe=CLONED,
+    arms={
+        "search": CLONED,
+        "direct": CLONED.replace(**shown(style="direct")),
+        "shallow_search": _shallow,
+        "shallow_direct": _shallow.replace(**shown(style="direct")),
+        "rl_search": RECIPE,
+        "rl_direct": RECIPE.replace(**shown(style="direct")),
+    },
+    expected=Ordering(relations=(_sequential.format("") + " by 0.05",)),
+    control=Ordering(relations=(_sequential.format("shallow_") + " by 0.05",)),
+    reported=Ordering(relations=("rl_search > search", "rl_direct > direct")),
+    along="spent_tokens",
+    seeds=tuple(range(2140, 2152)),
+    tuning_seeds=(997, 998),
+    grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
+    cost="iterations",
+)

@@ -1,0 +1,49 @@
+"""RAO: agents that delegate to new instances of themselves, trained end to end. Gandhi et al., 2026, arXiv 2605.06639.
+
+What a context holds limits what one agent can do. An agent that leaves parts of its task to new instances of itself reads what came of them and
+nothing of how, so a tree of agents does what no context holds. One policy plays all of them, and every agent is credited with what came of its own
+task, with a bonus where those that it delegated to succeeded.
+
+| place | choice | paper, and the authors' code (Qwen3-4B, Qwen3-VL-30B) | here |
+|---|---|---|---|
+| tasks | `Delegating` | TextCraft-Synth, Oolong, DeepDive, ART-E; agents write Python | `Vaults`: keys in vaults that other keys open; any tasks |
+| plan | `Delegated` | an agent may launch several at once, up to a depth and a number | one after the other; a part of an episode ends where it delegates |
+| a sub-task | `SubTasks` | a goal in words, in an environment that is forked | a goal in words; a key is handed over |
+| score | own task | by the environment or a model; or that of the root (`propagate_root_success`) | by the task's evaluator; `any_goal`: that of the root |
+| credit | `NodeRelative`, `bonus` | own score and a bonus for the mean score of children | 0.4 |
+| credit | `NodeRelative` | minus the mean reward of the other roots of the group | the same |
+| credit | `by_depth` | depths weigh alike, by tokens | the same, in an update |
+| update | `PPO` | not read | clipped, mean over tokens |
+| test | `Recursive` | the same trees | the same; with `tasks.by.deepest=0` nobody delegates |
+
+On your own model and tasks: what stands behind `delegate` is the goal of a sub-agent in the same world, and what it answers is what its parent reads.
+
+    longstride train rao model=Qwen/Qwen3-0.6B cloning= tasks.tasks.type=dataset tasks.tasks.path=tasks.jsonl actions=explained learner.lr=1e-6 \
+        'tasks.by={verb="delegate",tasks={type="any_goal"},deepest=2,agents=8}' chat.system="To leave a part to another agent: Action: delegate GOAL" \
+        budget.turn_tokens=1024 test_budget.turn_tokens=1024
+
+A world that can judge parts has a member of `SubTasks` (a task and a text to a task), and where a part that is done changes the world its
+environment has `receive` (`Receiving`).
+
+    longstride eval RUN 'tasks.tasks.depths=[3,4,5]'        # deeper than it was trained on
+
+`metrics.jsonl` has successes of roots, of sub-agents and of parts that wait (`by_role`); evaluations measure `agents`, `depth` and `tree_turns`.
+
+The claim is not frozen and has not been run, and no effect was looked at.
+
+Deviations: read were the abstract, notes, and of the authors' code the credit, the weights and how a sub-agent is launched. A parent waits for the one
+that it delegated to, so no wall-clock time is saved. What limits an agent here is its turns, as a context does. A model of 0.2 million parameters is
+first shown agents that leave each key to somebody else or find it themselves, as a coin falls.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="Recursive Agent Optimization",
+    authors="Apurva Gandhi, Satyaki Chakraborty, Xiangjun Wang, Aviral Kumar, Graham Neubig",
+    year=2026,
+    arxiv="2605.06639",
+    read="notes",
+    topics=("agents", "context", "credit"),
+    systems=(47,),
+)

@@ -56,6 +56,7 @@ ABOUT = {
     "exact": "exact problems",
     "language model": "language models",
     "control": "control, with networks in mazes",
+    "design": "offline design, with networks",
 }
 """How a kind of claim is called in a sentence."""
 PAPERS = """# Papers

@@ -12,6 +12,7 @@ LOCATIONS |= {
     "experiment": {
         "recipe": "longstride.run.recipe",
         "control_recipe": "longstride.control.recipe",
+        "design_recipe": "longstride.design.recipe",
         "exact_recipe": "longstride.exact.experiment",
         "extrapolation": "longstride.run.extrapolation",
     },
@@ -19,6 +20,7 @@ LOCATIONS |= {
         "recipe": "longstride.run.loop",
         "control_recipe": "longstride.control.loop",
         "control_recipe.beside": "longstride.control.loop",
+        "design_recipe": "longstride.design.loop",
         "exact_recipe": "longstride.exact.loop",
         "extrapolation": "longstride.report.extrapolation",
         "cluster_config": "longstride.cluster.cluster",

@@ -26,6 +26,7 @@ strategies
 run
 claims
 control web cluster adapters
+design
 starts exact
 setups
 papers

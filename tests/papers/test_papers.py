@@ -44,9 +44,16 @@ REPRESENTATIVES: dict[str, dict[str, Any]] = {
         "evaluation": {"episodes": 1},
     },
     "grpo": {"iterations": 2, "episodes_per_iteration": 8, "evaluation": {"tasks": 1, "every": 1}},
+    "design_bench": {
+        "tasks": {"designs": 20, "horizon": 20},
+        "fit": {"epochs": 1},
+        "iterations": 2,
+        "every": 1,
+        "proposals": 4,
+    },
     "grpo/exact": {"iterations": 2},
 }
-"""A cheap recipe of many turns, of control, of groups, and an exact one; and what makes it tiny."""
+"""A cheap recipe of many turns, of control, of groups, of design, and an exact one; and what makes it tiny."""
 
 
 class Unknown(ExactProblem):

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from longstride.core.numbers import Count, Positive, Share, Weight
+from longstride.design.models import climb, overestimation
 from longstride.exact.experiment import ExactMethod, ExactProblem, State
 from longstride.exact.worlds.designs import FunctionName, Landscape
 from longstride.models import flat
@@ -97,11 +98,7 @@ class Ascent(ExactMethod[Designs]):
 
     def climb(self, nets: nn.ModuleDict, point: Tensor, steps: int) -> Tensor:
         """Points after steps of gradient ascent on the prediction, each point by its own gradient."""
-        rate = self.rate * point.shape[1] ** 0.5
-        for _ in range(steps):
-            point = point.detach().requires_grad_()
-            point = point + rate * torch.autograd.grad(self.predict(nets, point).sum(), point)[0]
-        return point.detach()
+        return climb(lambda p: self.predict(nets, p), point, steps, self.rate)
 
     def start(self, problem: Designs, rng: np.random.Generator) -> State:
         data = problem.landscape.draw(problem.pool, problem.kept, problem.noise, rng)
@@ -166,11 +163,10 @@ class COM(Ascent):
 
     def loss(self, nets: nn.ModuleDict, x: Tensor, y: Tensor, state: State, rng: np.random.Generator) -> Tensor:
         point = self.encode(nets, x).detach()
-        f = self.predict(nets, point)
-        gap = (self.predict(nets, self.climb(nets, point, self.steps)) - f).mean()
+        gap = overestimation(lambda p: self.predict(nets, p), point, self.steps, self.rate)
         alpha = float(np.exp(state["log_alpha"]))
         state["log_alpha"] = state["log_alpha"] + self.alpha_lr * np.sign(gap.item() - self.tau)
-        return (f - y).square().mean() + alpha * gap
+        return super().loss(nets, x, y, state, rng) + alpha * gap
 
 
 def _tensor(array: np.ndarray) -> Tensor:

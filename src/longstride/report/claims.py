@@ -30,6 +30,7 @@ KINDS = {
     "recipe": "language model",
     "extrapolation": "language model",
     "control_recipe": "control",
+    "design_recipe": "design",
 }
 """What a claim is about, by the type of its recipe."""
 WORDS = {

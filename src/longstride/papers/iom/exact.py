@@ -8,6 +8,7 @@ from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Weight
 from longstride.exact.designs import Ascent, Designs
 from longstride.exact.experiment import ExactRecipe, State
+from longstride.papers.iom.method import distance_of_means
 from longstride.stats import Ordering
 
 
@@ -35,7 +36,7 @@ class IOM(Ascent):
 
     def loss(self, nets: nn.ModuleDict, x: Tensor, y: Tensor, state: State, rng: np.random.Generator) -> Tensor:
         ours, found = (nets["features"](point)[0] for point in (x, self.climb(nets, x, self.steps)))
-        return super().loss(nets, x, y, state, rng) + self.weight * (found - ours.mean(0)).square().mean()
+        return super().loss(nets, x, y, state, rng) + self.weight * distance_of_means(ours, found)
 
 
 RECIPE = ExactRecipe(name="iom/exact", problem=Designs(), method=IOM(), iterations=90, every=10)

@@ -8,6 +8,7 @@ from longstride.claims.claim import Claim
 from longstride.core.numbers import Count, Positive, Weight
 from longstride.exact.designs import COM, Ascent, Designs
 from longstride.exact.experiment import ExactRecipe, State
+from longstride.papers.lcom.method import rebuilding
 from longstride.stats import Ordering
 
 
@@ -41,7 +42,7 @@ class LatentAscent(Ascent):
     def loss(self, nets: nn.ModuleDict, x: Tensor, y: Tensor, state: State, rng: np.random.Generator) -> Tensor:
         z = self.encode(nets, x)
         noise = self.spread * torch.from_numpy(rng.standard_normal(z.shape, np.float32))
-        rebuilt = (self.decode(nets, z + noise) - x).square().mean() + self.prior * z.square().mean()
+        rebuilt = rebuilding(lambda point: self.decode(nets, point), z, noise, x, self.prior)
         return super().loss(nets, x, y, state, rng) + rebuilt
 
 

@@ -1,0 +1,6 @@
+"""LCOM on designs and scores of the user's own: `tasks.data=FILE`."""
+
+from longstride.papers.lcom.method import LCOM
+from longstride.setups import design
+
+RECIPE = design.recorded("lcom/recorded", LCOM(trunk=design.TRUNK))

@@ -5,8 +5,8 @@ The recipe of a paper acts on linear controllers of CartPole (`design.Controller
 `longstride train PAPER/recorded tasks.data=FILE` acts on the user's own designs and scores.
 
 Controllers with a layer of 8 units were tried first, and every method was run on them once: there the ranks of held-out
-designs correlate by 0.1 with what is predicted, so a model has learned nothing to climb on. Of linear ones it is 0.5, by
-which alone they were chosen.
+designs correlate by 0.1 with what is predicted, so a model has learned nothing to climb on. Of linear ones it is 0.5,
+by which alone they were chosen.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longstride.core.errors import RunError
-from longstride.design.data import Pool, encoding_of, read, write
+from longstride.design.data import DesignPool, encoding_of, read, write
 
 RNG = np.random.default_rng(0)
 
@@ -55,7 +55,7 @@ def test_a_csv_is_written_in_the_form_that_it_was_read_in(
     pool = read(str(tmp_path / "mine.csv"), "score")
     assert pool.designs.tolist() == designs and pool.scores.tolist() == [0.5, 0.7]
     path = write(
-        tmp_path / "found", Pool(pool.designs, pool.scores, pool.columns, pool.sequence), {"true": pool.scores}
+        tmp_path / "found", DesignPool(pool.designs, pool.scores, pool.columns, pool.sequence), {"true": pool.scores}
     )
     again = read(str(path), "true")
     assert path.name == "found.csv" and again.designs.tolist() == designs and again.scores.tolist() == [0.5, 0.7]

@@ -10,24 +10,24 @@ from helpers import rows_of, weights_hash
 from longstride import papers
 from longstride.core.errors import ConfigError, OwnCodeError, RunError
 from longstride.core.sealed import unseal_lines
-from longstride.design import Controllers, DesignRecipe, FileDesigns, LeastSquares, Oracle
+from longstride.design import Controllers, DesignOracle, DesignRecipe, FileDesigns, LeastSquares
 from longstride.design.data import read
 from longstride.design.loop import rank_correlation
-from longstride.design.recipe import Fit
+from longstride.design.recipe import ModelFit
 from longstride.models.mlp import Trunk
 from longstride.run.folder import read_rows
 
 SMALL = Trunk(width=16, depth=1, norm=False, activation="relu")
 
 
-class Peak(Oracle):
+class Peak(DesignOracle):
     """Worth most at (2, 2)."""
 
     def score(self, designs: np.ndarray) -> np.ndarray:
         return -((designs - 2) ** 2).sum(1)
 
 
-class Silent(Oracle):
+class Silent(DesignOracle):
     """Says too little."""
 
     def score(self, designs: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ def numbers(folder: Path) -> str:
 
 def recipe(data: str, **more: Any) -> DesignRecipe:
     tasks = FileDesigns(data=data, kept=0.7, **more)
-    model, fit = LeastSquares(trunk=SMALL, lr=3e-2), Fit(epochs=20, batch=32)
+    model, fit = LeastSquares(trunk=SMALL, lr=3e-2), ModelFit(epochs=20, batch=32)
     return DesignRecipe(name="tiny", tasks=tasks, model=model, fit=fit, iterations=6, every=2, proposals=20)
 
 

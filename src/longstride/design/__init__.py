@@ -9,10 +9,10 @@
 | `loop.py` | fit, climb, write what was found |
 """
 
-from longstride.design.data import Pool
+from longstride.design.data import DesignPool
 from longstride.design.models import ConservativeModel, LeastSquares, ScoreModel, climb, overestimation
 from longstride.design.recipe import DesignRecipe
-from longstride.design.tasks import Controllers, DesignTasks, FileDesigns, Oracle
+from longstride.design.tasks import Controllers, DesignOracle, DesignTasks, FileDesigns
 
 __all__ = [
     "ConservativeModel",
@@ -21,8 +21,8 @@ __all__ = [
     "DesignTasks",
     "FileDesigns",
     "LeastSquares",
-    "Oracle",
-    "Pool",
+    "DesignOracle",
+    "DesignPool",
     "ScoreModel",
     "climb",
     "overestimation",

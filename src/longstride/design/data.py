@@ -31,7 +31,7 @@ MOST_BYTES = 1 << 33
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class DesignPool:
     """Designs and what they are worth."""
 
     designs: np.ndarray
@@ -59,7 +59,7 @@ class Encoding(Protocol):
         ...
 
 
-class Numbers:
+class NumberDesigns:
     """Designs of numbers, standardised by those of the data; what never varies there stays what it is.
 
     Args:
@@ -80,7 +80,7 @@ class Numbers:
         return found if self._bounds is None else found.clip(*self._bounds)
 
 
-class Choices:
+class ChoiceDesigns:
     """Designs of choices: an entry for each choice at each place, standardised; decoded is the largest of a place.
 
     Args:
@@ -112,10 +112,10 @@ class Choices:
 
 def encoding_of(designs: np.ndarray, known: np.ndarray, inside: bool) -> Encoding:
     """The encoding that fits the form of designs [N, D]; `known` [M, D] are all of the file."""
-    return Numbers(designs, inside) if designs.dtype.kind == "f" else Choices(designs, known)
+    return NumberDesigns(designs, inside) if designs.dtype.kind == "f" else ChoiceDesigns(designs, known)
 
 
-def read(name: str, score: str) -> Pool:
+def read(name: str, score: str) -> DesignPool:
     """The designs of a file; `score` names the column of scores of a csv.
 
     Raises:
@@ -136,7 +136,7 @@ def read(name: str, score: str) -> Pool:
     return pool
 
 
-def write(path: Path, pool: Pool, more: Mapping[str, np.ndarray]) -> Path:
+def write(path: Path, pool: DesignPool, more: Mapping[str, np.ndarray]) -> Path:
     """Writes designs in the form of a pool that was read, with [N] numbers of each by name; a npz where places have no
     names. Returns the file, whose ending is added to `path`."""
     part = path.with_suffix(".partial")
@@ -156,7 +156,7 @@ def write(path: Path, pool: Pool, more: Mapping[str, np.ndarray]) -> Path:
     return target
 
 
-def _from_npz(name: str) -> Pool:
+def _from_npz(name: str) -> DesignPool:
     try:
         with zipfile.ZipFile(name) as parts, np.load(name, allow_pickle=False) as file:
             keys = [next((key for key in of if key in file.files), None) for of in (X, Y)]
@@ -174,10 +174,10 @@ def _from_npz(name: str) -> Pool:
     if x.dtype.kind not in "fiubUS" or y.dtype.kind not in "fiub":
         raise RunError(f"{name}: expected numbers (x may hold words), got {x.dtype} and {y.dtype}")
     x = x.reshape(len(x), -1)
-    return Pool(x.astype(float) if x.dtype.kind == "f" else x, y.reshape(-1).astype(float))
+    return DesignPool(x.astype(float) if x.dtype.kind == "f" else x, y.reshape(-1).astype(float))
 
 
-def _from_csv(name: str, score: str) -> Pool:
+def _from_csv(name: str, score: str) -> DesignPool:
     try:
         with Path(name).open(newline="", encoding="utf-8-sig") as f:
             head, *rows = [row for row in csv.reader(f) if row]
@@ -200,14 +200,14 @@ def _from_csv(name: str, score: str) -> Pool:
     y = np.array(scores, float)
     numbers = [[_number(cell) for cell in row] for row in cells]
     if all(value is not None for row in numbers for value in row):
-        return Pool(np.array(numbers, float), y, columns)
+        return DesignPool(np.array(numbers, float), y, columns)
     if len(columns) == 1 and len({len(row[0]) for row in cells}) == 1 and len(cells[0][0]) > 1:
-        return Pool(np.array([list(row[0]) for row in cells]), y, (), columns[0])
+        return DesignPool(np.array([list(row[0]) for row in cells]), y, (), columns[0])
     for column, of in zip(columns, zip(*numbers, strict=True), strict=True):
         if len({value is None for value in of}) > 1:
             n = next(k for k, value in enumerate(of) if value is None)
             raise RunError(f"{name}, line {n + 2}: {column} is no number, and it is one in other lines")
-    return Pool(np.array(cells), y, columns)
+    return DesignPool(np.array(cells), y, columns)
 
 
 def _number(cell: str) -> float | None:

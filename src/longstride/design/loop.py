@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.implementation import implements
 from longstride.core.seeds import derive
-from longstride.design.data import Encoding, Pool, encoding_of, write
+from longstride.design.data import DesignPool, Encoding, encoding_of, write
 from longstride.design.models import LeastSquares, ScoreModel
-from longstride.design.recipe import DesignRecipe, Fit
+from longstride.design.recipe import DesignRecipe, ModelFit
 from longstride.run.folder import RunFiles
 from longstride.run.listener import Listener, Silent
 from longstride.run.placement import Placement
@@ -49,7 +49,7 @@ def train(
         raise ConfigError(f"{recipe.name} is a recipe of design and runs in one process; leave out --cluster")
     run = RunFiles(recipe, folder, listener or Silent(), resume)
     with run.undone_before_the_start(), run.explains_trouble():
-        search = Search(recipe)
+        search = DesignSearch(recipe)
         if run.checkpoint is None:
             search.fit(run)
             _measure(run, search)
@@ -63,7 +63,7 @@ def train(
                 _measure(run, search)
 
 
-def _measure(run: RunFiles, search: "Search") -> None:
+def _measure(run: RunFiles, search: "DesignSearch") -> None:
     """Writes a row, the proposals and a checkpoint."""
     designs, predicted, true = search.proposed()
     measures = search.measures(predicted, true)
@@ -75,12 +75,14 @@ def _measure(run: RunFiles, search: "Search") -> None:
     )
     pool = search.pool
     write(
-        run.folder / DESIGNS, Pool(designs, true, pool.columns, pool.sequence), {"predicted": predicted, "true": true}
+        run.folder / DESIGNS,
+        DesignPool(designs, true, pool.columns, pool.sequence),
+        {"predicted": predicted, "true": true},
     )
     run.keep(Path.mkdir, search.state(), {})
 
 
-class Search:
+class DesignSearch:
     """A model, and the designs that climb on it.
 
     Args:
@@ -198,7 +200,7 @@ def fitted(
     nets: nn.ModuleDict,
     x: Tensor,
     y: Tensor,
-    how: Fit,
+    how: ModelFit,
     generator: torch.Generator,
     told: Callable[[int, dict[str, float]], None] = lambda epoch, metrics: None,
 ) -> float:

@@ -9,7 +9,7 @@ from longstride.design.tasks import DesignTasks
 from longstride.run.experiment import Experiment
 
 
-class Fit(Component):
+class ModelFit(Component):
     """How a model is fitted."""
 
     epochs: Count = 50
@@ -36,7 +36,7 @@ class DesignRecipe(Experiment):
     """Where designs and scores come from."""
     model: ScoreModel
     """What is fitted and climbed."""
-    fit: Fit = Fit()
+    fit: ModelFit = ModelFit()
     """How it is fitted."""
     iterations: Count = 50
     """Steps of the climb (released: the same)."""

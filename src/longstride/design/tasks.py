@@ -13,10 +13,10 @@ from longstride.core.component import Component
 from longstride.core.errors import OwnCodeError
 from longstride.core.numbers import Count, CountOrZero
 from longstride.core.seeds import derive
-from longstride.design.data import Pool, read
+from longstride.design.data import DesignPool, read
 
 
-class Oracle(Component):
+class DesignOracle(Component):
     """Family: what designs are really worth. A user's own is a class with `score` in a module, named by
     `tasks.oracle.type=module:Class`."""
 
@@ -33,7 +33,7 @@ class DesignTasks(Component):
     judge that is learned sees it."""
 
     @abstractmethod
-    def pool(self, seed: int) -> Pool:
+    def pool(self, seed: int) -> DesignPool:
         """All designs that were ever made: the same for the same seed."""
 
     @abstractmethod
@@ -58,7 +58,7 @@ class FileDesigns(DesignTasks):
     """A file `*.npz` or `*.csv`."""
     column: str = "score"
     """The column of scores of a csv; more is better."""
-    oracle: Oracle | None = None
+    oracle: DesignOracle | None = None
     """What designs are really worth; None: a network is fitted to the whole file and asked, which is a guess."""
     within: bool = False
     """Whether numbers of proposals stay between the least and the greatest of the file's shown designs, place by
@@ -72,7 +72,7 @@ class FileDesigns(DesignTasks):
     def inside(self) -> bool:
         return self.within
 
-    def pool(self, seed: int) -> Pool:
+    def pool(self, seed: int) -> DesignPool:
         """What stands in the file, whatever the seed.
 
         Raises:
@@ -118,11 +118,11 @@ class Controllers(DesignTasks):
         sizes = [spec.observation, *[self.units] * (self.units > 0), spec.action]
         return [(i + 1, o) for i, o in pairwise(sizes)]
 
-    def pool(self, seed: int) -> Pool:
+    def pool(self, seed: int) -> DesignPool:
         rng = np.random.default_rng(seed)
         maps = [rng.normal(size=(self.designs, i * o)) / i**0.5 for i, o in self.shapes]
         designs = np.concatenate(maps, axis=1)
-        return Pool(designs, self.score(designs, derive(seed, "pool")))
+        return DesignPool(designs, self.score(designs, derive(seed, "pool")))
 
     def score(self, designs: np.ndarray, seed: int) -> np.ndarray:
         """Mean return of the episodes of each controller; the starts are the same for the same seed and number."""

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from longstride.design import DesignRecipe, FileDesigns
-from longstride.design.recipe import Fit
+from longstride.design.recipe import ModelFit
 from longstride.models.mlp import Trunk
 from longstride.papers.iom.method import InvariantModel, distance_of_means, mistaken
 from longstride.run.folder import read_rows
@@ -60,7 +60,7 @@ def test_invariance_lowers_what_is_promised_on_designs_of_the_tests_own(distance
     def promised(weight: float) -> float:
         model = InvariantModel(trunk=SMALL, features=8, lr=1e-2, weight=weight, distance=distance, steps=5, rate=0.3)  # pyright: ignore[reportArgumentType]
         folder = tmp_path / f"{weight}"
-        tasks, fit = FileDesigns(data=str(tmp_path / "mine.npz")), Fit(epochs=10, batch=30)
+        tasks, fit = FileDesigns(data=str(tmp_path / "mine.npz")), ModelFit(epochs=10, batch=30)
         DesignRecipe(name="tiny", tasks=tasks, model=model, fit=fit, iterations=4, every=4).train(folder)
         with np.load(folder / "designs.npz") as found:
             assert all(("distance" in row) == (distance == "means") for row in read_rows(folder / "metrics.jsonl")[:-2])

@@ -46,5 +46,5 @@ class LatentModel(LeastSquares):
         return fitted + rebuilt, more | {"rebuilding": rebuilt.detach()}
 
 
-class LCOM(LatentModel, ConservativeModel):
+class LatentConservativeModel(LatentModel, ConservativeModel):
     """The same with COMs' term on the vectors."""

@@ -1,9 +1,9 @@
 """LCOM on controllers of an environment."""
 
-from longstride.papers.lcom.method import LCOM
+from longstride.papers.lcom.method import LatentConservativeModel
 from longstride.setups import design
 
-RECIPE = design.controllers("lcom", LCOM(trunk=design.TRUNK))
+RECIPE = design.controllers("lcom", LatentConservativeModel(trunk=design.TRUNK))
 
 CLAIM = design.claim(
     RECIPE,

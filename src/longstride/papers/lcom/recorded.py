@@ -1,6 +1,6 @@
 """LCOM on designs and scores of the user's own: `tasks.data=FILE`."""
 
-from longstride.papers.lcom.method import LCOM
+from longstride.papers.lcom.method import LatentConservativeModel
 from longstride.setups import design
 
-RECIPE = design.recorded("lcom/recorded", LCOM(trunk=design.TRUNK))
+RECIPE = design.recorded("lcom/recorded", LatentConservativeModel(trunk=design.TRUNK))

@@ -47,6 +47,7 @@ from longstride.control.learner import AHEAD, ControlLearner, act_together, trai
 from longstride.control.noise import RunNoise
 from longstride.models.heads import BCE, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
+from longstride.papers.dsac_t.method import GaussianReturns
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
@@ -105,6 +106,9 @@ LEVELS = {
         critic=TDCritic(trunk=SMALL, followed="first"),
         policy=DeterministicPolicy(trunk=SMALL),
         extraction=TD3(q_weight=2.5),
+    ),
+    "dsac_t": Level(
+        data=DATA, critic=GaussianReturns(trunk=SMALL), policy=GAUSSIAN, extraction=SAC(temperature=0.1, tau=0.1)
     ),
     "ppo": Level(data=DATA, critic=LambdaReturns(trunk=SMALL), policy=GAUSSIAN, extraction=Proximal()),
     "awac": Level(data=DATA, critic=TDCritic(trunk=SMALL), policy=NormalPolicy(trunk=SMALL), extraction=AWR()),

@@ -159,8 +159,8 @@ class Greedy(Extraction):
 
 class SAC(Extraction):
     """Follows the gradient of the critic, with an entropy that a temperature keeps at its target (SAC, arXiv
-    1812.05905): tau log pi - Q. With `alpha` it imitates the data too: + mean |Q| * alpha * |a - a of the data|^2
-    (SAC+BC of SHARSA's code)."""
+    1812.05905): temperature * log pi - Q. With `alpha` it imitates the data too: + mean |Q| * alpha * |a - a of the
+    data|^2 (SAC+BC of SHARSA's code)."""
 
     trains = (GaussianPolicy,)
     side_by_side = True
@@ -170,10 +170,13 @@ class SAC(Extraction):
     target_entropy: float = -1.0
     """Target of the entropy, per coordinate of an action."""
     temperature: Positive = 1.0
-    """Where the temperature tau starts; its unit is that of the reward."""
+    """Where the temperature starts; its unit is that of the reward."""
+    tau: Pace | None = None
+    """Share of the way to the policy that a target network moves after each step, whose actions critics value (DSAC-T,
+    arXiv 2310.05858); None: they value those of the policy."""
 
     def make(self, policy: PolicyNets) -> Actor:
-        return Actor(policy, math.log(self.temperature))
+        return Actor(policy, math.log(self.temperature), None if self.tau is None else copy.deepcopy(policy))
 
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
@@ -199,6 +202,10 @@ def soft_loss(
     adjust = -log_temperature * (log_density.detach() + target_entropy)
     metrics = {"score": score, "entropy": -log_density, "temperature": temperature}
     return temperature * log_density - score + adjust, metrics
+
+    def after_step(self, actor: Actor) -> None:
+        if actor.target is not None and self.tau is not None:
+            polyak(actor.target, actor.policy, self.tau)
 
 
 class TD3(Extraction):

@@ -3,6 +3,17 @@ time. NumPy only."""
 
 from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, play, play_beside
 from longstride.control.envs.gymnasium import GymnasiumTasks
+from longstride.control.envs.pendulum import Pendulum
 from longstride.control.envs.pointmaze import PointMaze
 
-__all__ = ["ControlEpisode", "ControlTasks", "GymnasiumTasks", "PointMaze", "Spec", "VectorEnv", "play", "play_beside"]
+__all__ = [
+    "ControlEpisode",
+    "ControlTasks",
+    "GymnasiumTasks",
+    "Pendulum",
+    "PointMaze",
+    "Spec",
+    "VectorEnv",
+    "play",
+    "play_beside",
+]

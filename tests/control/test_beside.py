@@ -47,6 +47,7 @@ from longstride.control.learner import AHEAD, ControlLearner, act_together, trai
 from longstride.control.noise import RunNoise
 from longstride.models.heads import BCE, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
+from longstride.papers.brc.method import Atoms, BroNet, CategoricalReturns, NormalisedReturns
 from longstride.papers.dsac_t.method import GaussianReturns
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
@@ -65,6 +66,7 @@ UPDATES = AHEAD + 2
 GAUSSIAN, FLOW = GaussianPolicy(trunk=SMALL), FlowPolicy(trunk=SMALL, steps=3)
 DATA = NStep(goals=Given())
 SEARCH = ActionSearch(samples=3, kept=2, steps=1)
+BRC = CategoricalReturns(trunk=BroNet(width=8, depth=1), head=Atoms(count=7), embedding=3)
 LEVELS = {
     "sac": Level(
         data=DATA, critic=TDCritic(trunk=SMALL, target_range=(0, 1)), policy=GAUSSIAN, extraction=SAC(alpha=1)
@@ -170,6 +172,11 @@ CASES: dict[str, tuple[ControlAgent, Spec, Callable[[int], TransitionStore]]] = 
     **{name: (agent(level, slices=2), MAZE.spec, store) for name, level in LEVELS.items()},
     **{name: (agent(level), Spec(4, 3, (), discrete=True), discrete_store) for name, level in DISCRETE.items()},
     "sharsa": (SHARSA, MAZE.spec, store),
+    "brc": (
+        agent(Level(data=NormalisedReturns(), critic=BRC, policy=GAUSSIAN, extraction=SAC()), critic_decay=0.1),
+        Spec(4, 2, (), tasks=(2, 3)),
+        store,
+    ),
     "hiql": (hiql(SMALL, steps=5, options=2).replace(batch=12, weights=ByReturn()), MAZE.spec, store),
 }
 
@@ -209,6 +216,17 @@ def test_every_agent_learns_and_acts_side_by_side_as_it_does_alone(name: str) ->
                 rows = slice(k * copies, (k + 1) * copies)
                 expected = act(observation[rows], goal[rows], begins[rows])
                 torch.testing.assert_close(torch.tensor(taken[rows]), torch.tensor(expected), atol=1e-4, rtol=1e-4)
+
+
+def test_decay_takes_a_share_of_the_weights_of_critics_alone() -> None:
+    plain, decayed = (ControlLearner(agent(LEVELS["sac"], **of), MAZE.spec, 0) for of in ({}, {"critic_decay": 0.5}))
+    before = {key: value.clone() for key, value in tensors(plain).items()}
+    for learner in (plain, decayed):
+        learner.train(1, [(store(0), 12)])
+    for key in ("0.critic.q.net.weights.0", "0.critic.q.net.gains.0", "0.actor.policy.net.weights.0"):
+        taken = tensors(plain)[key] - tensors(decayed)[key]
+        share = 0.5 * plain.agent.critic_lr if "critic" in key else 0.0
+        torch.testing.assert_close(taken, share * before[key], atol=1e-7, rtol=1e-3)
 
 
 def test_runs_draw_their_own_numbers_side_by_side() -> None:

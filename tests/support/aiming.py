@@ -12,6 +12,7 @@ from longstride.control.envs.base import VectorStep
 from longstride.control.evaluation import evaluate, measures_of
 from longstride.control.learner import ControlLearner
 from longstride.core.seeds import derive
+from longstride.run.experiment import Experiment
 
 PLACES = np.array([-0.8, 0.0, 0.8])
 """What discrete actions aim at."""
@@ -69,10 +70,11 @@ class Aiming(ControlTasks):
 
 
 def off_after(
-    recipe: ControlRecipe, tasks: Aiming, updates: int = 150, extraction: Any = None, **critic: Any
+    recipe: Experiment, tasks: ControlTasks, updates: int = 150, extraction: Any = None, **critic: Any
 ) -> tuple[float, ControlLearner]:
     """How far from its target the agent of a recipe aims, on average, after updates from the data of `tasks`; and the
     agent. Networks are smaller and rates higher, and rewards as they are; further changes are the critic's."""
+    assert isinstance(recipe, ControlRecipe)
     (level,) = recipe.agent.levels
     small = {"trunk": {"width": 16}}
     level = level.replace(

@@ -9,7 +9,7 @@ from longstride.control.batches import Ahead, Batch, Given, Goals, NStep, Relabe
 from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
 from longstride.control.data import TransitionStore
-from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks, Pendulum, PointMaze
+from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks, Pendulum, PointMaze, Several
 from longstride.control.extraction import AWR, SAC, TD3, BehaviourCloning, BestOfN, Extraction, Greedy
 from longstride.control.implicit import Expectile, ImplicitQ, ImplicitV, Maximiser
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
@@ -74,6 +74,7 @@ __all__ = [
     "QNets",
     "Relabelled",
     "SAC",
+    "Several",
     "TD3",
     "TDCritic",
     "TrainingPhase",

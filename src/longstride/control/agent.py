@@ -175,6 +175,9 @@ class ControlAgent(Component):
     """How likely the episodes of a store are drawn; None: all steps alike."""
     critic_lr: Positive = 3e-4
     """Learning rate of Adam for critics."""
+    critic_decay: Positive | None = None
+    """Share of a critic's weights that a step takes from them, in units of the learning rate (AdamW, arXiv 1711.05101);
+    None: nothing."""
     policy_lr: Positive = 3e-4
     """Learning rate of Adam for policies and temperatures."""
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from longstride.control.batches import Batch, NStep
 from longstride.control.conservative import Conservative
 from longstride.control.data import TransitionStore
+from longstride.control.envs.base import Spec
 from longstride.control.noise import RunNoise
 from longstride.control.policies import ControlPolicy, PolicyNets
 from longstride.control.targets import (
@@ -74,6 +75,10 @@ class ControlCritic(Component):
     @abstractmethod
     def make(self, state: int, action: int, generator: torch.Generator) -> CriticNets:
         """Networks for states of size `state` and actions of size `action`."""
+
+    def make_for(self, spec: Spec, state: int, action: int, generator: torch.Generator) -> CriticNets:
+        """As `make`, where `spec` says what the columns of an observation are; here nothing has to be known of them."""
+        return self.make(state, action, generator)
 
     def returns(self, nets: CriticNets, data: NStep, store: TransitionStore) -> np.ndarray | None:
         """[R] what `Batch.return_B` is made of; here the returns in the data where they are needed."""

@@ -138,9 +138,9 @@ def outcomes_of(tested: Tested) -> list[float]:
 
 
 def measures_of(recipe: ControlRecipe, tested: Tested) -> dict[str, list[float]]:
-    """What the tasks measure beside success, for each episode, by name."""
+    """What the tasks measure of every episode beside success, for each of them, by name."""
     of_episodes = [recipe.tasks.measures(e) for episodes in tested.values() for e in episodes]
-    return {name: [of[name] for of in of_episodes] for name in of_episodes[0]}
+    return {name: [of[name] for of in of_episodes] for name in of_episodes[0] if all(name in of for of in of_episodes)}
 
 
 def paths_of(recipe: ControlRecipe, tested: Tested) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class LevelNets(nn.Module):
         self.policy_data = level.policy_data
         self.memory = level.memory.make(state + action, generator) if level.memory is not None else None
         state += self.memory.size if self.memory is not None else 0
-        nets = {name: critic.make(state, action, generator) for name, (critic, _) in level.critics.items()}
+        nets = {name: critic.make_for(spec, state, action, generator) for name, (critic, _) in level.critics.items()}
         self.critics = [(name, critic, nets[name]) for name, (critic, _) in level.critics.items()]
         self.critic = nets.get("critic")
         if level.further:
@@ -141,7 +141,11 @@ class Networks:
         rates = {"policy": agent.policy_lr, "critic": agent.critic_lr}
         self.trained = {name: weights for name, nets in trained.items() if (weights := _weights(nets))}
         """What each optimiser moves, by its name."""
-        self.optimisers = {name: torch.optim.Adam(of, lr=rates[name], fused=True) for name, of in self.trained.items()}
+        decay = {"policy": 0.0, "critic": agent.critic_decay or 0.0}
+        self.optimisers = {
+            name: torch.optim.AdamW(of, lr=rates[name], weight_decay=decay[name], fused=True)
+            for name, of in self.trained.items()
+        }
 
     def update(
         self, drawn: Sequence[Drawn], noise: RunNoise, conservative: bool, cloning: bool = False

@@ -24,6 +24,8 @@ TRUNK = Trunk(width=64, depth=2, norm=False, activation="relu")
 """Hidden layers of every network."""
 CRITIC = TDCritic(trunk=TRUNK, tau=0.01)
 """Two critics, the least of which counts."""
+DATA = NStep(reward_scale=0.1)
+"""Single steps, with rewards that make values of some tens."""
 HORIZON = Fixed(limit=200)
 """Steps of an episode: the time limit of Pendulum-v1."""
 
@@ -32,7 +34,7 @@ def recipe(
     name: str, critic: ControlCritic, policy: ControlPolicy, extraction: Extraction, batch: int = 128, slices: int = 1
 ) -> ControlRecipe:
     """A recipe that collects 40 episodes and makes an update for every two steps of them."""
-    level = Level(data=NStep(reward_scale=0.1), critic=critic, policy=policy, extraction=extraction)
+    level = Level(data=DATA, critic=critic, policy=policy, extraction=extraction)
     return ControlRecipe(
         name=name,
         tasks=GymnasiumTasks(id="Pendulum-v1"),

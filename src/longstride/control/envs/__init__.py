@@ -5,6 +5,7 @@ from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, Vec
 from longstride.control.envs.gymnasium import GymnasiumTasks
 from longstride.control.envs.pendulum import Pendulum
 from longstride.control.envs.pointmaze import PointMaze
+from longstride.control.envs.several import Several
 
 __all__ = [
     "ControlEpisode",
@@ -12,6 +13,7 @@ __all__ = [
     "GymnasiumTasks",
     "Pendulum",
     "PointMaze",
+    "Several",
     "Spec",
     "VectorEnv",
     "play",

@@ -97,6 +97,8 @@ class Spec:
     """The G columns of an observation that make a goal."""
     discrete: bool = False
     """Whether an action is one of A instead of A real numbers."""
+    tasks: tuple[int, ...] = ()
+    """The columns of an observation that say which of several environments it is of; none where there is one."""
 
 
 class ControlTasks(Component):

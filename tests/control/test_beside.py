@@ -49,6 +49,7 @@ from longstride.models.heads import BCE, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
 from longstride.papers.brc.method import Atoms, BroNet, CategoricalReturns, NormalisedReturns
 from longstride.papers.dsac_t.method import GaussianReturns
+from longstride.papers.floq.method import FlowReturns
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
@@ -66,6 +67,12 @@ UPDATES = AHEAD + 2
 GAUSSIAN, FLOW = GaussianPolicy(trunk=SMALL), FlowPolicy(trunk=SMALL, steps=3)
 DATA = NStep(goals=Given())
 SEARCH = ActionSearch(samples=3, kept=2, steps=1)
+FLOQ = Level(
+    data=DATA,
+    critic=FlowReturns(trunk=SMALL, seen=HLGauss(bins=5), noises=2, steps=2),
+    policy=GAUSSIAN,
+    extraction=SAC(),
+)
 BRC = CategoricalReturns(trunk=BroNet(width=8, depth=1), head=Atoms(count=7), embedding=3)
 LEVELS = {
     "sac": Level(
@@ -172,6 +179,7 @@ CASES: dict[str, tuple[ControlAgent, Spec, Callable[[int], TransitionStore]]] = 
     **{name: (agent(level, slices=2), MAZE.spec, store) for name, level in LEVELS.items()},
     **{name: (agent(level), Spec(4, 3, (), discrete=True), discrete_store) for name, level in DISCRETE.items()},
     "sharsa": (SHARSA, MAZE.spec, store),
+    "floq": (agent(FLOQ, slices=2), MAZE.spec, store),
     "brc": (
         agent(Level(data=NormalisedReturns(), critic=BRC, policy=GAUSSIAN, extraction=SAC()), critic_decay=0.1),
         Spec(4, 2, (), tasks=(2, 3)),

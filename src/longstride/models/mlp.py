@@ -62,14 +62,15 @@ class MLP(nn.Module):
             self.gains.append(torch.ones(members, 1, trunk.width))
             self.shifts.append(torch.zeros(members, 1, trunk.width))
 
-    def forward(self, x: Tensor, frozen: bool = False) -> Tensor:
+    def forward(self, x: Tensor, frozen: bool = False, apart: bool = False) -> Tensor:
         """[E, B, O] outputs of [B, I] inputs; of runs side by side, [E, R, B, O] of [R, B, I].
 
         Args:
             x: inputs, the same for all members.
             frozen: the weights take no gradient, the inputs do.
+            apart: each member has inputs of its own, [E, B, I] or [E, R, B, I].
         """
-        x = x.expand(len(self.weights[0]), *x.shape)
+        x = x if apart else x.expand(len(self.weights[0]), *x.shape)
         networks, x = x.shape[:-2], x.flatten(0, -3)
         weights, biases, gains, shifts = (
             [(p.detach() if frozen else p).flatten(0, -3) for p in group]

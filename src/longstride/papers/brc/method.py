@@ -64,8 +64,8 @@ class ResidualMLP(MLP):
             self.gains.append(torch.ones(members, 1, trunk.width))
             self.shifts.append(torch.zeros(members, 1, trunk.width))
 
-    def forward(self, x: Tensor, frozen: bool = False) -> Tensor:
-        x = x.expand(len(self.weights[0]), *x.shape)
+    def forward(self, x: Tensor, frozen: bool = False, apart: bool = False) -> Tensor:
+        x = x if apart else x.expand(len(self.weights[0]), *x.shape)
         networks, x = x.shape[:-2], x.flatten(0, -3)
         weights, biases, gains, shifts = (
             [(p.detach() if frozen else p).flatten(0, -3) for p in group]

@@ -109,3 +109,44 @@ def test_attempts_are_points_of_the_last_evaluation_side_by_side_or_one_after_th
     assert in_turn.x == (1, 2, 10) and in_turn.y == (0.5, 1.0, 1.0)
     with pytest.raises(RunError, match="has no success@N: set evaluation.attempts"):
         curve_of(run, "attempts", "success")
+
+
+def swept(home: Path, ratio: float, batch: int, seed: int, steps: float) -> Path:
+    """A run whose success rises evenly to 1, over so many times 1000 steps."""
+    run = write(home / f"{ratio}-{batch}-{seed}", {4: [0.0] * 11})
+    begin_run(run, f'name = "walks"\niterations = 3\nbatch = {batch}\n[[phases]]\nutd = {ratio}\n')
+    rows = [json.loads(line.rpartition("\t")[0] or line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    for row in rows:
+        if row["kind"] == "eval":
+            row["measures"] = {"return": [min(row["total_env_steps"] / (1000 * steps), 1.0) - 1.0] * 2}
+    (run / "metrics.jsonl").write_text("".join(seal(json.dumps(r), place_of(k)) + "\n" for k, r in enumerate(rows)))
+    return run
+
+
+def test_what_a_level_costs_by_a_setting_is_that_of_the_best_of_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of the return costs 500 steps * steps: (2 + 4 / ratio) thousand in all at the best batch, 64 / ratio."""
+    for ratio in (1.0, 2.0, 4.0, 8.0):
+        for batch in (64, 32, 16, 8):
+            for seed in (0, 1):
+                wrong = 0 if batch == 64 / ratio else 3
+                swept(tmp_path, ratio, batch, seed, 2 + 4 / ratio + wrong + 0.2 * (seed - 0.5))
+    words = ["fit", str(tmp_path), "--x", "phases.0.utd", "--reach", "return=-0.5", "--best", "batch", "--json"]
+    assert main([*words, "--law", "power", "--y", "env_steps"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    expected = [(r, 500 * (2 + 4 / r + s)) for r in (1.0, 2.0, 4.0, 8.0) for s in (-0.1, 0.1)]
+    np.testing.assert_allclose(sorted(group["points"]), expected)
+    found = group["fit"]["values"]
+    assert (found["limit"], found["factor"], found["exponent"]) == pytest.approx((1000, 2000, 1.0), rel=0.05)
+    assert main([*words, "--law", "rising_power", "--y", "batch"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["points"] == [[1.0, 64.0], [2.0, 32.0], [4.0, 16.0], [8.0, 8.0]]
+    for wrong, said in (
+        (["--reach", "return=0.5"], "at 1 some run of each combination never came to the level"),
+        (["--reach", "return"], "expected a measure and a level, such as return=-300"),
+        (["--y", "success"], "what a level costs is iteration, episodes, env_steps, seconds, tokens or a setting"),
+        (["--x", "phases.0.utdd"], "did you mean 'phases.0.utd'"),
+    ):
+        assert main([*words[:-1], "--y", "env_steps", *wrong]) == 2
+        assert said in capsys.readouterr().err

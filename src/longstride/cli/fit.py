@@ -43,6 +43,19 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--gain", type=float, default=0.0, metavar="SHARE", help="of coverage: say when one more attempt adds less"
     )
+    parser.add_argument(
+        "--reach",
+        default="",
+        metavar="NAME=LEVEL",
+        help="fit what was spent (--y env_steps) until a measure came to a level, by a setting (--x phases.0.utd)",
+    )
+    parser.add_argument(
+        "--best",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="with --reach: a setting, whose value counts that costs least; as --y too: that value; may be given again",
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="keep it as JSON, with a figure beside it")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.set_defaults(run=run)
@@ -59,8 +72,9 @@ def run(args: argparse.Namespace) -> int:
 
     law, *rivals = (build(Law, {"type": name}) for name in (args.law, *args.rival))
     found = fit_runs(
-        args.runs, law, args.x, args.y, args.by, args.until, args.since, rivals, args.gain, args.sizes_until
-    )
+        args.runs, law, args.x, args.y, args.by, args.until, args.since, rivals, args.gain, args.sizes_until,
+        _level(args.reach), args.best,
+    )  # fmt: skip
     for group in found["groups"]:
         for doubt in group["fit"]["doubts"]:
             warnings.warn(f"{group['setting']}: {doubt}", LongstrideWarning, stacklevel=2)
@@ -70,3 +84,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         say(fits_as_text(found) + (f"\n\nkept: {shown}" if shown else ""))
     return 0
+
+
+def _level(text: str) -> tuple[str, float] | None:
+    """`return=-300` -> ("return", -300.0); empty: None."""
+    from longstride.core.errors import ConfigError
+
+    name, _, level = text.partition("=")
+    try:
+        return (name.strip(), float(level)) if text else None
+    except ValueError:
+        raise ConfigError(f"--reach {text}: expected a measure and a level, such as return=-300") from None

@@ -4,9 +4,10 @@ What always holds: a curve has the run's evaluations of its agent, the start's a
 lacks is named with what it has.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from statistics import fmean
@@ -96,6 +97,67 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
     return Curve(folder, dict(flat(record.recipe)), xs, ys)
 
 
+def cost_of(folder: Path, x: str, spent: str, measure: str, level: float) -> Curve:
+    """What a run spent until a measure of its evaluations first reached a level, read between evaluations, by a
+    setting: a curve of one point, at infinity where the level was never reached, or was before training.
+
+    Args:
+        folder: of the run.
+        x: the setting, a number.
+        spent: as `x` of `curve_of`, but no measure.
+        measure: its mean over tasks.
+        level: what it has to reach.
+
+    Raises:
+        RunError: no such folder, or it has no evaluation with both.
+        ConfigError: no such setting, or it is no number.
+    """
+    if spent not in (*AMOUNTS, TOKENS):
+        raise ConfigError(
+            f"what a level costs is {', '.join((*AMOUNTS, TOKENS))} or a setting of --best; got {spent!r}"
+        )
+    curve = curve_of(folder, spent, measure)
+    at = _setting(curve, x)
+    if not isinstance(at, int | float) or isinstance(at, bool):
+        raise ConfigError(f"{folder}: {x} is {at!r}, and a law takes numbers")
+    cost = _crossing(list(zip(curve.x, curve.y, strict=True)), level)
+    return Curve(folder, curve.settings, (float(at),), (cost or math.inf,))
+
+
+def cheapest(curves: Sequence[Curve], best: Sequence[str], y: str = "") -> list[Curve]:
+    """Of curves that `cost_of` made, at each x those of the combination of settings that costs least in the mean over
+    its runs.
+
+    Args:
+        curves: seeds of every combination.
+        best: the settings that are combined.
+        y: one of `best`, whose value takes the place of the cost; empty: the cost.
+
+    Raises:
+        ConfigError: some run has no such setting.
+        RunError: no combination came to the level in all its runs; its x is named.
+    """
+    found: list[Curve] = []
+    for at in sorted({curve.x[0] for curve in curves}):
+        combined: dict[tuple[Any, ...], list[Curve]] = defaultdict(list)
+        for curve in curves:
+            if curve.x[0] == at:
+                combined[tuple(_setting(curve, key) for key in best)].append(curve)
+        chosen, runs = min(combined.items(), key=lambda item: fmean(run.y[0] for run in item[1]))
+        if not math.isfinite(fmean(run.y[0] for run in runs)):
+            raise RunError(f"at {at:g} some run of each combination never came to the level; lower it, or train longer")
+        if y:
+            runs = [replace(runs[0], y=(float(chosen[best.index(y)]),))]
+        found += runs
+    return found
+
+
+def _setting(curve: Curve, key: str) -> Any:
+    if key not in curve.settings:
+        raise ConfigError(f"{curve.folder}: {unknown('setting', key, curve.settings)}")
+    return curve.settings[key]
+
+
 def _evaluations(record: Record) -> Iterator[tuple[Row, float]]:
     """The evaluations of a run's agent, each with the tokens that were sampled until then."""
     tokens, learning = 0.0, {id(row) for row in record.learning}
@@ -135,13 +197,14 @@ def _by_attempts(record: Record, y: str) -> list[tuple[float, float]]:
     return points if len(points) > 1 else []
 
 
-def _crossing(curve: Sequence[tuple[float, float]]) -> float:
-    """Where success first reaches a half, on lines between evaluations; 0 where it never does, or did at the start."""
-    after = next((k for k, (_, success) in enumerate(curve) if success >= HALF), 0)
+def _crossing(curve: Sequence[tuple[float, float]], level: float = HALF) -> float:
+    """Where a measure first reaches a level, on lines between evaluations; 0 where it never does, or did before
+    training."""
+    after = next((k for k, (_, reached) in enumerate(curve) if reached >= level), 0)
     if not after:
         return 0.0
     (x, low), (x_after, high) = curve[after - 1], curve[after]
-    return x + (x_after - x) * (HALF - low) / (high - low)
+    return x + (x_after - x) * (level - low) / (high - low)
 
 
 def size_of(folder: Path) -> float:
@@ -181,15 +244,15 @@ def by_setting(curves: Sequence[Curve], key: str) -> dict[Any, list[Curve]]:
     """
     groups: dict[Any, list[Curve]] = {}
     for curve in curves:
-        if key not in curve.settings:
-            raise ConfigError(f"{curve.folder}: {unknown('setting', key, curve.settings)}")
-        groups.setdefault(curve.settings[key], []).append(curve)
+        groups.setdefault(_setting(curve, key), []).append(curve)
     return dict(sorted(groups.items(), key=lambda item: (isinstance(item[0], str), item[0])))
 
 
 def flat(data: Mapping[str, Any], before: str = "") -> Any:
-    """The values of nested tables with dotted keys."""
+    """The values of nested tables with dotted keys; those of a list of tables have their place in it as a key."""
     for key, value in data.items():
+        if isinstance(value, list) and value and all(isinstance(of, Mapping) for of in value):
+            value = {str(place): of for place, of in enumerate(value)}
         if isinstance(value, Mapping):
             yield from flat(value, f"{before}{key}.")
         else:

@@ -15,7 +15,7 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import write_atomically
 from longstride.core.provenance import commit
 from longstride.core.sealed import dumps
-from longstride.report.curves import DISTANCE, Curve, by_setting, curve_of, run_folders, size_of
+from longstride.report.curves import DISTANCE, Curve, by_setting, cheapest, cost_of, curve_of, run_folders, size_of
 from longstride.report.tables import table
 from longstride.scaling import Fit, FitError, Frontier, Geometric, Law, MixedGeometric, fit, plateau, split
 
@@ -36,6 +36,8 @@ def fit_runs(
     rivals: Sequence[Law] = (),
     gain: float = 0.0,
     sizes_until: float = np.inf,
+    reach: tuple[str, float] | None = None,
+    best: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Fits a law to the learning curves of runs.
 
@@ -50,9 +52,13 @@ def fit_runs(
         rivals: other laws, which are fitted to the same points and held to the same that were held out.
         gain: of a law of coverage, what one more attempt has to add; 0 asks for no plateau.
         sizes_until: runs of models of more parameters are held out.
+        reach: a measure and a level: x is then a setting, and y what was spent until the level was reached
+            (`report.curves.cost_of`).
+        best: settings of which, at each x, the combination counts that costs least; y may be one of them.
 
     Returns:
-        `x`, `y`, `by`; `until`, `sizes_until` (where they are finite), `since` and `gain` (where they are set);
+        `x`, `y`, `by`; `until`, `sizes_until` (where they are finite), `since`, `gain`, `reach` and `best` (where they
+        are set);
         `commit`; and `groups`, of each `setting`, `runs`, `points` [x, y] or [parameters, x, y], `run_of` each point,
         `fit` (see `Fit.as_data`), `spent` an iteration; `held_out`: as `points`, predicted, lo, hi, with the mean
         distance of what was predicted, `error`, and that of rivals by name, `rivals`; `plateau`: attempts after which
@@ -67,11 +73,18 @@ def fit_runs(
         raise ConfigError("rivals are held to points that no law has seen: name a place beyond which they are, --until")
     if gain and not isinstance(law, COVERAGE):
         raise ConfigError(f"attempts add to coverage, and {law.type_name()} is no law of it: take geometric for --gain")
-    curves = [curve_of(folder, x, y) for folder in run_folders(paths)]
-    groups = [
-        _group(law, setting, some, Seen(until, since, sizes_until), rivals)
-        for setting, some in (by_setting(curves, by) if by else {ALL: curves}).items()
-    ]
+    if best and reach is None:
+        raise ConfigError("the best settings are those that reach a level for least: name it, --reach MEASURE=LEVEL")
+    if reach is None:
+        curves = [curve_of(folder, x, y) for folder in run_folders(paths)]
+    else:
+        spent = "env_steps" if y in best else y
+        curves = [cost_of(folder, x, spent, *reach) for folder in run_folders(paths)]
+    parts = by_setting(curves, by) if by else {ALL: curves}
+    if reach is not None:
+        parts = {setting: cheapest(some, best, y if y in best else "") for setting, some in parts.items()}
+    seen = Seen(until, since, sizes_until)
+    groups = [_group(law, setting, some, seen, rivals) for setting, some in parts.items()]
     for group in groups if gain else ():
         group["plateau"] = list(plateau(fitted(group), gain))
     limits = (
@@ -79,6 +92,8 @@ def fit_runs(
         | ({"until": until} if np.isfinite(until) else {})
         | ({"since": since} if since else {})
         | ({"sizes_until": sizes_until} if np.isfinite(sizes_until) else {})
+        | ({"reach": list(reach)} if reach else {})
+        | ({"best": list(best)} if best else {})
     )
     return {"x": x, "y": y, "by": by, **limits, "groups": groups, "commit": commit()}
 

@@ -50,6 +50,7 @@ from longstride.models.mlp import Trunk
 from longstride.papers.brc.method import Atoms, BroNet, CategoricalReturns, NormalisedReturns
 from longstride.papers.dsac_t.method import GaussianReturns
 from longstride.papers.floq.method import FlowReturns
+from longstride.papers.density_weighting.method import DensityRatio
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
@@ -120,6 +121,13 @@ LEVELS = {
         data=DATA, critic=GaussianReturns(trunk=SMALL), policy=GAUSSIAN, extraction=SAC(temperature=0.1, tau=0.1)
     ),
     "ppo": Level(data=DATA, critic=LambdaReturns(trunk=SMALL), policy=GAUSSIAN, extraction=Proximal()),
+    "weighed": Level(
+        data=DATA,
+        critic=TDCritic(trunk=SMALL),
+        policy=NormalPolicy(trunk=SMALL),
+        extraction=AWR(),
+        rows=DensityRatio(trunk=SMALL),
+    ),
     "awac": Level(data=DATA, critic=TDCritic(trunk=SMALL), policy=NormalPolicy(trunk=SMALL), extraction=AWR()),
     "iql": Level(
         data=DATA,

@@ -4,7 +4,7 @@ A recipe (`ControlRecipe`) is tasks, an agent and phases. An agent is levels; a 
 and extraction.
 """
 
-from longstride.control.agent import ControlAgent, EpisodeWeights, FurtherCritic, Level
+from longstride.control.agent import ControlAgent, FurtherCritic, Level
 from longstride.control.batches import Ahead, Batch, Given, Goals, NStep, Relabelled
 from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
@@ -26,6 +26,7 @@ from longstride.control.policies import (
     UniformPolicy,
 )
 from longstride.control.recipe import ControlEvaluation, ControlRecipe, TrainingPhase
+from longstride.control.weights import EpisodeWeights, RowWeights
 
 __all__ = [
     "AWR",
@@ -73,6 +74,7 @@ __all__ = [
     "QCritic",
     "QNets",
     "Relabelled",
+    "RowWeights",
     "SAC",
     "Several",
     "TD3",

@@ -4,28 +4,18 @@ What always holds: all levels of an agent learn from the same rows; the action o
 it, and the last level acts in the environment.
 """
 
-from abc import abstractmethod
 from typing import Annotated, Self
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from longstride.control.batches import Given, Goals, NStep
 from longstride.control.critics import ControlCritic, TDCritic
-from longstride.control.data import TransitionStore
 from longstride.control.extraction import BehaviourCloning, Extraction
 from longstride.control.memory import Memory
 from longstride.control.policies import ControlPolicy, FlowPolicy, GaussianPolicy
+from longstride.control.weights import EpisodeWeights, RowWeights
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive
-
-
-class EpisodeWeights(Component):
-    """Family: which episodes of a store are drawn more often than others."""
-
-    @abstractmethod
-    def __call__(self, store: TransitionStore) -> np.ndarray:
-        """[E] how much each step of an episode weighs; at least 0, not all of them."""
 
 
 class FurtherCritic(Component):
@@ -54,6 +44,8 @@ class Level(Component):
     """Further critics, by name."""
     memory: Memory | None = None
     """What policy and critics know of the past of an episode; None: nothing but the state."""
+    rows: RowWeights | None = None
+    """How much each row of a batch counts; None: all alike."""
     policy: ControlPolicy = FlowPolicy()
     """What acts."""
     extraction: Extraction = BehaviourCloning()
@@ -105,9 +97,15 @@ class Level(Component):
                 f"extraction {name} needs advantages of what the policy has just done, which {other[0]} does not learn "
                 f"from alone: critic must be {' or '.join(of.reference() for of in known)}"
             )
+        if self.rows is not None and (self.memory is not None or not isinstance(self.data.goals, Given | None)):
+            raise ValueError(
+                "weights of rows go by the rewards of single steps of the data: leave out memory, and data.goals must "
+                "be given, or left out"
+            )
         if self.extraction.on_policy or any(critic.on_policy for critic, _ in critics.values()):
             wrong = {
                 "memory": self.memory is not None,
+                "rows": self.rows is not None,
                 "policy_goals": self.policy_goals is not None,
                 "policy_steps": self.policy_steps is not None,
                 "data.steps above 1": any(data.steps > 1 for data in (self.data, *(d for _, d in critics.values()))),
@@ -189,6 +187,7 @@ class ControlAgent(Component):
             for level in self.levels
             for part in (
                 level.memory,
+                level.rows,
                 level.policy,
                 level.extraction,
                 *(critic for critic, _ in level.critics.values()),

@@ -22,13 +22,15 @@ from longstride.control.envs.base import Spec
 from longstride.control.memory import Windows
 from longstride.control.noise import RunNoise
 from longstride.control.policies import ControlPolicy
+from longstride.control.weights import drawn_anew, unit_rewards
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive
 
 Rows = Batch | Windows
 """What is drawn: single transitions, or windows of them for a level with a memory."""
 Drawn = dict[str, Rows]
-"""What a level learns from: each critic, by name, and under `policy` the policy, where that is not the critic's."""
+"""What a level learns from: each critic, by name; under `policy` the policy, where that is not the critic's; under
+`rows` what its weights of rows go by."""
 R = TypeVar("R", bound=tuple)
 
 
@@ -62,6 +64,7 @@ class LevelNets(nn.Module):
         self.policy_data = level.policy_data
         self.memory = level.memory.make(state + action, generator) if level.memory is not None else None
         state += self.memory.size if self.memory is not None else 0
+        self.rows = level.rows.make(state, action, generator) if level.rows is not None else None
         nets = {name: critic.make_for(spec, state, action, generator) for name, (critic, _) in level.critics.items()}
         self.critics = [(name, critic, nets[name]) for name, (critic, _) in level.critics.items()]
         self.critic = nets.get("critic")
@@ -80,6 +83,8 @@ class LevelNets(nn.Module):
             drawn["policy"] = self.policy_data(store, self.spec, row_B, rng)
         elif not drawn:
             drawn["policy"] = self._rows(self.level.data, store, row_B, rng)
+        if self.rows is not None:
+            drawn["rows"] = self._rows(self.level.data, store, row_B, rng, unit_rewards(store))
         return drawn
 
     def _rows(
@@ -131,17 +136,19 @@ class Networks:
 
     def __init__(self, agent: ControlAgent, levels: Sequence[LevelNets]) -> None:
         self.agent, self.levels = agent, levels
-        trained: dict[str, list[nn.Module]] = {"policy": [net.actor for net in levels], "critic": []}
+        trained: dict[str, list[nn.Module]] = {"policy": [net.actor for net in levels], "critic": [], "rows": []}
         for net in levels:
+            if net.rows is not None:
+                trained["rows"].append(net.rows)
             if net.critic is not None:
                 trained["critic"].append(net.critic)
             if net.memory is not None:
                 trained["policy" if net.critic is None else "critic"].append(net.memory)
         self._acts = [bool(_weights([net.actor])) for net in levels]
-        rates = {"policy": agent.policy_lr, "critic": agent.critic_lr}
+        rates = {"policy": agent.policy_lr, "critic": agent.critic_lr, "rows": agent.critic_lr}
         self.trained = {name: weights for name, nets in trained.items() if (weights := _weights(nets))}
         """What each optimiser moves, by its name."""
-        decay = {"policy": 0.0, "critic": agent.critic_decay or 0.0}
+        decay = {"policy": 0.0, "critic": agent.critic_decay or 0.0, "rows": 0.0}
         self.optimisers = {
             name: torch.optim.AdamW(of, lr=rates[name], weight_decay=decay[name], fused=True)
             for name, of in self.trained.items()
@@ -150,7 +157,7 @@ class Networks:
     def update(
         self, drawn: Sequence[Drawn], noise: RunNoise, conservative: bool, cloning: bool = False
     ) -> dict[str, Tensor]:
-        """One update: `slices` steps of the critics, then one step of the policies.
+        """One update: a step of the weights of rows, `slices` steps of the critics, then one step of the policies.
 
         Args:
             drawn: what each level learns from.
@@ -162,6 +169,14 @@ class Networks:
             Metrics by name, without gradient: scalars, or one a run.
         """
         metrics: dict[str, Tensor] = {}
+        if "rows" in self.optimisers:
+            evenly, drawn = drawn, [self._weighed(net, of, noise) for net, of in zip(self.levels, drawn, strict=True)]
+            losses = {
+                self._prefix(k): net.level.rows.loss(net.rows, net.read(of["rows"], learn=False))
+                for k, (net, of) in enumerate(zip(self.levels, evenly, strict=True))
+                if net.level.rows is not None and net.rows is not None
+            }
+            metrics |= self._step("rows", losses)
         for part in range(self.agent.slices if "critic" in self.optimisers and not cloning else 0):
             losses = {
                 self._prefix(k, name): critic.loss(
@@ -193,6 +208,18 @@ class Networks:
             for net in self.levels:
                 net.level.extraction.after_step(net.actor)
         return metrics
+
+    def _weighed(self, net: LevelNets, drawn: Drawn, noise: RunNoise) -> Drawn:
+        """The rows of a level, drawn anew with their weights; as they are where it has none."""
+        if net.level.rows is None or net.rows is None:
+            return drawn
+        with torch.no_grad():
+            row_B = drawn_anew(net.level.rows.shares(net.rows, net.read(drawn["rows"], learn=False)), noise)
+
+        def taken(part: Tensor) -> Tensor:
+            return part.take_along_dim(row_B.reshape(*row_B.shape, *[1] * (part.dim() - row_B.dim())), row_B.dim() - 1)
+
+        return {name: each(taken, rows) for name, rows in drawn.items()}
 
     def _slice(self, rows: Rows, part: int, noise: RunNoise) -> Rows:
         """One of the equal parts of a batch."""

@@ -9,12 +9,14 @@ the same reason: a run takes a minute on two cores.
 from longstride.control import (
     AWR,
     SAC,
+    TD3,
     Conservative,
     ControlAgent,
     ControlCritic,
     ControlEvaluation,
     ControlPolicy,
     ControlRecipe,
+    DeterministicPolicy,
     Extraction,
     GaussianPolicy,
     Given,
@@ -89,3 +91,20 @@ def implicit(name: str, maximiser: Maximiser) -> ControlRecipe:
     """`offline` by IQL; `maximiser` is the loss by which V comes near the largest Q."""
     critic = ImplicitQ(trunk=TRUNK, tau=CRITIC.tau, maximiser=maximiser)
     return offline(name, critic, NormalPolicy(trunk=TRUNK), AWR(temperature=1 / 3, largest=100.0))
+
+
+def near(name: str) -> ControlRecipe:
+    """`offline` by TD3+BC: the squared distance keeps the policy near the action of the data."""
+    extraction = TD3(q_weight=2.5, tau=CRITIC.tau)
+    return offline(name, CRITIC.replace(followed="first"), DeterministicPolicy(trunk=TRUNK), extraction)
+
+
+def few_good(recipe: ControlRecipe) -> ControlRecipe:
+    """The recipe in the U-maze, on walks of which nine in ten wander."""
+    return recipe.replace(
+        tasks={"maze": "umaze", "length": SHORT_HORIZON.limit, "wandering": 0.9},
+        phases=({"iterations": 4, "updates": 300},),
+        horizon=SHORT_HORIZON,
+        test_horizon=SHORT_HORIZON,
+        evaluation={"every": 4, "episodes": 20},
+    )

@@ -5,24 +5,11 @@ The dose is the share of walks that wander. Where none does, all returns are nea
 
 from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between
-from longstride.control import TD3, DeterministicPolicy
 from longstride.papers.trajectory_weighting.method import ByReturn
 from longstride.setups import maze
 from longstride.stats import Ordering
 
-RECIPE = maze.offline(
-    "trajectory_weighting",
-    maze.CRITIC.replace(followed="first"),
-    DeterministicPolicy(trunk=maze.TRUNK),
-    TD3(q_weight=2.5, tau=0.02),
-).replace(
-    tasks={"maze": "umaze", "length": maze.SHORT_HORIZON.limit, "wandering": 0.9},
-    agent={"weights": ByReturn()},
-    phases=({"iterations": 4, "updates": 300},),
-    horizon=maze.SHORT_HORIZON,
-    test_horizon=maze.SHORT_HORIZON,
-    evaluation={"every": 4, "episodes": 20},
-)
+RECIPE = maze.few_good(maze.near("trajectory_weighting")).replace(agent={"weights": ByReturn()})
 
 _SHARES = {"none": 0.0, "half": 0.5, "most": 0.9}
 _weighted = {of: RECIPE.replace(tasks={"wandering": share}) for of, share in _SHARES.items()}

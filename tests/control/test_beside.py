@@ -53,6 +53,7 @@ from longstride.papers.floq.method import FlowReturns
 from longstride.papers.density_weighting.method import DensityRatio
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
+from longstride.papers.reds.method import Reweighted
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
 from longstride.papers.trajectory_weighting.method import ByReturn
 from longstride.papers.v_gps.method import ReRanked
@@ -82,6 +83,12 @@ LEVELS = {
     "cql": Level(
         data=DATA,
         critic=TDCritic(trunk=SMALL, conservative=Conservative(actions=2, calibrated=True), best_of=3),
+        policy=GAUSSIAN,
+        extraction=SAC(),
+    ),
+    "reds": Level(
+        data=DATA,
+        critic=Reweighted(trunk=SMALL, conservative=Conservative(actions=2), rho=GAUSSIAN),
         policy=GAUSSIAN,
         extraction=SAC(),
     ),

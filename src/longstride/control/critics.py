@@ -271,8 +271,13 @@ class TDCritic(QCritic):
         metrics = self.metrics(q_EB, target_BN, loss)
         if self.conservative is None or not conservative:
             return loss, metrics
-        gap_E = self.conservative(nets.q.value, q_EB, batch, policy, noise).mean(-1)
+        gap_E = self.gap(nets, q_EB, batch, policy, noise).mean(-1)
         return loss + self.conservative.weight * gap_E.sum(0), metrics | {"gap": gap_E.mean(0)}
+
+    def gap(self, nets: QNets, q_EB: Tensor, batch: Batch, policy: PolicyNets, noise: RunNoise) -> Tensor:
+        """[E, B] how far values of other actions are above `q_EB`, those of the data's (see `Conservative`)."""
+        assert self.conservative is not None
+        return self.conservative(nets.q.value, q_EB, batch, policy, noise)
 
 
 class DQN(QCritic):

@@ -145,6 +145,9 @@ class PointMaze(ControlTasks):
     """Standard deviation of the noise on the actions of walks."""
     wandering: Share | None = None
     """Share of walks that go in random directions (as all do that `explore`) instead of to a goal; None: none."""
+    uneven: Share = 0.0
+    """Chance that a step of a walk is in any direction, in the half of the maze with the larger x: data that vary more
+    in some places than in others."""
     practice: Literal["anywhere", "tests"] = "anywhere"
     """Starts and goals of training episodes: any two cells, or those of the test tasks, all equally often (online
     training in D4RL's mazes has the start and goal of the test)."""
@@ -165,10 +168,12 @@ class PointMaze(ControlTasks):
         actor_seed = derive(seed, "walks")
         if self.walks == "explore":
             return _without_task(play(env, _explorer(self.episodes, self.noise, actor_seed), seed))
-        actor = Waypoints(env, self.noise, actor_seed, None if self.walks in ("stitch", "reach") else draw)
+        actor: Act = Waypoints(env, self.noise, actor_seed, None if self.walks in ("stitch", "reach") else draw)
         if self.wandering is not None:
             explorer = _explorer(self.episodes, self.noise, derive(seed, "wandering"))
             actor = _either(explorer, actor, round(self.wandering * self.episodes))
+        if self.uneven:
+            actor = _astray(env, actor, self.uneven, derive(seed, "uneven"))
         episodes = play(env, actor, seed)
         return episodes if self.walks == "reach" else _without_task(episodes)
 
@@ -243,6 +248,19 @@ def _either(first: Act, second: Act, count: int) -> Act:
         return np.concatenate((first(*seen)[:count], second(*seen)[count:]))
 
     return act
+
+
+def _astray(env: PointMazeEnv, act: Act, chance: float, seed: int) -> Act:
+    """What is done, but for any direction with this chance where x is above the middle."""
+    rng = np.random.default_rng(seed)
+    middle = env.maze.wall.shape[1] / 2
+
+    def astray(observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
+        action_BA = act(observation_BO, goal_BG, first_B)
+        other_B = (rng.random(env.count) < chance) & (env.xy[:, 0] > middle)
+        return np.where(other_B[:, None], rng.uniform(-1, 1, action_BA.shape), action_BA)
+
+    return astray
 
 
 def _without_task(episodes: list[ControlEpisode]) -> list[ControlEpisode]:

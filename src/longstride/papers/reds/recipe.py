@@ -1,0 +1,47 @@
+"""CQL (ReDS) in the U-maze, from walks many of whose actions are random in its right half; and the claim.
+
+The dose is the share of random actions there. Where there are none, the data vary as much in one place as in another, and CQL
+stays as near to them everywhere.
+"""
+
+from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
+from longstride.control import SAC, ControlRecipe, GaussianPolicy, TrainingPhase
+from longstride.papers.reds.method import Reweighted
+from longstride.setups import maze
+from longstride.stats import Ordering
+
+_CRITIC = Reweighted(
+    **maze.CRITIC.replace(conservative=maze.CONSERVATIVE).model_dump(), rho=GaussianPolicy(trunk=maze.TRUNK)
+)
+RECIPE = maze.offline("reds", _CRITIC, GaussianPolicy(trunk=maze.TRUNK), SAC(temperature=0.01), policy_lr=3e-4).replace(
+    tasks={"maze": "umaze", "length": maze.SHORT_HORIZON.limit, "uneven": 0.8},
+    phases=(TrainingPhase(iterations=4, updates=300),),
+    horizon=maze.SHORT_HORIZON,
+    test_horizon=maze.SHORT_HORIZON,
+    evaluation={"every": 4, "episodes": 20},
+)
+
+
+def _cql(arm: ControlRecipe) -> ControlRecipe:
+    return arm.replace(agent={"levels": (arm.agent.levels[0].replace(critic=_CRITIC.replace(share=0.0)),)})
+
+
+_UNEVEN = {"even": 0.0, "half": 0.5, "most": 0.8}
+_reds = {of: RECIPE.replace(tasks={"uneven": share}) for of, share in _UNEVEN.items()}
+
+CLAIM = Claim(
+    name="reds",
+    paper="arXiv 2211.01052, abstract",
+    statement="Where the data vary more in some places than in others, a reweighted conservative term beats CQL's, and the more "
+    "so the more they do.",
+    recipe=RECIPE,
+    arms={f"{of}_reds": arm for of, arm in _reds.items()} | {f"{of}_cql": _cql(arm) for of, arm in _reds.items()},
+    expected=Ordering(relations=("most_reds > most_cql by 0.1",)),
+    dose=tuple(f"{of}_reds > {of}_cql" for of in _UNEVEN),
+    worlds={"tasks.episodes": Between(low=50, high=400, log=True), "tasks.noise": Between(low=0.1, high=0.5)},
+    grid={"agent.critic_lr": (3e-4, 1e-3, 3e-3, 1e-2)},
+    tuning_seeds=(948, 949),
+    seeds=tuple(range(580, 596)),
+    cost="iterations",
+)

@@ -13,6 +13,7 @@ from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks
 from longstride.control.extraction import AWR, SAC, TD3, BehaviourCloning, BestOfN, Extraction, Greedy
 from longstride.control.implicit import Expectile, ImplicitQ, ImplicitV, Maximiser
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
+from longstride.control.meta import Reptile
 from longstride.control.on_policy import LambdaReturns, Proximal
 from longstride.control.policies import (
     BinsPolicy,
@@ -74,6 +75,7 @@ __all__ = [
     "QCritic",
     "QNets",
     "Relabelled",
+    "Reptile",
     "RowWeights",
     "SAC",
     "Several",

@@ -17,6 +17,7 @@ from torch import Tensor
 from longstride.control.agent import ControlAgent
 from longstride.control.data import TransitionStore
 from longstride.control.envs.base import Act, Spec
+from longstride.control.meta import Reptile
 from longstride.control.networks import ActingLevels, Drawn, LevelNets, Networks, each, run_axis, stacked
 from longstride.control.noise import RunNoise
 from longstride.core.errors import RunError
@@ -166,6 +167,7 @@ def train_together(
     conservative: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
     cloning: bool = False,
+    reptile: Reptile | None = None,
 ) -> list[dict[str, float]]:
     """Several updates (see `Networks.update`) of each learner, of all at once.
 
@@ -176,6 +178,7 @@ def train_together(
         conservative: whether conservative critics are conservative; if not, they are plain ones.
         progress: gets (done, `updates`).
         cloning: whether policies only imitate the data, and critics learn nothing.
+        reptile: blocks of updates on one source each; None: batches of all sources.
 
     Returns:
         For each learner, the means of its metrics.
@@ -185,9 +188,15 @@ def train_together(
             net.before_updates()
     nets = learners[0] if len(learners) == 1 else _SideBySide(learners)
     totals: dict[str, Tensor] = {}
-    for first in range(0, updates, AHEAD):
-        count = min(AHEAD, updates - first)
-        drawn = [learner.draw(of, count) for learner, of in zip(learners, sources, strict=True)]
+    block = AHEAD if reptile is None else reptile.inner
+    for first in range(0, updates, block):
+        count = min(block, updates - first)
+        read, before = sources, []
+        if reptile is not None:
+            rngs = [np.random.default_rng(derive(learner.seed, "source", learner.updates)) for learner in learners]
+            read = [reptile.chosen(of, rng) for of, rng in zip(sources, rngs, strict=True)]
+            before = [p.detach().clone() for p in nets.weights]
+        drawn = [learner.draw(of, count) for learner, of in zip(learners, read, strict=True)]
         noise = RunNoise.seeded(*(derive(learner.seed, "noise", learner.updates) for learner in learners))
         if noise.runs:
             levels = zip(*drawn, strict=True)
@@ -197,6 +206,8 @@ def train_together(
             metrics = nets.update(batch, noise, conservative, cloning)
             totals = {key: totals[key] + value if totals else value for key, value in metrics.items()}
             progress(first + k + 1, updates)
+        if reptile is not None:
+            reptile.keep(nets.weights, before)
         for learner in learners:
             learner.updates += count
     if isinstance(nets, _SideBySide):

@@ -103,9 +103,8 @@ def _iterate(runs: Sequence["ControlRun"], i: int) -> None:
     for (_, count, *rows), group in alike.items():
         sources = [[(run.offline, rows[0]), (run.gathered, rows[1])] for run in group]
         learners, progress = [run.learner for run in group], group[0].progress("train")
-        metrics |= zip(
-            group, train_together(learners, count, sources, phase.conservative, progress, phase.cloning), strict=True
-        )
+        how = (phase.conservative, progress, phase.cloning, phase.reptile)
+        metrics |= zip(group, train_together(learners, count, sources, *how), strict=True)
 
     seconds = (time.perf_counter() - began) / len(runs)
     for run, episodes in zip(runs, collected, strict=True):

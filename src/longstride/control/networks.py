@@ -154,6 +154,11 @@ class Networks:
             for name, of in self.trained.items()
         }
 
+    @property
+    def weights(self) -> list[nn.Parameter]:
+        """All that is trained."""
+        return [p for of in self.trained.values() for p in of]
+
     def update(
         self, drawn: Sequence[Drawn], noise: RunNoise, conservative: bool, cloning: bool = False
     ) -> dict[str, Tensor]:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from longstride.control.agent import ControlAgent
 from longstride.control.envs import ControlTasks
+from longstride.control.meta import Reptile
 from longstride.core.component import Component
 from longstride.core.numbers import Count, CountOrZero, Share, Weight
 from longstride.curriculum.schedules import Schedule
@@ -25,6 +26,7 @@ class TrainingPhase(Component):
     | online, half of each batch offline data (RLPD, arXiv 2302.02948; Cal-QL) | some | 0 | some | 0.5 |
     | online without offline data (WSRL) | some | 0 | some | 0 |
     | cloning, before reinforcement learning | 0 | some | 0 | 1 |
+    | online, in blocks on one source each (MOORL, arXiv 2506.09574) | some | 0 | some | 0.5, `reptile` |
     """
 
     iterations: Count
@@ -38,6 +40,9 @@ class TrainingPhase(Component):
     retained: Share = 1.0
     """Share of a batch that comes from the offline data; the rest comes from what was collected. What learns on-policy
     takes none of it."""
+    reptile: Reptile | None = None
+    """Blocks of updates on one of the two sources each, with the chance `retained` on the offline data; a share of each
+    block is kept. None: every batch mixes both."""
     conservative: bool = True
     """Whether conservative critics are conservative in this phase."""
     cloning: bool = False

@@ -100,7 +100,8 @@ def test_warm_up_learns_nothing_and_online_training_drops_offline_data_and_conse
     RECIPE.replace(phases=wsrl).train(tmp_path, Split())
     train = [r for r in rows_of(tmp_path) if r["kind"] == "train"]
     online = round(0.1 * train[2]["env_steps"])
-    assert by_iteration == [[([8, 0], True)] * 2, [], [([0, 8], False)] * online, [([4, 4], True)]] and online > 0
+    drawn = [[([8, 0, 0], True)] * 2, [], [([0, 8, 0], False)] * online, [([4, 4, 0], True)]]
+    assert by_iteration == drawn and online > 0
     assert [r["updates"] for r in train] == [2, 0, online, 1]
     assert [r["collected"] for r in train] == [0, 2, 2, 0]
 

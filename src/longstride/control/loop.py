@@ -101,7 +101,7 @@ def _iterate(runs: Sequence["ControlRun"], i: int) -> None:
     for run in runs:  # what has learned more, or learns more now, learns apart
         alike.setdefault((run.learner.updates, updates[run], *run.rows_of(phase, updates[run])), []).append(run)
     for (_, count, *rows), group in alike.items():
-        sources = [[(run.offline, rows[0]), (run.gathered, rows[1])] for run in group]
+        sources = [list(zip((run.offline, run.gathered, run.demonstrated), rows, strict=True)) for run in group]
         learners, progress = [run.learner for run in group], group[0].progress("train")
         how = (phase.conservative, progress, phase.cloning, phase.reptile)
         metrics |= zip(group, train_together(learners, count, sources, *how), strict=True)
@@ -173,6 +173,12 @@ class ControlRun(RunFiles):
         tasks = self.recipe.tasks
         return _stored(tasks.dataset(derive(self.recipe.seed, "dataset")), tasks.spec)
 
+    @cached_property
+    def demonstrated(self) -> TransitionStore:
+        """The demonstrations, which are made when they are first read."""
+        tasks = self.recipe.tasks
+        return _stored(tasks.demonstrated(derive(self.recipe.seed, "demonstrations")), tasks.spec)
+
     @property
     def seconds(self) -> float:
         return self.seconds_before + (time.perf_counter() - self.clock) / self._runs
@@ -191,19 +197,25 @@ class ControlRun(RunFiles):
         self.episodes += len(episodes)
         self.env_steps += sum(e.length for e in episodes)
 
-    def rows_of(self, phase: TrainingPhase, updates: int) -> tuple[int, int]:
-        """How many rows of a batch come from the offline data, and how many from what was collected.
+    def rows_of(self, phase: TrainingPhase, updates: int) -> tuple[int, int, int]:
+        """How many rows of a batch come from the offline data, from what was collected, and from demonstrations.
 
         Raises:
             RunError: there are updates, and nothing to learn from.
         """
         agent, collected = self.recipe.agent, len(self.gathered)
         batch, offline = agent.batch, 0 if agent.on_policy else len(self.offline)
+        shown = 0 if agent.on_policy else round(phase.demonstrated * batch)
+        if updates and shown and not len(self.demonstrated):
+            raise RunError("a phase learns from demonstrations, and the tasks have none: set tasks.demonstrations")
+        if shown == batch:
+            return 0, 0, batch
         if updates and not offline and not collected:
             raise RunError("there is nothing to learn from: the tasks have no offline data, so collect episodes first")
+        batch -= shown
         # all of it while nothing is collected, nothing where there is no offline data
         retained = (round(phase.retained * batch) if collected else batch) if offline else 0
-        return retained, batch - retained
+        return retained, batch - retained, shown
 
     def evaluated(self, tested: Tested) -> None:
         """Writes the row of an evaluation."""

@@ -26,6 +26,7 @@ class TrainingPhase(Component):
     | online, half of each batch offline data (RLPD, arXiv 2302.02948; Cal-QL) | some | 0 | some | 0.5 |
     | online without offline data (WSRL) | some | 0 | some | 0 |
     | cloning, before reinforcement learning | 0 | some | 0 | 1 |
+    | offline, with a few demonstrations (PTR, arXiv 2210.05178) | 0 | some | 0 | 1, `demonstrated` 0.1 |
     | online, in blocks on one source each (MOORL, arXiv 2506.09574) | some | 0 | some | 0.5, `reptile` |
     """
 
@@ -40,6 +41,8 @@ class TrainingPhase(Component):
     retained: Share = 1.0
     """Share of a batch that comes from the offline data; the rest comes from what was collected. What learns on-policy
     takes none of it."""
+    demonstrated: Share = 0.0
+    """Share of a batch that comes from demonstrations of what is tested, before the rest is shared out."""
     reptile: Reptile | None = None
     """Blocks of updates on one of the two sources each, with the chance `retained` on the offline data; a share of each
     block is kept. None: every batch mixes both."""

@@ -113,6 +113,10 @@ class ControlTasks(Component):
     def dataset(self, seed: int) -> list[ControlEpisode]:
         """The offline data: the same for the same seed."""
 
+    def demonstrated(self, seed: int) -> list[ControlEpisode]:
+        """A few episodes of what is tested, beside the offline data: the same for the same seed; none here."""
+        return []
+
     @abstractmethod
     def training(self, count: int, horizon: int) -> VectorEnv:
         """`count` copies for training episodes of at most `horizon` steps."""

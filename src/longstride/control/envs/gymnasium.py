@@ -52,9 +52,11 @@ class GymnasiumTasks(ControlTasks):
     """The `options` of `reset` in each of the test tasks."""
     info_goal: str = ""
     """Key under which the `info` of `reset` has the goal, an observation to reach; empty: nowhere."""
-    data: str = ""
+    data: str | tuple[str, ...] = ""
     """Offline data that somebody recorded in this environment: a file `*.hdf5` or `*.npz`, or `minari:NAME` (see
-    `control.recorded`); empty: none."""
+    `control.recorded`), or several of them; empty: none."""
+    demonstrations: str = ""
+    """The same of a few episodes of the task that is tested, where `data` are of other tasks too; empty: none."""
 
     @classmethod
     def type_name(cls) -> str:
@@ -77,7 +79,14 @@ class GymnasiumTasks(ControlTasks):
         Raises:
             RunError: it cannot be read, or was recorded in an environment with other spaces.
         """
-        return [self.spaces.read(e, self.data) for e in recorded.read(self.data)] if self.data else []
+        return self._recorded(*([self.data] if isinstance(self.data, str) else self.data))
+
+    def demonstrated(self, seed: int) -> list[ControlEpisode]:
+        """What is recorded in `demonstrations`, whatever the seed; errors are those of `dataset`."""
+        return self._recorded(self.demonstrations)
+
+    def _recorded(self, *names: str) -> list[ControlEpisode]:
+        return [self.spaces.read(e, name) for name in names if name for e in recorded.read(name)]
 
     def training(self, count: int, horizon: int) -> VectorEnv:
         return self._copies([{}] * count, horizon)

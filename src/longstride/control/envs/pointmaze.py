@@ -16,7 +16,7 @@ import numpy as np
 
 from longstride.control.envs.base import Act, ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep, play
 from longstride.control.envs.maze import TASKS, Maze, MazeName, maze
-from longstride.core.numbers import Count, Share, Weight
+from longstride.core.numbers import Count, CountOrZero, Share, Weight
 from longstride.core.seeds import derive
 
 STEP = 0.1
@@ -145,6 +145,8 @@ class PointMaze(ControlTasks):
     """Standard deviation of the noise on the actions of walks."""
     wandering: Share | None = None
     """Share of walks that go in random directions (as all do that `explore`) instead of to a goal; None: none."""
+    demonstrations: CountOrZero = 0
+    """How many walks of the test tasks stand beside the data; if there are any, no other walk has a goal of these."""
     uneven: Share = 0.0
     """Chance that a step of a walk is in any direction, in the half of the maze with the larger x: data that vary more
     in some places than in others."""
@@ -163,6 +165,8 @@ class PointMaze(ControlTasks):
     def dataset(self, seed: int) -> list[ControlEpisode]:
         layout = maze(self.maze)
         cells = layout.corner if self.walks == "navigate" else np.arange(len(layout.centre))
+        if self.demonstrations:
+            cells = np.setdiff1d(cells, [layout.number[goal] for _, goal in TASKS[self.maze]])
         draw = _nearby(layout) if self.walks == "stitch" else _uniform(layout, cells)
         env = PointMazeEnv(layout, draw, self.episodes, self.length, ends=self.walks == "reach")
         actor_seed = derive(seed, "walks")
@@ -176,6 +180,12 @@ class PointMaze(ControlTasks):
             actor = _astray(env, actor, self.uneven, derive(seed, "uneven"))
         episodes = play(env, actor, seed)
         return episodes if self.walks == "reach" else _without_task(episodes)
+
+    def demonstrated(self, seed: int) -> list[ControlEpisode]:
+        if not self.demonstrations:
+            return []
+        env = PointMazeEnv(maze(self.maze), _tasks(self.maze), self.demonstrations, self.length)
+        return play(env, Waypoints(env, self.noise, derive(seed, "walks")), seed)
 
     def training(self, count: int, horizon: int) -> PointMazeEnv:
         layout = maze(self.maze)

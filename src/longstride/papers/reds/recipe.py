@@ -11,9 +11,7 @@ from longstride.papers.reds.method import Reweighted
 from longstride.setups import maze
 from longstride.stats import Ordering
 
-_CRITIC = Reweighted(
-    **maze.CRITIC.replace(conservative=maze.CONSERVATIVE).model_dump(), rho=GaussianPolicy(trunk=maze.TRUNK)
-)
+_CRITIC = Reweighted(**dict(maze.CRITIC.replace(conservative=maze.CONSERVATIVE)), rho=GaussianPolicy(trunk=maze.TRUNK))
 RECIPE = maze.offline("reds", _CRITIC, GaussianPolicy(trunk=maze.TRUNK), SAC(temperature=0.01), policy_lr=3e-4).replace(
     tasks={"maze": "umaze", "length": maze.SHORT_HORIZON.limit, "uneven": 0.8},
     phases=(TrainingPhase(iterations=4, updates=300),),
@@ -40,7 +38,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("most_reds > most_cql by 0.1",)),
     dose=tuple(f"{of}_reds > {of}_cql" for of in _UNEVEN),
     worlds={"tasks.episodes": Between(low=50, high=400, log=True), "tasks.noise": Between(low=0.1, high=0.5)},
-    grid={"agent.critic_lr": (3e-4, 1e-3, 3e-3, 1e-2)},
+    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
     tuning_seeds=(948, 949),
     seeds=tuple(range(580, 596)),
     cost="iterations",

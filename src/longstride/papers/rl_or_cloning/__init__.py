@@ -18,8 +18,11 @@ as in the paper's analysis), at least 0, and 0 for what was never tried:
 | value | `Pessimistic` | VI-LCB (analysis), CQL (experiments) | VI-LCB, penalty 0.01 |
 | beside | `ExpertCloning` | BC | shares of actions; unseen states: random |
 
-Deviations: tables, and a penalty that is smaller than a proof needs. The expert is optimal everywhere; where any action
-will do he goes to the middle lane.
+That is the exact problem. `rl_or_cloning` acts: CQL on walks of a noisy expert in mazes, beside cloning of as many walks without
+noise. `rl_or_cloning/recorded` and `rl_or_cloning/cloned` are the two sides on a file of one's own.
+
+Deviations: in the exact problem tables, and a penalty that is smaller than a proof needs; the expert is optimal everywhere, and where
+any action will do he goes to the middle lane. In mazes walls forgive most errors, and no cell is critical.
 """
 
 from longstride.papers.card import Paper

@@ -1,9 +1,15 @@
-"""Offline RL against cloning: values and shares by hand, and what they are with as much data as one likes."""
+"""Offline RL against cloning: values and shares by hand, what they are with as much data as one likes, and what networks do
+with data of which the smaller part is good."""
 
 import numpy as np
 import pytest
 
+from longstride.control import ControlEpisode, ControlRecipe, TransitionStore
+from longstride.control.envs import Spec
+from longstride.control.learner import ControlLearner
 from longstride.exact.worlds.chains import value_of
+from longstride.models.mlp import Trunk
+from longstride.papers.rl_or_cloning import cloned, recorded
 from longstride.papers.rl_or_cloning.exact import ExpertCloning, Lanes, Pessimistic, by_state
 
 ONE = np.zeros((2, 1, 3, 2))
@@ -62,3 +68,22 @@ def test_data_counts_every_step_until_the_end_of_its_walk() -> None:
     going_on = state["counts"][..., :-1].sum((1, 2, 3))
     assert (going_on[:-1] == by_column[1:]).all() and going_on[-1] == 0
     assert state["earned"][:-1].sum() == 0 and 0 < state["earned"].sum() <= by_column[-1]
+
+
+@pytest.mark.parametrize(("recipe", "low", "high"), [(cloned.RECIPE, -0.5, 0.1), (recorded.RECIPE, 0.25, 1.0)])
+def test_cloning_does_what_is_common_in_the_data_and_rl_what_earns(
+    recipe: ControlRecipe, low: float, high: float
+) -> None:
+    """Of four actions three are -0.5 and earn nothing, and one is 0.5 and earns 1."""
+    actions = [np.array([[a]]) for a in (-0.5, -0.5, -0.5, 0.5)] * 4
+    store = TransitionStore.of([ControlEpisode(np.zeros((2, 1)), a, np.maximum(2 * a[0], 0), True) for a in actions])
+    small = Trunk(width=16, depth=1, norm=False, activation="relu")
+    level = recipe.agent.levels[0]
+    critic = None if level.critic is None else level.critic.replace(trunk=small, conservative={"weight": 0.1})
+    agent = recipe.agent.replace(
+        levels=(level.replace(policy={"trunk": small}, critic=critic),), batch=32, critic_lr=0.02, policy_lr=0.02
+    )
+    learner = ControlLearner(agent, Spec(1, 1, ()), 0)
+    learner.train(120, [(store, 32)])
+    seen = (np.zeros((1, 1), np.float32), np.zeros((1, 0), np.float32), np.ones(1, bool))
+    assert low < learner.actor(0, explore=False)(*seen).item() < high

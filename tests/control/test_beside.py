@@ -48,6 +48,7 @@ from longstride.control.noise import RunNoise
 from longstride.models.heads import BCE, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
 from longstride.papers.brc.method import Atoms, BroNet, CategoricalReturns, NormalisedReturns
+from longstride.papers.dasco.method import Adversarial, Supported
 from longstride.papers.dsac_t.method import GaussianReturns
 from longstride.papers.floq.method import FlowReturns
 from longstride.papers.density_weighting.method import DensityRatio
@@ -91,6 +92,9 @@ LEVELS = {
         critic=Reweighted(trunk=SMALL, conservative=Conservative(actions=2), rho=GAUSSIAN),
         policy=GAUSSIAN,
         extraction=SAC(),
+    ),
+    "dasco": Level(
+        data=DATA, critic=Adversarial(trunk=SMALL, generator=GAUSSIAN), policy=GAUSSIAN, extraction=Supported()
     ),
     "redq": Level(
         data=NStep(goals=Relabelled(), steps=3),

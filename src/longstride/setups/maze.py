@@ -108,3 +108,14 @@ def few_good(recipe: ControlRecipe) -> ControlRecipe:
         test_horizon=SHORT_HORIZON,
         evaluation={"every": 4, "episodes": 20},
     )
+
+
+def uneven(recipe: ControlRecipe) -> ControlRecipe:
+    """The recipe in the U-maze, on walks four in five of whose actions are random in one half of it."""
+    return recipe.replace(
+        tasks={"maze": "umaze", "length": SHORT_HORIZON.limit, "uneven": 0.8},
+        phases=({"iterations": 4, "updates": 300},),
+        horizon=SHORT_HORIZON,
+        test_horizon=SHORT_HORIZON,
+        evaluation={"every": 4, "episodes": 20},
+    )

@@ -6,18 +6,14 @@ stays as near to them everywhere.
 
 from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between
-from longstride.control import SAC, ControlRecipe, GaussianPolicy, TrainingPhase
+from longstride.control import SAC, ControlRecipe, GaussianPolicy
 from longstride.papers.reds.method import Reweighted
 from longstride.setups import maze
 from longstride.stats import Ordering
 
 _CRITIC = Reweighted(**dict(maze.CRITIC.replace(conservative=maze.CONSERVATIVE)), rho=GaussianPolicy(trunk=maze.TRUNK))
-RECIPE = maze.offline("reds", _CRITIC, GaussianPolicy(trunk=maze.TRUNK), SAC(temperature=0.01), policy_lr=3e-4).replace(
-    tasks={"maze": "umaze", "length": maze.SHORT_HORIZON.limit, "uneven": 0.8},
-    phases=(TrainingPhase(iterations=4, updates=300),),
-    horizon=maze.SHORT_HORIZON,
-    test_horizon=maze.SHORT_HORIZON,
-    evaluation={"every": 4, "episodes": 20},
+RECIPE = maze.uneven(
+    maze.offline("reds", _CRITIC, GaussianPolicy(trunk=maze.TRUNK), SAC(temperature=0.01), policy_lr=3e-4)
 )
 
 

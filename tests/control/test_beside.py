@@ -45,16 +45,17 @@ from longstride.control.envs.pointmaze import PointMazeEnv
 from longstride.control.extraction import Extraction
 from longstride.control.learner import AHEAD, ControlLearner, act_together, train_together
 from longstride.control.noise import RunNoise
-from longstride.models.heads import BCE, HLGauss, Quantiles
+from longstride.models.heads import BCE, Atoms, HLGauss, Quantiles
 from longstride.models.mlp import Trunk
-from longstride.papers.brc.method import Atoms, BroNet, CategoricalReturns, NormalisedReturns
+from longstride.papers.brc.method import BroNet, CategoricalReturns, NormalisedReturns
 from longstride.papers.dasco.method import Adversarial, Supported
+from longstride.papers.density_weighting.method import DensityRatio
 from longstride.papers.dsac_t.method import GaussianReturns
 from longstride.papers.floq.method import FlowReturns
-from longstride.papers.density_weighting.method import DensityRatio
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
 from longstride.papers.reds.method import Reweighted
+from longstride.papers.scaled_ql.method import Scaled
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
 from longstride.papers.trajectory_weighting.method import ByReturn
 from longstride.papers.v_gps.method import ReRanked
@@ -148,6 +149,7 @@ LEVELS = {
     ),
 }
 DISCRETE = {
+    "scaled": Level(critic=Scaled(trunk=SMALL, head=Atoms(count=5)), policy=UniformPolicy(), extraction=Greedy()),
     "dqn": Level(critic=DQN(trunk=SMALL), policy=UniformPolicy(), extraction=Greedy()),
     "categorical": Level(
         critic=DQN(trunk=SMALL, ensemble=2, head=Quantiles(count=3)),

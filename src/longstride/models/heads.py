@@ -124,6 +124,47 @@ class HLGauss(Head):
         return -(self.encode(target) * raw.log_softmax(-1)).sum(-1)
 
 
+class Atoms(Head):
+    """Probabilities of returns that lie at even distances (C51, arXiv 1707.06887), under the cross-entropy; a target
+    between two of them is shared out to both, by how near it is."""
+
+    low: float = -10.0
+    """The least."""
+    high: float = 10.0
+    """The greatest; targets are clamped to the range."""
+    count: Annotated[int, Field(ge=2)] = 101
+    """How many."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.low >= self.high:
+            raise ValueError(f"high must be above low ({self.low}), got {self.high}")
+        return self
+
+    @property
+    def outputs(self) -> int:
+        return self.count
+
+    def atoms(self, like: Tensor) -> Tensor:
+        """[count] the returns."""
+        return torch.linspace(self.low, self.high, self.count, dtype=like.dtype)
+
+    def value(self, raw: Tensor) -> Tensor:
+        return raw.softmax(-1) @ self.atoms(raw)
+
+    def shared_out(self, returns: Tensor, chance: Tensor) -> Tensor:
+        """[..., count] the probabilities that stand for [..., N] returns of [..., N] probabilities."""
+        place = (returns.clamp(self.low, self.high) - self.low) * ((self.count - 1) / (self.high - self.low))
+        below = place.floor().clamp(max=self.count - 2)
+        above, number = place - below, below.long()
+        none = chance.new_zeros(*chance.shape[:-1], self.count)
+        return none.scatter_add(-1, number, chance * (1 - above)).scatter_add(-1, number + 1, chance * above)
+
+    def loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        goal = self.shared_out(target[..., None], torch.ones_like(target)[..., None])
+        return -(goal * raw.log_softmax(-1)).sum(-1)
+
+
 class Quantiles(Head):
     """The quantiles (i - 1/2) / N of the return, i = 1 to N, under the quantile Huber loss (QR-DQN, arXiv 1710.10044,
     equation 10); the value is their mean."""

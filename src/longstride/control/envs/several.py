@@ -5,7 +5,7 @@ a one, which says which environment it is (`Spec.tasks`); actions beyond those t
 the copies of each environment are as many, or one more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated
@@ -54,10 +54,17 @@ class Several(ControlTasks):
 
     def dataset(self, seed: int) -> list[ControlEpisode]:
         """The offline data of all."""
+        return self._of_all(part.dataset(derive(seed, "part", name)) for name, part in self.parts.items())
+
+    def demonstrated(self, seed: int) -> list[ControlEpisode]:
+        """The demonstrations of all."""
+        return self._of_all(part.demonstrated(derive(seed, "part", name)) for name, part in self.parts.items())
+
+    def _of_all(self, parts: Iterable[Sequence[ControlEpisode]]) -> list[ControlEpisode]:
         return [
             replace(e, observation=self.seen(e.observation, k), action=_padded(e.action, self.spec.action))
-            for k, (name, part) in enumerate(self.parts.items())
-            for e in part.dataset(derive(seed, "part", name))
+            for k, episodes in enumerate(parts)
+            for e in episodes
         ]
 
     def training(self, count: int, horizon: int) -> "SeveralEnv":

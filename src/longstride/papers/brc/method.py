@@ -5,11 +5,11 @@ What always holds: all tasks share all weights but their own vector, which has l
 """
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -19,7 +19,7 @@ from longstride.control.envs import Spec
 from longstride.control.noise import RunNoise
 from longstride.control.targets import bellman_target
 from longstride.core.numbers import Count, Positive
-from longstride.models.heads import Head
+from longstride.models.heads import Atoms, Head
 from longstride.models.mlp import MLP, Trunk
 
 
@@ -80,41 +80,6 @@ class ResidualMLP(MLP):
         for k in range(1, len(gains), 2):
             x = x + layer(k + 1, layer(k, x).relu())
         return torch.baddbmm(biases[-1], x, weights[-1]).unflatten(0, networks)
-
-
-class Atoms(Head):
-    """Probabilities of returns that lie at even distances (C51, arXiv 1707.06887), under the cross-entropy; a target
-    between two of them is shared out to both, by how near it is."""
-
-    low: float = -10.0
-    """The least."""
-    high: float = 10.0
-    """The greatest; targets are clamped to the range."""
-    count: Annotated[int, Field(ge=2)] = 101
-    """How many."""
-
-    @property
-    def outputs(self) -> int:
-        return self.count
-
-    def atoms(self, like: Tensor) -> Tensor:
-        """[count] the returns."""
-        return torch.linspace(self.low, self.high, self.count, dtype=like.dtype)
-
-    def value(self, raw: Tensor) -> Tensor:
-        return raw.softmax(-1) @ self.atoms(raw)
-
-    def shared_out(self, returns: Tensor, chance: Tensor) -> Tensor:
-        """[..., count] the probabilities that stand for [..., N] returns of [..., N] probabilities."""
-        place = (returns.clamp(self.low, self.high) - self.low) * ((self.count - 1) / (self.high - self.low))
-        below = place.floor().clamp(max=self.count - 2)
-        above, number = place - below, below.long()
-        none = chance.new_zeros(*chance.shape[:-1], self.count)
-        return none.scatter_add(-1, number, chance * (1 - above)).scatter_add(-1, number + 1, chance * above)
-
-    def loss(self, raw: Tensor, target: Tensor) -> Tensor:
-        goal = self.shared_out(target[..., None], torch.ones_like(target)[..., None])
-        return -(goal * raw.log_softmax(-1)).sum(-1)
 
 
 class KnowingQ(QEnsemble):

@@ -9,11 +9,12 @@ import torch
 from aiming import Aiming, off_after
 
 from longstride import papers
-from longstride.control import Batch, ControlEpisode, GaussianPolicy, Several, TransitionStore
+from longstride.control import Batch, ControlEpisode, ControlTasks, GaussianPolicy, Several, TransitionStore
 from longstride.control.envs import Spec
 from longstride.control.noise import RunNoise
+from longstride.models.heads import Atoms
 from longstride.models.mlp import Trunk
-from longstride.papers.brc.method import Atoms, BroNet, CategoricalReturns, KnowingQ, NormalisedReturns
+from longstride.papers.brc.method import BroNet, CategoricalReturns, KnowingQ, NormalisedReturns
 
 ATOMS = Atoms(low=-1.0, high=1.0, count=5)
 POLICY = GaussianPolicy(trunk=Trunk(width=4, depth=1)).make(3, 1, torch.Generator())
@@ -106,9 +107,10 @@ def test_rewards_are_divided_as_by_the_authors() -> None:
 
 
 def test_two_tasks_whose_rewards_differ_a_thousandfold_are_learned_at_once() -> None:
-    parts = {"small": Aiming(scale=0.03, noise=0.1), "large": Aiming(scale=30.0, noise=0.1)}
+    parts: dict[str, ControlTasks] = {"small": Aiming(scale=0.03, noise=0.1), "large": Aiming(scale=30.0, noise=0.1)}
     off, learner = off_after(papers.load("brc"), Several(parts=parts), updates=100)
-    assert off < 0.25
+    critic = learner.levels[0].critic
+    assert off < 0.25 and critic is not None
     action = torch.tensor([[0.5]])
-    earned = [learner.levels[0].critic.score(torch.tensor([[-0.5, *of]]), action) for of in ((1.0, 0.0), (0.0, 1.0))]
+    earned = [critic.score(torch.tensor([[-0.5, *of]]), action) for of in ((1.0, 0.0), (0.0, 1.0))]
     assert all(value.item() < -1 for value in earned)

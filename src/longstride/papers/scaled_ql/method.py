@@ -1,0 +1,133 @@
+"""Offline Q-learning with distributions and features of one length (`Scaled`); a maze with discrete actions
+(`CompassMaze`)."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from longstride.control import DQN, Batch, ControlEpisode, PointMaze, PolicyNets, QNets
+from longstride.control.critics import DiscreteQ
+from longstride.control.envs import Spec
+from longstride.control.envs.base import VectorStep
+from longstride.control.envs.pointmaze import PointMazeEnv
+from longstride.control.noise import RunNoise
+from longstride.control.targets import reduce_ensemble
+from longstride.core.numbers import Weight
+from longstride.models.heads import Atoms, Head
+from longstride.models.mlp import Trunk
+
+
+class UnitFeatures(nn.Module):
+    """E networks whose last hidden layer is divided by its length."""
+
+    def __init__(self, trunk: Trunk, inputs: int, outputs: int, generator: torch.Generator, members: int) -> None:
+        super().__init__()
+        self.body = trunk.make(inputs, trunk.width, generator, members)
+        limit = math.sqrt(6 / (trunk.width + outputs))
+        self.weight = nn.Parameter((torch.rand(members, trunk.width, outputs, generator=generator) * 2 - 1) * limit)
+        self.bias = nn.Parameter(torch.zeros(members, 1, outputs))
+
+    def features(self, x: Tensor, frozen: bool = False) -> Tensor:
+        """[E, B, width] of length 1."""
+        return F.normalize(self.body(x, frozen).relu(), dim=-1)
+
+    def forward(self, x: Tensor, frozen: bool = False) -> Tensor:
+        weight, bias = (p.detach() if frozen else p for p in (self.weight, self.bias))
+        return self.features(x, frozen) @ weight + bias
+
+
+class Scaled(DQN):
+    """Double DQN with CQL's exact gap; with `Atoms` the whole distribution of the next state is the target."""
+
+    side_by_side = True
+
+    head: Head = Atoms(low=0.0, high=10.0, count=51)
+    """What outputs mean."""
+    weight: Weight = 0.05
+    """Factor of the gap."""
+    unit: bool = True
+    """Whether the features before the last layer are divided by their length; they are then one more hidden layer."""
+
+    def make_q(self, state: int, action: int, generator: torch.Generator) -> DiscreteQ:
+        outputs = action * self.head.outputs
+        if not self.unit:
+            return super().make_q(state, action, generator)
+        net = UnitFeatures(self.trunk, state, outputs, generator, self.ensemble)
+        return DiscreteQ(self.head, net)  # pyright: ignore[reportArgumentType] (it is called as an MLP is)
+
+    def loss(
+        self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        if isinstance(self.head, Atoms):
+            loss, metrics = self.distributional(nets, batch, self.head)
+        else:
+            loss, metrics = super().loss(nets, batch, policy, noise, conservative)
+        if not conservative:
+            return loss, metrics
+        assert isinstance(nets.q, DiscreteQ)
+        gap_E = exact_gap(self.head.value(nets.q.each(batch.state_BS)), batch.action_BA).mean(-1)
+        return loss + self.weight * gap_E.sum(0), metrics | {"gap": gap_E.mean(0)}
+
+    def distributional(self, nets: QNets, batch: Batch, head: Atoms) -> tuple[Tensor, dict[str, Tensor]]:
+        """The cross-entropy to the projected distribution of the return, and metrics."""
+        assert isinstance(nets.q, DiscreteQ) and isinstance(nets.target, DiscreteQ)
+        with torch.no_grad():
+            best_B = reduce_ensemble(head.value(nets.q.each(batch.next_state_BS)), self.reduction).argmax(-1)
+            every_EBAN = nets.target.each(batch.next_state_BS).softmax(-1)
+            chance_BN = every_EBAN.mean(0).take_along_dim(best_B[..., None, None], -2).squeeze(-2)
+            returns_BN = batch.reward_B[..., None] + batch.discount_B[..., None] * head.atoms(chance_BN)
+            target_BN = head.shared_out(returns_BN, chance_BN)
+        raw_EBN = nets.q.raw(batch.state_BS, batch.action_BA)
+        loss = -(target_BN * raw_EBN.log_softmax(-1)).sum(-1).mean(-1).sum(0)
+        value_B = target_BN @ head.atoms(target_BN)
+        return loss, self.metrics(head.value(raw_EBN), value_B[..., None], loss)
+
+
+def exact_gap(q_EBA: Tensor, action_BA: Tensor) -> Tensor:
+    """[E, B] logsumexp_a Q(s, a) - Q(s, a of the data) (CQL, arXiv 2006.04779, equation 4)."""
+    return q_EBA.logsumexp(-1) - (q_EBA * action_BA).sum(-1)
+
+
+FORCES = np.array([(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)], float)
+"""Of the five actions: none, and a full one in each direction."""
+
+
+class CompassEnv(PointMazeEnv):
+    """A maze where the force is one of `FORCES`: that of a discrete action, or the nearest one to real numbers."""
+
+    def step(self, action_BA: np.ndarray) -> VectorStep:
+        number_B = action_BA.argmax(1) if action_BA.shape[1] == len(FORCES) else nearest(action_BA)
+        return super().step(FORCES[number_B])
+
+
+def nearest(force_B2: np.ndarray) -> np.ndarray:
+    """[B] number of the nearest of `FORCES`."""
+    return ((force_B2[:, None] - FORCES) ** 2).sum(-1).argmin(1)
+
+
+class CompassMaze(PointMaze):
+    """A maze with five discrete actions; its goals are its tasks."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(observation=4, action=len(FORCES), goal=(0, 1), discrete=True)
+
+    def env(self, *args: object, **kwargs: object) -> CompassEnv:
+        return CompassEnv(*args, **kwargs)  # pyright: ignore[reportArgumentType]
+
+    def dataset(self, seed: int) -> list[ControlEpisode]:
+        return _numbered(super().dataset(seed))
+
+    def demonstrated(self, seed: int) -> list[ControlEpisode]:
+        return _numbered(super().demonstrated(seed))
+
+
+def _numbered(episodes: Sequence[ControlEpisode]) -> list[ControlEpisode]:
+    """Walks with the actions that were taken."""
+    for e in episodes:
+        e.action = np.eye(len(FORCES), dtype=np.float32)[nearest(e.action)]
+    return list(episodes)

@@ -192,6 +192,10 @@ class SAC(Extraction):
             loss = loss + self.alpha * score_B.detach().abs().mean(-1) * distance_B.mean(-1)
         return loss, metrics
 
+    def after_step(self, actor: Actor) -> None:
+        if actor.target is not None and self.tau is not None:
+            polyak(actor.target, actor.policy, self.tau)
+
 
 def soft_loss(
     score_B: Tensor, log_density_B: Tensor, log_temperature: Tensor, target_entropy: float
@@ -202,10 +206,6 @@ def soft_loss(
     adjust = -log_temperature * (log_density.detach() + target_entropy)
     metrics = {"score": score, "entropy": -log_density, "temperature": temperature}
     return temperature * log_density - score + adjust, metrics
-
-    def after_step(self, actor: Actor) -> None:
-        if actor.target is not None and self.tau is not None:
-            polyak(actor.target, actor.policy, self.tau)
 
 
 class TD3(Extraction):

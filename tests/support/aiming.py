@@ -79,7 +79,7 @@ def off_after(
     small = {"trunk": {"width": 16}}
     level = level.replace(
         data={"reward_scale": 1.0},
-        critic=small | critic,
+        critic=(small if "trunk" in type(level.critic).model_fields else {}) | critic,
         policy={} if level.policy.discrete else small,
         extraction=extraction or {},
     )

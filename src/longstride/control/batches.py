@@ -37,7 +37,8 @@ class Batch(NamedTuple):
     """Factor of the value of `next_state_BS`."""
     next_state_BS: Tensor
     return_B: Tensor
-    """Discounted return to go in the data; NaN unless it was requested, and with relabelled goals."""
+    """Discounted return to go in the data, or what else a critic asks of a row (`ControlCritic.returns`); NaN unless it
+    was requested, and with relabelled goals."""
 
 
 class Goals(Component):

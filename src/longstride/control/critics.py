@@ -257,16 +257,19 @@ class TDCritic(QCritic):
     def needs_returns(self) -> bool:
         return self.conservative is not None and self.conservative.calibrated
 
+    @torch.no_grad()
+    def target(self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise) -> Tensor:
+        """[B, N] equally likely returns that the values of a batch's actions are moved toward."""
+        next_BKA = policy.sample(batch.next_state_BS, noise, self.best_of)
+        next_EBKN = subsample(nets.target.returns(batch.next_state_BS, next_BKA), self.subset, noise)
+        next_BN = best_returns(reduce_returns(next_EBKN, self.reduction))
+        target_BN = bellman_target(batch.reward_B[..., None], batch.discount_B[..., None], next_BN)
+        return target_BN if self.target_range is None else target_BN.clamp(*self.target_range)
+
     def loss(
         self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        with torch.no_grad():
-            next_BKA = policy.sample(batch.next_state_BS, noise, self.best_of)
-            next_EBKN = subsample(nets.target.returns(batch.next_state_BS, next_BKA), self.subset, noise)
-            next_BN = best_returns(reduce_returns(next_EBKN, self.reduction))
-            target_BN = bellman_target(batch.reward_B[..., None], batch.discount_B[..., None], next_BN)
-            if self.target_range is not None:
-                target_BN = target_BN.clamp(*self.target_range)
+        target_BN = self.target(nets, batch, policy, noise)
         loss, q_EB = self.q_loss(nets, batch, target_BN)
         metrics = self.metrics(q_EB, target_BN, loss)
         if self.conservative is None or not conservative:

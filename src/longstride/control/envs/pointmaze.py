@@ -10,7 +10,7 @@ layouts and test tasks are theirs; the dynamics, and therefore all results, are 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -132,6 +132,9 @@ class Waypoints:
 class PointMaze(ControlTasks):
     """Walks in a maze as data, and five test tasks in the same maze."""
 
+    world: ClassVar[type[PointMazeEnv]] = PointMazeEnv
+    """What its copies are."""
+
     maze: MazeName = "medium"
     """Layout: the longest of its shortest paths has 6, 11, 19 and 31 cells."""
     walks: Literal["navigate", "stitch", "explore", "reach"] = "navigate"
@@ -162,17 +165,13 @@ class PointMaze(ControlTasks):
         """Any two mazes: each has five test tasks."""
         return self.type_name()
 
-    def env(self, layout: Maze, draw: Draw, count: int, horizon: int, ends: bool = True) -> PointMazeEnv:
-        """Copies of the maze; see `PointMazeEnv`."""
-        return PointMazeEnv(layout, draw, count, horizon, ends)
-
     def dataset(self, seed: int) -> list[ControlEpisode]:
         layout = maze(self.maze)
         cells = layout.corner if self.walks == "navigate" else np.arange(len(layout.centre))
         if self.demonstrations:
             cells = np.setdiff1d(cells, [layout.number[goal] for _, goal in TASKS[self.maze]])
         draw = _nearby(layout) if self.walks == "stitch" else _uniform(layout, cells)
-        env = self.env(layout, draw, self.episodes, self.length, ends=self.walks == "reach")
+        env = self.world(layout, draw, self.episodes, self.length, ends=self.walks == "reach")
         actor_seed = derive(seed, "walks")
         if self.walks == "explore":
             return _without_task(play(env, _explorer(self.episodes, self.noise, actor_seed), seed))
@@ -188,18 +187,18 @@ class PointMaze(ControlTasks):
     def demonstrated(self, seed: int) -> list[ControlEpisode]:
         if not self.demonstrations:
             return []
-        env = self.env(maze(self.maze), _tasks(self.maze), self.demonstrations, self.length)
+        env = self.world(maze(self.maze), _tasks(self.maze), self.demonstrations, self.length)
         return play(env, Waypoints(env, self.noise, derive(seed, "walks")), seed)
 
     def training(self, count: int, horizon: int) -> PointMazeEnv:
         layout = maze(self.maze)
         draw = _tasks(self.maze) if self.practice == "tests" else _uniform(layout, np.arange(len(layout.centre)))
-        return self.env(layout, draw, count, horizon)
+        return self.world(layout, draw, count, horizon)
 
     def tests(self, count: int, horizon: int) -> tuple[PointMazeEnv, Sequence[str]]:
         layout, tasks = maze(self.maze), TASKS[self.maze]
         start, goal = (np.repeat([layout.number[pair[side]] for pair in tasks], count) for side in (0, 1))
-        env = self.env(layout, lambda rng, n: (start, goal), len(start), horizon)
+        env = self.world(layout, lambda rng, n: (start, goal), len(start), horizon)
         return env, [f"{self.maze}-{k}" for k in range(1, len(tasks) + 1) for _ in range(count)]
 
 

@@ -112,12 +112,11 @@ def nearest(force_B2: np.ndarray) -> np.ndarray:
 class CompassMaze(PointMaze):
     """A maze with five discrete actions; its goals are its tasks."""
 
+    world = CompassEnv
+
     @property
     def spec(self) -> Spec:
         return Spec(observation=4, action=len(FORCES), goal=(0, 1), discrete=True)
-
-    def env(self, *args: object, **kwargs: object) -> CompassEnv:
-        return CompassEnv(*args, **kwargs)  # pyright: ignore[reportArgumentType]
 
     def dataset(self, seed: int) -> list[ControlEpisode]:
         return _numbered(super().dataset(seed))

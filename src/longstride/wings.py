@@ -32,6 +32,7 @@ LOCATIONS |= {
         "vllm": "longstride.engines.vllm_engine",
         "turn_value": "longstride.learner.turn_critic",
         "token_value": "longstride.learner.token_critic",
+        "stored_values": "longstride.learner.stored_critic",
     },
     "task_source": {
         "chat_gateway": "longstride.adapters.gateway.source",

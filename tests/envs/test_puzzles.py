@@ -27,8 +27,10 @@ from longstride.envs.puzzles import (
     PuzzleEnv,
     PuzzleSource,
     Sudoku,
+    TextMaze,
     TwentyQuestions,
     Vaults,
+    Wordle,
 )
 from longstride.envs.puzzles.base import Action, Puzzle, parse
 from longstride.envs.puzzles.countdown import Numbers, reachable, value_of
@@ -42,6 +44,7 @@ from longstride.rollout import Plan, Pool, ScriptedPlayer
 SOURCES: list[PuzzleSource] = [
     Countdown(), Countdown(largest=10, most=30), ModularChain(), Sudoku(), Sudoku(multi_turn=True), LayeredPath(),
     LayeredPath(shortest=True), LayeredPath(multi_turn=True), Mastermind(), TwentyQuestions(), Vaults(depths=(0, 1, 2)),
+    TextMaze(size=3), Wordle(guesses=9),
 ]  # fmt: skip
 each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda s: f"{s.type_name()}-{s.as_data()}"[:60])
 

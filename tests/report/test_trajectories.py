@@ -84,7 +84,7 @@ class TestReadBack:
             ({**row, "completion_ids": [[10**6] * len(row["completion_ids"][0])]}, "line 3: the id 1000000 is none"),
             ({**row, "ordinal": 7}, "line 3: expected the episode of ordinal 2, got 7"),
             ({"prompt": "a", "completion": "b"}, "line 3: it says nothing of rewards"),
-            ({**row, "iteration": 2}, "no iteration 1 of 16 episodes"),
+            ({**row, "iteration": 2}, "expected the episodes of iteration 3, got those of iteration 1"),
         ):
             path.write_text("\n".join([*lines[:2], json.dumps(bad), *lines[3:]]) + "\n")
             with pytest.raises(ls.RunError, match=why):

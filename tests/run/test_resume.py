@@ -431,6 +431,16 @@ class TestStored:
         with pytest.raises(RunError, match="no run folder"):
             train(recipe.replace(stored_run=str(tmp_path / "none")), tmp_path / "other")
 
+    def test_a_whole_run_is_one_iteration_where_it_is_asked_for_all_episodes(self, model, tmp_path):
+        recipe = small(model, iterations=3)
+        train(recipe, tmp_path / "live")
+        train(
+            recipe.replace(stored_run=str(tmp_path / "live"), iterations=1, episodes_per_iteration=18), tmp_path / "one"
+        )
+        stored, live = trajectories_of(tmp_path / "one"), trajectories_of(tmp_path / "live")
+        assert {t.iteration for t in stored} == {1} and {t.iteration for t in live} == {1, 2, 3}
+        assert [t.turns for t in stored] == [t.turns for t in live]
+
     def test_without_an_epoch_a_run_only_rolls_out(self, model, tmp_path):
         train(small(model, learner={"epochs": 0}), tmp_path / "run")
         first, last = (load_policy(str(tmp_path / "run" / "checkpoints" / n)).model for n in ("000000", "000003"))

@@ -3,7 +3,7 @@
 A critic of a recipe is a `CriticConfig`, and the critic at work a `Critic`: it fills in estimates before credit is
 assigned, and learns before or after the policy's update. Credit reads estimates by name (`Turn.estimates`) and says
 which it needs (`Credit.estimates`). Any credit may ask for any critic. No torch; what learns
-stands in `turn_critic` and `token_critic`.
+stands in `turn_critic`, `token_critic` and `stored_critic`.
 """
 
 import random
@@ -17,12 +17,14 @@ from pydantic import model_validator
 from longstride.core.component import Component
 from longstride.core.experience import Experience
 from longstride.core.implementation import implementation
-from longstride.core.numbers import Count, CountOrZero, Positive
-from longstride.core.trajectory import Trajectory
-from longstride.methods.base import Credit, Sample
+from longstride.core.numbers import Count, CountOrZero, Positive, Share
+from longstride.core.trajectory import Trajectory, Turn
+from longstride.methods.base import Credit, Sample, turn_rewards
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from longstride.learner.networks import TurnEncoder
 
 
 class HiddenStates(Protocol):
@@ -148,3 +150,99 @@ class TokenValue(TurnValue):
     def make(self, policy: HiddenStates, seed: int) -> Critic:
         """See `token_critic.TokenCritic`."""
         return implementation(TokenValue)(self, policy, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The N turns of whole episodes, one behind the other, as temporal differences need them."""
+
+    turns: list[Turn]
+    rewards: list[float]
+    """What each earned; the last one of an episode also what its evaluator gave."""
+    discounts: list[float]
+    """Weight of the state after each: 0 after the last turn of an episode that ended."""
+    following: list[int]
+    """Where that state's turn stands. An episode that a budget truncated goes on from its last state (see `GAE`)."""
+
+    @staticmethod
+    def of(trajectories: Sequence[Trajectory], discount: float) -> "Moves":
+        """Those of these episodes."""
+        moves = Moves([turn for t in trajectories for turn in t.turns], [], [], [])
+        for t in (t for t in trajectories if t.turns):
+            first = len(moves.rewards)
+            moves.rewards.extend(turn_rewards(t))
+            moves.discounts.extend([discount] * (t.length - 1) + [discount * t.stop.truncated])
+            moves.following.extend([*range(first + 1, first + t.length), first + t.length - 1])
+        return moves
+
+    def returns(self) -> list[float]:
+        """What was earned from each turn on, discounted; after a truncation nothing."""
+        found = list(self.rewards)
+        for n in reversed(range(len(found))):
+            if self.following[n] > n:
+                found[n] += self.discounts[n] * found[n + 1]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEstimates:
+    """What the networks of `StoredValues` say of N turns, Q by two and V by `StoredValues.value_networks`."""
+
+    q_2_N: "Tensor"
+    v_M_N: "Tensor"
+    target_q_2_N: "Tensor"
+    """Of the networks that follow them slowly, as the next; without gradient."""
+    target_v_M_N: "Tensor"
+
+
+class StoredValues(CriticConfig):
+    """Q of a turn's action and V of the state before it, learnt from stored episodes by what was done in them, whoever
+    did it: no action that they lack is ever valued. Members say what Q and V are moved to.
+
+    Small networks read hidden states of a language model, behind the prompt and behind the action. While that is
+    frozen, what it says of an episode is computed once, and a step costs what the small networks cost.
+    """
+
+    estimates: ClassVar[frozenset[str]] = frozenset({"action_value", "value"})
+    value_networks: ClassVar[int] = 2
+    """How many V there are."""
+    encoder: str = "base"
+    """The model that reads prompts and actions: as `Recipe.model`, and of its tokenizer."""
+    frozen: bool = True
+    """Whether it stays as it is. If not, it learns with the values."""
+    discount: Share = 0.95
+    """Weight of what is one turn later."""
+    tau: Share = 0.1
+    """Part of the way that targets move to the networks after each step."""
+    width: Count = 256
+    """Units of a hidden layer."""
+    depth: Count = 2
+    """Hidden layers."""
+    lr: Positive = 1e-3
+    """Learning rate of Adam."""
+    steps: Count = 1000
+    """Optimiser steps of an iteration."""
+    batch_episodes: Count = 32
+    """Episodes of a step, drawn from all that are stored."""
+
+    def make(self, policy: HiddenStates, seed: int) -> Critic:
+        """See `stored_critic.StoredCritic`; it reads nothing of the policy, and computes where that does."""
+        return implementation(StoredValues)(self, seed, str(policy.device))
+
+    @abstractmethod
+    def losses(self, said: StoredEstimates, moves: Moves) -> "dict[str, Tensor]":
+        """By the names of metrics, terms of which the sum is minimised."""
+
+    def prepare(self, encoder: "TurnEncoder", stored: Sequence[Trajectory], rng: random.Random) -> dict[str, float]:
+        """Trains the encoder, if it is to learn anything before values are learnt on it; returns metrics.
+
+        Args:
+            encoder: whose parameters take gradients now.
+            stored: the episodes of the first iteration, of at least a turn each.
+            rng: of what is drawn.
+        """
+        return {}
+
+    def of_two(self, value_M_N: "Tensor") -> "Tensor":
+        """The estimate, of several networks': the least one."""
+        return value_M_N.amin(0)

@@ -21,47 +21,33 @@ from longstride.models.load import load_policy
 from longstride.models.mlp import Trunk
 
 
-class ActionValues(nn.Module):
-    """Two independent values of the state before a turn, V, and of the action taken in it, Q, on one encoder, which is
-    trained too. V reads the encoder's last hidden state behind the prompt; Q reads that and the one behind the action.
+class TurnEncoder(nn.Module):
+    """A language model that reads turns.
 
     Args:
-        encoder: a language model, as `Recipe.model`; its tokenizer must be the policy's.
-        seed: of the two hidden layers behind it, as wide as its hidden states; values are all but 0 at first.
-        device: where they compute.
+        encoder: as `Recipe.model`; its tokenizer must be the policy's.
+        device: where it computes.
 
     Raises:
-        ModelError: the encoder cannot be loaded, or its hidden states cannot be read.
+        ModelError: it cannot be loaded, or its hidden states cannot be read.
     """
 
-    def __init__(self, encoder: str, seed: int, device: str = "cpu") -> None:
+    def __init__(self, encoder: str, device: str = "cpu") -> None:
         super().__init__()
-        self._config = LearnerConfig(dtype="float32")
+        self._config, self._device = LearnerConfig(dtype="float32"), device
         self._read = TokenLikelihood(load_policy(encoder, device=device).model, self._config)
-        size = self._read.model.get_input_embeddings().weight.shape[1]
-        trunk, generator = Trunk(width=size, depth=2), torch.Generator().manual_seed(seed)
-        self.q = trunk.make(2 * size, 1, generator, members=2, last=1e-2).to(device)
-        self.v = trunk.make(size, 1, generator, members=2, last=1e-2).to(device)
-        self._device = device
+        self.size: int = self._read.model.get_input_embeddings().weight.shape[1]
 
-    def forward(self, turns: Sequence[Turn]) -> tuple[Tensor, Tensor]:
-        """[2, N] values Q and V of N turns, at least one. A turn without tokens counts as one of the token 0."""
+    def forward(self, turns: Sequence[Turn]) -> Tensor:
+        """[N, 2, D] hidden states behind prompt and action of N turns, at least one. A turn without tokens counts as
+        one of the token 0."""
         # a place is read by its hidden state before the token that follows it
         taken = [turn.sampled_ids or [0] for turn in turns]
         ends = [{ADVANTAGES: [1.0, *[0.0] * (len(ids) - 1), 1.0]} for ids in taken]
         samples = [
             Sample(t.prompt_ids, [*ids, 0], e, media=t.media) for t, ids, e in zip(turns, taken, ends, strict=True)
         ]
-        ends_N_2_D = self._features(samples).unflatten(0, (-1, 2))
-        return self.q(ends_N_2_D.flatten(1))[..., 0].cpu(), self.v(ends_N_2_D[:, 0])[..., 0].cpu()
-
-    @torch.no_grad()
-    def estimate(self, turns: Sequence[Turn]) -> None:
-        """Fills in `action_value` and `value` of turns, each the smaller of the two."""
-        if turns:
-            q_N, v_N = (value_2_N.amin(0).tolist() for value_2_N in self(turns))
-            for turn, q, v in zip(turns, q_N, v_N, strict=True):
-                turn.estimates |= {"action_value": q, "value": v}
+        return self._features(samples).unflatten(0, (-1, 2))
 
     def _features(self, samples: Sequence[Sample]) -> Tensor:
         """The hidden state before every sampled token of an advantage other than 0, in the order of samples and tokens:
@@ -73,6 +59,59 @@ class ActionValues(nn.Module):
             found.append((batch.index_P, self._read(batch, hidden=True)))
         index_P, hidden_P_D = (torch.cat(parts) for parts in zip(*found, strict=True))
         return hidden_P_D[index_P.argsort()]
+
+
+class TurnHeads(nn.Module):
+    """Independent values on what an encoder says of a turn: two Q, of prompt and action, and some V, of the prompt.
+
+    Args:
+        size: D, of the encoder's hidden states.
+        seed: of the initial weights, whose values are all but 0.
+        trunk: the hidden layers.
+        values: how many V, M.
+    """
+
+    def __init__(self, size: int, seed: int, trunk: Trunk, values: int = 2) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.q = trunk.make(2 * size, 1, generator, members=2, last=1e-2)
+        self.v = trunk.make(size, 1, generator, members=values, last=1e-2)
+
+    def forward(self, ends_N_2_D: Tensor) -> tuple[Tensor, Tensor]:
+        """[2, N] values Q and [M, N] values V."""
+        return self.q(ends_N_2_D.flatten(1))[..., 0], self.v(ends_N_2_D[:, 0])[..., 0]
+
+
+class ActionValues(nn.Module):
+    """Two independent values of the state before a turn, V, and of the action taken in it, Q, on one encoder, which is
+    trained too: hidden layers are as wide as its hidden states.
+
+    Args:
+        encoder, device: see `TurnEncoder`.
+        seed: see `TurnHeads`.
+    """
+
+    def __init__(self, encoder: str, seed: int, device: str = "cpu") -> None:
+        super().__init__()
+        self.encoder = TurnEncoder(encoder, device)
+        self.heads = TurnHeads(self.encoder.size, seed, Trunk(width=self.encoder.size, depth=2)).to(device)
+
+    def forward(self, turns: Sequence[Turn]) -> tuple[Tensor, Tensor]:
+        """[2, N] values Q and V of N turns, at least one."""
+        q_2_N, v_2_N = self.heads(self.encoder(turns))
+        return q_2_N.cpu(), v_2_N.cpu()
+
+    @torch.no_grad()
+    def estimate(self, turns: Sequence[Turn]) -> None:
+        """Fills in `action_value` and `value` of turns, each the smaller of the two."""
+        if turns:
+            fill_in(turns, *(value_2_N.amin(0) for value_2_N in self(turns)))
+
+
+def fill_in(turns: Sequence[Turn], q_N: Tensor, v_N: Tensor) -> None:
+    """Gives turns their `action_value` and `value`."""
+    for turn, q, v in zip(turns, q_N.tolist(), v_N.tolist(), strict=True):
+        turn.estimates |= {"action_value": q, "value": v}
 
 
 class TrainedNetworks:

@@ -14,6 +14,7 @@ from longstride.methods.preferences import DPO, INPO, IPO
 from longstride.methods.ratios import CISPO, GSPO, PPO, ImportanceCorrection
 from longstride.methods.replay import MixedGroups, OnPolicy, Replay
 from longstride.methods.trials import TrialReturn
+from longstride.methods.weighted import AdvantageWeighted
 
 __all__ = [
     "CISPO",
@@ -25,6 +26,7 @@ __all__ = [
     "KL",
     "PPO",
     "Advantage",
+    "AdvantageWeighted",
     "Aggregation",
     "Anchor",
     "Constant",

@@ -150,7 +150,8 @@ class Recipe(Experiment):
     """How episodes are played side by side, and how far ahead of the update."""
     stored_run: str = ""
     """Folder of a run whose trajectories are trained on, iteration by iteration, instead of new ones, or files of its
-    exported ones; nothing is rolled out but for evaluation. Empty rolls out."""
+    exported ones; nothing is rolled out but for evaluation. A whole run is one iteration where `iterations` is 1 and
+    `episodes_per_iteration` counts all of its episodes. Empty rolls out."""
     reward: Reward
     """What a training episode earns."""
     replay: Replay

@@ -1,6 +1,7 @@
 """What another run stored, in place of new episodes (`Recipe.stored_run`)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from longstride.run.recipe import Recipe
 
 def stored_iterations(recipe: Recipe, done: int, vocabulary: int) -> Iterator[tuple[int, list[Trajectory]]]:
     """The iterations after the first `done`, as the run in the folder `recipe.stored_run` collected them, or as files
-    of exported episodes have them.
+    of exported episodes have them. Where an iteration of the recipe has more episodes than one that is stored, it takes
+    several: a whole run may be one iteration.
 
     Args:
         recipe: says where.
@@ -27,33 +29,48 @@ def stored_iterations(recipe: Recipe, done: int, vocabulary: int) -> Iterator[tu
     """
     path = Path(recipe.stored_run)
     if path.exists() and not (path / RUN_FILE).is_file():
-        yield from _of_files(recipe, done, vocabulary)
-        return
-    check_run_folder(path)
+        parts = _of_files(path, vocabulary)
+    else:
+        check_run_folder(path)
+        parts = _of_run(path)
+    for i in range(1, recipe.iterations + 1):
+        reads, size = list[Callable[[], list[Trajectory]]](), 0
+        for episodes, read in parts:
+            reads.append(read)
+            size += episodes
+            if recipe.adaptive or size >= recipe.episodes_per_iteration:
+                break
+        if not size or not recipe.adaptive and size != recipe.episodes_per_iteration:
+            raise RunError(
+                f"{path} holds no iteration {i} of {recipe.episodes_per_iteration} episodes; set iterations and "
+                "episodes_per_iteration to those of the run that stored it, or to 1 and all episodes of it"
+            )
+        if i > done:
+            trajectories = [t for read in reads for t in read()]
+            for t in trajectories:
+                t.iteration = i
+            yield i, trajectories
+
+
+Part = tuple[int, Callable[[], list[Trajectory]]]
+"""A stored iteration: how many episodes it has, and what reads them."""
+
+
+def _of_run(path: Path) -> Iterator[Part]:
     store = TrajectoryStore(path / TRAJECTORIES)
-    places: dict[int, list[int]] = {}
-    for k, record in enumerate(store.records):
-        places.setdefault(record.iteration, []).append(k)
-    for i in range(done + 1, recipe.iterations + 1):
-        _check_size(recipe, i, len(places.get(i, ())), store.path)
-        yield i, store.read(places[i])
+    for _, found in groupby(enumerate(store.records), lambda placed: placed[1].iteration):
+        places = [k for k, _ in found]
+        yield len(places), partial(store.read, places)
 
 
-def _of_files(recipe: Recipe, done: int, vocabulary: int) -> Iterator[tuple[int, list[Trajectory]]]:
-    """One iteration is in memory at a time."""
-    path, wanted = Path(recipe.stored_run), 1
-    for i, found in groupby(_checked(read_episodes(path), vocabulary), lambda t: t.iteration):
+def _of_files(path: Path, vocabulary: int) -> Iterator[Part]:
+    """One of them is in memory at a time."""
+    episodes = _checked(read_episodes(path), vocabulary)
+    for wanted, (i, found) in enumerate(groupby(episodes, lambda t: t.iteration), 1):
         trajectories = list(found)
         if i != wanted:
             raise RunError(f"{path}: expected the episodes of iteration {wanted}, got those of iteration {i}")
-        if i > recipe.iterations:
-            return
-        _check_size(recipe, i, len(trajectories), path)
-        if i > done:
-            yield i, trajectories
-        wanted += 1
-    if wanted <= recipe.iterations:
-        _check_size(recipe, wanted, 0, path)
+        yield len(trajectories), partial(list, trajectories)
 
 
 def _checked(episodes: Iterable[Found], vocabulary: int) -> Iterator[Trajectory]:
@@ -71,11 +88,3 @@ def _checked(episodes: Iterable[Found], vocabulary: int) -> Iterator[Trajectory]
                 f"{place}: the id {max(ids)} is none of the model's {vocabulary}; take a model of its tokenizer"
             )
         yield t
-
-
-def _check_size(recipe: Recipe, iteration: int, episodes: int, path: Path) -> None:
-    if not episodes or not recipe.adaptive and episodes != recipe.episodes_per_iteration:
-        raise RunError(
-            f"{path} holds no iteration {iteration} of {recipe.episodes_per_iteration} episodes; set iterations and "
-            "episodes_per_iteration to those of the run that stored it"
-        )

@@ -1,8 +1,8 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
-`Countdown`, `Facts`, `ModularChain`, `Moderation`, `Sudoku`, `LayeredPath`, `Mastermind`, `TwentyQuestions`, `Vaults`
-and `ReasoningGym` are task sources, `Puzzles` mixes several; under `Attempts` they are attempted again, under
-`Corrected` after what a verifier said, under `Iterated` thought about in rounds.
+`Countdown`, `Facts`, `ModularChain`, `Moderation`, `Sudoku`, `LayeredPath`, `Mastermind`, `TextMaze`, `Vaults`,
+`TwentyQuestions`, `Wordle` and `ReasoningGym` are task sources, `Puzzles` mixes several; under `Attempts` they are
+attempted again, under `Corrected` after what a verifier said, under `Iterated` thought about in rounds.
 No torch.
 """
 
@@ -13,6 +13,7 @@ from longstride.envs.puzzles.countdown import Countdown
 from longstride.envs.puzzles.facts import Facts
 from longstride.envs.puzzles.iterated import Iterated
 from longstride.envs.puzzles.mastermind import Mastermind
+from longstride.envs.puzzles.maze import TextMaze
 from longstride.envs.puzzles.mixture import Puzzles
 from longstride.envs.puzzles.modular import ModularChain
 from longstride.envs.puzzles.paths import LayeredPath
@@ -21,6 +22,7 @@ from longstride.envs.puzzles.rules import Moderation
 from longstride.envs.puzzles.sudoku import Sudoku
 from longstride.envs.puzzles.twenty_questions import TwentyQuestions
 from longstride.envs.puzzles.vaults import Vaults
+from longstride.envs.puzzles.wordle import Wordle
 
 __all__ = [
     "Attempts",
@@ -31,6 +33,7 @@ __all__ = [
     "Iterated",
     "LayeredPath",
     "Mastermind",
+    "TextMaze",
     "Moderation",
     "ModularChain",
     "Puzzle",
@@ -41,4 +44,5 @@ __all__ = [
     "Sudoku",
     "TwentyQuestions",
     "Vaults",
+    "Wordle",
 ]

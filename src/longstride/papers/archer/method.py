@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count, CountOrZero, Positive, Share
 from longstride.core.trajectory import EpisodeRecord, Trajectory, Turn
-from longstride.learner.critics import Critic, CriticBatch, CriticConfig, HiddenStates
-from longstride.methods import Advantage, Credit, Replay, turn_rewards
+from longstride.learner.critics import Critic, CriticBatch, CriticConfig, HiddenStates, Moves
+from longstride.methods import Advantage, Credit, Replay
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -105,14 +105,10 @@ class DoubleCritic:
 
     def targets(self, episodes: Sequence[tuple[Trajectory, Trajectory]]) -> "tuple[list[Turn], Tensor, Tensor]":
         """The N turns that were played, and what Q and V should be there, [2, N] each."""
-        turns = [turn for played, _ in episodes for turn in played.turns]
-        rewards_N, discounts_N, next_N = [], [], []
-        for t, _ in episodes:
-            rewards_N += turn_rewards(t)
-            discounts_N += [self.config.discount] * (t.length - 1) + [self.config.discount * t.stop.truncated]
-            next_N += [*range(len(next_N) + 1, len(next_N) + t.length), len(next_N) + t.length - 1]
+        moves = Moves.of([played for played, _ in episodes], self.config.discount)
         q_2_N, v_2_N = self.target([turn for _, proposed in episodes for turn in proposed.turns])  # of the same prompts
-        return turns, v_2_N.new_tensor(rewards_N) + v_2_N.new_tensor(discounts_N) * v_2_N[:, next_N], q_2_N
+        rewards_N, discounts_N = v_2_N.new_tensor(moves.rewards), v_2_N.new_tensor(moves.discounts)
+        return moves.turns, rewards_N + discounts_N * v_2_N[:, moves.following], q_2_N
 
 
 class TurnAdvantage(Credit):

@@ -1,0 +1,61 @@
+"""Digi-Q on twenty questions: what best of N adds to cloning grows with what failed of what was stored (plain: see `digi_q`).
+
+What is stored is played by a start that was shown some games of the solver, and all arms learn from the same games. The
+fewer it was shown, the more of them fail: that is the dose. Cloning by weights, and of successes alone, know no action
+that was not taken.
+
+| arm | Q | what is imitated |
+|---|---|---|
+| `digi_q` | frozen features | the best of 16 in each turn |
+| `weighted` | the same | what was done, by exp((Q - V) / 0.1) |
+| `filtered` | none | what was done in games that were won |
+| `trained` | features that are trained with it | the best of 16 in each turn |
+
+Deviations: those of `digi_q`.
+"""
+
+from longstride.claims.claim import Claim
+from longstride.methods import AdvantageWeighted, FilteredBC, OnPolicy, Reinforce
+from longstride.papers.digi_q.method import BestCandidate, Candidates, FrozenQ
+from longstride.setups import games
+from longstride.stats import Ordering
+
+RECIPE = games.recipe(
+    "digi_q/games",
+    replay=Candidates(),
+    credit=BestCandidate(),
+    critic=FrozenQ(encoder="base-puzzles"),
+    loss=Reinforce(),
+    learner={"lr": 5e-4, "epochs": 4},
+    **games.QUESTIONS,
+)
+
+_cloning = {"replay": OnPolicy(), "learner": {"batch_samples": 64}}
+_weighted = {**_cloning, "credit": AdvantageWeighted()}
+_filtered = {**_cloning, "credit": FilteredBC(), "critic": None}
+_fair, _good = {"cloning": {"episodes": 600}}, {"cloning": {"episodes": 1500}}
+
+CLAIM = Claim(
+    name="digi_q/games",
+    paper="arXiv 2502.15760, abstract",
+    statement="Imitating the best of sixteen candidates by a learned Q wins more games than cloning the games that were won, all from the same stored "
+    "games, and by the more the more of those were lost.",
+    recipe=RECIPE,
+    arms={
+        "digi_q": RECIPE,
+        "filtered": RECIPE.replace(**_filtered),
+        "weighted": RECIPE.replace(**_weighted),
+        "trained": RECIPE.replace(critic={"frozen": False}),
+        "digi_q_fair": RECIPE.replace(**_fair),
+        "filtered_fair": RECIPE.replace(**_filtered).replace(**_fair),
+        "digi_q_good": RECIPE.replace(**_good),
+        "filtered_good": RECIPE.replace(**_filtered).replace(**_good),
+    },
+    expected=Ordering(relations=("digi_q > filtered by 0.03",)),
+    dose=("digi_q_good > filtered_good", "digi_q_fair > filtered_fair", "digi_q > filtered"),
+    reported=Ordering(relations=("digi_q > weighted", "weighted > filtered", "digi_q > trained")),
+    seeds=tuple(range(2100, 2112)),
+    tuning_seeds=(951, 952),
+    grid={"learner.lr": (1e-4, 3e-4, 1e-3, 2e-3, 4e-3)},
+    cost="env_steps",
+)

@@ -19,8 +19,9 @@ task, with a bonus where those that it delegated to succeeded.
 On your own model and tasks: what stands behind `delegate` is the goal of a sub-agent in the same world, and what it answers is what its parent reads.
 
     longstride train rao model=Qwen/Qwen3-0.6B cloning= tasks.tasks.type=dataset tasks.tasks.path=tasks.jsonl actions=explained learner.lr=1e-6 \
-        'tasks.by={verb="delegate",tasks={type="any_goal"},deepest=2,agents=8}' chat.system="To leave a part to another agent: Action: delegate GOAL" \
-        budget.turn_tokens=1024 test_budget.turn_tokens=1024
+        'tasks.by={verb="delegate",tasks={type="any_goal"},deepest=2,agents=8}' budget.turn_tokens=1024 test_budget.turn_tokens=1024
+
+`actions=explained` tells an agent how to delegate, as long as it may.
 
 A world that can judge parts has a member of `SubTasks` (a task and a text to a task), and where a part that is done changes the world its
 environment has `receive` (`Receiving`).
@@ -29,7 +30,10 @@ environment has `receive` (`Receiving`).
 
 `metrics.jsonl` has successes of roots, of sub-agents and of parts that wait (`by_role`); evaluations measure `agents`, `depth` and `tree_turns`.
 
-The claim is not frozen and has not been run, and no effect was looked at.
+The claim is not frozen and has not been run. A look decides nothing (seed 0, 3,000 demonstrations, 32 roots an iteration, in place of the recipe's 64):
+before reinforcement learning trees found the key in .42 [.33, .53] of 90 held-out tasks, .80, .43 and .03 of them at depths 1, 2 and 3, with five agents
+a tree; of the roots that were trained, which are of other tasks in each iteration, .34, .59, .25 and .84 succeeded in the first four iterations. In the
+third some trees grew to their limit of 64 agents. One that is alone was not looked at.
 
 Deviations: read were the abstract, notes, and of the authors' code the credit, the weights and how a sub-agent is launched. A parent waits for the one
 that it delegated to, so no wall-clock time is saved. What limits an agent here is its turns, as a context does. A model of 0.2 million parameters is

@@ -25,7 +25,8 @@ from longstride.envs.interface import ask
 from longstride.envs.puzzles import Vaults
 from longstride.envs.puzzles.base import Action
 from longstride.envs.puzzles.vaults import Opening, Vault
-from longstride.envs.text import said
+from longstride.envs.text import MARK, said
+from longstride.envs.tools import Manual, Tool, arguments
 from longstride.methods import Advantage, Credit
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.planning import Planner, Sampler, Stages
@@ -92,6 +93,14 @@ class Delegation(Component):
         """What a turn delegates; None where it does something else."""
         verb, _, rest = said(text).partition(" ")
         return rest.strip() or None if verb == self.verb else None
+
+    def told_of(self, manual: Manual | None) -> Manual:
+        """What an agent reads that may delegate, of a world that says what can be done in it, or does not."""
+        what = "leaves a part of the task to another agent, who reads this alone and answers"
+        tool = Tool(self.verb, arguments(goal="string"), what, f"{self.verb} {{goal}}")
+        if manual is None:
+            return Manual((tool,), words=f"A turn that ends with {MARK} {self.verb} GOAL {what}.", needed=False)
+        return replace(manual, tools=(*manual.tools, tool))
 
     def told(self, task: Task, part: Trajectory | None, child: Task | None) -> Task:
         """The task of a parent that knows what came of what it delegated last."""
@@ -167,7 +176,8 @@ class DelegatingEnv:
         """Opens the other environment. Raises: EnvFailure as that does."""
         self._by, known = Delegation.of(task), task.meta[DELEGATION]
         self._depth, self._replies = known["depth"], iter(known["replies"])
-        return await ask(Observation, self._env, "reset", _plain(task), seed)
+        first = await ask(Observation, self._env, "reset", _plain(task), seed)
+        return replace(first, manual=self._by.told_of(first.manual)) if self._depth < self._by.deepest else first
 
     async def step(self, text: str) -> Step:
         """Does what the policy's text says. Raises: EnvFailure as the other environment."""

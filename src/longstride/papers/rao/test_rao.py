@@ -27,6 +27,7 @@ from longstride.papers.rao.method import (
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.rollout.episode import Episode
+from longstride.starts.demonstrators import run_now
 from longstride.strategies import EvalEpisode
 
 BY = Delegation(verb="find", tasks=Keys(), failed="wall")
@@ -67,6 +68,15 @@ def test_as_deep_as_nobody_may_delegate_the_same_turns_are_refused() -> None:
     found, stages = played(BY.replace(deepest=0))
     assert len(stages) == 1 and not found.trajectory.success and found.measures["agents"] == 1
     assert found.trajectory.turns[0].error == "there is nobody to find to"
+
+
+def test_an_agent_is_told_that_it_may_delegate_as_long_as_it_may() -> None:
+    def told(depth: int) -> str:
+        env = Delegating(tasks=Vaults()).env()
+        return str(run_now(env.reset(BY.replace(deepest=1).given(ROOT, depth), 0)).manual)
+
+    assert "find GOAL: leaves a part" in told(0) and "pull NUMBER_1" in told(0) and "GOAL" not in told(1)
+    assert str(BY.told_of(None)).startswith("A turn that ends with Action: find GOAL leaves a part of the task")
 
 
 def test_a_tree_has_so_many_agents_and_what_is_no_task_comes_to_nothing() -> None:

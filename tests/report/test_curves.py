@@ -143,7 +143,7 @@ def test_what_a_level_costs_by_a_setting_is_that_of_the_best_of_others(
     (group,) = json.loads(capsys.readouterr().out)["groups"]
     assert group["points"] == [[1.0, 64.0], [2.0, 32.0], [4.0, 16.0], [8.0, 8.0]]
     for wrong, said in (
-        (["--reach", "return=0.5"], "at 1 some run of each combination never came to the level"),
+        (["--reach", "return=0.5"], "at 1 training brought no combination to the level in all its runs"),
         (["--reach", "return"], "expected a measure and a level, such as return=-300"),
         (["--y", "success"], "what a level costs is iteration, episodes, env_steps, seconds, tokens or a setting"),
         (["--x", "phases.0.utdd"], "did you mean 'phases.0.utd'"),

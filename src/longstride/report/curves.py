@@ -145,7 +145,10 @@ def cheapest(curves: Sequence[Curve], best: Sequence[str], y: str = "") -> list[
                 combined[tuple(_setting(curve, key) for key in best)].append(curve)
         chosen, runs = min(combined.items(), key=lambda item: fmean(run.y[0] for run in item[1]))
         if not math.isfinite(fmean(run.y[0] for run in runs)):
-            raise RunError(f"at {at:g} some run of each combination never came to the level; lower it, or train longer")
+            raise RunError(
+                f"at {at:g} training brought no combination to the level in all its runs; choose one between what they "
+                "began with and what they came to, or train longer"
+            )
         if y:
             runs = [replace(runs[0], y=(float(chosen[best.index(y)]),))]
         found += runs

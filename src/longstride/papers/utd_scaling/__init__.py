@@ -18,7 +18,8 @@ large one, and the ratio that is cheapest at given prices of data and compute (`
 That is `utd_scaling/exact`. `utd_scaling` acts: an actor-critic in an environment of one's own, whose updates to a step, batch
 and rate are swept, and `longstride fit --reach` fits the three laws to what the runs came to: data to a return by updates to a
 step, at the best batch and rate of each, and the best batch and the best rate by updates to a step, which the paper has as
-powers (in its released tables about -0.31 and -0.29 for Gym, -0.49 and -0.32 for DMC).
+powers (in its released tables about -0.31 and -0.29 for Gym, -0.49 and -0.32 for DMC). `utd_scaling/batches` has
+the claim of what acts: the more updates to a step, the smaller the best batch.
 
 Deviations: the law is read from the paper's released analysis; a table learns by Q-learning, so nothing overfits and no
 plasticity is lost; rate and batch are fixed, so their laws in sigma are not shown in the exact problem; the measured curve is the mean over

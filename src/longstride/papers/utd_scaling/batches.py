@@ -1,0 +1,41 @@
+"""Which batch is best by the number of updates to a step, which is the dose; and the claim.
+
+Arms learn to swing up `Pendulum` from as many steps and, at each ratio, as many updates, with small batches or with large ones.
+With many updates to a step a large batch has seen every transition so often that values fit what they happened to be; with
+few, it is a better estimate of the gradient and nothing else. So the advantage of small batches has to rise with the ratio.
+"""
+
+from longstride.claims.claim import Claim
+from longstride.claims.worlds import Between
+from longstride.control import Pendulum
+from longstride.papers.utd_scaling.recipe import RECIPE as ACTING
+from longstride.stats import Ordering
+
+_RATIOS = {"quarter": 0.25, "one": 1.0, "four": 4.0}
+
+RECIPE = ACTING.replace(
+    name="utd_scaling/batches",
+    tasks=Pendulum(),
+    agent={"batch": 32},
+    phases=({"iterations": 12, "episodes": 1, "utd": _RATIOS["four"]},),
+    evaluation={"episodes": 20, "every": 4},
+)
+
+_at = {of: RECIPE.replace(phases=({"iterations": 12, "episodes": 1, "utd": ratio},)) for of, ratio in _RATIOS.items()}
+
+CLAIM = Claim(
+    name="utd_scaling/batches",
+    paper="arXiv 2502.04327, section on the best batch size",
+    statement="The more updates to a step, the more small batches keep a pole up for longer than large ones.",
+    measure="upright",
+    recipe=RECIPE,
+    arms={f"{of}_small": arm for of, arm in _at.items()}
+    | {f"{of}_large": arm.replace(agent={"batch": 512}) for of, arm in _at.items()},
+    expected=Ordering(relations=("four_small > four_large by 0.1",)),
+    dose=tuple(f"{of}_small > {of}_large" for of in _RATIOS),
+    worlds={"tasks.mass": Between(low=0.7, high=1.0), "tasks.length": Between(low=0.7, high=1.0)},
+    grid={"agent.critic_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
+    tuning_seeds=(997, 998),
+    seeds=tuple(range(720, 732)),
+    cost="env_steps",
+)

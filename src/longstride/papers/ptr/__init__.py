@@ -15,7 +15,8 @@ forgotten nor in the way, and no part of the network is new.
 
 Deviations: those of `cql`. What the paper finds about networks is about images and is not here, nor is its rule for choosing a
 checkpoint, nor rewards for the last three steps. `ptr/recorded` takes files of one's own: `tasks.data=["a.hdf5","b.hdf5"]
-tasks.demonstrations=mine.hdf5`; where tasks differ in their rewards alone, observations or goals have to say which one it is.
+tasks.demonstrations=mine.hdf5`. Where tasks differ in their rewards alone, observations or goals have to say which one it is:
+`Several` does, of which each part has data or demonstrations.
 """
 
 from longstride.papers.card import Paper

@@ -20,6 +20,7 @@ from longstride.control import (
     Level,
     NStep,
     PointMaze,
+    Several,
     TrainingPhase,
 )
 from longstride.control.envs import Spec, VectorEnv
@@ -124,6 +125,12 @@ def test_walks_of_other_tasks_have_other_goals_than_those_that_are_shown() -> No
 
     assert not goals(tasks.dataset(0)) & tested
     assert goals(tasks.demonstrated(0)) == tested and len(tasks.demonstrated(0)) == 10
+
+
+def test_of_several_environments_each_has_demonstrations_that_say_which_it_is() -> None:
+    parts: dict[str, ControlTasks] = {"first": Levers(shown=1), "second": Levers(shown=2)}
+    shown = Several(parts=parts).demonstrated(0)
+    assert [e.observation[0].tolist() for e in shown] == [[0, 1, 0], [0, 0, 1], [0, 0, 1]]
 
 
 def test_several_files_are_data_and_one_is_demonstrations(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ and extraction.
 
 from longstride.control.agent import ControlAgent, FurtherCritic, Level
 from longstride.control.batches import Ahead, Batch, Given, Goals, NStep, Relabelled
+from longstride.control.codes import ActionCodes, CodeNets
 from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
 from longstride.control.data import TransitionStore
@@ -17,6 +18,7 @@ from longstride.control.meta import Reptile
 from longstride.control.on_policy import LambdaReturns, Proximal
 from longstride.control.policies import (
     BinsPolicy,
+    BoxPolicy,
     CategoricalPolicy,
     ControlPolicy,
     DeterministicPolicy,
@@ -31,11 +33,14 @@ from longstride.control.weights import EpisodeWeights, RowWeights
 
 __all__ = [
     "AWR",
+    "ActionCodes",
     "Ahead",
     "Batch",
     "BestOfN",
     "BinsPolicy",
+    "BoxPolicy",
     "CategoricalPolicy",
+    "CodeNets",
     "Conservative",
     "ControlAgent",
     "ControlCritic",

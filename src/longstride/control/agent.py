@@ -9,6 +9,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from longstride.control.batches import Given, Goals, NStep
+from longstride.control.codes import ActionCodes
 from longstride.control.critics import ControlCritic, TDCritic
 from longstride.control.extraction import BehaviourCloning, Extraction
 from longstride.control.memory import Memory
@@ -46,6 +47,9 @@ class Level(Component):
     """What policy and critics know of the past of an episode; None: nothing but the state."""
     rows: RowWeights | None = None
     """How much each row of a batch counts; None: all alike."""
+    codes: ActionCodes | None = None
+    """How real-valued actions become discrete ones for policy and critics, and discrete ones real-valued where they are
+    taken; None: they do not."""
     policy: ControlPolicy = FlowPolicy()
     """What acts."""
     extraction: Extraction = BehaviourCloning()
@@ -80,6 +84,14 @@ class Level(Component):
         if self.extraction.needs_real and self.policy.discrete:
             raise ValueError(
                 f"extraction {name} needs real-valued actions, and those of {self.policy.type_name()} are discrete"
+            )
+        flat = [critic.type_name() for critic, _ in critics.values() if not critic.slopes]
+        if flat and self.extraction.needs_slopes:
+            raise ValueError(f"extraction {name} follows slopes, which {flat[0]} has not; set another critic")
+        plain = self.data.action == "action" and self.memory is None and self.codes is None
+        if self.extraction.draws_rows and (self.data.goals is None or not plain):
+            raise ValueError(
+                f"extraction {name} draws rows of its own: it takes goals, single actions and no memory or codes"
             )
         reads = self.extraction.reads
         if reads != (ControlCritic,) and (self.further or not isinstance(self.critic, reads)):
@@ -121,7 +133,11 @@ class Level(Component):
             raise ValueError("policy_steps are for a policy of subgoals beside a critic; otherwise set data.steps")
         if self.policy_goals is not None and self.data.goals is None:
             raise ValueError("policy_goals are set, but data.goals are not: a state has no goal")
-        if self.policy.discrete and self.data.action != "action":
+        if self.codes is not None and (self.memory is not None or self.rows is not None):
+            raise ValueError(
+                "codes are learned before anything is remembered or weighed: leave out memory and rows, or codes"
+            )
+        if self.policy.discrete and self.codes is None and self.data.action != "action":
             raise ValueError(
                 f"discrete actions are taken one at a time: data.action must be action, not {self.data.action!r}"
             )
@@ -188,6 +204,7 @@ class ControlAgent(Component):
             for part in (
                 level.memory,
                 level.rows,
+                level.codes,
                 level.policy,
                 level.extraction,
                 *(critic for critic, _ in level.critics.values()),

@@ -126,6 +126,9 @@ class NStep(Component):
     """Factor of the rewards of the data."""
     reward_shift: float = 0.0
     """Added to the scaled rewards: -1 makes every step cost."""
+    finite: bool = False
+    """Whether a limit of steps ends the task, so that nothing is worth anything after it: problems of a finite horizon,
+    whose observations say the step."""
     end_is_success: bool = False
     """Whether an episode that ends within n steps counts as reaching a relabelled goal, whatever the goal is. It does
     in SHARSA's released code, where this affects about n / T of all other goals."""
@@ -134,6 +137,8 @@ class NStep(Component):
     def _relabelled(self) -> Self:
         if self.discount_per and isinstance(self.goals, Given | None):
             raise ValueError("discount_per=transition goes with relabelled goals, not with rewards of the data")
+        if self.finite and not isinstance(self.goals, Given | None):
+            raise ValueError("finite goes with rewards of the data: relabelled tasks end at their goals alone")
         return self
 
     @property
@@ -189,7 +194,9 @@ class NStep(Component):
         return np.concatenate([store.observation[row_B], *([] if self.goals is None else [goal_BG])], 1)
 
     def returns(self, store: TransitionStore) -> np.ndarray:
-        """[R] returns to go in the data (see `TransitionStore.returns`)."""
+        """[R] returns to go in the data (see `TransitionStore.returns`), where `finite` the sums of what there is."""
+        if self.finite:
+            return store.lambda_returns(np.zeros(store.rows), self.discount, 1.0, self.reward_scale, self.reward_shift)
         return store.returns(self.discount, self.reward_scale, self.reward_shift)
 
     def _earned(
@@ -200,7 +207,7 @@ class NStep(Component):
         inside_BN = k_N < ahead_B[:, None]
         rows_BN = np.where(inside_BN, row_B[:, None] + k_N, row_B[:, None])
         reward_BN = (self.reward_scale * store.reward[rows_BN] + self.reward_shift) * inside_BN
-        over_B = store.terminated[episode_B] & (row_B + ahead_B == store.last[episode_B])
+        over_B = (store.terminated[episode_B] | self.finite) & (row_B + ahead_B == store.last[episode_B])
         return reward_BN @ self.discount**k_N, np.where(over_B, 0.0, self.discount**ahead_B)
 
     def _action(self, store: TransitionStore, spec: Spec, row_B: np.ndarray, next_B: np.ndarray) -> np.ndarray:

@@ -92,3 +92,8 @@ def gap(q_EBK: Tensor, log_density_BK: Tensor, data_EB: Tensor, temperature: flo
     The sum is not divided by the number of actions, as in the released code: that adds a constant to the loss.
     """
     return temperature * ((q_EBK - log_density_BK) / temperature).logsumexp(-1) - data_EB
+
+
+def exact_gap(q_EBA: Tensor, action_BA: Tensor) -> Tensor:
+    """[E, B] logsumexp_a Q(s, a) - Q(s, a of the data) (CQL, arXiv 2006.04779, equation 4)."""
+    return q_EBA.logsumexp(-1) - (q_EBA * action_BA).sum(-1)

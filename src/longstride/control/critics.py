@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 from torch import Tensor, nn
 
 from longstride.control.batches import Batch, NStep
-from longstride.control.conservative import Conservative
+from longstride.control.conservative import Conservative, exact_gap
 from longstride.control.data import TransitionStore
 from longstride.control.envs.base import Spec
 from longstride.control.noise import RunNoise
@@ -28,7 +28,7 @@ from longstride.control.targets import (
     subsample,
 )
 from longstride.core.component import Component
-from longstride.core.numbers import Count
+from longstride.core.numbers import Count, Weight
 from longstride.models.heads import Head, Scalar
 from longstride.models.mlp import MLP, Trunk, polyak
 
@@ -69,6 +69,8 @@ class ControlCritic(Component):
     """Which policies its loss knows."""
     scores: ClassVar[bool] = True
     """Whether it scores any action (`CriticNets.score`), or knows the advantage of those of the data alone."""
+    slopes: ClassVar[bool] = True
+    """Whether its scores have a slope in real-valued actions."""
     on_policy: ClassVar[bool] = False
     """Whether it learns from what the policy has just done, and from nothing else."""
 
@@ -292,6 +294,9 @@ class DQN(QCritic):
 
     ensemble: Count = 1
     """E: one network, as in the papers; with two their reduction chooses and values."""
+    gap: Weight = 0.0
+    """Weight of CQL's term for discrete actions, logsumexp_a Q(s, a) - Q(s, a of the data) (arXiv 2006.04779), in
+    phases that are conservative."""
 
     def make_q(self, state: int, action: int, generator: torch.Generator) -> DiscreteQ:
         return DiscreteQ(self.head, self.trunk.make(state, action * self.head.outputs, generator, self.ensemble))
@@ -307,4 +312,14 @@ class DQN(QCritic):
             next_BN = reduce_returns(nets.target.returns(batch.next_state_BS, best_BA), self.reduction)
             target_BN = bellman_target(batch.reward_B[..., None], batch.discount_B[..., None], next_BN)
         loss, q_EB = self.q_loss(nets, batch, target_BN)
-        return loss, self.metrics(q_EB, target_BN, loss)
+        return self.widened(loss, self.metrics(q_EB, target_BN, loss), nets, batch, conservative)
+
+    def widened(
+        self, loss: Tensor, metrics: dict[str, Tensor], nets: QNets, batch: Batch, conservative: bool
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """A loss and its metrics, with the gap where there is one."""
+        if not self.gap or not conservative:
+            return loss, metrics
+        assert isinstance(nets.q, DiscreteQ)
+        gap_E = exact_gap(self.head.value(nets.q.each(batch.state_BS)), batch.action_BA).mean(-1)
+        return loss + self.gap * gap_E.sum(0), metrics | {"gap": gap_E.mean(0)}

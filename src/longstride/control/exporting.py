@@ -60,7 +60,7 @@ class ExportedPolicy(nn.Module):
         """[B, A] actions as the agent has them."""
         state_BS = torch.cat((observation_BO, goal_BG), -1) if self.seeks else observation_BO
         noise = RunNoise.seeded(seed)
-        return self.net.level.extraction.act(self.net.actor, self.net.critic, state_BS, noise, explore=False)
+        return self.net.act(state_BS, noise, explore=False)
 
     def forward(self, observation_BO: Tensor, goal_BG: Tensor) -> Tensor:
         action_BA = self.decide(observation_BO, goal_BG)

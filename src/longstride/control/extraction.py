@@ -7,13 +7,16 @@ chosen with `explore` false is the one that is evaluated.
 import copy
 import math
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longstride.control.batches import Batch
+from longstride.control.batches import Batch, NStep
 from longstride.control.critics import ControlCritic, CriticNets, Pace
+from longstride.control.data import TransitionStore
+from longstride.control.envs.base import Spec
 from longstride.control.noise import RunNoise
 from longstride.control.policies import (
     ControlPolicy,
@@ -56,11 +59,15 @@ class Extraction(Component):
     needs_discrete: ClassVar[bool] = False
     """Whether all actions are compared, so that the policy must have discrete ones."""
     needs_real: ClassVar[bool] = False
-    """Whether actions are moved by slopes, so that the policy must have real-valued ones."""
+    """Whether the policy must have real-valued actions."""
+    needs_slopes: ClassVar[bool] = False
+    """Whether actions follow the slope of the scores, so that the critic must have one."""
     needs_scores: ClassVar[bool] = True
     """Whether the critic has to score any action."""
     reads: ClassVar[tuple[type[ControlCritic], ...]] = (ControlCritic,)
     """Which critics it reads."""
+    draws_rows: ClassVar[bool] = False
+    """Whether what it learns from is more than one batch (`rows`)."""
     on_policy: ClassVar[bool] = False
     """Whether it learns from what the policy has just done, and from nothing else."""
     side_by_side: ClassVar[bool] = False
@@ -70,6 +77,20 @@ class Extraction(Component):
     def make(self, policy: PolicyNets) -> Actor:
         """The policy with what is adjusted beside it."""
         return Actor(policy)
+
+    def rows(
+        self, data: NStep, store: TransitionStore, spec: Spec, row_B: np.ndarray, rng: np.random.Generator
+    ) -> tuple[Any, ...]:
+        """What `loss` and `cloning` get in place of a batch, where it `draws_rows`: a named tuple of batches, tensors.
+
+        Args:
+            data: what a transition of the policy is.
+            store: the data.
+            spec: which columns make a goal.
+            row_B: the rows that are drawn.
+            rng: draws the goals.
+        """
+        raise NotImplementedError
 
     def before_updates(self, actor: Actor) -> None:
         """Keeps what has to stay as it is during the updates of an iteration; here nothing has to."""
@@ -163,6 +184,7 @@ class SAC(Extraction):
     data|^2 (SAC+BC of SHARSA's code)."""
 
     trains = (GaussianPolicy,)
+    needs_slopes = True
     side_by_side = True
 
     alpha: Weight = 0.0
@@ -214,6 +236,7 @@ class TD3(Extraction):
     (TD3+BC, arXiv 2106.06860): |pi(s) - a of the data|^2 - q_weight * Q / mean |Q|."""
 
     trains = (DeterministicPolicy,)
+    needs_slopes = True
     side_by_side = True
 
     smoothing: Weight = 0.2

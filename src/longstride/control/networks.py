@@ -8,7 +8,7 @@ no number, so each computes beside others what it computes alone, up to rounding
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -26,8 +26,8 @@ from longstride.control.weights import drawn_anew, unit_rewards
 from longstride.core.errors import ConfigError
 from longstride.core.seeds import derive
 
-Rows = Batch | Windows
-"""What is drawn: single transitions, or windows of them for a level with a memory."""
+Rows = Batch | Windows | tuple[Any, ...]
+"""What is drawn: single transitions, windows of them for a level with a memory, or what an extraction draws."""
 Drawn = dict[str, Rows]
 """What a level learns from: each critic, by name; under `policy` the policy, where that is not the critic's; under
 `rows` what its weights of rows go by."""
@@ -52,7 +52,12 @@ class LevelNets(nn.Module):
     def __init__(self, level: Level, spec: Spec, generator: torch.Generator) -> None:
         super().__init__()
         state, action = level.data.sizes(spec)
-        if level.policy.discrete != (spec.discrete and level.data.action != "subgoal"):
+        chooses = spec.discrete and level.data.action != "subgoal"
+        if chooses and level.codes is not None:
+            raise ConfigError(
+                f"codes are for real-valued actions, and these are discrete: leave out {level.codes.type_name()}"
+            )
+        if level.policy.discrete != (chooses or level.codes is not None):
             kind = "real numbers" if level.policy.discrete else "discrete"
             known = [of for of in ControlPolicy.members().values() if issubclass(of, ControlPolicy)]
             fit = sorted(of.reference() for of in known if of.discrete != level.policy.discrete)
@@ -65,6 +70,8 @@ class LevelNets(nn.Module):
         self.memory = level.memory.make(state + action, generator) if level.memory is not None else None
         state += self.memory.size if self.memory is not None else 0
         self.rows = level.rows.make(state, action, generator) if level.rows is not None else None
+        self.codes = level.codes.make(state, action, generator) if level.codes is not None else None
+        action = level.codes.count if level.codes is not None else action
         nets = {name: critic.make_for(spec, state, action, generator) for name, (critic, _) in level.critics.items()}
         self.critics = [(name, critic, nets[name]) for name, (critic, _) in level.critics.items()]
         self.critic = nets.get("critic")
@@ -79,7 +86,10 @@ class LevelNets(nn.Module):
             name: self._rows(data, store, row_B, rng, critic.returns(nets, data, store))
             for (name, critic, nets), (_, data) in zip(self.critics, self.level.critics.values(), strict=True)
         }
-        if self.policy_data is not None:
+        if self.level.extraction.draws_rows:
+            data = self.policy_data or self.level.data
+            drawn["policy"] = self.level.extraction.rows(data, store, self.spec, row_B, rng)
+        elif self.policy_data is not None:
             drawn["policy"] = self.policy_data(store, self.spec, row_B, rng)
         elif not drawn:
             drawn["policy"] = self._rows(self.level.data, store, row_B, rng)
@@ -104,13 +114,23 @@ class LevelNets(nn.Module):
             critic.before_updates(nets)
         self.level.extraction.before_updates(self.actor)
 
-    def read(self, rows: Rows, learn: bool) -> Batch:
+    def read(self, rows: Rows, learn: bool) -> Any:
         """Rows as critics and policies read them; `learn`: the memory takes a gradient."""
         if isinstance(rows, Batch):
+            if self.codes is None:
+                return rows
+            with torch.no_grad():
+                return rows._replace(action_BA=self.codes.encode(rows.state_BS, rows.action_BA))
+        if not isinstance(rows, Windows):
             return rows
         assert self.memory is not None
         with torch.set_grad_enabled(learn):
             return rows.remembered(self.memory)
+
+    def act(self, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
+        """[B, A] the actions that are taken."""
+        action = self.level.extraction.act(self.actor, self.critic, state_BS, noise, explore)
+        return action if self.codes is None else self.codes.decode(state_BS, action)
 
 
 def stacked(levels: Sequence[LevelNets]) -> LevelNets:
@@ -142,6 +162,8 @@ class Networks:
                 trained["rows"].append(net.rows)
             if net.critic is not None:
                 trained["critic"].append(net.critic)
+            if net.codes is not None:
+                trained["policy"].append(net.codes)
             if net.memory is not None:
                 trained["policy" if net.critic is None else "critic"].append(net.memory)
         self._acts = [bool(_weights([net.actor])) for net in levels]
@@ -200,9 +222,13 @@ class Networks:
                     critic.after_step(nets)
         losses = {}
         for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True)):
+            rows = of.get("policy") or of["critic"]
+            if cloning and net.codes is not None:
+                assert isinstance(rows, Batch)  # `agent.Level` leaves out what draws otherwise
+                losses[self._prefix(k, "codes")] = net.codes.loss(rows)
             if self._acts[k]:
                 extraction = net.level.extraction
-                rows = net.read(of.get("policy") or of["critic"], learn=net.critic is None)
+                rows = net.read(rows, learn=net.critic is None)
                 losses[self._prefix(k)] = (
                     extraction.cloning(net.actor, rows, noise)
                     if cloning
@@ -285,7 +311,7 @@ class ActingLevels:
                 memory_BM = self._memory_BM.where(torch.from_numpy(~first_B)[:, None], 0)
                 self._memory_BM = net.memory(torch.cat((state, before_BA), -1)[:, None], memory_BM)[:, 0]
                 state = torch.cat((state, self._memory_BM), -1)
-            goal = net.level.extraction.act(net.actor, net.critic, state, self.noise, self.explore)
+            goal = net.act(state, self.noise, self.explore)
         return goal.clamp(-1, 1).reshape(len(first_B), *self._size).numpy()
 
     def _by_run(self, seen: np.ndarray) -> torch.Tensor:

@@ -339,6 +339,34 @@ class BinsNets(PolicyNets):
         return -log_BAN.take_along_dim(number_BA[..., None], -1)[..., 0].sum(-1)
 
 
+class BoxPolicy(ControlPolicy):
+    """Every action between -1 and 1 alike. It has nothing to learn: what explores where a critic acts."""
+
+    side_by_side = True
+
+    def make(self, state: int, action: int, generator: torch.Generator) -> "BoxNets":
+        return BoxNets(action)
+
+
+class BoxNets(PolicyNets):
+    """See `BoxPolicy`."""
+
+    def __init__(self, action: int) -> None:
+        super().__init__()
+        self.action = action
+
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
+        return 2 * noise.uniform(state_BS.shape[-2], count, self.action) - 1
+
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
+        """A sample."""
+        return self.sample(state_BS, noise).squeeze(-2)
+
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
+        """[B] -log pi(a | s)."""
+        return torch.full(action_BA.shape[:-1], self.action * math.log(2))
+
+
 class DiscreteNets(PolicyNets):
     """The network of a policy over A discrete actions.
 

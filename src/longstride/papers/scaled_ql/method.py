@@ -47,7 +47,7 @@ class Scaled(DQN):
 
     head: Head = Atoms(low=0.0, high=10.0, count=51)
     """What outputs mean."""
-    weight: Weight = 0.05
+    gap: Weight = 0.05
     """Factor of the gap."""
     unit: bool = True
     """Whether the features before the last layer are divided by their length; they are then one more hidden layer."""
@@ -62,15 +62,9 @@ class Scaled(DQN):
     def loss(
         self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        if isinstance(self.head, Atoms):
-            loss, metrics = self.distributional(nets, batch, self.head)
-        else:
-            loss, metrics = super().loss(nets, batch, policy, noise, conservative)
-        if not conservative:
-            return loss, metrics
-        assert isinstance(nets.q, DiscreteQ)
-        gap_E = exact_gap(self.head.value(nets.q.each(batch.state_BS)), batch.action_BA).mean(-1)
-        return loss + self.weight * gap_E.sum(0), metrics | {"gap": gap_E.mean(0)}
+        if not isinstance(self.head, Atoms):
+            return super().loss(nets, batch, policy, noise, conservative)
+        return self.widened(*self.distributional(nets, batch, self.head), nets, batch, conservative)
 
     def distributional(self, nets: QNets, batch: Batch, head: Atoms) -> tuple[Tensor, dict[str, Tensor]]:
         """The cross-entropy to the projected distribution of the return, and metrics."""
@@ -85,11 +79,6 @@ class Scaled(DQN):
         loss = -(target_BN * raw_EBN.log_softmax(-1)).sum(-1).mean(-1).sum(0)
         value_B = target_BN @ head.atoms(target_BN)
         return loss, self.metrics(head.value(raw_EBN), value_B[..., None], loss)
-
-
-def exact_gap(q_EBA: Tensor, action_BA: Tensor) -> Tensor:
-    """[E, B] logsumexp_a Q(s, a) - Q(s, a of the data) (CQL, arXiv 2006.04779, equation 4)."""
-    return q_EBA.logsumexp(-1) - (q_EBA * action_BA).sum(-1)
 
 
 FORCES = np.array([(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)], float)

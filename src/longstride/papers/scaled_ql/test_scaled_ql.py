@@ -8,13 +8,14 @@ import pytest
 import torch
 
 from longstride.control import Batch, ControlAgent, ControlEpisode, Greedy, Level, NStep, TransitionStore, UniformPolicy
+from longstride.control.conservative import exact_gap
 from longstride.control.critics import DiscreteQ
 from longstride.control.envs import Spec, play
 from longstride.control.learner import ControlLearner
 from longstride.control.noise import RunNoise
 from longstride.models.heads import Atoms, Scalar
 from longstride.models.mlp import Trunk
-from longstride.papers.scaled_ql.method import FORCES, CompassMaze, Scaled, UnitFeatures, exact_gap
+from longstride.papers.scaled_ql.method import FORCES, CompassMaze, Scaled, UnitFeatures
 
 SMALL = Trunk(width=16, depth=1, norm=False, activation="relu")
 HEAD = Atoms(low=0.0, high=4.0, count=5)
@@ -31,7 +32,7 @@ def test_the_gap_and_its_slope_are_exact() -> None:
 
 def test_the_target_is_the_projected_distribution_of_the_best_next_action(monkeypatch: pytest.MonkeyPatch) -> None:
     """The target network says that action 0 returns 0 or 4 alike; r = 1 and gamma = 1/2 make that 1 or 3."""
-    critic = Scaled(trunk=SMALL, head=HEAD, weight=0.0)
+    critic = Scaled(trunk=SMALL, head=HEAD, gap=0.0)
     nets = critic.make(1, 2, torch.Generator().manual_seed(0))
     far = -40.0
     ends = torch.tensor([[0.0, far, far, far, 0.0], [far, 0.0, far, far, far]])  # action 1 returns 1

@@ -18,6 +18,7 @@ from longstride.control import (
     BehaviourCloning,
     BestOfN,
     BinsPolicy,
+    BoxPolicy,
     CategoricalPolicy,
     Conservative,
     ControlAgent,
@@ -29,6 +30,7 @@ from longstride.control import (
     Given,
     Greedy,
     ImplicitQ,
+    ImplicitV,
     LambdaReturns,
     Level,
     NormalPolicy,
@@ -51,10 +53,14 @@ from longstride.papers.brc.method import BroNet, CategoricalReturns, NormalisedR
 from longstride.papers.dasco.method import Adversarial, Supported
 from longstride.papers.density_weighting.method import DensityRatio
 from longstride.papers.dsac_t.method import GaussianReturns
+from longstride.papers.dsrl.method import LatentSAC, NoiseAliased, SteeredFlow
 from longstride.papers.floq.method import FlowReturns
 from longstride.papers.hiql.recipe import hiql
 from longstride.papers.pa_rl.method import ActionSearch, Optimised, SearchedTD
+from longstride.papers.q_transformer.method import CoordinateQ, GreedyByCoordinate
 from longstride.papers.reds.method import Reweighted
+from longstride.papers.saq.method import VQCodes
+from longstride.papers.saw.method import Waypoint
 from longstride.papers.scaled_ql.method import Scaled
 from longstride.papers.sharsa.method import Sarsa, SubgoalAhead
 from longstride.papers.trajectory_weighting.method import ByReturn
@@ -119,6 +125,32 @@ LEVELS = {
         critic=SearchedTD(trunk=SMALL, conservative=Conservative(actions=2, importance=False), search=SEARCH),
         policy=BinsPolicy(trunk=SMALL, bins=5),
         extraction=Optimised(search=SEARCH),
+    ),
+    "dsrl": Level(
+        data=DATA,
+        critic=NoiseAliased(trunk=SMALL),
+        policy=SteeredFlow(trunk=SMALL, steps=2, steering=GAUSSIAN),
+        extraction=LatentSAC(),
+    ),
+    "q_transformer": Level(
+        data=DATA,
+        critic=CoordinateQ(trunk=SMALL, bins=5, ensemble=2),
+        policy=BoxPolicy(),
+        extraction=GreedyByCoordinate(),
+    ),
+    "saq": Level(
+        data=DATA,
+        codes=VQCodes(count=4, size=3, trunk=SMALL),
+        critic=DQN(trunk=SMALL, gap=0.5),
+        policy=CategoricalPolicy(trunk=SMALL),
+        extraction=Greedy(),
+    ),
+    "saw": Level(
+        data=NStep(goals=Relabelled()),
+        policy_goals=Relabelled(geometric=0.9),
+        critic=ImplicitV(trunk=SMALL),
+        policy=DeterministicPolicy(trunk=SMALL),
+        extraction=Waypoint(steps=5),
     ),
     "chunks": Level(
         data=NStep(goals=Relabelled(), action="chunk", steps=4), policy=FLOW, extraction=BehaviourCloning()
@@ -220,13 +252,13 @@ def test_every_agent_learns_and_acts_side_by_side_as_it_does_alone(name: str) ->
     assert not of.alone
     sources = [[(data(seed), 8), (data(seed + 100), 4)] for seed in SEEDS]
     alone, beside = ([ControlLearner(of, spec, seed) for seed in SEEDS] for _ in range(2))
-    for half in (UPDATES, 3):  # the second call goes on with the moments of the first
-        apart = [learner.train(half, s) for learner, s in zip(alone, sources, strict=True)]
-        together = train_together(beside, half, sources)
+    for part, cloning in ((2, True), (UPDATES, False), (3, False)):  # a call goes on with the moments of the last
+        apart = [learner.train(part, s, cloning=cloning) for learner, s in zip(alone, sources, strict=True)]
+        together = train_together(beside, part, sources, cloning=cloning)
         for ours, theirs in zip(together, apart, strict=True):
             assert ours == pytest.approx(theirs, abs=1e-4)
     for one, other in zip(alone, beside, strict=True):
-        assert one.updates == other.updates == UPDATES + 3
+        assert one.updates == other.updates == UPDATES + 5
         ours, theirs = tensors(one), tensors(other)
         assert ours.keys() == theirs.keys()
         for key, value in ours.items():

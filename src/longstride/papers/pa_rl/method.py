@@ -73,6 +73,7 @@ class Optimised(Extraction):
     an improved one is what is done."""
 
     needs_real = True
+    needs_slopes = True
     side_by_side = True
 
     search: ActionSearch = ActionSearch()

@@ -7,22 +7,27 @@ k-QVI-solvable if k is the least number with this property:
     Q^1 = values of the random policy,   Q^(j + 1)(s, a) = r(s, a) + E max_a' Q^j(s', a'),   greedy for Q^k is optimal
 
 SQIRL plans one step of the episode after the other. For step i it collects episodes that act greedily before i and at
-random from i on, fits Q^1 of step i + k - 1 to the returns, goes back to step i by k - 1 fitted backups, and keeps the
-greedy policy of step i. `qvi_horizon` computes k exactly.
+random from i on, fits Q^1 to the returns, backs it up k - 1 times by fitted Q-iteration, and keeps the greedy policy of
+step i. It acts so in any environment with discrete actions, with networks (`sqirl`); `sqirl/exact` is the same with tables,
+in problems whose k `qvi_horizon` computes exactly.
 
-| place | choice | paper | here |
-|---|---|---|---|
-| problem | `Tunnels` | Atari, Procgen and MiniGrid with sticky actions | forks of a bait and a tunnel, one action in ten slips |
-| roll out | greedy, then random | m episodes for a step | 2,000 |
-| update | Q^1 | regression on returns | mean return of each state and action of the step |
-| update | backups | k - 1 of fitted Q-iteration | means of r + max Q |
-| plan | k | 1 to 5, the best of a run each | 3 |
+| place | choice | paper and released code | `sqirl` | `sqirl/exact` |
+|---|---|---|---|---|
+| problem | | Atari, Procgen and MiniGrid with sticky actions | FrozenLake, 30 steps; `tasks.id` | `Tunnels`: forks of a bait and a tunnel, one action in ten slips |
+| roll out | greedy, then random | m episodes for a step | 200 | 2,000 |
+| update | Q^1 to Q^k | one network with k heads, Adam 1e-4, 10 passes | the same, 1e-3, 60 batches of 256 | Q^1 of step i + k - 1: means |
+| update | what it learns from | steps from i on | the same | steps i to i + k - 1 |
+| plan | k | 1 to 5, the best of a run each | 3 | 3 |
+| plan | end of an episode | nothing comes after it | `NStep.finite`, and the step is observed | the same |
 
 What one run cannot show: a lock (`lock_k_3`) has k = 1, and is not solved, for the random policy never opens it. The
 paper's effective horizon has a second term for this, the logarithm of the episodes that estimates take.
 
-Deviations: tables for networks, so regression does not generalise, and untried actions have value 0. Each state of the
-problem belongs to one step, as in the paper's analysis.
+Deviations: in `sqirl/exact` tables stand for networks, so regression does not generalise, and untried actions have value 0;
+each state of the problem belongs to one step, as in the paper's analysis. In `sqirl` a network sees the step as a number
+(`TimeAwareObservation` is among the wrappers), so one network serves all steps from i on, and steps that are settled keep
+their own copy; the released distributional head and the average of weights are not here. An iteration settles a step, so
+long episodes take long. Runs are trained one by one: what is settled cannot be stacked.
 """
 
 from longstride.papers.card import Paper

@@ -48,4 +48,9 @@ CLAIM = Claim(
     },
     expected=Ordering(relations=("archer > reinforce by 0.05",)),
     control=Ordering(relations=("one_turn_archer > one_turn_reinforce by 0.05",)),  # no turns to tell apart
+    tuning_seeds=(971, 972),
+    grid={"learner.lr": (3e-5, 1e-4, 3e-4, 1e-3, 2e-3)},
+    tuning={"iterations": 10, "evaluation.every": 10},
+    cost="env_steps",
+    equal_cost=True,
 )

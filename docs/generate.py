@@ -33,6 +33,7 @@ ELSEWHERE = {"CHANGELOG.md": "changelog.md", "src/longstride/models/shipped/READ
 MEASURED = {
     "browser": ("web/chromium", "web/miniwob.py"),
     "control": ("control",),
+    "curves": ("control",),
     "gateway": ("adapters", "rollout"),
     "generation": ("engines", "models"),
     "gpu": ("engines", "learner", "models"),
@@ -298,7 +299,7 @@ def _benchmarks() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "benchmarks").glob("*.json")):
         result = json.loads(path.read_text("utf-8"))
         title, _, body = path.with_suffix(".md").read_text("utf-8").partition("\n\n")
-        aged = _aged(result["commit"], MEASURED[path.stem])
+        aged = _aged(result["commit"], MEASURED[path.stem.removesuffix("-short")])
         lines.append(f"| [{path.stem}]({path.stem}.md) | {result['question']} | {aged} |")
         measured = f'!!! note "When this was measured"\n    {aged}'
         yield f"benchmarks/{path.stem}.md", f"{WIDE}{title}\n\n{measured}\n\n{body}"

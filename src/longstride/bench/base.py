@@ -60,6 +60,8 @@ class Benchmark:
     """The commands that make the peer's environment; none where it is in ours and always measured."""
     rounds: int = 5
     """Of all sides, unless another number is asked for."""
+    short: "Benchmark | None" = None
+    """The same in minutes, where it takes hours (`--short`)."""
 
 
 def in_turn(

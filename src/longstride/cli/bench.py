@@ -14,6 +14,7 @@ FOLDER = Path("benchmarks")
 NAMES = (
     "browser",
     "control",
+    "curves",
     "gateway",
     "generation",
     "gpu",
@@ -33,6 +34,7 @@ def add(commands: Any) -> None:
     parser.add_argument("name", choices=NAMES, help="the benchmark")
     parser.add_argument("--peer", metavar="PYTHON", help="Python of an environment with the peer; left out, ours alone")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of all sides (default: 5; gpu 2)")
+    parser.add_argument("--short", action="store_true", help="its short form, where it has one: curves")
     parser.add_argument("--json", action="store_true", help="one JSON object; progress goes to stderr")
     parser.set_defaults(run=run)
 
@@ -42,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         MissingExtra: benchmarks are not installed.
-        ConfigError: fewer than two rounds, which say nothing about scatter.
+        ConfigError: fewer than two rounds, which say nothing about scatter; or it has no short form.
     """
     if importlib.util.find_spec("longstride.bench") is None:
         raise MissingExtra(
@@ -52,6 +54,10 @@ def run(args: argparse.Namespace) -> int:
     from longstride.bench.base import run_benchmark, table
 
     benchmark = importlib.import_module(f"longstride.bench.{args.name}").BENCHMARK
+    if args.short:
+        if benchmark.short is None:
+            raise ConfigError(f"{args.name} has no short form: leave out --short, and take fewer --rounds")
+        benchmark = benchmark.short
     rounds = benchmark.rounds if args.rounds is None else args.rounds
     if rounds < 2:
         raise ConfigError(f"--rounds is at least 2, for one says nothing about scatter; got {rounds}")

@@ -20,7 +20,8 @@ def add(commands: Any) -> None:
         default="iteration",
         metavar="NAME",
         help="iteration (default), episodes, env_steps, tokens, seconds, or a measure of the run; goal_distance with "
-        "one of these as --y: what half of the tasks at a distance cost; attempts: coverage by attempts at a task",
+        "one of these as --y: what half of the tasks at a distance cost; attempts: coverage by attempts at a task; or "
+        "a setting that is a number, such as tasks.environments: where each run ended",
     )
     parser.add_argument("--y", default="success", metavar="NAME", help="a measure (default: success), or error")
     parser.add_argument("--by", default="", metavar="KEY", help="a setting; runs of each value have a fit of their own")

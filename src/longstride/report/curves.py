@@ -64,7 +64,8 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
     Args:
         folder: of the run.
         x: what was spent: `iteration`, `episodes`, `env_steps`, `tokens`, `seconds`, or a measure. `goal_distance`,
-            where y is one of what is spent. Or `attempts`: how many at a task, in the run's last evaluation.
+            where y is one of what is spent. Or `attempts`: how many at a task, in the run's last evaluation. Or a
+            setting that is a number, such as `tasks.environments`: the run's last evaluation is a point at it.
         y: a measure; its mean over tasks. `error` is 1 - success. Beside `goal_distance`, what was spent until half of
             the held-out tasks at a distance were done, read between evaluations; distances of which half were done
             before training, and such as never came to it, are left out. Beside `attempts`, the measure that an
@@ -75,8 +76,10 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
         RunError: no such folder, or it has no evaluation with both.
     """
     record = read_record(folder)
-    amounts = {*AMOUNTS, TOKENS}
-    if x == DISTANCE and y in amounts:
+    amounts, settings = {*AMOUNTS, TOKENS}, dict(flat(record.recipe))
+    if x not in amounts and (at := number(settings, x)) is not None:
+        points = [(at, value) for row in record.learning[-1:] if (value := measured(row, y)) is not None]
+    elif x == DISTANCE and y in amounts:
         points = _costs(record, y)
     elif x == ATTEMPTS:
         points = _by_attempts(record, y)
@@ -94,7 +97,7 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
         why = unknown("measure", missing, known) if missing and known else "it has no evaluation with both"
         raise RunError(f"{folder}: {y} by {x}: {why}")
     xs, ys = zip(*points, strict=True)
-    return Curve(folder, dict(flat(record.recipe)), xs, ys)
+    return Curve(folder, settings, xs, ys)
 
 
 def cost_of(folder: Path, x: str, spent: str, measure: str, level: float) -> Curve:

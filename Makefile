@@ -4,6 +4,7 @@
 # make docs    sets up, then writes the documentation to site/VERSION/, beside that of other versions
 # make gpu     on a machine with a GPU: the tests that need one, then longstride bench gpu (TORCH_BUILD=cu130)
 # make parity  sets up, then compares with other implementations of the same papers
+# make curves  sets that up, then learning curves beside Stable-Baselines3 and d3rlpy (hours; minutes with SHORT=--short)
 # make setup   only sets up: .venv with pinned packages and the CPU build of torch; uv is used where it is there
 #
 # PYTHON=python3.12 names the interpreter. TORCH_BUILD=cu130 takes another build of torch, TORCH_INDEX=... another index for it.
@@ -16,7 +17,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/longstride/__init__.py)
 
-.PHONY: setup train test claim docs gpu parity
+.PHONY: setup train test claim docs gpu parity curves
 setup: $(READY)
 
 train: setup
@@ -42,6 +43,9 @@ D3RLPY_IMPORTS := dataclasses-json gym h5py scikit-learn structlog
 
 parity: .parity/.ready
 	.parity/bin/python -m pytest -rs tests/parity
+
+curves: .parity/.ready
+	$(BIN)/longstride bench curves --peer .parity/bin/python $(SHORT)
 
 # An environment on top of .venv, of older pandas: arch, which rliable imports, does not work with pandas 3. Some come without
 # what they ask for, as they compare without: d3rlpy asks for an older gymnasium, Design-Bench for TensorFlow and DeepChem.

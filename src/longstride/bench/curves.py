@@ -57,7 +57,7 @@ def _dqn() -> ControlRecipe:
 
 
 @dataclass(frozen=True)
-class Side:
+class Compared:
     """An algorithm on both sides."""
 
     recipe: str | Callable[[], ControlRecipe]
@@ -81,24 +81,26 @@ _SCALED = ("agent.levels.0.data.reward_scale=0.1",)
 _RATES = {"gamma": 0.99, "tau": 0.005, "batch_size": 256, "reward_scale": 0.1, "critic_learning_rate": 3e-4}
 
 SIDES = {
-    "SAC": Side("sac", ("phases.0.utd=1.0",), "SAC", _OFF_POLICY | _EPISODES | {"ent_coef": "auto_0.1"}),
+    "SAC": Compared("sac", ("phases.0.utd=1.0",), "SAC", _OFF_POLICY | _EPISODES | {"ent_coef": "auto_0.1"}),
     # one of our updates is two steps of the critics and one of the policy
-    "TD3": Side("td3", (), "TD3", _OFF_POLICY | _EPISODES | {"noise": 0.2}),
+    "TD3": Compared("td3", (), "TD3", _OFF_POLICY | _EPISODES | {"noise": 0.2}),
     # a rollout is 8 episodes here and 512 steps there, which is as many once they last 64
-    "PPO": Side("ppo/control", (), "PPO", _CLIP | {"learning_rate": 3e-4, "n_steps": 512, "batch_size": 64}, CARTPOLE),
+    "PPO": Compared(
+        "ppo/control", (), "PPO", _CLIP | {"learning_rate": 3e-4, "n_steps": 512, "batch_size": 64}, CARTPOLE
+    ),
     # theirs learns after every step, ours after four episodes: its target moves while it collects
-    "DQN": Side(
+    "DQN": Compared(
         _dqn,
         (),
         "DQN",
         _OFF_POLICY | _EPSILON | {"batch_size": 64, "train_freq": 1, "gradient_steps": 1, "target_update_interval": 1},
         CARTPOLE,
     ),
-    "IQL": Side("iql/recorded", _SCALED, "IQL", _RATES, offline=True, units=128),
-    "TD3+BC": Side("td3_bc/recorded", _SCALED, "TD3PlusBC", _RATES | {"steps": 2}, offline=True, units=128),
-    "AWAC": Side("awac/recorded", _SCALED, "AWAC", _RATES, offline=True, units=128),
+    "IQL": Compared("iql/recorded", _SCALED, "IQL", _RATES, offline=True, units=128),
+    "TD3+BC": Compared("td3_bc/recorded", _SCALED, "TD3PlusBC", _RATES | {"steps": 2}, offline=True, units=128),
+    "AWAC": Compared("awac/recorded", _SCALED, "AWAC", _RATES, offline=True, units=128),
     # their weight of the gap is learned unless its rate is 0
-    "CQL": Side(
+    "CQL": Compared(
         "cql/recorded",
         _SCALED,
         "CQL",
@@ -126,7 +128,7 @@ class _Until:
     def progress(self, phase: str, done: int, total: int) -> None: ...
 
 
-def recipe_of(side: Side, seed: int, total: int, data: Path) -> ControlRecipe:
+def recipe_of(side: Compared, seed: int, total: int, data: Path) -> ControlRecipe:
     """Our recipe of an algorithm, for `total` updates of what stands in `data`, or until it is ended."""
     made = load(side.recipe) if isinstance(side.recipe, str) else side.recipe()
     assert isinstance(made, ControlRecipe)
@@ -139,7 +141,7 @@ def recipe_of(side: Side, seed: int, total: int, data: Path) -> ControlRecipe:
     return resolve(ControlRecipe, made, changes)
 
 
-def ours(side: Side, total: int, data: Path, seed: int) -> dict[str, np.ndarray]:
+def ours(side: Compared, total: int, data: Path, seed: int) -> dict[str, np.ndarray]:
     """Our curve."""
     recipe = recipe_of(side, seed, total, data)
     with tempfile.TemporaryDirectory() as place:
@@ -151,7 +153,7 @@ def ours(side: Side, total: int, data: Path, seed: int) -> dict[str, np.ndarray]
     return {"curve": at_places(x, [float(np.mean(row["measures"]["return"])) for row in rows], total)}
 
 
-def theirs(peer: Peer, side: Side, total: int, data: Path, seed: int) -> dict[str, np.ndarray]:
+def theirs(peer: Peer, side: Compared, total: int, data: Path, seed: int) -> dict[str, np.ndarray]:
     """The peer's curve."""
     asked = {"algorithm": side.peer, "seed": seed, "id": side.id, "units": side.units, "settings": side.settings}
     asked |= {"total": total, "every": total // PLACES, "episodes": EPISODES, "data": str(data) if side.offline else ""}

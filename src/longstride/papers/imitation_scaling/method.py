@@ -17,7 +17,7 @@ from longstride.papers.imitation_scaling.exact import AROUND, MOVES, distances
 T = TypeVar("T")
 
 
-class Layout:
+class WalledGrid:
     """A grid with random walls, a goal, and the cells from which it can be reached.
 
     Args:
@@ -81,7 +81,7 @@ class GridLayouts(ControlTasks):
         found = []
         for k in range(self.environments):  # layouts of fewer are the first of those of more
             rng = np.random.default_rng([seed, k])
-            layout = Layout(self.side, self.walls, rng)
+            layout = WalledGrid(self.side, self.walls, rng)
             found += [layout.walk(rng) for _ in range(self.demonstrations)]
         return found
 
@@ -103,7 +103,7 @@ class _Grids:
 
     def reset(self, seed: int) -> np.ndarray:
         rngs = [np.random.default_rng([derive(seed, "new"), k]) for k in range(len(self.goal))]
-        self._layouts = [Layout(self._tasks.side, self._tasks.walls, rng) for rng in rngs]
+        self._layouts = [WalledGrid(self._tasks.side, self._tasks.walls, rng) for rng in rngs]
         self._cells = [of.starts[rng.integers(len(of.starts))] for of, rng in zip(self._layouts, rngs, strict=True)]
         self._left = self._horizon
         return self._seen()

@@ -10,7 +10,7 @@ from longstride.control import ControlRecipe, GymnasiumTasks, Level, recorded
 from longstride.control.envs.base import ControlEpisode, play
 from longstride.core.errors import RunError
 from longstride.models.mlp import Trunk
-from longstride.papers.imitation_scaling.method import GridLayouts, Layout, RecordedPlaces
+from longstride.papers.imitation_scaling.method import GridLayouts, WalledGrid, RecordedPlaces
 from longstride.report.fits import fit_runs
 from longstride.run.experiment import Experiment
 from longstride.scaling import Power
@@ -33,7 +33,7 @@ def small(**tasks: int) -> ControlRecipe:
 
 def test_walks_are_shortest_and_those_of_fewer_layouts_are_among_those_of_more() -> None:
     rng = np.random.default_rng(0)
-    layout = Layout(6, 0.3, rng)
+    layout = WalledGrid(6, 0.3, rng)
     walk = layout.walk(rng)
     start = next(cell for cell in layout.starts if np.array_equal(layout.seen(cell), walk.observation[0]))
     assert walk.length in {layout.far[c] for c in layout.starts if np.array_equal(layout.seen(c), layout.seen(start))}

@@ -10,7 +10,7 @@ from longstride.control import ControlRecipe, GymnasiumTasks, Level, recorded
 from longstride.control.envs.base import ControlEpisode, play
 from longstride.core.errors import RunError
 from longstride.models.mlp import Trunk
-from longstride.papers.imitation_scaling.method import GridLayouts, WalledGrid, RecordedPlaces
+from longstride.papers.imitation_scaling.method import GridLayouts, RecordedPlaces, WalledGrid
 from longstride.report.fits import fit_runs
 from longstride.run.experiment import Experiment
 from longstride.scaling import Power

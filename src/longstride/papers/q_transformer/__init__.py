@@ -23,7 +23,8 @@ back in one step.
 Deviations: the method is here and the Transformer is not: a network reads the state and the coordinates before as numbers, and
 no history (a level's `memory` takes its place). The paper's body was not read: what is here is from its abstract and an
 implementation of others, whose slip in the last coordinate's target (a squared error to a value before the sigmoid) is not
-repeated. `q_transformer/recorded` takes data of others; `least` is then the least return of that environment.
+repeated. No run of the recipe was looked at: what is tested is the fixed point of a small problem. `q_transformer/recorded` takes
+data of others; `least` is then the least return of that environment.
 """
 
 from longstride.papers.card import Paper

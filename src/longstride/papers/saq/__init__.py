@@ -20,8 +20,9 @@ do there. The codes then stay, and any method for discrete actions learns and ac
 `saq/implicit` has IQL in place of CQL; its policy imitates codes by their advantage, where the released code draws them by value
 and likelihood.
 
-Deviations: SAQ-BRAC and the threshold of likelihood are not here; codes are held to numbers by hand alone. `codes` go with any
-level whose actions are real-valued and whose policy is discrete, online too. `saq/recorded` takes data of others.
+Deviations: SAQ-BRAC and the threshold of likelihood are not here; codes are held to numbers by hand alone. Codes that nothing is
+near to are not revived, so of very few codes one may take all. No run of the recipe was looked at. `codes` go with any level
+whose actions are real-valued and whose policy is discrete, online too. `saq/recorded` takes data of others.
 """
 
 from longstride.papers.card import Paper

@@ -148,11 +148,11 @@ class TestWords:
             "exact": {"holds": 1, "null": 1, "earlier standard": 1},
             "language model": {"open": 1},
             "control": {},
+            "design": {},
         }
         assert tally(found) == {
             "exact": "1 hold in their worlds, 1 null, 1 of an earlier standard",
             "language model": "1 open",
-            "control": "none",
         }
 
 

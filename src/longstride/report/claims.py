@@ -95,10 +95,11 @@ def counts(results: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
 
 
 def tally(results: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Those counts in words: `{"exact": "2 hold in their worlds, 1 null, 58 of an earlier standard", ...}`."""
+    """Those counts in words, of kinds that have any: `{"exact": "2 hold in their worlds, 1 null", ...}`."""
     return {
-        kind: ", ".join(f"{of[called]} {said}" for called, said in WORDS.items() if of[called]) or "none"
+        kind: ", ".join(f"{of[called]} {said}" for called, said in WORDS.items() if of[called])
         for kind, of in counts(results).items()
+        if of
     }
 
 

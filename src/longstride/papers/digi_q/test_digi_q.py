@@ -1,6 +1,7 @@
 """Digi-Q: candidates and the best of them, features that know what changes, stored runs, and a model and tasks of one's own."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from math import log
 from pathlib import Path
@@ -18,7 +19,7 @@ from longstride.papers.digi_q.method import BestCandidate, Candidates, FrozenQ
 class Proposing(Collected):
     """Who proposes one after the other what was not done yet."""
 
-    def propose(self, trajectories: list[Trajectory], seed: int) -> list[Trajectory]:
+    def propose(self, trajectories: Sequence[Trajectory], seed: int) -> list[Trajectory]:
         return [
             replace(t, turns=[replace(u, sampled_ids=[10 + n]) for u in t.turns]) for n, t in enumerate(trajectories)
         ]

@@ -123,7 +123,8 @@ class FlowReturns(ControlCritic):
 
     def _start(self, share_N: Tensor) -> Tensor:
         """[N] noise, of uniform shares."""
-        return self.coverage * torch.lerp(*share_N.new_tensor([self.seen.low, self.seen.high]), share_N)
+        low, high = share_N.new_tensor([self.seen.low, self.seen.high])
+        return self.coverage * torch.lerp(low, high, share_N)
 
     def _each(self, number_N: Tensor) -> Tensor:
         """[E, N] the same for each member."""

@@ -145,7 +145,8 @@ class RecordedPlaces(GymnasiumTasks):
         Raises:
             RunError: no file fits the pattern, or there are fewer files, or episodes in one, than are asked for.
         """
-        names = sorted(glob(self.data, recursive=True))
+        patterns = [self.data] if isinstance(self.data, str) else self.data
+        names = sorted({name for pattern in patterns for name in glob(pattern, recursive=True)})
         if not names:
             raise RunError(f"no file fits tasks.data={self.data!r}: expected a pattern, such as 'kitchens/*.hdf5'")
         found = []

@@ -1,6 +1,7 @@
 """The report and the live view: whole from any run folder, inert whatever texts are in it, never in training's way."""
 
 import base64
+import errno
 import hashlib
 import json
 import re
@@ -432,3 +433,16 @@ def test_many_distances_are_drawn_in_ranges_by_their_episodes() -> None:
 
 def test_a_difference_in_points_is_one_number_however_it_is_reached() -> None:
     assert points(0.465, 0.740) == points(0, 0.275) == "+28 points"
+
+
+def test_of_a_report_that_cannot_be_written_nothing_is_left(tmp_path, monkeypatch):
+    run = write_run(tmp_path / "run", ROWS, [], [])
+
+    def full(*args: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("longstride.report.html.os.replace", full)
+    before = sorted(run.iterdir())
+    with pytest.raises(RunError, match=r"cannot write .*report\.html: No space left"):
+        write_report(run)
+    assert sorted(run.iterdir()) == before

@@ -94,7 +94,8 @@ def run(args: argparse.Namespace) -> int:
         if trouble_of(e) and (folder / RUN_FILE).exists():
             e.add_note(f"{folder} keeps all finished iterations; go on with:\n  {resume_command(folder)}")
         elif (folder / "metrics.jsonl").exists():
-            e.add_note(f"report: {write_report(folder)}")
+            with suppress(LongstrideError):  # a second error would hide the first
+                e.add_note(f"report: {write_report(folder)}")
         raise
     finally:
         with suppress(OSError):  # a folder with nothing in it was made for nothing

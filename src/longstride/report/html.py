@@ -68,6 +68,7 @@ def write_report(run: Path) -> Path:
         part.write_text(page, encoding="utf-8", errors="replace", newline="\n")
         os.replace(part, target)
     except OSError as e:
+        part.unlink(missing_ok=True)
         raise RunError(f"cannot write {target}: {e.strerror or e}") from e
     return target
 

@@ -1,11 +1,21 @@
-"""Two real servers, killed again and again at random moments while a run samples from both: what becomes of the run.
+"""Two real servers and two learners, and faults at random moments: what becomes of a run.
 
     python examples/faults.py 'vllm serve {model} --served-model-name m --host 127.0.0.1 --port {port} \
-        --dtype float32 --logprobs-mode processed_logprobs --max-num-batched-tokens 65536 --enforce-eager' --kills 20
+        --dtype float32 --logprobs-mode processed_logprobs --max-num-batched-tokens 65536 --enforce-eager' --times 20
 
-The model is small and random, its episodes of three turns are rewarded for their share of vowels, and weights go by a
-folder. A server that was killed is started again, and joins at an update. Writes docs/faults.json. Servers run in
-development mode (weights change), so they listen on loopback alone, and end with this program.
+The learners are two processes of torchrun; both sample from both servers, each through a proxy on loopback. The model
+is small and random, its episodes of three turns are rewarded for their share of vowels, and weights go by a folder. A
+fault is drawn each time:
+
+- `server`: one server is killed. It is started again, and joins at an update.
+- `network`: the way to one server is cut for up to ten seconds: its connections end and new ones are refused, or, as
+  often, they stay open and nothing comes through.
+- `learner`: one learner is killed. The run has to end, and is resumed.
+- `disk`: the disk of the run is filled (a tmpfs, so this one needs root). The run has to end, and is resumed when there
+  is room again.
+
+Writes docs/faults.json. Servers run in development mode (weights change), so they listen on loopback alone, and end
+with this program.
 """
 
 import argparse
@@ -14,10 +24,15 @@ import os
 import random
 import shlex
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,8 +50,11 @@ from longstride.models.load import load_policy, make_policy, save_policy
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.folder import read_rows
 
-OUT, PORTS = Path("docs/faults.json"), (8101, 8102)
-START_SECONDS = 400.0
+OUT, PORTS, PROXIES = Path("docs/faults.json"), (8101, 8102), (8201, 8202)
+PATIENCE = 400.0
+"""Seconds in which a server has to answer, and a run has to go on or to end."""
+DISK = 64 << 20
+"""Bytes of the disk of the run."""
 
 
 class Vowels:
@@ -86,7 +104,10 @@ RECIPE = ls.Recipe(
     learner=LearnerConfig(lr=1e-3),
     evaluation=ls.Evaluation(tasks=1, every=1000, baselines=False),
     engine=HTTP(
-        url=tuple(f"http://127.0.0.1:{port}/v1" for port in PORTS), model="m", weights=Folder(path="."), timeout=120.0
+        url=tuple(f"http://127.0.0.1:{port}/v1" for port in PROXIES),
+        model="m",
+        weights=Folder(path="."),
+        timeout=20.0,
     ),
 )
 
@@ -103,7 +124,7 @@ def make_model(folder: Path) -> None:
     save_policy(make_policy("small", Qwen3ForCausalLM(config), tokenizer), folder)
 
 
-class Killed:
+class Server:
     """A server that can be killed and started again."""
 
     def __init__(self, command: str, model: Path, port: int, log: Path) -> None:
@@ -117,7 +138,7 @@ class Killed:
 
     def wait(self) -> None:
         """Until it answers."""
-        ends = time.monotonic() + START_SECONDS
+        ends = time.monotonic() + PATIENCE
         while time.monotonic() < ends and self.process.poll() is None:
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v1/models", timeout=5):
@@ -127,85 +148,238 @@ class Killed:
         sys.exit(f"no server answers at port {self.port}; see {self.log}")
 
     def kill(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
 
-def rows_of(run: Path) -> list[dict[str, Any]]:
-    path = run / "metrics.jsonl"
-    return [row for row in read_rows(path) if row["kind"] == "train"] if path.exists() else []
+class Proxy:
+    """Passes bytes on between the run and a server, until it is cut."""
+
+    def __init__(self, port: int, to: int) -> None:
+        self.port, self.to, self.open = port, to, threading.Event()
+        self.refuses = False
+        self.sockets: list[socket.socket] = []
+        self.open.set()
+        self.listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self, refuses: bool) -> None:
+        """Ends what is connected and refuses what comes, or keeps all of it waiting."""
+        self.refuses = refuses
+        self.open.clear()
+        if refuses:
+            self._drop()
+
+    def mend(self) -> None:
+        if self.refuses:
+            self._drop()
+        self.refuses = False
+        self.open.set()
+
+    def _drop(self) -> None:
+        for each in self.sockets:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        self.sockets.clear()
+
+    def _accept(self) -> None:
+        while True:
+            here, _ = self.listener.accept()
+            if self.refuses:
+                here.close()
+                continue
+            try:
+                there = socket.create_connection(("127.0.0.1", self.to), timeout=5)
+            except OSError:
+                here.close()
+                continue
+            there.settimeout(None)
+            self.sockets += [here, there]
+            for a, b in ((here, there), (there, here)):
+                threading.Thread(target=self._pass_on, args=(a, b), daemon=True).start()
+
+    def _pass_on(self, a: socket.socket, b: socket.socket) -> None:
+        with suppress(OSError):
+            while data := a.recv(1 << 16):
+                self.open.wait()
+                b.sendall(data)
+        for each in (a, b):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
 
-def wait_for(run: Path, iterations: int, process: "subprocess.Popen[bytes]", seconds: float) -> bool:
-    """Whether the run comes to so many iterations in time."""
-    ends = time.monotonic() + seconds
-    while len(rows_of(run)) < iterations:
-        if process.poll() is not None or time.monotonic() > ends:
+class Run:
+    """A run of two learners on a disk of its own, which can be resumed."""
+
+    def __init__(self, disk: Path, changes: list[str], log: Path) -> None:
+        self.disk, self.folder, self.log = disk, disk / "run", log
+        self.start(__file__, *changes, "--out", str(self.folder))
+
+    def start(self, *arguments: str) -> None:
+        """In a session of its own: what is killed leaves nothing behind."""
+        begin = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        self.said = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*begin, "-m", "longstride", "train", *arguments], stdout=log, stderr=log, start_new_session=True
+            )
+
+    def rows(self) -> list[dict[str, Any]]:
+        path = self.folder / "metrics.jsonl"
+        return [row for row in read_rows(path) if row["kind"] == "train"] if path.exists() else []
+
+    def comes_to(self, iterations: int) -> bool:
+        """Whether it does in time."""
+        return within(lambda: len(self.rows()) >= iterations or self.process.poll() is not None) and (
+            self.process.poll() is None
+        )
+
+    def learners(self) -> list[int]:
+        """Ids of its two processes."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="utf-8")
+        return [int(child) for child in children.split()]
+
+    def ends(self) -> list[str]:
+        """What it says of its end, in the order of its processes, when it ends by itself in time."""
+        if not within(lambda: self.process.poll() is not None):
+            return []
+        lines = self.log.read_bytes()[self.said :].decode("utf-8", "replace").splitlines()
+        said = [line for line in lines if line.startswith(("error: ", "stopped; "))]
+        return [line.replace(str(self.folder), "RUN") for line in said]
+
+    def resume(self) -> None:
+        self.start("--resume", str(self.folder))
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def within(is_so: Callable[[], bool]) -> bool:
+    """Whether it comes to be so in time."""
+    ends = time.monotonic() + PATIENCE
+    while not is_so():
+        if time.monotonic() > ends:
             return False
         time.sleep(0.2)
     return True
 
 
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A disk of `DISK` bytes."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+class Scene:
+    """The run, its servers and what lies between, and the faults that come to them. A fault says what it did; the run
+    goes on with it, or has ended and was resumed."""
+
+    def __init__(self, run: Run, servers: list[Server], proxies: list[Proxy], draw: random.Random) -> None:
+        self.run, self.servers, self.proxies, self.draw = run, servers, proxies, draw
+        self.faults = {"server": self.server, "network": self.network, "learner": self.learner, "disk": self.disk}
+
+    def server(self) -> dict[str, Any]:
+        server = self.draw.choice(self.servers)
+        server.kill()
+        went_on = self.run.comes_to(len(self.run.rows()) + 3)
+        server.start()
+        server.wait()
+        return {"went_on": went_on}
+
+    def network(self) -> dict[str, Any]:
+        proxy, refuses = self.draw.choice(self.proxies), self.draw.random() < 0.5
+        proxy.cut(refuses)
+        time.sleep(self.draw.random() * 10)
+        proxy.mend()
+        return {"refuses": refuses, "went_on": self.run.comes_to(len(self.run.rows()) + 3)}
+
+    def learner(self) -> dict[str, Any]:
+        os.kill(self.draw.choice(self.run.learners()), signal.SIGKILL)
+        return self._resumed()
+
+    def disk(self) -> dict[str, Any]:
+        filler = self.run.disk / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 16))
+        ended = within(lambda: self.run.process.poll() is not None)
+        filler.unlink()
+        return self._resumed() if ended else {"went_on": False}
+
+    def _resumed(self) -> dict[str, Any]:
+        said = self.run.ends()
+        before = len(self.run.rows())
+        self.run.stop()
+        self.run.resume()
+        return {"said": said, "went_on": self.run.comes_to(before + 3)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("serve", help="the command of a server, with {model} and {port}")
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     draw, found = random.Random(args.seed), []
-    with TemporaryDirectory() as home:
-        model, run, push = (Path(home, name) for name in ("model", "run", "push"))
+    with ExitStack() as ends:
+        home = Path(ends.enter_context(TemporaryDirectory()))
+        disk = ends.enter_context(small_disk(home / "disk"))
+        model, push = home / "model", home / "push"
         push.mkdir()
         make_model(model)
-        servers = [Killed(args.serve, model, port, Path(f"faults-{port}.log").absolute()) for port in PORTS]
-        process = None
-        try:
-            for server in servers:
-                server.wait()
-            changes = [f"model={model}", f"engine.weights.path={push}", f"seed={args.seed}", "patience=1000"]
-            command = [sys.executable, "-m", "longstride", "train", __file__, *changes, "--out", str(run)]
-            process = subprocess.Popen(command)
-            if not wait_for(run, 2, process, START_SECONDS):
-                sys.exit("the run does not begin")
-            for k in range(args.kills):
-                time.sleep(draw.random() * 2)
-                server, before, began = draw.choice(servers), len(rows_of(run)), time.monotonic()
-                server.kill()
-                went_on = wait_for(run, before + 3, process, 300)
-                found.append({"went_on": went_on, "seconds": round(time.monotonic() - began, 1)})
-                print(f"kill {k + 1} of {args.kills}: port {server.port}, went on: {went_on}", flush=True)
-                if not went_on:
-                    break
-                server.start()
-                server.wait()
-                wait_for(run, len(rows_of(run)) + 2, process, 300)
-            process.send_signal(signal.SIGINT)
-            process.wait(120)
-            rows, episodes = rows_of(run), list(TrajectoryStore(run / TRAJECTORIES))
-            wrong = sum(v != t.iteration - 1 for t in episodes for turn in t.turns for v in turn.versions)
-            result = {
-                "command": f"python examples/faults.py SERVE --kills {args.kills} --seed {args.seed}",
-                "commit": commit(),
-                "kills": len(found),
-                "went_on": sum(f["went_on"] for f in found),
-                "seconds_for_three_iterations": [f["seconds"] for f in found],
-                "iterations": len(rows),
-                "iterations_with_one_server": sum(row["servers"] == 1 for row in rows),
-                "iterations_with_two_servers": sum(row["servers"] == 2 for row in rows),
-                "turns_asked_again": sum(row["asked_again"] for row in rows),
-                "episodes": len(episodes),
-                "failed_episodes": sum(t.stop.failed for t in episodes),
-                "tokens": sum(t.sampled_tokens for t in episodes),
-                "tokens_of_a_wrong_version": wrong,
-            }
-            OUT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-            print(json.dumps(result, indent=1))
-        finally:
-            if process is not None and process.poll() is None:
-                process.kill()
-            for server in servers:
-                if server.process.poll() is None:
-                    server.kill()
+        servers = [Server(args.serve, model, port, Path(f"faults-{port}.log").absolute()) for port in PORTS]
+        for server in servers:
+            ends.callback(server.kill)
+        proxies = [Proxy(here, there) for here, there in zip(PROXIES, PORTS, strict=True)]
+        for server in servers:
+            server.wait()
+        changes = [f"model={model}", f"engine.weights.path={push}", f"seed={args.seed}", "patience=1000"]
+        run = Run(disk, changes, Path("faults-run.log").absolute())
+        ends.callback(run.stop)
+        if not run.comes_to(2):
+            sys.exit(f"the run does not begin; see {run.log}")
+        scene = Scene(run, servers, proxies, draw)
+        for k in range(args.times):
+            time.sleep(draw.random() * 3)
+            fault, began = draw.choice(list(scene.faults)), time.monotonic()
+            found.append({"fault": fault, **scene.faults[fault](), "seconds": round(time.monotonic() - began, 1)})
+            print(f"{k + 1} of {args.times}: {json.dumps(found[-1])}", flush=True)
+            if not found[-1]["went_on"]:
+                break
+        run.process.send_signal(signal.SIGINT)
+        within(lambda: run.process.poll() is not None)
+        rows, episodes = run.rows(), list(TrajectoryStore(run.folder / TRAJECTORIES))
+        counted = Counter(each["fault"] for each in found)
+        result = {
+            "command": f"python examples/faults.py SERVE --times {args.times} --seed {args.seed}",
+            "commit": commit(),
+            "faults": dict(counted),
+            "went_on": sum(each["went_on"] for each in found),
+            "each": found,
+            "iterations": len(rows),
+            "iterations_are_contiguous": [row["iteration"] for row in rows] == list(range(1, len(rows) + 1)),
+            "iterations_with_one_server": sum(row["servers"] == 1 for row in rows),
+            "iterations_with_two_servers": sum(row["servers"] == 2 for row in rows),
+            "turns_asked_again": sum(row["asked_again"] for row in rows),
+            "episodes": len(episodes),
+            "ordinals_are_contiguous": [t.ordinal for t in episodes] == list(range(len(episodes))),
+            "failed_episodes": sum(t.stop.failed for t in episodes),
+            "tokens": sum(t.sampled_tokens for t in episodes),
+            "tokens_of_a_wrong_version": sum(
+                v != t.iteration - 1 for t in episodes for turn in t.turns for v in turn.versions
+            ),
+        }
+        OUT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

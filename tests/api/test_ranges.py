@@ -45,6 +45,12 @@ SIGNED = {
     "Belief.scale": "a fitted slope",
     "Belief.shift": "a log-odds",
     "QLearning.optimism": "a return",
+    "ConservativeModel.limit": "of a score",
+    "Reweighted.exponents": "logarithms",
+    "Atoms.low": "returns",
+    "Atoms.high": "returns",
+    "CoordinateQ.least": "returns",
+    "LatentSAC.target_entropy": "an entropy",
 }
 """Fields that may be below zero, and what they are."""
 SKIPPED = re.compile(r"longstride\.(bench|web\.browsergym)|\.test_|__main__")

@@ -436,7 +436,7 @@ def test_the_overview_has_a_line_for_each_result_that_is_kept(done, tmp_path):
     write_pages(tmp_path, result)
     text = (tmp_path / "overview.md").read_text()
     assert "- language model: 2 of an earlier standard\n" in text
-    for name, line in zip(("patience", "patience/another"), text.splitlines()[15:], strict=True):
+    for name, line in zip(("patience", "patience/another"), text.splitlines()[-2:], strict=True):
         said = "earlier standard | reproduced | 3 | long > short by 0.1 | +0.833 ["
         assert line.startswith(f"| [{name}]({name}.md) | {said}")
         assert line.endswith("] | gone |")

@@ -17,7 +17,7 @@ from longstride.core.component import build
 from longstride.core.errors import ConfigError, EngineFailure, MissingExtra, ModelError
 from longstride.engines import http
 from longstride.engines.base import Request, Sampling
-from longstride.engines.config import HTTP, VLLM
+from longstride.engines.config import HTTP
 from longstride.engines.http import HTTPEngine
 from longstride.engines.local import LocalEngine
 from longstride.engines.preflight import preflight
@@ -283,11 +283,6 @@ class TestSettings:
         config = HTTP(url=f"{server.root}/v1", model="m", weights=NCCL(sleep=True))
         with pytest.raises(ConfigError, match="pool.staleness=0"):
             config.make(policy, 0, [Sampling()], shared=False)
-
-    def test_vllm_in_the_run_is_of_one_process(self, policy, monkeypatch):
-        monkeypatch.setenv("WORLD_SIZE", "2")
-        with pytest.raises(ConfigError, match="here are 2 .*set engine.type=http"):
-            VLLM().make(policy, 0, [Sampling()])
 
     def test_another_tokenizer_is_refused_by_name(self, server, policy, monkeypatch):
         monkeypatch.setattr(server, "tokenize", lambda body: {"tokens": [5, 6]})

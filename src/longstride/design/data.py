@@ -13,7 +13,7 @@ fit is refused in one line that names the file, and its line.
 """
 
 import csv
-import os
+import io
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from typing import Protocol
 import numpy as np
 
 from longstride.core.errors import RunError
+from longstride.core.files import write_atomically
 
 X, Y = ("x", "designs"), ("y", "scores")
 """What arrays of a npz may be called."""
@@ -139,20 +140,19 @@ def read(name: str, score: str) -> DesignPool:
 def write(path: Path, pool: DesignPool, more: Mapping[str, np.ndarray]) -> Path:
     """Writes designs in the form of a pool that was read, with [N] numbers of each by name; a npz where places have no
     names. Returns the file, whose ending is added to `path`."""
-    part = path.with_suffix(".partial")
-    if pool.columns or pool.sequence:
-        found = ["".join(row) for row in pool.designs] if pool.sequence else None
-        cells = [[word] for word in found] if found else pool.designs.tolist()
-        with part.open("w", newline="", encoding="utf-8") as f:
-            lines = csv.writer(f)
-            lines.writerow([*([pool.sequence] if pool.sequence else pool.columns), *more])
-            for row, *values in zip(cells, *more.values(), strict=True):
-                lines.writerow([*row, *(f"{value:.9g}" for value in values)])
-    else:
-        with part.open("wb") as f:
-            np.savez_compressed(f, x=pool.designs, **dict(more))  # pyright: ignore[reportArgumentType]
     target = path.with_suffix(".csv" if pool.columns or pool.sequence else ".npz")
-    os.replace(part, target)
+    if target.suffix == ".npz":
+        file = io.BytesIO()
+        np.savez_compressed(file, x=pool.designs, **dict(more))  # pyright: ignore[reportArgumentType]
+        write_atomically(target, file.getvalue())
+        return target
+    text = io.StringIO(newline="")
+    lines = csv.writer(text)
+    lines.writerow([*([pool.sequence] if pool.sequence else pool.columns), *more])
+    for design, *values in zip(pool.designs.tolist(), *more.values(), strict=True):
+        cells = ["".join(design)] if pool.sequence else design
+        lines.writerow([*cells, *(f"{value:.9g}" for value in values)])
+    write_atomically(target, text.getvalue())
     return target
 
 

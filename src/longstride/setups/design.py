@@ -4,9 +4,10 @@ The recipe of a paper acts on linear controllers of CartPole (`design.Controller
 `tasks.tasks.id=Acrobot-v1`): the worst 90 % of a thousand that were drawn at random, most of which fall at once.
 `longstride train PAPER/recorded tasks.data=FILE` acts on the user's own designs and scores.
 
-Controllers with a layer of 8 units were tried first, and every method was run on them once: there the ranks of held-out
-designs correlate by 0.1 with what is predicted, so a model has learned nothing to climb on. Of linear ones it is 0.5,
-by which alone they were chosen.
+This world was changed twice before any claim. The number of steps and the share that is shown were set after single
+runs of COMs and of plain ascent, by the spread of the scores. Then controllers with a layer of 8 units, on which
+every method had run once, gave way to linear ones: there the ranks of held-out designs correlate by 0.1 with what is
+predicted, so a model has learned nothing to climb on; of linear ones it is 0.5, by which they were chosen.
 """
 
 from collections.abc import Mapping

@@ -22,6 +22,7 @@ from longstride.rewards import TaskReward
 from longstride.rollout.context import FullHistory
 from longstride.run.imitation import Cloning
 from longstride.run.recipe import Evaluation, Recipe
+from longstride.setups.small import FAST
 
 TURNS = 24
 """Steps in the maze: half as many again as the longest shortest way takes."""
@@ -35,7 +36,6 @@ QUESTIONS = {
     "test_budget": _questions,
 }
 """Four questions, as many as eight numbers need, and a turn that is none."""
-FAST = {"dtype": "float32", "kernels": "auto", "threads": "auto"}
 
 
 def recipe(name: str, credit: Credit, loss: Loss, critic: CriticConfig | None = None, **changes: Any) -> Recipe:

@@ -101,19 +101,17 @@ def near(name: str) -> ControlRecipe:
 
 def few_good(recipe: ControlRecipe) -> ControlRecipe:
     """The recipe in the U-maze, on walks of which nine in ten wander."""
-    return recipe.replace(
-        tasks={"maze": "umaze", "length": SHORT_HORIZON.limit, "wandering": 0.9},
-        phases=({"iterations": 4, "updates": 300},),
-        horizon=SHORT_HORIZON,
-        test_horizon=SHORT_HORIZON,
-        evaluation={"every": 4, "episodes": 20},
-    )
+    return _in_the_u_maze(recipe, wandering=0.9)
 
 
 def uneven(recipe: ControlRecipe) -> ControlRecipe:
     """The recipe in the U-maze, on walks four in five of whose actions are random in one half of it."""
+    return _in_the_u_maze(recipe, uneven=0.8)
+
+
+def _in_the_u_maze(recipe: ControlRecipe, **walks: float) -> ControlRecipe:
     return recipe.replace(
-        tasks={"maze": "umaze", "length": SHORT_HORIZON.limit, "uneven": 0.8},
+        tasks={"maze": "umaze", "length": SHORT_HORIZON.limit} | walks,
         phases=({"iterations": 4, "updates": 300},),
         horizon=SHORT_HORIZON,
         test_horizon=SHORT_HORIZON,

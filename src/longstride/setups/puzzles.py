@@ -23,6 +23,13 @@ TOKENS = 160
 """Sampled tokens of a turn: four attempts at a Countdown of four numbers, and the answer."""
 ALIKE = ModularChain(lengths=(2, 2, 2))
 """Tasks of one difficulty: the control of claims about difficulty."""
+UNTRAINED = {
+    "iterations": 1,
+    "episodes_per_iteration": 8,
+    "learner": {"epochs": 0},
+    "evaluation": {"every": 1, "tasks": 300},
+}
+"""Changes of a recipe that is tested, and learns nothing by reinforcement."""
 
 
 def recipe(name: str, credit: Credit, loss: Loss, critic: CriticConfig | None = None, **changes: Any) -> Recipe:
@@ -50,14 +57,9 @@ def recipe(name: str, credit: Credit, loss: Loss, critic: CriticConfig | None = 
 def tested(name: str, strategies: tuple[Strategy, ...], **changes: Any) -> Recipe:
     """A recipe that trains nothing, for strategies at test time that are compared: `longstride eval NAME`
     plays them."""
-    return recipe(
-        name,
-        credit=GroupRelative(),
-        loss=PPO(),
-        iterations=1,
-        episodes_per_iteration=8,
-        learner={"epochs": 0},
-        evaluation={"every": 1, "tasks": 300, "strategies": strategies},
+    untrained = recipe(name, credit=GroupRelative(), loss=PPO(), **UNTRAINED)
+    return untrained.replace(
+        evaluation={"strategies": strategies},
     ).replace(**changes)
 
 

@@ -14,6 +14,7 @@ from longstride.rollout import Groups
 from longstride.rollout.context import FullHistory
 from longstride.run.imitation import Cloning
 from longstride.run.recipe import Evaluation, Recipe
+from longstride.setups.small import FAST
 from longstride.stats import Ordering
 
 ROOMS, DOORS = 5, 4
@@ -23,7 +24,6 @@ LIMITS = BudgetSchedule(turns=ROOMS, turn_tokens=2)
 WORDS = " ; {hint}"
 """Known to the start."""
 LEARNER = LearnerConfig(lr=1e-3, warmup_steps=5, epochs=2, batch_samples=256)
-FAST = {"dtype": "float32", "kernels": "auto", "threads": "auto"}
 
 RECIPE = Recipe(
     name="agent_rlvr",

@@ -13,6 +13,7 @@ from longstride.papers.backtrack.method import SearchTraces, WithinTokens
 from longstride.run.imitation import Cloning
 from longstride.run.recipe import Recipe
 from longstride.setups import puzzles
+from longstride.setups.small import FAST
 from longstride.starts.scripted import ScriptedDemonstrations
 from longstride.stats import Ordering
 from longstride.strategies import Direct
@@ -21,7 +22,6 @@ TOKENS = (64, 128, 256)
 """Of a task at the test: of one thought, or of attempts one after the other."""
 LONGEST = 320
 """Words of a trace, and tokens of a turn."""
-FAST = {"dtype": "float32", "kernels": "auto", "threads": "auto"}
 
 
 def recipe(name: str, tasks: PuzzleSource, **changes: Any) -> Recipe:
@@ -62,10 +62,7 @@ def shown(**traces: Any) -> dict[str, Any]:
     return {"cloning": {"demonstrations": {"demonstrators": traces}}}
 
 
-CLONED = RECIPE.replace(
-    iterations=1, episodes_per_iteration=8, learner={"epochs": 0}, evaluation={"every": 1, "tasks": 300}
-)
-"""Without reinforcement learning."""
+CLONED = RECIPE.replace(**puzzles.UNTRAINED)
 ONE_STEP = {"numbers": (2, 2, 2)}
 """One operation is all: there is nothing to go back to."""
 _one_step = CLONED.replace(tasks=ONE_STEP, **shown(tasks=ONE_STEP))

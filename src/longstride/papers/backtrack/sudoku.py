@@ -3,14 +3,12 @@
 from longstride.claims.claim import Claim
 from longstride.envs.puzzles import Sudoku
 from longstride.papers.backtrack.recipe import recipe, shown
+from longstride.setups import puzzles
 from longstride.stats import Ordering
 
 RECIPE = recipe("backtrack/sudoku", Sudoku(blanks=(8, 9, 10)), cloning={"episodes": 6000})
 
-CLONED = RECIPE.replace(
-    iterations=1, episodes_per_iteration=8, learner={"epochs": 0}, evaluation={"every": 1, "tasks": 300}
-)
-"""Without reinforcement learning."""
+CLONED = RECIPE.replace(**puzzles.UNTRAINED)
 SHALLOW = {"blanks": (3, 4, 5)}
 """In one task of twenty a first digit that is possible is wrong."""
 _shallow = CLONED.replace(tasks=SHALLOW, **shown(tasks=SHALLOW))

@@ -9,6 +9,7 @@ from longstride.papers.rlad.method import Abstracted, Abstracting, AbstractionFo
 from longstride.rollout import Groups
 from longstride.run.imitation import Cloning
 from longstride.setups import puzzles
+from longstride.setups.small import FAST
 from longstride.stats import Ordering
 from longstride.strategies import Direct
 from longstride.strategies.best_of import BestOf, Verifier
@@ -17,7 +18,6 @@ FORM = AbstractionForm(ask=" ; start", words=" ; start {abstraction}", tokens=9)
 """In words that the start knows; a step of Countdown is five tokens, its mark and the end two."""
 SAMPLES = 16
 """Solutions of a task: in training, and at the test."""
-FAST = {"dtype": "float32", "kernels": "auto", "threads": "auto"}
 
 RECIPE = puzzles.recipe(
     "rlad",

@@ -49,7 +49,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("many_places > many_walks by 0.05",)),
     dose=tuple(f"{of}_places > {of}_walks" for of in _WALLS),
     worlds={"tasks.side": Between(low=6, high=10)},
-    grid={"agent.policy_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)},
+    grid={"agent.policy_lr": (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)},
     tuning_seeds=(930, 931),
     seeds=tuple(range(700, 720)),
     cost="iterations",

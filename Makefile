@@ -1,5 +1,6 @@
 # make train   sets up, then trains a web agent with TTI
 # make test    sets up, then linters, types and tests
+# make soak    sets up, then the tests that are slow by their nature: real servers, deaths, a cluster, many pages
 # make claim   sets up, then checks the claim of TTI (hours)
 # make docs    sets up, then writes the documentation to site/VERSION/, beside that of other versions
 # make gpu     on a machine with a GPU: the tests that need one, then longstride bench gpu (TORCH_BUILD=cu130)
@@ -17,7 +18,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/longstride/__init__.py)
 
-.PHONY: setup train test claim docs gpu parity curves
+.PHONY: setup train test soak claim docs gpu parity curves
 setup: $(READY)
 
 train: setup
@@ -37,7 +38,13 @@ test: setup
 	$(BIN)/ruff check src tests docs/generate.py
 	$(BIN)/ruff format --check src tests docs/generate.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(TESTS) -m 'not slow'
+
+soak: setup
+	$(TESTS) -m slow
+
+# compiled files are kept whatever the environment says: else each worker and each process of a test compiles all of them
+TESTS := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 D3RLPY_IMPORTS := dataclasses-json gym h5py scikit-learn structlog
 

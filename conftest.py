@@ -1,4 +1,4 @@
-"""Settings of all tests: one thread, and property tests that draw the same examples every time."""
+"""Settings of all tests: one thread, property tests that draw the same examples every time, and no waiting for disks."""
 
 import os
 
@@ -10,3 +10,5 @@ settings.register_profile(
     "repeatable", max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("repeatable")
+
+os.fsync = lambda fd: None  # a power cut is simulated where it is tested, and a run of tests waits for thousands

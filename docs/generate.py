@@ -143,7 +143,7 @@ def pages() -> dict[str, str | bytes]:
 
 def claims_readme() -> str:
     """`claims/README.md`: the overview for readers of the repository; `python docs/generate.py` writes it."""
-    return overview({f"../{path.relative_to(ROOT).as_posix()}": read_kept(path) for path in papers.results().values()})
+    return overview({f"../{path.relative_to(ROOT).as_posix()}": read_kept(path) for path in _files().values()})
 
 
 def _papers() -> str:
@@ -241,7 +241,7 @@ def _row(name: str, each: papers.Listed) -> str:
 
 def _shown() -> str:
     """Of every paper what its claims have shown."""
-    kinds = tally(filter(None, map(_kept, papers.results()))).items()
+    kinds = tally(filter(None, map(_kept, _files()))).items()
     counted = "\n".join(f"- {ABOUT[kind]}: {of}" for kind, of in kinds)
     rows = {home: _verdicts(home) for home in papers.cards() if _results(home)}
     lines = [
@@ -288,7 +288,7 @@ def _decisive(result: dict[str, Any]) -> str:
 
 def _claims() -> str:
     """All kept results, with links to their places on the pages of their papers."""
-    homes = {name: name.partition("/")[0] for name in papers.results()}
+    homes = {name: name.partition("/")[0] for name in _files()}
     places = {f"{_kind(papers.cards()[home])}/{home}.md#{_slug(name)}": name for name, home in homes.items()}
     return WIDE + overview({place: result for place, name in places.items() if (result := _kept(name))})
 
@@ -366,20 +366,26 @@ def _of(home: str) -> dict[str, papers.Listed]:
 
 def _results(home: str) -> list[str]:
     """The claims of a paper or a study of which results are kept; of claims that are gone too."""
-    return [name for name in papers.results() if name.partition("/")[0] == home]
+    return [name for name in _files() if name.partition("/")[0] == home]
+
+
+@cache
+def _files() -> dict[str, Path]:
+    """Where results are kept, by the name of their claim."""
+    return papers.results()
 
 
 @cache
 def _kept(name: str) -> dict[str, Any] | None:
     """The kept result of a claim."""
-    path = papers.results().get(name)
+    path = _files().get(name)
     return read_kept(path) if path else None
 
 
 @cache
 def _picture(name: str) -> bytes:
     """The figure of a result."""
-    return picture(read_kept(papers.results()[name])).encode()
+    return picture(read_kept(_files()[name])).encode()
 
 
 def _kind(card: Paper | Study) -> str:

@@ -21,18 +21,17 @@ def leads_on(recipe: Experiment, settings: list[str]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", ["tti", "cql", "grpo", "trim/exact"])
+@pytest.mark.parametrize("name", ["tti", "cql", "trim/exact"])
 def test_every_key_that_is_suggested_is_there(name):
     recipe = papers.load(name)
-    suggested = 0
+    suggested = set()
     for word in sorted({key.rpartition(".")[2] for key, _ in fields_below(type(recipe), component_in)}):
         try:
             resolve(type(recipe), recipe, [f"{word}=1"])
         except ConfigError as e:
-            for settings in re.findall(r"'([^']+)'", str(e).partition("did you mean ")[2].partition("?")[0]):
-                suggested += 1
-                assert not leads_on(recipe, f"{settings}=1".split()), (word, settings)
-    assert suggested > 10
+            suggested |= set(re.findall(r"'([^']+)'", str(e).partition("did you mean ")[2].partition("?")[0]))
+    assert len(suggested) > 10
+    assert [settings for settings in suggested if leads_on(recipe, f"{settings}=1".split())] == []
 
 
 def test_a_key_of_another_type_is_suggested_with_that_type():

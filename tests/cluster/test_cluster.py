@@ -96,6 +96,7 @@ def local(policy, version: int = 3) -> LocalEngine:
     return LocalEngine(policy.model, policy.chat.end_ids, policy.max_context, version)
 
 
+@pytest.mark.slow
 def test_a_run_whose_worker_dies_gives_the_episodes_and_numbers_of_one_process(nodes, deadly, tmp_path):
     recipe, deaths = deadly
     train(recipe, tmp_path / "one")
@@ -115,6 +116,7 @@ def test_a_run_whose_worker_dies_gives_the_episodes_and_numbers_of_one_process(n
         torch.testing.assert_close(other[name], value, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_replicas_say_what_one_engine_says_and_count_their_tokens(engine, policy):
     alone, asked = local(policy), requests(6)
     for one, other in zip(alone.generate(asked), engine.generate(asked), strict=True):
@@ -131,6 +133,7 @@ def test_replicas_say_what_one_engine_says_and_count_their_tokens(engine, policy
         engine.submit(Request([], 1, seed=0))
 
 
+@pytest.mark.slow
 def test_replicas_that_die_come_back_with_the_newest_weights_and_are_asked_anew(nodes, cluster, engine, policy):
     """One as a whole, of the other one of the processes in which it samples."""
 
@@ -155,6 +158,7 @@ def test_replicas_that_die_come_back_with_the_newest_weights_and_are_asked_anew(
     assert {v for c in found for v in c.versions} == {4}
 
 
+@pytest.mark.slow
 def test_a_process_that_ray_ends_at_once_has_a_last_word_and_another_has_none(cluster):
     assert cluster._last_word._witness.poll() is None
     program = "import os\nfrom longstride.cluster.last_word import LastWord\nwith LastWord():\n    "
@@ -166,6 +170,7 @@ def test_a_process_that_ray_ends_at_once_has_a_last_word_and_another_has_none(cl
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_plan_whose_workers_die_is_failed_all_others_are_played_and_a_bug_ends_the_run(engine, cluster, deadly):
     recipe, deaths = deadly
     deaths.write_text("xx")
@@ -185,6 +190,7 @@ def test_a_plan_whose_workers_die_is_failed_all_others_are_played_and_a_bug_ends
     assert shown[-1] == (3, 3) and deaths.read_text() == ""
 
 
+@pytest.mark.slow
 def test_two_ranks_take_the_steps_of_one_and_a_dead_one_ends_the_run(nodes, deadly, policy):
     loss = Reinforce(kl=KL(coefficient=0.1, anchor=MovingAverage(decay=0.5)))
     recipe = deadly[0].replace(learner=LearnerConfig(lr=5e-4, batch_samples=4, dtype="float32"), loss=loss)
@@ -211,6 +217,7 @@ def test_two_ranks_take_the_steps_of_one_and_a_dead_one_ends_the_run(nodes, dead
             ranks.update(samples, stream(0, "learner", 2))
 
 
+@pytest.mark.slow
 def test_actors_that_the_cluster_has_no_cpus_for_are_refused(nodes, deadly, policy):
     config = SMALL.replace(replica_cpus=100.0, start_seconds=1.0)
     with (
@@ -220,6 +227,7 @@ def test_actors_that_the_cluster_has_no_cpus_for_are_refused(nodes, deadly, poli
         cluster.engine(policy, 0)
 
 
+@pytest.mark.slow
 def test_replicas_and_ranks_have_places_together_or_none_has(nodes, deadly):
     config = SMALL.replace(replicas=2, learner_ranks=2, replica_cpus=0.3, learner_cpus=0.3)
     with Cluster(config, deadly[0]) as cluster:  # two of four on each node
@@ -231,6 +239,7 @@ def test_replicas_and_ranks_have_places_together_or_none_has(nodes, deadly):
             other._place(0, 0.3)
 
 
+@pytest.mark.slow
 def test_a_replica_whose_engine_fails_is_started_again_and_asked_anew(nodes, deadly, policy, tmp_path):
     deaths = tmp_path / "deaths"
     deaths.write_text("x")

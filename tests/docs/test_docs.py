@@ -80,6 +80,7 @@ def page_of(listed: papers.Listed) -> str:
     return f"{'papers' if isinstance(listed.card, Paper) else 'studies'}/{listed.home}.html"
 
 
+@pytest.mark.slow
 def test_the_page_of_a_paper_has_its_card_every_recipe_and_what_came_of_its_claims(site: Path) -> None:
     for name, listed in papers.catalogue().items():
         assert listed.card
@@ -99,6 +100,7 @@ def test_the_page_of_a_paper_has_its_card_every_recipe_and_what_came_of_its_clai
         assert (folder / f"{name}.svg").is_file()
 
 
+@pytest.mark.slow
 def test_a_paper_stands_under_each_of_its_topics_with_what_of_it_was_read(site: Path) -> None:
     page = (site / "papers" / "index.html").read_text(encoding="utf-8")
     sections = {section.partition('"')[0]: section for section in page.split('<h2 id="')[1:]}
@@ -111,6 +113,7 @@ def test_a_paper_stands_under_each_of_its_topics_with_what_of_it_was_read(site: 
             assert all(f"<td>{card.read}</td>" in rows[topic] for topic in card.topics)
 
 
+@pytest.mark.slow
 def test_what_is_shown_has_every_kept_claim_with_the_difference_that_decides(site: Path) -> None:
     page = (site / "shown.html").read_text(encoding="utf-8")
     rows = {text_of(row).split()[0]: unescape(row) for row in re.findall(r"<tr>\n<td>.*?</tr>", page, re.S)}
@@ -125,6 +128,7 @@ def test_what_is_shown_has_every_kept_claim_with_the_difference_that_decides(sit
             assert any(each in row for each in differences)
 
 
+@pytest.mark.slow
 def test_the_readme_counts_what_is_shown_as_the_site_does(site: Path) -> None:
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     found = tally(read_kept(path) for path in papers.results().values())
@@ -135,6 +139,7 @@ def test_the_readme_counts_what_is_shown_as_the_site_does(site: Path) -> None:
     assert "over a hundred papers" in readme and sum(isinstance(card, Paper) for card in papers.cards().values()) > 100
 
 
+@pytest.mark.slow
 def test_a_benchmark_says_when_it_was_measured_and_whether_the_code_has_changed(site: Path) -> None:
     for path in (DOCS.parent / "benchmarks").glob("*.json"):
         commit = json.loads(path.read_text(encoding="utf-8"))["commit"]
@@ -168,6 +173,20 @@ def test_a_measurement_is_old_where_the_code_that_it_measured_has_changed(
     assert "not known" in generate._aged("0" * 40, ["models"])
 
 
+def test_every_paper_and_study_has_a_page_with_its_card_and_every_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    generate = generator()
+    monkeypatch.setattr(generate, "_picture", lambda name: b"")
+    pages = dict(generate._homes())
+    for name, listed in papers.catalogue().items():
+        page = pages[page_of(listed).replace(".html", ".md")]
+        assert listed.card and listed.card.title in page and f"`longstride train {name}`" in page
+        assert (f"`longstride claim {name}`<br>" in page) == listed.claim
+        assert isinstance(listed.card, Study) or f"arXiv {listed.card.arxiv}" in page
+    assert {
+        f"{generate._kind(papers.cards()[name.partition('/')[0]])}/{name}.svg" for name in papers.results()
+    } <= pages.keys()
+
+
 def test_what_a_benchmark_measures_exists() -> None:
     measured = generator().MEASURED
     assert {path.stem for path in (DOCS.parent / "benchmarks").glob("*.json")} <= measured.keys()
@@ -175,12 +194,14 @@ def test_what_a_benchmark_measures_exists() -> None:
     assert {path for path in paths if not (SOURCE / path).exists()} == set()
 
 
+@pytest.mark.slow
 def test_every_public_name_has_an_entry_with_its_docstring(site: Path) -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html"))
     assert [name for name in ls.__all__ if f'.{name}" class="doc doc-heading"' not in pages] == []
     assert "how much every turn of the episodes of an update weighs" in pages
 
 
+@pytest.mark.slow
 def test_a_public_name_is_a_link_to_its_entry_in_the_list_of_all_and_in_guides(site: Path) -> None:
     entries = {
         name: f"reference/{page.name}#{address}"
@@ -195,6 +216,7 @@ def test_a_public_name_is_a_link_to_its_entry_in_the_list_of_all_and_in_guides(s
     assert f'<a href="../{entries["group_advantages"]}"><code>ls.group_advantages</code></a>' in guide
 
 
+@pytest.mark.slow
 def test_pages_that_are_opened_from_their_folder_can_be_searched(site: Path, tab: Any) -> None:
     tab.goto((site / "index.html").as_uri())
     tab.click("input.md-search__input")
@@ -203,6 +225,7 @@ def test_pages_that_are_opened_from_their_folder_can_be_searched(site: Path, tab
     assert found and "GenRM" in found.inner_text()
 
 
+@pytest.mark.slow
 def test_a_page_leads_to_other_versions_that_stand_beside_its_own(site: Path, tab: Any) -> None:
     tab.goto((site.parent / "index.html").as_uri())
     tab.wait_for_url((site / "index.html").as_uri())
@@ -213,6 +236,7 @@ def test_a_page_leads_to_other_versions_that_stand_beside_its_own(site: Path, ta
     tab.wait_for_url((site.parent / EARLIER / "index.html").as_uri())
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         loaded = re.findall(

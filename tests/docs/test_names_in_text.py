@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import ismodule
@@ -29,19 +30,30 @@ PACKAGES = {path.parent.name for path in SOURCE.glob("*/__init__.py")} - {"learn
 """Packages whose name begins neither a key of a recipe nor a variable of a guide."""
 
 
-def texts(path: Path) -> Iterator[str]:
+@cache
+def text(path: Path) -> str:
     """What a file says: a page without its blocks of code; of a module its docstrings."""
     if path.suffix == ".md":
-        yield re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.value.value
+        return re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return "\n\n".join(docstrings(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def docstrings(node: ast.AST) -> Iterator[str]:
+    """Texts that stand alone, in a module, its classes and its functions: no expression has a statement in it."""
+    for inside in ast.iter_child_nodes(node):
+        if (
+            isinstance(inside, ast.Expr)
+            and isinstance(inside.value, ast.Constant)
+            and isinstance(inside.value.value, str)
+        ):
+            yield inside.value.value
+        elif not isinstance(inside, ast.expr):
+            yield from docstrings(inside)
 
 
 def said(files: list[Path], pattern: re.Pattern[str]) -> dict[str, Path]:
     """All that is named so, with a file that names it."""
-    return {name: path for path in files for text in texts(path) for name in pattern.findall(text)}
+    return {name: path for path in files for name in pattern.findall(text(path))}
 
 
 def is_there(name: str, by: Path) -> bool:

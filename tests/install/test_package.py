@@ -61,6 +61,7 @@ def test_the_source_archive_makes_the_same_wheel(built: tuple[Path, Path], tmp_p
         assert not [name for name in one.namelist() if "/bench/" in name or "/test_" in name]
 
 
+@pytest.mark.slow
 def test_it_is_installed_and_trains_in_an_empty_folder(built: tuple[Path, Path], tmp_path: Path) -> None:
     venv, empty = tmp_path / "venv", tmp_path / "empty"
     empty.mkdir()

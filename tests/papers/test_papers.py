@@ -75,7 +75,7 @@ def test_a_recipe_is_of_its_file_and_stays_what_it_is_through_toml(name: str, tm
     assert load_experiment(tmp_path / "recipe.toml") == recipe
 
 
-@every_recipe
+@pytest.mark.parametrize("name", REPRESENTATIVES)
 def test_an_override_changes_what_it_names_and_a_misspelt_one_names_the_nearest_key(name: str):
     recipe = papers.load(name)
     assert resolve(type(recipe), recipe, ["seed=7"]) == recipe.replace(seed=7) != recipe

@@ -177,7 +177,7 @@ async def next_episode_runs() -> bool:
     return await play("<p>here</p>", "wait") == ["here", "here"]
 
 
-@pytest.mark.parametrize("name", played(PAGES))
+@pytest.mark.parametrize("name", [n if n == "loop" else pytest.param(n, marks=pytest.mark.slow) for n in played(PAGES)])
 async def test_after_any_page_the_next_episode_runs(name: str) -> None:
     async with asyncio.timeout(SECONDS):
         with impatient():
@@ -187,6 +187,7 @@ async def test_after_any_page_the_next_episode_runs(name: str) -> None:
         assert await next_episode_runs()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STORMS if "LONGSTRIDE_SOAK" in os.environ else ["pushState"])
 async def test_a_browser_that_a_page_has_disabled_is_replaced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is without Chromium's protection against floods. `pushState` disables it surely, `location` seldom."""
@@ -201,6 +202,7 @@ async def test_a_browser_that_a_page_has_disabled_is_replaced(name: str, monkeyp
     host().stop()
 
 
+@pytest.mark.slow
 async def test_a_browser_that_does_not_answer_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     replace = Host.replace
 
@@ -263,6 +265,7 @@ async def test_a_page_that_loops_is_stopped_and_read() -> None:
         await env.close()
 
 
+@pytest.mark.slow
 async def test_a_page_that_sends_its_visitor_on_is_shown_as_far_as_it_came() -> None:
     seen = await play("<p>x", "goto /loop", loop=RedirectResponse("/loop"))
     assert "the address did not open: net::ERR_TOO_MANY_REDIRECTS" in seen[1]
@@ -282,6 +285,7 @@ async def test_an_address_that_does_not_answer_costs_a_step(monkeypatch: pytest.
         await env.close()
 
 
+@pytest.mark.slow
 async def test_a_page_that_cannot_be_read_costs_steps_and_can_be_left() -> None:
     env = env_of(PAGES["waits in a click"], silent=Silence(), other="<p>other")
     before = unread.by_cause_and_site["no answer", "app.test:80"]
@@ -300,6 +304,7 @@ async def test_a_page_that_cannot_be_read_costs_steps_and_can_be_left() -> None:
     assert unread.by_cause_and_site["no answer", "app.test:80"] == before + 2
 
 
+@pytest.mark.slow
 async def test_a_page_that_stays_unread_fails_the_episode_which_is_counted_by_cause_and_site() -> None:
     before = dropped.by_cause_and_site["no answer", "app.test:80"]
     env = env_of(PAGES["waits in a click"], silent=Silence())

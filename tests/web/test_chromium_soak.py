@@ -48,6 +48,7 @@ async def kill_browser(env) -> None:
     os.kill(browser_pid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 async def test_episodes_with_crashes_leave_nothing_behind() -> None:
     template = env_of(PAGE)
 

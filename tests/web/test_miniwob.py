@@ -51,14 +51,17 @@ def play(names: tuple[str, ...], n: int, patience: float = 1.0) -> dict[str, lis
     return rewards
 
 
-def test_the_scripted_agent_solves_all_of_its_tasks() -> None:
+@pytest.mark.parametrize(
+    "names", [SOLVED[:4], pytest.param(SOLVED[4:], marks=pytest.mark.slow)], ids=["four", "others"]
+)
+def test_the_scripted_agent_solves_all_of_its_tasks(names: tuple[str, ...]) -> None:
     assert len(SOLVED) >= 20
-    assert play(SOLVED, 1) == {name: [1.0] for name in SOLVED}
+    assert play(names, 1) == {name: [1.0] for name in names}
 
 
 def test_an_impatient_agent_fails_where_it_has_to_look_on() -> None:
-    rewards = play(("click-collapsible-2", "click-tab-2"), 8, patience=0.0)
-    assert 0 < sum(map(sum, rewards.values())) < 16
+    rewards = play(("click-collapsible-2", "click-tab-2"), 3, patience=0.0)
+    assert 0 < sum(map(sum, rewards.values())) < 6
 
 
 async def first(task: Task) -> tuple[str, str]:

@@ -25,6 +25,8 @@ from longstride.models.load import BASE, load_policy
 from longstride.web.judging.judged import JudgedReward
 from longstride.web.judging.judges import OpenAIJudge
 
+pytestmark = pytest.mark.slow
+
 STARTING = 300.0
 """Seconds that the server has, far more than it takes."""
 

@@ -16,7 +16,6 @@ import inspect
 import itertools
 import re
 import sys
-import textwrap
 import typing
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -61,8 +60,8 @@ class Component(BaseModel):
         found: dict[str, str] = {}
         for base in reversed(cls.__mro__):
             if issubclass(base, Component) and not _parametrised(base):
-                with suppress(OSError, TypeError, SyntaxError):
-                    found |= _docstrings(inspect.getsource(base))
+                file = getattr(sys.modules.get(base.__module__), "__file__", None)
+                found |= _docstrings(file).get(base.__qualname__, {}) if file else {}
         return found
 
     @classmethod
@@ -244,16 +243,34 @@ def _odd_text(value: Any) -> str | None:
     return next((odd for part in parts if (odd := _odd_text(part)) is not None), None)
 
 
-def _docstrings(source: str) -> dict[str, str]:
-    """The texts that stand below annotated names in the source of a class."""
-    (made,) = ast.parse(textwrap.dedent(source)).body
-    assert isinstance(made, ast.ClassDef)
-    return {
-        field.target.id: inspect.cleandoc(below.value.value)
-        for field, below in itertools.pairwise(made.body)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
-    }
+@functools.cache
+def _docstrings(file: str) -> dict[str, dict[str, str]]:
+    """The texts that stand below annotated names in the classes of a file, by class; none where it is no source."""
+    with suppress(OSError, ValueError, SyntaxError):
+        return dict(_classes(ast.parse(Path(file).read_text(encoding="utf-8"))))
+    return {}
+
+
+def _classes(node: ast.AST, before: str = "") -> Iterator[tuple[str, dict[str, str]]]:
+    """The texts in each class below a node, by its qualified name."""
+    for inside in ast.iter_child_nodes(node):
+        if isinstance(inside, ast.ClassDef):
+            name = f"{before}{inside.name}"
+            yield (
+                name,
+                {
+                    field.target.id: inspect.cleandoc(below.value.value)
+                    for field, below in itertools.pairwise(inside.body)
+                    if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+                    if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+                    if isinstance(below.value.value, str)
+                },
+            )
+            yield from _classes(inside, f"{name}.")
+        elif isinstance(inside, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _classes(inside, f"{before}{inside.name}.<locals>.")
+        elif isinstance(inside, ast.stmt):
+            yield from _classes(inside, before)
 
 
 def find(registry: Mapping[str, T], kind: str, name: str) -> T | None:

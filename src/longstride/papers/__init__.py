@@ -83,14 +83,7 @@ def cards() -> dict[str, Paper | Study]:
 
 def catalogue() -> dict[str, Listed]:
     """Every recipe by name: a paper's main one and then its others, studies behind papers, other packages last."""
-    found = {}
-    for home in HOMES:
-        for folder in sorted(path.parent for path in home.glob("*/__init__.py")):
-            files = [path for path in folder.glob("[!_]*.py") if not path.name.startswith("test_")]
-            for path in sorted(files, key=lambda path: (path.stem != MAIN, path.stem)):
-                if "RECIPE" in _outline(path).names:
-                    module = f"longstride.{home.name}.{folder.name}.{path.stem}"
-                    found[_name(folder, path.stem)] = _listed(path, module)
+    found = dict(_ours())
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: (p.dist.name if p.dist else "", p.name))
     for point in points:
         file = _file(point.module)
@@ -107,6 +100,20 @@ def catalogue() -> dict[str, Listed]:
                 attribute=point.attr or "RECIPE",
             ),
         )
+    return found
+
+
+@cache  # like modules, files are looked for once in a process
+def _ours() -> dict[str, Listed]:
+    """The recipes of papers and studies."""
+    found = {}
+    for home in HOMES:
+        for folder in sorted(path.parent for path in home.glob("*/__init__.py")):
+            files = [path for path in folder.glob("[!_]*.py") if not path.name.startswith("test_")]
+            for path in sorted(files, key=lambda path: (path.stem != MAIN, path.stem)):
+                if "RECIPE" in _outline(path).names:
+                    module = f"longstride.{home.name}.{folder.name}.{path.stem}"
+                    found[_name(folder, path.stem)] = _listed(path, module)
     return found
 
 
@@ -143,7 +150,7 @@ def load(name: str) -> "Experiment":
     Raises:
         ConfigError: there is none; the nearest name is given.
     """
-    listed = _find("recipe", name, catalogue())
+    listed = _ours().get(name) or _find("recipe", name, catalogue())
     return recipe_in(listed.module, listed.attribute)
 
 
@@ -213,7 +220,7 @@ class Outline(NamedTuple):
     """Whether it imports from `longstride.exact`: what it runs is computed."""
 
 
-@cache  # like a module, a file is read once in a process
+@cache
 def _outline(path: Path) -> Outline:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assigned = {t.id for s in tree.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}

@@ -71,6 +71,8 @@ from longstride.run.many import train_all
 SMALL = Trunk(width=8, depth=1)
 MAZE = PointMaze(maze="umaze", walks="reach", episodes=4, length=40)
 SEEDS = (3, 8, 5)
+RATES = (1.0, 0.1, 0.5)
+"""Learning rates of the runs, as shares of the agent's."""
 TOLERANCE = 1e-5
 """By which weights may differ after `UPDATES` updates: products of many matrices are not rounded as one is."""
 UPDATES = AHEAD + 2
@@ -251,7 +253,8 @@ def test_every_agent_learns_and_acts_side_by_side_as_it_does_alone(name: str) ->
     of, spec, data = CASES[name]
     assert not of.alone
     sources = [[(data(seed), 8), (data(seed + 100), 4)] for seed in SEEDS]
-    alone, beside = ([ControlLearner(of, spec, seed) for seed in SEEDS] for _ in range(2))
+    agents = [of.replace(critic_lr=r * of.critic_lr, policy_lr=r * of.policy_lr) for r in RATES]
+    alone, beside = ([ControlLearner(of, spec, seed) for of, seed in zip(agents, SEEDS, strict=True)] for _ in range(2))
     for part, cloning in ((2, True), (UPDATES, False), (3, False)):  # a call goes on with the moments of the last
         apart = [learner.train(part, s, cloning=cloning) for learner, s in zip(alone, sources, strict=True)]
         together = train_together(beside, part, sources, cloning=cloning)
@@ -309,6 +312,7 @@ def test_a_part_that_does_not_say_that_it_knows_runs_learns_alone() -> None:
     assert RECIPE.beside() == RECIPE.replace(seed=9).beside() is not None
     assert RECIPE.replace(agent=agent(remembering)).beside() is None
     assert RECIPE.replace(tasks={"maze": "medium"}).beside() == RECIPE.beside()
+    assert RECIPE.replace(agent={"policy_lr": 0.5}).beside() == RECIPE.beside()
     assert RECIPE.replace(agent={"batch": 4}).beside() != RECIPE.beside()
     del Extraction.members()[Mine.type_name()]
 

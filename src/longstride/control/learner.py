@@ -127,7 +127,8 @@ class ControlLearner(Networks):
 
 
 class _SideBySide(Networks):
-    """Copies of the networks and optimisers of several learners of one agent that have made as many updates."""
+    """Copies of the networks and optimisers of several learners that have made as many updates, of one agent but for
+    its learning rates. Optimisers have the highest rate, and a run moves by its share of their step, decay included."""
 
     def __init__(self, learners: Sequence[ControlLearner]) -> None:
         first, self.learners = learners[0], learners
@@ -139,6 +140,24 @@ class _SideBySide(Networks):
                     key: value.clone() if key == "step" else torch.stack([s[key] for s in states], run_axis(of_runs[0]))
                     for key, value in states[0].items()
                 }
+        self._shares: dict[str, Tensor] = {}
+        """Of optimisers whose rates differ, [R] the share of each run's."""
+        for name, optimiser in self.optimisers.items():
+            rate_R = torch.tensor([one.optimisers[name].param_groups[0]["lr"] for one in learners], dtype=torch.float64)
+            optimiser.param_groups[0]["lr"] = rate_R.max().item()
+            if (rate_R != rate_R[0]).any():
+                self._shares[name] = (rate_R / rate_R.max()).float()
+
+    def _step(self, name: str, losses: Mapping[str, tuple[Tensor, dict[str, Tensor]]]) -> dict[str, Tensor]:
+        if name not in self._shares:
+            return super()._step(name, losses)
+        before = [p.detach().clone() for p in self.trained[name]]
+        metrics = super()._step(name, losses)
+        with torch.no_grad():
+            for old, (p, *_, q) in zip(before, self._pairs(name), strict=True):
+                share = self._shares[name].view(-1, *[1] * (q.dim() - run_axis(q)))
+                p.copy_(torch.lerp(old, p, share))
+        return metrics
 
     def _pairs(self, name: str) -> Any:
         """Each parameter of an optimiser with those of the learners."""
@@ -172,7 +191,7 @@ def train_together(
     """Several updates (see `Networks.update`) of each learner, of all at once.
 
     Args:
-        learners: of one agent, with as many updates each.
+        learners: of one agent but for its learning rates, with as many updates each.
         updates: how many.
         sources: for each learner, where the rows of a batch are drawn from; as many rows each.
         conservative: whether conservative critics are conservative; if not, they are plain ones.

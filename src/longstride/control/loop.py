@@ -65,7 +65,7 @@ def train_beside(runs: Mapping[Path, tuple[ControlRecipe, Listener]]) -> None:
 
 
 def _train(runs: Sequence["ControlRun"]) -> None:
-    """Trains runs that differ in seed and tasks alone."""
+    """Trains runs of one answer to `ControlRecipe.beside`."""
     with ExitStack() as stack:
         for run in runs:
             stack.enter_context(run.undone_before_the_start())

@@ -99,12 +99,13 @@ class ControlRecipe(Experiment):
         return [phase for phase in self.phases for _ in range(phase.iterations)][iteration - 1]
 
     def beside(self) -> str | None:
-        """Recipes that differ in name and seed alone learn side by side, unless a part of the agent has to learn alone
-        (`ControlAgent.alone`); tasks may differ where they say so (`ControlTasks.beside`)."""
+        """Recipes that differ in name, seed and learning rates alone learn side by side, unless a part of the agent has
+        to learn alone (`ControlAgent.alone`); tasks may differ where they say so (`ControlTasks.beside`)."""
         if self.agent.alone:
             return None
         data = {key: value for key, value in self.as_data().items() if key not in ("name", "seed", "tasks")}
-        return repr((data, self.tasks.beside()))
+        agent = {key: value for key, value in data.pop("agent").items() if key not in ("critic_lr", "policy_lr")}
+        return repr((data, agent, self.tasks.beside()))
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

@@ -28,11 +28,11 @@ CLAIM = Claim(
     recipe=RECIPE,
     arms={f"{of}_ratio": arm for of, arm in _ratio.items()}
     | {f"{of}_even": _weighed(arm, None) for of, arm in _ratio.items()},
-    expected=Ordering(relations=("most_ratio > most_even by 0.1",)),
+    expected=Ordering(relations=("most_ratio > most_even by 0.05",)),
     dose=tuple(f"{of}_ratio > {of}_even" for of in _SHARES),
     worlds={"tasks.episodes": Between(low=200, high=800, log=True), "tasks.noise": Between(low=0.3, high=0.8)},
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning_seeds=(944, 945),
-    seeds=tuple(range(560, 576)),
+    seeds=tuple(range(560, 592)),
     cost="iterations",
 )

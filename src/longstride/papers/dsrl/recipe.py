@@ -60,7 +60,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("wild_dsrl > wild_cloned by 0.2", "wild_dsrl > wild_sac by 0.1")),
     dose=tuple(f"{noise}_dsrl > {noise}_cloned" for noise in _NOISE),
     worlds={"tasks.episodes": Between(low=40, high=160, log=True), "tasks.wandering": Between(low=0.0, high=0.3)},
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning_seeds=(950, 951),
     seeds=tuple(range(620, 636)),
     cost="iterations",

@@ -61,7 +61,7 @@ CLAIM = Claim(
     dose=tuple(f"{of}_ptr > {of}_alone" for of in _COUNTS),
     reported=Ordering(relations=("few_ptr > few_cloned",)),
     worlds={"tasks.episodes": Between(low=100, high=800, log=True), "tasks.noise": Between(low=0.3, high=0.8)},
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning_seeds=(954, 955),
     seeds=tuple(range(620, 636)),
     cost="iterations",

@@ -34,7 +34,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("most_reds > most_cql by 0.1",)),
     dose=tuple(f"{of}_reds > {of}_cql" for of in _UNEVEN),
     worlds={"tasks.episodes": Between(low=50, high=400, log=True), "tasks.noise": Between(low=0.1, high=0.5)},
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning_seeds=(948, 949),
     seeds=tuple(range(580, 596)),
     cost="iterations",

@@ -57,7 +57,7 @@ CLAIM = Claim(
     dose=tuple(f"saq_{kind} > cql_{kind}" for kind in _WANDERING),
     reported=Ordering(relations=("saq_poor > blind_poor by 0.1",)),
     worlds={"tasks.episodes": Between(low=200, high=800, log=True), "tasks.noise": Between(low=0.3, high=1.0)},
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning_seeds=(950, 951),
     seeds=tuple(range(680, 696)),
     cost="iterations",

@@ -64,7 +64,7 @@ CLAIM = Claim(
     dose=tuple(f"{layout}_saw > {layout}_flat" for layout in _HORIZONS),
     reported=Ordering(relations=("large_saw > large_hiql", "medium_saw > medium_hiql")),
     worlds={"tasks.episodes": Between(low=50, high=200, log=True), "tasks.noise": Between(low=0.3, high=0.7)},
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning_seeds=(950, 951),
     seeds=tuple(range(640, 656)),
     cost="iterations",

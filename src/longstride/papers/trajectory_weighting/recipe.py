@@ -26,7 +26,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("most_weighted > most_uniform by 0.1",)),
     dose=tuple(f"{of}_weighted > {of}_uniform" for of in _SHARES),
     worlds={"tasks.episodes": Between(low=200, high=800, log=True), "tasks.noise": Between(low=0.3, high=0.8)},
-    grid={"agent.critic_lr": (3e-4, 6e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"agent.critic_lr": (6e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning_seeds=(940, 941),
     seeds=tuple(range(540, 556)),
     cost="iterations",

@@ -10,7 +10,15 @@ from longstride.control.codes import ActionCodes, CodeNets
 from longstride.control.conservative import Conservative
 from longstride.control.critics import DQN, ControlCritic, CriticNets, QCritic, QNets, TDCritic, WeightedCritics
 from longstride.control.data import TransitionStore
-from longstride.control.envs import ControlEpisode, ControlTasks, GymnasiumTasks, Pendulum, PointMaze, Several
+from longstride.control.envs import (
+    CompassMaze,
+    ControlEpisode,
+    ControlTasks,
+    GymnasiumTasks,
+    Pendulum,
+    PointMaze,
+    Several,
+)
 from longstride.control.extraction import AWR, SAC, TD3, BehaviourCloning, BestOfN, Extraction, Greedy
 from longstride.control.implicit import Expectile, ImplicitQ, ImplicitV, Maximiser
 from longstride.control.memory import GRU, Memory, MemoryNets, Windows
@@ -41,6 +49,7 @@ __all__ = [
     "BoxPolicy",
     "CategoricalPolicy",
     "CodeNets",
+    "CompassMaze",
     "Conservative",
     "ControlAgent",
     "ControlCritic",

@@ -93,6 +93,10 @@ class Level(Component):
             raise ValueError(
                 f"extraction {name} draws rows of its own: it takes goals, single actions and no memory or codes"
             )
+        if self.extraction.adapts and (self.data.action != "action" or self.codes is not None):
+            raise ValueError(
+                f"extraction {name} learns from single steps while it acts: data.action must be action, without codes"
+            )
         reads = self.extraction.reads
         if reads != (ControlCritic,) and (self.further or not isinstance(self.critic, reads)):
             found = ", ".join(critic.type_name() for critic, _ in critics.values())

@@ -42,10 +42,11 @@ class ExportedPolicy(nn.Module):
     def __init__(self, recipe: ControlRecipe, learner: ControlLearner) -> None:
         super().__init__()
         level = recipe.agent.levels[-1]
-        if len(recipe.agent.levels) > 1 or level.memory is not None or level.data.action != "action":
+        remembers = level.memory is not None or level.extraction.adapts
+        if len(recipe.agent.levels) > 1 or remembers or level.data.action != "action":
             raise ConfigError(
-                f"the policy of {recipe.name} has levels, a memory or chunks, and only what acts on one observation at "
-                "a time is exported"
+                f"the policy of {recipe.name} has levels, a memory or chunks, or adapts while it acts, and only what "
+                "acts on one observation at a time is exported"
             )
         self.net, self.discrete, self.seeks = (
             learner.levels[0],

@@ -70,6 +70,9 @@ class Extraction(Component):
     """Whether what it learns from is more than one batch (`rows`)."""
     on_policy: ClassVar[bool] = False
     """Whether it learns from what the policy has just done, and from nothing else."""
+    adapts: ClassVar[bool] = False
+    """Whether it learns from the episode that it acts in (`begun`, `after`): `act` is then given the state followed by
+    what it knows."""
     side_by_side: ClassVar[bool] = False
     """Whether it knows an axis of runs before B (see `Batch`). A class says so for itself: what inherits from it may
     compute otherwise."""
@@ -108,6 +111,20 @@ class Extraction(Component):
 
     def after_step(self, actor: Actor) -> None:
         """Moves what follows the policy, such as a target network; here nothing does."""
+
+    def begun(self, count: int) -> Tensor:
+        """[B, M] what it knows where an episode begins, of B = `count` episodes, where it `adapts`."""
+        raise NotImplementedError
+
+    def after(self, critic: CriticNets | None, known_BM: Tensor, step: Batch) -> Tensor:
+        """[B, M] what it knows after a step of the episode, where it `adapts`.
+
+        Args:
+            critic: as it is now.
+            known_BM: what it knew before.
+            step: what was seen, done and earned, as in a batch of training, but without a return.
+        """
+        raise NotImplementedError
 
     def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         """[B, A] the actions that are taken."""

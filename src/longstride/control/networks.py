@@ -23,7 +23,7 @@ from longstride.control.memory import Windows
 from longstride.control.noise import RunNoise
 from longstride.control.policies import ControlPolicy
 from longstride.control.weights import drawn_anew, unit_rewards
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.seeds import derive
 
 Rows = Batch | Windows | tuple[Any, ...]
@@ -273,15 +273,21 @@ class ActingLevels:
     """Levels that act in B episodes: each decides the goal of the next one, the last one its next N actions.
 
     What is carried from step to step, and forgotten where an episode begins: the actions of a chunk that are still to
-    be taken, and the last level's memory. Where all episodes begin again, noise does too, by seeds of that turn: how
-    many steps the turn before took depends on the runs beside.
+    be taken, the last level's memory, and what its extraction knows of the episode (`Extraction.adapts`). Where all
+    episodes begin again, noise does too, by seeds of that turn: how many steps the turn before took depends on the runs
+    beside.
     """
 
     def __init__(self, levels: Sequence[LevelNets], spec: Spec, seeds: Sequence[int], explore: bool) -> None:
         self.levels, self.explore, self._seeds, self._turn = levels, explore, seeds, 0
         self.noise = RunNoise.seeded(*seeds)
+        self._reward_B: np.ndarray | None = None
         data = levels[-1].level.data
         self._size = (data.steps if data.action == "chunk" else 1, spec.action)
+
+    def earned(self, reward_B: np.ndarray) -> None:
+        """See `control.envs.base.Told`."""
+        self._reward_B = reward_B
 
     @torch.inference_mode()
     def __call__(self, observation_BO: np.ndarray, goal_BG: np.ndarray, first_B: np.ndarray) -> np.ndarray:
@@ -311,8 +317,29 @@ class ActingLevels:
                 memory_BM = self._memory_BM.where(torch.from_numpy(~first_B)[:, None], 0)
                 self._memory_BM = net.memory(torch.cat((state, before_BA), -1)[:, None], memory_BM)[:, 0]
                 state = torch.cat((state, self._memory_BM), -1)
+            if net.level.extraction.adapts:
+                state = torch.cat((state, self._known(net, state, first_B)), -1)
             goal = net.act(state, self.noise, self.explore)
         return goal.clamp(-1, 1).reshape(len(first_B), *self._size).numpy()
+
+    def _known(self, net: LevelNets, state_BS: Tensor, first_B: np.ndarray) -> Tensor:
+        """[B, M] what the extraction of the last level knows now of each episode."""
+        extraction, data = net.level.extraction, net.level.data
+        known_BM = extraction.begun(len(first_B))
+        if not first_B.all():
+            if self._reward_B is None:
+                raise RunError(
+                    f"{extraction.type_name()} learns from what its actions earn: call earned(rewards) after each step"
+                )
+            reward_B = torch.as_tensor(self._reward_B, dtype=torch.float32)
+            reward_B = data.reward_scale * reward_B + data.reward_shift
+            discount_B, none_B = (torch.full_like(reward_B, number) for number in (data.discount, math.nan))
+            action_BA = torch.from_numpy(self._chunk_BNA[:, 0])
+            step = Batch(self._state_BS, action_BA, reward_B, discount_B, state_BS, none_B)
+            later_BM = extraction.after(net.critic, self._known_BM, step)
+            known_BM = torch.where(torch.from_numpy(first_B)[:, None], known_BM, later_BM)
+        self._known_BM, self._state_BS, self._reward_B = known_BM, state_BS, None
+        return known_BM
 
     def _by_run(self, seen: np.ndarray) -> torch.Tensor:
         """What is seen in all episodes; of several runs [R, B, ...]."""

@@ -10,7 +10,7 @@ step of the next. An action is A real numbers in [-1, 1], or one of A discrete a
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,7 +19,17 @@ from longstride.core.seeds import derive
 
 Act = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """[B, A] actions for [B, O] observations, [B, G] goals and [B] whether an episode begins with this observation. What
-acts may carry anything from one call to the next; where an episode begins, it forgets what it carries of that copy."""
+acts may carry anything from one call to the next; where an episode begins, it forgets what it carries of that copy. If
+it is `Told`, it hears what its actions earned."""
+
+
+@runtime_checkable
+class Told(Protocol):
+    """What acts and learns from the episode that it acts in."""
+
+    def earned(self, reward_B: np.ndarray) -> None:
+        """Is told the [B] rewards of the actions that it has just given, before it is asked for the next ones."""
+        ...
 
 
 @dataclass(slots=True)
@@ -194,6 +204,8 @@ def _turn(
         observations.append(step.observation)
         actions.append(action_BA)
         rewards.append(step.reward)
+        if isinstance(act, Told):
+            act.earned(step.reward)
         length_B += ~ended_B
         terminated_B, success_B, ended_B = step.terminated, step.success, step.terminated | step.truncated
         progress(len(actions))

@@ -10,7 +10,7 @@ layouts and test tasks are theirs; the dynamics, and therefore all results, are 
 """
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -132,9 +132,6 @@ class Waypoints:
 class PointMaze(ControlTasks):
     """Walks in a maze as data, and five test tasks in the same maze."""
 
-    world: ClassVar[type[PointMazeEnv]] = PointMazeEnv
-    """What its copies are."""
-
     maze: MazeName = "medium"
     """Layout: the longest of its shortest paths has 6, 11, 19 and 31 cells."""
     walks: Literal["navigate", "stitch", "explore", "reach"] = "navigate"
@@ -194,6 +191,10 @@ class PointMaze(ControlTasks):
         layout = maze(self.maze)
         draw = _tasks(self.maze) if self.practice == "tests" else _uniform(layout, np.arange(len(layout.centre)))
         return self.world(layout, draw, count, horizon)
+
+    def world(self, layout: Maze, draw: Draw, count: int, horizon: int, ends: bool = True) -> PointMazeEnv:
+        """Copies; see `PointMazeEnv`."""
+        return PointMazeEnv(layout, draw, count, horizon, ends)
 
     def tests(self, count: int, horizon: int) -> tuple[PointMazeEnv, Sequence[str]]:
         layout, tasks = maze(self.maze), TASKS[self.maze]

@@ -1,19 +1,13 @@
-"""Offline Q-learning with distributions and features of one length (`Scaled`); a maze with discrete actions
-(`CompassMaze`)."""
+"""Offline Q-learning with distributions and features of one length (`Scaled`)."""
 
 import math
-from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from longstride.control import DQN, Batch, ControlEpisode, PointMaze, PolicyNets, QNets
+from longstride.control import DQN, Batch, PolicyNets, QNets
 from longstride.control.critics import DiscreteQ
-from longstride.control.envs import Spec
-from longstride.control.envs.base import VectorStep
-from longstride.control.envs.pointmaze import PointMazeEnv
 from longstride.control.noise import RunNoise
 from longstride.control.targets import reduce_ensemble
 from longstride.core.numbers import Weight
@@ -79,43 +73,3 @@ class Scaled(DQN):
         loss = -(target_BN * raw_EBN.log_softmax(-1)).sum(-1).mean(-1).sum(0)
         value_B = target_BN @ head.atoms(target_BN)
         return loss, self.metrics(head.value(raw_EBN), value_B[..., None], loss)
-
-
-FORCES = np.array([(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)], float)
-"""Of the five actions: none, and a full one in each direction."""
-
-
-class CompassEnv(PointMazeEnv):
-    """A maze where the force is one of `FORCES`: that of a discrete action, or the nearest one to real numbers."""
-
-    def step(self, action_BA: np.ndarray) -> VectorStep:
-        number_B = action_BA.argmax(1) if action_BA.shape[1] == len(FORCES) else nearest(action_BA)
-        return super().step(FORCES[number_B])
-
-
-def nearest(force_B2: np.ndarray) -> np.ndarray:
-    """[B] number of the nearest of `FORCES`."""
-    return ((force_B2[:, None] - FORCES) ** 2).sum(-1).argmin(1)
-
-
-class CompassMaze(PointMaze):
-    """A maze with five discrete actions; its goals are its tasks."""
-
-    world = CompassEnv
-
-    @property
-    def spec(self) -> Spec:
-        return Spec(observation=4, action=len(FORCES), goal=(0, 1), discrete=True)
-
-    def dataset(self, seed: int) -> list[ControlEpisode]:
-        return _numbered(super().dataset(seed))
-
-    def demonstrated(self, seed: int) -> list[ControlEpisode]:
-        return _numbered(super().demonstrated(seed))
-
-
-def _numbered(episodes: Sequence[ControlEpisode]) -> list[ControlEpisode]:
-    """Walks with the actions that were taken."""
-    for e in episodes:
-        e.action = np.eye(len(FORCES), dtype=np.float32)[nearest(e.action)]
-    return list(episodes)

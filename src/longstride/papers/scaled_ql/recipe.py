@@ -6,6 +6,7 @@ The dose is the width of the network. Networks of all widths make as many update
 from longstride.claims.claim import Claim
 from longstride.claims.worlds import Between
 from longstride.control import (
+    CompassMaze,
     ControlAgent,
     ControlEvaluation,
     ControlRecipe,
@@ -19,7 +20,7 @@ from longstride.control import (
 from longstride.control.envs.maze import MazeName
 from longstride.control.envs.several import Several
 from longstride.models.heads import Scalar
-from longstride.papers.scaled_ql.method import CompassMaze, Scaled
+from longstride.papers.scaled_ql.method import Scaled
 from longstride.setups import maze
 from longstride.stats import Ordering
 

@@ -7,15 +7,26 @@ import numpy as np
 import pytest
 import torch
 
-from longstride.control import Batch, ControlAgent, ControlEpisode, Greedy, Level, NStep, TransitionStore, UniformPolicy
+from longstride.control import (
+    Batch,
+    CompassMaze,
+    ControlAgent,
+    ControlEpisode,
+    Greedy,
+    Level,
+    NStep,
+    TransitionStore,
+    UniformPolicy,
+)
 from longstride.control.conservative import exact_gap
 from longstride.control.critics import DiscreteQ
 from longstride.control.envs import Spec, play
+from longstride.control.envs.compass import FORCES
 from longstride.control.learner import ControlLearner
 from longstride.control.noise import RunNoise
 from longstride.models.heads import Atoms, Scalar
 from longstride.models.mlp import Trunk
-from longstride.papers.scaled_ql.method import FORCES, CompassMaze, Scaled, UnitFeatures
+from longstride.papers.scaled_ql.method import Scaled, UnitFeatures
 
 SMALL = Trunk(width=16, depth=1, norm=False, activation="relu")
 HEAD = Atoms(low=0.0, high=4.0, count=5)

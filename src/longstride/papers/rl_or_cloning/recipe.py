@@ -50,7 +50,7 @@ CLAIM = Claim(
     expected=Ordering(relations=("large_rl > large_cloning by 0.2",)),
     dose=tuple(f"{of}_rl > {of}_cloning" for of in _HORIZONS),
     worlds={"tasks.episodes": Between(low=50, high=400, log=True)},
-    grid={"agent.policy_lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)},
+    grid={"agent.policy_lr": (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)},
     tuning_seeds=(958, 959),
     seeds=tuple(range(640, 656)),
     cost="iterations",

@@ -60,6 +60,6 @@ CLAIM = Claim(
     ),
     seeds=tuple(range(1050, 1060)),
     tuning_seeds=(950, 951),
-    grid={"cloning.learner.lr": (2e-4, 5e-4, 1e-3, 2e-3, 4e-3)},
+    grid={"cloning.learner.lr": (5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 4e-3)},
     cost="iterations",
 )

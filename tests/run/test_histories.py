@@ -1,5 +1,6 @@
 """Learning histories as samples: what is read, what is imitated, and that both are what a policy will meet."""
 
+import json
 import random
 import subprocess
 import sys
@@ -17,7 +18,14 @@ from longstride.models.chat import ChatFormat
 from longstride.models.load import Policy, save_policy
 from longstride.models.tiny import build_model, build_tokenizer
 from longstride.rollout.context import FullHistory, LatestObservation, TrialHistory
-from longstride.run.histories import History, HistoryFilter, LearningHistories, StoredHistories, history_samples
+from longstride.run.histories import (
+    FileHistories,
+    History,
+    HistoryFilter,
+    LearningHistories,
+    StoredHistories,
+    history_samples,
+)
 from longstride.run.imitation import Imitation
 from longstride.run.recipe import Recipe
 from longstride.setups import trials
@@ -144,6 +152,34 @@ def test_a_filter_says_which_histories_are_imitated() -> None:
 def test_histories_depend_on_their_stream_alone() -> None:
     a, b = (samples(LearningHistories(learner=Thompson())) for _ in range(2))
     assert a == b
+
+
+def test_histories_of_one_task_are_a_pair() -> None:
+    found = samples(LearningHistories(learner=Thompson(), windows=2), n=6, tasks=Corridors())
+    assert [s.pair for s in found] == [0, 0, 1, 1, 2, 2]
+    assert len({tuple(s.prompt_ids) for s in found[:2]}) == 1 and found[0].sampled_ids != found[1].sampled_ids
+    assert {s.pair for s in samples(LearningHistories(learner=Thompson()))} == {-1}
+    with pytest.raises(ConfigError, match="compared as a whole"):
+        samples(LearningHistories(windows=2), context=TrialHistory(within=LatestObservation()))
+
+
+def test_files_of_others_are_histories_of_a_task_each(tmp_path: Path) -> None:
+    for name in ("one", "two", "short"):
+        rows = [
+            [("user", "find the goal"), ("assistant", "red"), ("user", str(k)), ("assistant", "blue")]
+            for k in range(2 if name == "short" else 4)
+        ]
+        said = [{"messages": [{"role": role, "content": text} for role, text in row]} for row in rows]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, said)))
+    files = FileHistories(path=tmp_path, windows=2)
+    own = recipe(LearningHistories(), episodes=2, context={"rewards": False})
+    found = files.samples(own, CHAT, 99, random.Random(0))
+    read = [CHAT.decode([*s.prompt_ids, *s.sampled_ids]) for s in found]
+    assert [s.pair for s in found] == [0, 0, 1, 1]
+    assert [[n for n in "0123" if f" {n} blue" in text] for text in read] == 2 * [["0", "2"], ["1", "3"]]
+    assert {word for s in found for word, _ in imitated(s)} == {"red", "blue", "<end>"}
+    with pytest.raises(ConfigError, match="of no task there are 10 episodes"):
+        files.samples(own.replace(trial={"episodes": 5}, episodes_per_iteration=40), CHAT, 4, random.Random(0))
 
 
 @pytest.mark.parametrize("of", ["trials", "training"])

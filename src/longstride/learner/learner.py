@@ -11,7 +11,7 @@ import copy
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.learner import parallel
+from longstride.learner.auxiliary import HasLosses, in_one_pass, own_losses
 from longstride.learner.batching import MicroBatch, StreamTable, micro_batch, packs, rows_of, shuffled, steps_of, units
 from longstride.learner.config import LearnerConfig
 from longstride.learner.eight_bit import adamw_8bit, plain, quantised
@@ -55,7 +56,8 @@ class Learner:
             them. A second policy that the loss holds on to (`ANCHOR`) begins as a copy of it.
 
     Raises:
-        ConfigError, ModelError: adapters or checkpointing are asked for and cannot be had.
+        ConfigError, ModelError: adapters or checkpointing are asked for and cannot be had; or the model has losses of
+            its own, and there are several processes.
     """
 
     def __init__(
@@ -86,6 +88,10 @@ class Learner:
         if self._likelihood.native:
             self._crew = crew(self._likelihood, config)
         self._branch_tokens = config.micro_tokens if self._likelihood.trees else 0
+        self._own = model if isinstance(model, HasLosses) else None
+        """The model, where it has losses of its own."""
+        if self._own is not None and parallel.world() > 1:
+            raise ConfigError(f"the losses of {type(model).__name__} are of a whole step: train it in one process")
         self._skeleton: nn.Module | None = None
         if config.sharded and parallel.world() > 1:
             self._skeleton = skeleton(model)
@@ -143,18 +149,22 @@ class Learner:
 
     def accumulate(self, samples: Sequence[Sample]) -> tuple[float, dict[str, float]]:
         """Sets the gradients of one optimiser step's loss; returns the loss, and `tokens` (trained) with the metrics
-        of `methods.losses.PolicyDrift`."""
+        of `methods.losses.PolicyDrift` and the losses of the model's own, which are not part of the one returned."""
         self.optimiser.zero_grad()
         shares, denominator = self.loss.aggregation(samples)
         table = StreamTable(samples, self.loss.coefficients(samples), shares)
         passes = self._passes(rows_of(samples, table, self._branch_tokens), table)
+        own: dict[str, float] = {}
+        if self._own is not None:
+            passes = list(passes)
+            in_one_pass(passes, self._own)
 
         def work(
             likelihood: TokenLikelihood, share: Iterable[tuple[MicroBatch, bool]]
         ) -> list[tuple[float, LossTerms]]:
             done: list[tuple[float, LossTerms]] = []
             for batch, idle in share:
-                with _passing(batch):
+                with _passing(batch), self._watched(batch):
                     logp_P = likelihood(batch, entropy=self.loss.entropy > 0)
                     if idle:
                         (0 * logp_P.sum()).backward()
@@ -163,8 +173,12 @@ class Learner:
                     if self._unmoved and BEHAVIOUR in batch.streams:
                         gap_P = logp_P.detach() - batch.streams[BEHAVIOUR]
                         terms.metrics["sampling_gap"] = gap_P.abs().nan_to_num()
-                    part = terms.loss_P.sum() / denominator
-                    part.backward()
+                    part = whole = terms.loss_P.sum() / denominator
+                    if self._own is not None:
+                        more, found = own_losses(self._own, batch, samples)
+                        whole = part + more
+                        own.update(found)
+                    whole.backward()
                     done.append((part.item(), replace(terms, loss_P=terms.loss_P.detach())))
             return done
 
@@ -177,7 +191,14 @@ class Learner:
         for part, terms in parallel.gather(done):
             drift.add(terms)
             loss += part
-        return loss, {"tokens": drift.tokens, **drift.metrics()}
+        return loss, {"tokens": drift.tokens, **drift.metrics(), **own}
+
+    def _watched(self, batch: MicroBatch) -> AbstractContextManager[None]:
+        """A pass after which a model's own losses can be asked for. Noise is drawn only for what others said: of what
+        the policy sampled itself, the distribution that it was sampled from is trained."""
+        if self._own is None:
+            return nullcontext()
+        return self._own.watched(None if BEHAVIOUR in batch.streams else self.steps)
 
     def _passes(self, rows: Sequence[Row], table: StreamTable) -> Iterator[tuple[MicroBatch, bool]]:
         """This rank's micro-batches, and whether each is idle: sharded ranks must all compute equally often."""
@@ -266,7 +287,7 @@ class Learner:
 
         Returns:
             `loss`, `grad_norm` (before clipping), `lr`, `tokens` (trained), `skipped` (1 where the step changed
-            nothing), and the metrics of the loss (`methods.losses.PolicyDrift`).
+            nothing), the metrics of the loss (`methods.losses.PolicyDrift`), and the losses of the model's own.
 
         Raises:
             RunError: the tenth step in a row without a finite gradient.
@@ -283,6 +304,8 @@ class Learner:
             for group in self.optimiser.param_groups:
                 group["lr"] = torch.tensor(lr) if isinstance(group["lr"], Tensor) else lr
             self.optimiser.step()
+            if self._own is not None:
+                self._own.stepped()
             self._skipped_in_a_row = 0
         else:
             self.skipped += 1

@@ -17,6 +17,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from longstride.core.errors import ModelError
 from longstride.engines.fit import misfit, usual_attention
+from longstride.learner.auxiliary import HasLosses
 from longstride.learner.batching import MicroBatch
 from longstride.learner.compiled import compile_layers
 from longstride.learner.config import LearnerConfig
@@ -196,7 +197,7 @@ class TokenLikelihood(nn.Module):
             self.native = supported(model)
             if self.native:
                 self._split = Decoder(model), self._split[1]
-        self.trees = takes_trees(model)
+        self.trees = takes_trees(model) and not isinstance(model, HasLosses)
         """Whether rows may branch."""
         self.padded = takes_padding(model)
         """Whether rows of several lengths may stand in one pass."""

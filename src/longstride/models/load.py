@@ -20,6 +20,7 @@ from transformers.utils import logging
 
 from longstride.core.errors import ModelError
 from longstride.core.files import flush, make_folder, special_in, system_error
+from longstride.models import experts  # noqa: F401 (an architecture that transformers does not know)
 from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.room import doing
 from longstride.models.size import check_size
@@ -38,6 +39,7 @@ SHIPPED = {
         "base-rules",
         "base-thoughts",
         "base-trials",
+        "base-trials-experts",
         "base-wander",
     )  # fmt: skip
 }

@@ -1,8 +1,9 @@
 """A language model small enough to train from nothing on two CPU cores, and its tokenizer.
 
-What always holds: the model is an ordinary Hugging Face Llama, the tokenizer an ordinary fast tokenizer with a chat
-template, so that everything made for large models takes them as they are; the same words give the same vocabulary in
-the same order, the same seed the same weights. A token is a word: a page of the embedded web is some sixty tokens.
+What always holds: the model is an ordinary Hugging Face Llama, or one with experts (`models.experts`), the tokenizer an
+ordinary fast tokenizer with a chat template, so that everything made for large models takes them as they are; the same
+words give the same vocabulary in the same order, the same seed the same weights. A token is a word: a page of the
+embedded web is some sixty tokens.
 """
 
 import re
@@ -17,6 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from longstride.core.component import Component
 from longstride.core.numbers import Positive
+from longstride.models.experts import Experts, LlamaExperts, LlamaExpertsConfig
 
 PAD, UNKNOWN, USER, AGENT, END = SPECIALS = ("<pad>", "<unk>", "<user>", "<agent>", "<end>")
 ALWAYS = (*SPECIALS, "Thought:", "Action:", *(f"[{n}]" for n in range(1, 61)), *(str(n) for n in range(100)))
@@ -47,11 +49,15 @@ class TinyConfig(Component):
     """Tokens the model can see."""
     rope_theta: Positive = 1e4
     """Base of the rotary position embedding (Su et al. 2021)."""
+    experts: Experts | None = None
+    """What the last layers have in place of their feed-forward network, if anything."""
 
     @model_validator(mode="after")
     def _divisible(self) -> "TinyConfig":
         if self.heads % self.kv_heads or self.width % (2 * self.heads):
             raise ValueError("heads must be a multiple of kv_heads, and width of 2 * heads")
+        if self.experts and self.experts.layers > self.layers:
+            raise ValueError(f"experts.layers ({self.experts.layers}) must be at most layers ({self.layers})")
         return self
 
 
@@ -92,7 +98,7 @@ def build_model(config: TinyConfig, vocab_size: int, seed: int) -> LlamaForCausa
     too, they give logits of unit scale at the start.
     """
     ids = {special: i for i, special in enumerate(SPECIALS)}
-    shape = LlamaConfig(
+    shape = (LlamaExpertsConfig if config.experts else LlamaConfig)(
         vocab_size=vocab_size,
         hidden_size=config.width,
         intermediate_size=config.ffn,
@@ -105,11 +111,14 @@ def build_model(config: TinyConfig, vocab_size: int, seed: int) -> LlamaForCausa
         bos_token_id=None,
         eos_token_id=ids[END],
         pad_token_id=ids[PAD],
+        **({"experts": config.experts.as_data()} if config.experts else {}),
     )
     with torch.random.fork_rng():  # the library's own initialisation, overwritten below, draws from global state
-        model = LlamaForCausalLM(shape)
+        model = (LlamaExperts if config.experts else LlamaForCausalLM)(shape)
     generator = torch.Generator().manual_seed(seed)
     for module in model.get_decoder().modules():  # the head is the embedding
         if isinstance(module, nn.Linear | nn.Embedding):
             nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5, generator=generator)
+    for layer in model.expert_layers() if isinstance(model, LlamaExperts) else ():
+        layer.begin(generator)
     return model.eval()

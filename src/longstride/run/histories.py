@@ -24,10 +24,11 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.core.numbers import Count
 from longstride.core.seeds import derive
 from longstride.core.task import Task
-from longstride.core.trajectory import Trajectory
+from longstride.core.trajectory import TaskKey, Trajectory, Turn
 from longstride.methods.base import ADVANTAGES, Sample, demonstration
 from longstride.rollout.context import Past
 from longstride.rollout.episode import Episode, Generation, Plan
+from longstride.rollout.formats import read_episodes
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.experiment import check_run_folder
 from longstride.run.imitation import Demonstrations
@@ -46,6 +47,8 @@ class History:
     """Of its episodes those that are shown, in their order."""
     labels: list[list[str]] = field(default_factory=list)
     """Of each of them what should have been said, turn by turn; what was said if empty."""
+    pair: int = -1
+    """Histories of one task have the same number, which is that of no other task (`Sample.pair`); -1 says nothing."""
 
     @property
     def returns(self) -> list[float]:
@@ -75,6 +78,9 @@ class LearningHistories(Demonstrations):
     every: Count = 1
     """One episode in so many is shown: a learner that takes more episodes than a context holds looks as if it learned
     faster (AD, arXiv 2210.14215, on downsampling)."""
+    windows: Count = 1
+    """Histories of each task. With 2 or more they are said to be of one task and meet in an optimiser step, which a
+    model needs that learns to tell tasks apart (`papers/t2mir`)."""
     filter: HistoryFilter | None = None
     """Which histories are imitated; all of them if left out."""
 
@@ -82,12 +88,13 @@ class LearningHistories(Demonstrations):
         if recipe.actions != "text":
             raise ConfigError("learners speak in the environment's own words: set actions=text")
         found = self.played(recipe, chat, -(-episodes // recipe.trial.episodes), rng)
-        chosen = self.filter(found, rng) if self.filter else found
-        return [sample for number, h in enumerate(chosen) for sample in history_samples(h, recipe, chat, number)]
+        return samples_of(found, self.filter, recipe, chat, rng)
 
     def played(self, recipe: "Recipe", chat: "ChatFormat", trials: int, rng: random.Random) -> list[History]:
-        """So many histories; one in which something failed is left out."""
-        tasks, seed = recipe.tasks.sample(rng, trials), rng.getrandbits(62)
+        """So many histories, or a few more that make `windows` of each task; one in which something failed is left
+        out."""
+        different = recipe.tasks.sample(rng, -(-trials // self.windows))
+        tasks, seed = [task for task in different for _ in range(self.windows)], rng.getrandbits(62)
         at_once = asyncio.Semaphore(recipe.tasks.at_once)
         ids_of = cache(lambda text: (*chat.encode(text), *chat.close))
 
@@ -100,6 +107,8 @@ class LearningHistories(Demonstrations):
 
         with ThreadPoolExecutor(1, "histories") as thread:  # a loop may run in this one
             found = thread.submit(asyncio.run, everything()).result()
+        if self.windows > 1:
+            found = [h and replace(h, pair=number // self.windows) for number, h in enumerate(found)]
         whole = [h for h in found if h is not None]
         if not whole:
             raise ConfigError(f"of {trials} histories the environment let none come to its end")
@@ -144,25 +153,106 @@ class StoredHistories(Demonstrations):
     """The trials that it played; or its own training, in which the episodes of a task, iteration after iteration, are
     the learning history of the run's algorithm (AD, arXiv 2210.14215): `trial.episodes` of them, evenly apart, the
     first one first."""
+    windows: Count = 1
+    """Histories of each task, as in `LearningHistories`: that many of its trials; or, of training, episodes in turn."""
     filter: HistoryFilter | None = None
     """Which histories are imitated; all of them if left out."""
 
     def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
         check_run_folder(self.run)
-        store, most = TrajectoryStore(self.run / TRAJECTORIES), recipe.trial.episodes
-        grouped: dict[Hashable, list[Trajectory]] = {}
+        store = TrajectoryStore(self.run / TRAJECTORIES)
+        most, size = recipe.trial.episodes, self.windows
+        grouped: dict[TaskKey, dict[Hashable, list[Trajectory]]] = {}
         for t in store.read(range(len(store.records))):
             if t.turns and not t.stop.failed:
-                grouped.setdefault(t.trial if self.of == "trials" else t.record().task, []).append(t)
-        whole = [of for of in grouped.values() if len(of) >= most]
+                trials = grouped.setdefault(t.record().task, {})
+                trials.setdefault(t.trial if self.of == "trials" else None, []).append(t)
+        whole = list[list[History]]()
+        for trials in grouped.values():
+            if self.of == "training":
+                whole += [_windows(of, most, size) for of in trials.values()]
+            else:
+                each = [h for of in trials.values() for h in _windows(of, most, 1)]
+                whole += [each[k : k + size] for k in range(0, len(each), size)]
+        whole = [found for found in whole if len(found) == size]
         if not whole:
             raise RunError(
-                f"{store.path} holds no {most} episodes of one of its {self.of}; set trial.episodes to fewer"
+                f"{store.path} holds no {most} episodes of one of its {self.of}"
+                f"{f', {size} times of one task' if size > 1 else ''}; set trial.episodes to fewer"
             )
-        chosen = rng.sample(whole, min(len(whole), -(-episodes // most)))
-        found = [History([of[k * len(of) // most] for k in range(most)]) for of in chosen]
-        kept = self.filter(found, rng) if self.filter else found
-        return [sample for number, h in enumerate(kept) for sample in history_samples(h, recipe, chat, number)]
+        return samples_of(_drawn(whole, episodes, most, rng), self.filter, recipe, chat, rng)
+
+
+class FileHistories(Demonstrations):
+    """Histories from files of any tool (`rollout.formats`), failures too: the episodes of a task, in their order, are
+    one. Files of others do not name tasks, so all that one of them holds is of one task; nor do they say what a turn
+    earned, so an environment that is read there says it in words."""
+
+    path: Path
+    """A file, or a folder of files."""
+    windows: Count = 1
+    """Histories of each task, as in `LearningHistories`: episodes in turn."""
+    filter: HistoryFilter | None = None
+    """Which histories are imitated; all of them if left out."""
+
+    def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
+        grouped: dict[str, list[Trajectory]] = {}
+        for found in read_episodes(self.path):
+            t = found.trajectory
+            if t.turns and not t.stop.failed:
+                of = t.task.id if found.judged else t.task.id.rpartition("/")[0]
+                grouped.setdefault(of, []).append(_in_words(t, chat))
+        most = recipe.trial.episodes
+        whole = [found for of in grouped.values() if (found := _windows(of, most, self.windows))]
+        if not whole:
+            longest = max(map(len, grouped.values()), default=0)
+            raise ConfigError(
+                f"{self.path}: of no task there are {most * self.windows} episodes (of one there are {longest}); set "
+                "trial.episodes to fewer"
+            )
+        return samples_of(_drawn(whole, episodes, most, rng), self.filter, recipe, chat, rng)
+
+
+def _windows(of: list[Trajectory], most: int, windows: int) -> list[History]:
+    """So many histories of `most` episodes in turn, evenly apart; none where there are too few."""
+    if len(of) < most * windows:
+        return []
+    return [History([of[(k * windows + w) * len(of) // (most * windows)] for k in range(most)]) for w in range(windows)]
+
+
+def _drawn(whole: list[list[History]], episodes: int, most: int, rng: random.Random) -> list[History]:
+    """Histories of some of the tasks, of so many episodes in all."""
+    size = len(whole[0])
+    chosen = rng.sample(whole, min(len(whole), -(-episodes // (most * size))))
+    return [replace(h, pair=number if size > 1 else -1) for number, of in enumerate(chosen) for h in of]
+
+
+def _in_words(t: Trajectory, chat: "ChatFormat") -> Trajectory:
+    """An episode whose turns are what the policy would have sampled to say their texts."""
+    turns = list[Turn]()
+    for turn in t.turns:
+        ids = [*chat.encode(turn.text), *chat.close]
+        known = {"behaviour_logprobs": [0.0] * len(ids), "versions": [0] * len(ids)}
+        turns.append(replace(turn, prompt_ids=[], given=0, sampled_ids=ids, **known))
+    return replace(t, turns=turns)
+
+
+def samples_of(
+    found: Sequence[History], by: HistoryFilter | None, recipe: "Recipe", chat: "ChatFormat", rng: random.Random
+) -> list[Sample]:
+    """The samples of histories, of those that a filter leaves if there is one.
+
+    Raises:
+        ConfigError: histories of one task are to be compared, and none of them is one sample.
+    """
+    kept = by(found, rng) if by else found
+    samples = [sample for number, h in enumerate(kept) for sample in history_samples(h, recipe, chat, number)]
+    if any(h.pair >= 0 for h in kept) and all(s.pair < 0 for s in samples):
+        raise ConfigError(
+            "histories of one task are compared as a whole (windows), and here each turn is read by itself: prompts "
+            "must only grow (context.type=trial_history) and a label be as long as what was done; or set windows=1"
+        )
+    return samples
 
 
 def history_samples(history: History, recipe: "Recipe", chat: "ChatFormat", number: int = 0) -> list[Sample]:
@@ -170,6 +260,7 @@ def history_samples(history: History, recipe: "Recipe", chat: "ChatFormat", numb
 
     Every token that is imitated weighs alike, and together as much as the sample has tokens, so that the mean over
     tokens is that over those that are imitated.
+    Only a history that is one sample is compared with its partner.
     """
     episodes = [replace(t, ordinal=k, after=tuple(range(k))) for k, t in enumerate(history.episodes)]
     turns = [(t, n) for t in episodes for n in range(t.length)]
@@ -193,4 +284,5 @@ def history_samples(history: History, recipe: "Recipe", chat: "ChatFormat", numb
         targets += read + want
         weights += [0.0] * len(read) + [1.0] * len(now)
     scale = len(ids) / sum(weights)
-    return [Sample(parts[0], ids, {ADVANTAGES: [w * scale for w in weights]}, number, number, targets=targets)]
+    streams = {ADVANTAGES: [w * scale for w in weights]}
+    return [Sample(parts[0], ids, streams, number, number, pair=history.pair, targets=targets)]

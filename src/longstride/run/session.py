@@ -24,7 +24,7 @@ from longstride.core.trajectory import LOGPROB_DIGITS, EpisodeRecord, Trajectory
 from longstride.engines.base import Request
 from longstride.learner import parallel
 from longstride.learner.critics import CriticBatch
-from longstride.learner.learner import Learner
+from longstride.learner.learner import STEP_FIELDS, Learner
 from longstride.methods import Mean, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES
 from longstride.models.load import load_policy, save_policy
@@ -345,7 +345,8 @@ class Session:
 
 
 class CloningRows:
-    """Metrics rows of cloning: one a step, `CLONING_ROWS` at most, each of the steps since the one before."""
+    """Metrics rows of cloning: one a step, `CLONING_ROWS` at most, each of the steps since the one before; losses of
+    the model's own are those of the step."""
 
     def __init__(self, run: RunFolder) -> None:
         self._run = run
@@ -361,7 +362,8 @@ class CloningRows:
         if self._step * CLONING_ROWS // steps > (self._step - 1) * CLONING_ROWS // steps:
             loss = fmean(self._losses) if self._losses else None
             counts = {"examples": self._examples, "tokens": self._tokens}
-            self._run.row("cloning", step=self._step, steps=steps, **counts, loss=loss, lr=done["lr"])
+            own = {name: done[name] for name in sorted(done.keys() - STEP_FIELDS)}
+            self._run.row("cloning", step=self._step, steps=steps, **counts, loss=loss, lr=done["lr"], **own)
             self._losses = []
 
 

@@ -92,5 +92,13 @@ MADE: dict[str, tuple[str, ...]] = {
         "step_tokens=2048",
         "page_weight=0",
     ),
+    "trials-experts": (
+        "start=base-trials",
+        "model.experts={}",
+        "demonstrators={type='hidden_walks'}",
+        "learner.dtype=float32",
+        "tokens=1",
+        "page_weight=0",
+    ),
 }
 """Settings as the command line takes them."""

@@ -9,20 +9,24 @@ folder; the same settings make the same model on the same machine.
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 from pydantic import Field
 from tokenizers.models import WordLevel
 
 from longstride.core.component import Component
 from longstride.core.numbers import Count, CountOrZero, Weight
 from longstride.core.seeds import derive, stream
+from longstride.learner.auxiliary import HasLosses
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods.base import Sample, demonstration
 from longstride.models.chat import ChatFormat
+from longstride.models.experts import with_experts
 from longstride.models.load import Policy, load_policy, save_policy
 from longstride.models.tiny import SPECIALS, TinyConfig, build_model, build_tokenizer
 from longstride.rollout.context import ContextPolicy, FullHistory
@@ -42,7 +46,8 @@ class WarmStart(Component):
     seed: int = 0
     """Seed of weights and demonstrations."""
     start: str = ""
-    """A model that is trained on, with its own network and without recitals; empty makes a new one. Words of the
+    """A model that is trained on, with its own network (`model.experts` is made of parts of it) and without recitals;
+    empty makes a new one. Words of the
     demonstrations that its vocabulary lacks are added, where a token is a word."""
     model: TinyConfig = TinyConfig()
     """The new network."""
@@ -58,7 +63,8 @@ class WarmStart(Component):
     page_weight: Weight = 0.5
     """Weight of the language-model loss on observations, beside 1 for the response to each."""
     step_tokens: Annotated[int, Field(ge=256)] = 3072
-    """Padded tokens of one optimiser step, and of one forward pass where the learner asks for no fewer."""
+    """Padded tokens of one optimiser step, and of one forward pass where the learner asks for no fewer and the model
+    does not need a step in one pass (`learner.auxiliary`)."""
     learner: LearnerConfig = LearnerConfig(lr=5e-3, warmup_steps=100, betas=(0.9, 0.98), min_lr_ratio=0.02)
     """The optimiser; `decay_steps` is set from `tokens`, and the rate stays at its peak while the model recites."""
     context: ContextPolicy = FullHistory()
@@ -86,10 +92,14 @@ def make_base(
     """
     config = config or WarmStart()
     policy = _with_words(load_policy(config.start), config) if config.start else _new(config)
+    if config.start and config.model.experts:
+        generator = torch.Generator().manual_seed(derive(config.seed, "experts"))
+        policy = replace(policy, model=with_experts(policy.model, config.model.experts, generator))
     tokenizer, chat = policy.tokenizer, policy.chat
-    learner = Learner(
-        policy.model, config.learner.replace(micro_tokens=min(config.learner.micro_tokens, config.step_tokens))
-    )
+    of_a_pass = config.learner.micro_tokens
+    if not isinstance(policy.model, HasLosses):  # which need a step in one pass
+        of_a_pass = min(of_a_pass, config.step_tokens)
+    learner = Learner(policy.model, config.learner.replace(micro_tokens=of_a_pass))
     rng, start, seen, losses = stream(config.seed, "order"), time.monotonic(), 0, []
     steps = -(-config.tokens // config.step_tokens)
 
@@ -148,6 +158,7 @@ def _with_words(policy: Policy, config: WarmStart) -> Policy:
         ffn=before.config.intermediate_size,
         context=policy.max_context,
         rope_theta=before.config.rope_parameters["rope_theta"],
+        experts=getattr(before.config, "experts", None),
     )
     model: Any = build_model(shape, len(tokenizer), derive(config.seed, "weights"))
     known = {word: i for word, i in tokenizer.get_vocab().items() if word in old.get_vocab()}

@@ -6,6 +6,7 @@
 | `LinearBandits` | the direction in which arms are good | arXiv 2310.08566: 10 arms |
 | `DarkRooms` | the goal; key and door; or what each action does | AD (arXiv 2210.14215), DPT |
 | `Corridors` | which door of each room leads on | our own, in words |
+| `SeveralWorlds` | whatever each of them hides | T2MIR (arXiv 2506.05426) has one world at a time |
 
 Training and evaluation share no rule. Learners that know nothing of it play here too (`strategies.learners`). No torch.
 """
@@ -14,6 +15,7 @@ from longstride.envs.hidden.bandits import Bandit, Bandits, LinearBandits
 from longstride.envs.hidden.base import HiddenEnv, HiddenWorlds, Life, Rule, rule_of
 from longstride.envs.hidden.corridors import Corridor, Corridors
 from longstride.envs.hidden.dark_rooms import DarkRoom, DarkRooms
+from longstride.envs.hidden.several import SeveralWorlds
 
 __all__ = [
     "Bandit",
@@ -27,5 +29,6 @@ __all__ = [
     "Life",
     "LinearBandits",
     "Rule",
+    "SeveralWorlds",
     "rule_of",
 ]

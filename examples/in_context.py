@@ -17,6 +17,7 @@ from typing import Any
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 import longstride as ls
 from longstride.core.provenance import commit
@@ -28,6 +29,8 @@ from longstride.strategies.learners import UCB, AnyChoice, GreedyMean, Optimal, 
 RUNS, OUT = Path("runs/in_context"), Path("docs/in_context")
 MOST = {"bandits": "reward of 5 pulls", "dark_rooms": "turns at the goal, of 8", "corridors": "share of ends reached"}
 """What an episode earns, by world."""
+SOURCES = {"bandits": "thompson", "dark_rooms": "q_learning", "corridors": "q_learning"}
+"""Whose histories are imitated, by world."""
 NAMES = {
     "direct": "policy, weights fixed",
     "thompson": "Thompson sampling",
@@ -115,30 +118,26 @@ def keep() -> None:
 def draw() -> None:
     """Draws what is kept."""
     kept = json.loads(OUT.with_suffix(".json").read_text("utf-8"))["worlds"]
-    rows = 1 + any("regret" in found for found in kept.values())
-    figure = Figure(figsize=(3.4 * len(kept), 1.2 + 2.6 * rows), layout="constrained")
-    axes = figure.subplots(rows, len(kept), squeeze=False)
+    figure = Figure(figsize=(3.4 * len(kept), 6.4), layout="constrained")
+    axes = figure.subplots(2, len(kept), squeeze=False)
     for column, (world, found) in enumerate(kept.items()):
-        _curves(axes[0, column], found["curves"])
+        _curves(axes[0, column], found["curves"], world)
         axes[0, column].set(title=world.replace("_", " "), ylabel=MOST[world])
-        if "regret" in found:
-            _curves(axes[1, column], found["regret"])
-            axes[1, column].set(ylabel="regret so far")
-        elif rows > 1:
-            axes[1, column].set_axis_off()
-        last = axes[1 if "regret" in found else 0, column]
-        last.set(xlabel="episode in one context")
-        last.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+        _curves(axes[1, column], found["regret"], world)
+        axes[1, column].set(ylabel="regret so far", xlabel="episode in one context")
+        axes[1, column].legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
     with rc_context({"svg.hashsalt": OUT.name}):  # the same plot is the same file
         figure.savefig(OUT.with_suffix(".svg"), metadata={"Date": None})
 
 
-def _curves(ax: Axes, curves: dict[str, list[tuple[float, float, float]]]) -> None:
+def _curves(ax: Axes, curves: dict[str, list[tuple[float, float, float]]], world: str) -> None:
     for name, curve in curves.items():
         mean, low, high = zip(*curve, strict=True)
         x, color = range(1, len(curve) + 1), COLORS.get(name, "0.5")
-        ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
-        ax.plot(x, mean, color=color, linewidth=2 if name == "direct" else 1, label=NAMES[name])
+        ax.fill_between(x, low, high, color=color, alpha=0.12, linewidth=0)
+        label = NAMES[name] + ", the source" * (name == SOURCES[world])
+        ax.plot(x, mean, color=color, linewidth=2 if name == "direct" else 1, label=label)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 if __name__ == "__main__":

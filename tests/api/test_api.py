@@ -97,10 +97,12 @@ class TestRun:
             ls.load_run(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_guide_to_python_does_what_it_says(home: Path) -> None:
     follow("python_api.md", home)
 
 
+@pytest.mark.slow
 def test_the_guides_to_an_own_environment_and_recipe_do_what_they_say(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

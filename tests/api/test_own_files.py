@@ -181,6 +181,7 @@ def test_a_run_of_an_own_file_is_trained_resumed_evaluated_and_played_back_from_
     assert command(tmp_path, "view", folder) == 0
 
 
+@pytest.mark.slow
 def test_a_script_that_trains_has_the_name_of_its_file(tmp_path: Path) -> None:
     script = MINE + (
         "if __name__ == '__main__':\n"

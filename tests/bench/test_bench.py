@@ -166,6 +166,7 @@ def browser(monkeypatch):
 
 @needs_browser
 class TestBrowser:
+    @pytest.mark.slow
     def test_ours_alone_has_every_row_that_needs_no_peer(self, browser):
         rows, versions = browser.measure(None, 1, lambda _: None)
         assert all(np.asarray(r.ours).shape in ((1,), (2,), (1, 2)) and np.isfinite(r.ours).all() for r in rows)

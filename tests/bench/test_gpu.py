@@ -77,6 +77,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
     monkeypatch.setattr(step, "ask_trl", trl)
 
 
+@pytest.mark.slow
 def test_every_part_of_it_runs_on_any_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, monkeypatch, calls=100)
     faster = {"checkpointed": {"checkpointing": True}, "without a kernel": {"head": "liger"}}

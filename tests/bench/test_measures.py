@@ -19,6 +19,7 @@ from longstride.strategies.search import Beam
 def quiet(_: str) -> None: ...
 
 
+@pytest.mark.slow
 def test_store_measures_both_sides_up_to_a_size_and_ours_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "SIZES", (600, 700))
     monkeypatch.setattr(store, "LARGEST_IN_MEMORY", 600)
@@ -150,6 +151,7 @@ def test_train_plays_the_same_tasks_on_both_sides_and_says_how_fast(monkeypatch:
     assert [p.task for p in one] != [p.task for p in other] and one == train.plans_of(train.RECIPE, 0)
 
 
+@pytest.mark.slow
 def test_search_measures_samples_and_searches_beside_nothing_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     small = {"SHAPE": TinyConfig(context=64), "PROMPT": 20, "NEW": (3,), "SAMPLES": 4, "TASKS": 2}
     for name, value in small.items():

@@ -28,6 +28,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_that_is_told_to_end_says_so_and_how_it_goes_on(desk):
     """As by a supervisor, or with its terminal. It can be resumed: tests/run/test_resume.py kills it anywhere."""
     command = [sys.executable, "-m", "longstride", "train", "webgym/exact", "iterations=1000000", "--out", "run"]

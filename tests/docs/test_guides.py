@@ -26,6 +26,7 @@ NEEDS = {
     "verifiers.md": "verifiers.v1",
 }  # fmt: skip
 """The package that a guide needs. That of OpenEnv needs a server beside it: `adapters/test_openenv.py` has one."""
+STARTS_PROGRAMS = ("gateway.md", "mcp.md", "terminal.md")
 BUDGETS = [f"{b}.{limit}" for b in ("budget", "test_budget") for limit in ("turns=2", "turn_tokens=6")]
 FEW = ["iterations=1", "episodes_per_iteration=4", "group_size=2", "evaluation.baselines=false", *BUDGETS]
 
@@ -48,7 +49,9 @@ def rows(home: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("guide", NEEDS)
+@pytest.mark.parametrize(
+    "guide", [pytest.param(g, marks=[pytest.mark.slow] if g in STARTS_PROGRAMS else []) for g in NEEDS]
+)
 def test_a_guide_does_what_it_says(guide: str, home: Path) -> None:
     if find_spec(NEEDS[guide].partition(".")[0]) is None:
         pytest.skip(f"needs {NEEDS[guide]}")
@@ -84,6 +87,7 @@ def test_the_guide_of_learning_in_a_context_trains_in_a_world_of_one_s_own(home:
     assert rows(home)[0]["kind"] == "cloning"
 
 
+@pytest.mark.slow
 def test_the_guide_of_traces_primes_a_model_makes_a_start_and_relabels_what_is_unfamiliar(home: Path) -> None:
     follow("traces.md", home)
     runs = {folder.name: ls.Run(folder).metrics for folder in (home / "runs").iterdir()}
@@ -91,6 +95,7 @@ def test_the_guide_of_traces_primes_a_model_makes_a_start_and_relabels_what_is_u
     assert (home / "primed" / "model.safetensors").is_file()
 
 
+@pytest.mark.slow
 def test_the_guide_of_scaling_goes_from_a_sweep_to_a_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -403,7 +403,7 @@ def _dead(member: Member) -> Member:
     return member
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 4))
 def test_whatever_servers_do_every_request_is_answered_once_from_the_version_that_it_says(policy, seed, n):
     """Promise 1 on the side of the engine: no token of a version that its server did not have."""
@@ -476,6 +476,7 @@ class TestLoopback:
         assert isinstance(engine, Servers)
         return engine
 
+    @pytest.mark.slow
     def test_tokens_are_those_of_one_engine_whoever_samples_and_one_may_die(self, pair, policy, tmp_path):
         engine, requests = self.engine(pair, tmp_path, policy), batch(policy, 12)
         local = LocalEngine(policy.model, policy.chat.end_ids, policy.max_context).generate(requests)
@@ -499,6 +500,7 @@ class TestLoopback:
         assert [(c.ids, c.versions) for c in engine.generate(requests)] == [(c.ids, [1] * len(c.ids)) for c in local]
         engine.close()
 
+    @pytest.mark.slow
     def test_nothing_is_taken_from_a_server_that_was_started_again(self, pair, policy, tmp_path):
         engine, requests = self.engine(pair, tmp_path, policy), batch(policy, 8)
         engine.update(tiny(2).model, 1)

@@ -100,6 +100,7 @@ def ranks(tmp_path_factory):
     return [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_two_processes_take_the_steps_of_one(ranks, name):
     weights, metrics, state = trained(name, seed=0)
@@ -115,6 +116,7 @@ def test_two_processes_take_the_steps_of_one(ranks, name):
     assert any(key.startswith("apart") for key in weights) == ("adapters" in name)
 
 
+@pytest.mark.slow
 def test_what_ranks_share_comes_together_again(ranks):
     assert [lists for _, lists, *_ in ranks] == [
         ([0, 2, 4, 6], [0, 2, 4, 6, 1, 3, 5], [0, 1, 2, 3, 4, 5, 6]),
@@ -122,6 +124,7 @@ def test_what_ranks_share_comes_together_again(ranks):
     ]
 
 
+@pytest.mark.slow
 def test_a_gradient_that_one_rank_has_is_summed_and_one_that_none_has_stays_away(ranks):
     for *_, one, none in ranks:
         assert one.tolist() == [2.0, 2.0] and none is None

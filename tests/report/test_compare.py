@@ -160,6 +160,7 @@ class TestExport:
         assert "has no run.toml" in capsys.readouterr().err and not (tmp_path / "c").exists()
 
 
+@pytest.mark.slow
 def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     follow("compare_export.md", tmp_path)

@@ -228,6 +228,7 @@ def test_the_page_is_played_forked_and_edited_without_a_request_or_an_error(tab:
     assert page.stat().st_size < 3_000_000
 
 
+@pytest.mark.slow
 def test_the_report_of_a_run_carries_its_policy_before_and_after_beside_the_episodes(browser: Any, run: Path) -> None:
     # a process of its own, which has imported no source of tasks for other reasons
     subprocess.run([sys.executable, "-m", "longstride", "view", str(run)], check=True, capture_output=True, timeout=300)

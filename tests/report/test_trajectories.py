@@ -60,6 +60,7 @@ def test_a_run_without_the_episodes_says_so(run: ls.Run, tmp_path: Path) -> None
     assert ls.load_run(kept).export_trajectories(tmp_path / "out", episodes="after") == 6
 
 
+@pytest.mark.slow
 def test_the_guide_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     follow("trajectories.md", tmp_path)

@@ -65,7 +65,7 @@ workloads = st.builds(
 )
 
 
-@settings(max_examples=12, deadline=None, phases=PHASES)
+@settings(max_examples=6, deadline=None, phases=PHASES)
 @given(workload=workloads)
 def test_whatever_happens_no_token_is_too_old_and_every_plan_gives_one_trajectory_of_its_length(workload):
     """Promises 1 and 4: the bound on staleness, and trained horizons are started horizons."""
@@ -82,7 +82,7 @@ def test_whatever_happens_no_token_is_too_old_and_every_plan_gives_one_trajector
         assert report.bias == 0
 
 
-@settings(max_examples=6, deadline=None, phases=PHASES)
+@settings(max_examples=3, deadline=None, phases=PHASES)
 @given(workload=workloads)
 def test_with_nothing_stale_it_is_the_synchronous_loop(workload):
     """Promise 2: who plays beside whom, how long anything takes and which server samples change nothing."""

@@ -120,7 +120,10 @@ ADAPTIVE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("changes", [{}, ADAPTIVE], ids=["successes", "stages and a moving anchor"])
+@pytest.mark.parametrize(
+    "changes",
+    [pytest.param({}, id="successes", marks=pytest.mark.slow), pytest.param(ADAPTIVE, id="stages and a moving anchor")],
+)
 def test_two_processes_collect_and_learn_what_one_does(model, tmp_path, changes):
     recipe = make_recipe(model, iterations=2, group_size=2, **changes)
     for world in (1, 2):
@@ -131,6 +134,7 @@ def test_two_processes_collect_and_learn_what_one_does(model, tmp_path, changes)
         assert ours["summary"] == theirs["summary"] and ours.get("outcomes") == theirs.get("outcomes")
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_in_another_number_of_processes(model, tmp_path):
     recipe = make_recipe(model, iterations=3, pool=PoolConfig(staleness=1))
     run(recipe.replace(iterations=2), tmp_path / "run", 2)
@@ -140,6 +144,7 @@ def test_a_run_goes_on_in_another_number_of_processes(model, tmp_path):
     assert [r["iteration"] for r in trained] == [1, 2, 3] and all(r["staleness_max"] <= 1 for r in trained)
 
 
+@pytest.mark.slow
 def test_of_several_processes_the_first_pushes_what_all_hold(model, tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     servers = [VLLMServer(load_policy(str(model))) for _ in range(2)]
@@ -161,6 +166,7 @@ def test_of_several_processes_the_first_pushes_what_all_hold(model, tmp_path, mo
         assert server.calls.count("/collective_rpc") == 4, "to an engine that is made, before the first, after each"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sharded", [False, True])
 def test_each_process_samples_with_a_vllm_of_its_own_what_one_process_samples(model, tmp_path, sharded):
     recipe = make_recipe(model, iterations=2, evaluation=Evaluation(tasks=2, baselines=False))

@@ -1,6 +1,7 @@
 """Laws that are fitted to the first part of runs and held to the rest, on curves that are known and on runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from longstride.claims.claim import Claim
 from longstride.claims.runner import run_claim
 from longstride.core.errors import ConfigError
 from longstride.papers.isocompute.exact import RECIPE
+from longstride.report import fits
 from longstride.report.curves import Curve
 from longstride.report.extrapolation import planned, read
 from longstride.run.extrapolation import Extrapolation, Reading
@@ -19,6 +21,14 @@ from longstride.scaling import Power, Sigmoid
 from longstride.stats import Ordering
 
 X = np.arange(1.0, 41)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_resamples() -> Iterator[None]:
+    """The bootstrap of a fit, which takes most of its time, is short."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fits, "fit", partial(fits.fit, resamples=30))
+        yield
 
 
 def curve(y: Callable[[np.ndarray], np.ndarray], x: np.ndarray = X) -> Curve:

@@ -157,6 +157,7 @@ def test_the_world_of_judges_is_played_by_what_a_run_of_it_trained(judge: Path) 
     assert {s.solution for of in source.solutions.values() for s in of} == {"so Verdict : yes", "so Verdict : no"}
 
 
+@pytest.mark.slow
 def test_the_guide_trains_a_judge_from_a_file_and_uses_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -172,6 +172,7 @@ def test_the_best_layout_comes_first_and_what_does_not_fit_last(planner: Make) -
     assert fitting == sorted(fitting) and fitting and plans[0].fits
 
 
+@pytest.mark.slow
 def test_a_recipe_that_does_not_fit_is_told_what_would() -> None:
     found = forecast(recipe(model="Qwen/Qwen3-4B"), 1, CARDS["H100"])
     assert not found.best.fits and found.better and found.better[0] == "learner.lora={}"

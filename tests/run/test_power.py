@@ -25,9 +25,9 @@ from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
 
-CUTS = int(os.environ.get("LONGSTRIDE_CUTS", 8))
+CUTS = int(os.environ.get("LONGSTRIDE_CUTS", 5))
 """Moments of each kind that runs are resumed from; 0 for all."""
-FAULTS = int(os.environ.get("LONGSTRIDE_FAULTS", 4))
+FAULTS = int(os.environ.get("LONGSTRIDE_FAULTS", 3))
 """Moments at which an error is made; 0 for all."""
 SOAK = "LONGSTRIDE_SOAK" in os.environ
 """Whether disks are mounted, and tensors cut at more places."""
@@ -38,7 +38,7 @@ FULL = 40
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
     model = save_model(tmp_path_factory.mktemp("models") / "tiny")
-    return make_recipe(model, iterations=3, episodes_per_iteration=6)
+    return make_recipe(model, iterations=2, episodes_per_iteration=6)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_after_a_power_cut_a_run_goes_on_to_the_numbers_of_one_that_had_none(rec
     (tmp_path / "disk").mkdir()
     with cut_at_every_flush(tmp_path / "disk", monkeypatch) as states:
         train(recipe, tmp_path / "disk" / "run")
-    assert len(states) > 100 and same(tmp_path / "disk" / "run", whole)
+    assert len(states) > 70 and same(tmp_path / "disk" / "run", whole)
     reached = []
     for k, left in enumerate(some(states, CUTS)):
         restore(left, tmp_path / f"cut-{k}")
@@ -155,7 +155,7 @@ def test_after_a_power_cut_a_run_goes_on_to_the_numbers_of_one_that_had_none(rec
         reached.append(-1 if checkpoint is None else checkpoint.numbers["iteration"])
         train(recipe, run, resume=True)
         assert same(run, whole), left.keys()
-    assert reached[-1] == 3 and {1, 2} <= set(reached)
+    assert reached[-1] == 2 and 1 in reached
 
 
 # an error at every write
@@ -246,7 +246,7 @@ def largest_file(size: int) -> Iterator[None]:
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99] if SOAK else [0.5])
 @pytest.mark.parametrize("name", ["model.safetensors", "trainer.safetensors"])
 def test_tensors_whose_write_stops_halfway_are_one_line_and_the_run_goes_on(recipe, whole, tmp_path, name, share):
-    run, checkpoint = tmp_path / "run", whole / "checkpoints" / "000003"
+    run, checkpoint = tmp_path / "run", whole / "checkpoints" / "000002"
     with pytest.raises(KeyboardInterrupt):
         train(recipe, run, Watcher(stop_after=2))
     others = [p.stat().st_size for p in checkpoint.iterdir() if p.name != name and name.startswith("trainer")]

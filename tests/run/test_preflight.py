@@ -32,6 +32,7 @@ def test_limits_that_nothing_can_hold_are_refused_and_leave_no_folder(
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_longest_horizon_that_fits_is_played(tmp_path: Path) -> None:
     with pytest.raises(ls.ConfigError) as e:
         ls.train(RECIPE, tmp_path / "run", ls.Silent(), test_budget={"turns": 900})

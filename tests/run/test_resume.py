@@ -188,9 +188,11 @@ VARIANTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if "program" in name else []) for name in VARIANTS]
+)
 def test_a_run_that_was_stopped_gives_exactly_the_numbers_of_one_that_was_not(name, model, tmp_path):
-    recipe = small(model, **VARIANTS[name](model))
+    recipe = small(model, **({"iterations": 2} | VARIANTS[name](model)))
     train(recipe, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         train(recipe, tmp_path / "cut", Watcher(stop_after=2))
@@ -247,6 +249,7 @@ def run_in(workers: Any, recipe: Recipe, folder: Path, moment: int = 0, counted:
     return 0 if moment else int(folder.with_suffix(".happened").read_text())
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(workers, model, tmp_path):
     recipe = small(model)
     moments = run_in(workers, recipe, tmp_path / "whole")
@@ -261,6 +264,7 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_numbers_of_one_that_was_not(w
     assert reached == sorted(reached) and {-1, 0, 1, 2} <= set(reached)
 
 
+@pytest.mark.slow
 def test_a_run_killed_while_programs_play_goes_on_to_the_numbers_of_one_that_was_not(workers, model, tmp_path):
     recipe = small(model, **through_gateway(model))
     started = run_in(workers, recipe, tmp_path / "whole", counted=STARTS)
@@ -284,6 +288,7 @@ def test_what_an_evaluation_cached_is_forgotten(model, tmp_path, monkeypatch):
     assert forgotten[-2:] == [1, 1]  # new weights, and after the last evaluation
 
 
+@pytest.mark.slow
 def test_killed_while_it_rolls_out_ahead_no_episode_is_lost_or_trained_twice(workers, model, tmp_path):
     recipe = small(model, pool=PoolConfig(staleness=1))
     moments = run_in(workers, recipe, tmp_path / "whole")

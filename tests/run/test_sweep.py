@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -15,6 +17,7 @@ from safetensors.numpy import save_file
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError
 from longstride.core.sealed import place_of, seal, write_object
+from longstride.report import fits
 from longstride.report.compare import as_text, compare
 from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
@@ -22,6 +25,14 @@ from longstride.run.sweep import parse_axis
 
 SMALL = ["iterations=8", "every=1", "method.budget=512", "problem.problems=6", "problem.answers=4"]
 GRID = ["--grid", "method.rollouts=4,16"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_resamples() -> Iterator[None]:
+    """The bootstrap of a fit, which takes most of its time, is short."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fits, "fit", partial(fits.fit, resamples=30))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def test_no_other_shape_is_better_where_points_follow_no_law_and_bounds_hold(see
     assert rest(found) <= min(map(rest, np.geomspace(0.02, 8, 300))) * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", [n if n == "sigmoid" else pytest.param(n, marks=pytest.mark.slow) for n in PLANTED])
 def test_planted_parameters_lie_inside_their_intervals(name: str) -> None:
     """200 sets: `python -m longstride.scaling.coverage`."""
     inside = coverage(name, sets=8, resamples=60)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers import SLOW, eventually
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from judge_server import Counted, Server, cut_off, endless, hang, reply, response, said
 
@@ -161,6 +161,7 @@ class TestTrouble:
             ask(judge_at(server))
         assert len(server.bodies) == 1
 
+    @settings(max_examples=20)
     @given(
         st.one_of(st.binary(max_size=60), st.recursive(st.none() | st.text() | st.floats(), st.lists).map(json.dumps))
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longstride.core.component import build, member_of
+from longstride.core.component import build
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import write_atomically
 from longstride.core.provenance import commit
@@ -193,9 +193,12 @@ def _x(points: np.ndarray) -> np.ndarray:
 
 def fitted(group: dict[str, Any]) -> Fit:
     """The fit of a group of what `fit_runs` found, computed from its points."""
-    data = dict(group["fit"]["law"])
     points = np.array(group["points"])
-    return fit(build(member_of(Law, data["type"]), data), _x(points), points[:, -1], runs=group.get("run_of"))
+    return fit(_law(group), _x(points), points[:, -1], runs=group.get("run_of"))
+
+
+def _law(group: dict[str, Any]) -> Law:
+    return build(Law, group["fit"]["law"])
 
 
 def keep(found: dict[str, Any], path: Path) -> Path:
@@ -224,7 +227,7 @@ def keep(found: dict[str, Any], path: Path) -> Path:
             axes.fill_between(at, band.lo, band.hi, color=color, alpha=0.2, linewidth=0)
             axes.plot(own[:, 0], own[:, 1], ".", color=color)
             axes.plot([row[0] for row in later], [row[1] for row in later], "x", color=color)
-    scale = "log" if all(fitted(group).law.logarithmic for group in found["groups"]) else "linear"
+    scale = "log" if all(_law(group).logarithmic for group in found["groups"]) else "linear"
     axes.set(xscale="log", yscale=scale, xlabel=found["x"].replace("_", " "), ylabel=found["y"].replace("_", " "))
     axes.legend()
     figure.savefig(path.with_suffix(".svg"), format="svg", metadata={"Date": None})
@@ -265,15 +268,15 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
         ConfigError: one setting alone, no budget, or a fit of what distances cost.
         FitError: a budget of attempts that is too small for one at each task of any kind.
     """
-    groups = {str(group["setting"]): (group, fitted(group)) for group in found["groups"]}
     if found["x"] == DISTANCE:
         raise ConfigError("what distances cost says nothing of a budget; fit a measure by what is spent")
-    if len(groups) < 2:
+    if len({str(group["setting"]) for group in found["groups"]}) < 2:
         raise ConfigError(f"there is nothing to choose between: fit runs `--by` a setting, got {found['by'] or 'none'}")
-    if any(f.law.inputs > 1 for _, f in groups.values()):
+    if any(_law(group).inputs > 1 for group in found["groups"]):
         raise ConfigError("a law in the model's size says nothing of a budget alone; fit a law of one amount")
     if not budget > 0:
         raise ConfigError(f"--budget is a positive number, got {budget:g}")
+    groups = {str(group["setting"]): (group, fitted(group)) for group in found["groups"]}
     if all(isinstance(f.law, COVERAGE) for _, f in groups.values()):
         shared = split({name: f for name, (_, f) in groups.items()}, int(budget))
         choices = [

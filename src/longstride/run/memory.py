@@ -4,6 +4,7 @@ What always holds: no weights are read for a plan. Parameters are counted exactl
 pass is what torch keeps of a pass without memory (fake tensors), which leaves out what kernels need for a moment.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -222,12 +223,20 @@ def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> Kept:
 
 
 def _passes(config: Any, weights: str, bfloat16: bool) -> tuple[list[float], list[float]]:
-    """`_bytes_of_pass` of a short and a long pass."""
-    with FakeTensorMode():
-        model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, weights))
-        layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
-        short, long = (_bytes_of_pass(model, layers, n, bfloat16) for n in LENGTHS)
-    return short, long
+    """`_bytes_of_pass` of a short and a long pass; looked at once for a configuration."""
+    described = json.dumps(config.to_dict() | {"_name_or_path": ""}, sort_keys=True, default=str)
+    key = (described, weights, bfloat16)
+    if key not in _LOOKED_AT:
+        with FakeTensorMode():
+            model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, weights))
+            layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
+            short, long = (_bytes_of_pass(model, layers, n, bfloat16) for n in LENGTHS)
+        _LOOKED_AT[key] = short, long
+    return _LOOKED_AT[key]
+
+
+_LOOKED_AT: dict[tuple[str, str, bool], tuple[list[float], list[float]]] = {}
+"""What `_passes` found."""
 
 
 def _bytes_of_pass(model: Any, layers: list[Any], tokens: int, bfloat16: bool) -> list[float]:

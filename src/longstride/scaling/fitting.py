@@ -184,18 +184,22 @@ def solve(law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray) -> 
         """[..., n, weights] for shapes at coordinates [..., shapes]."""
         return law.columns(x, law.natural(at)) / deviations[:, None]
 
-    def weights(at: np.ndarray, y: np.ndarray) -> np.ndarray:
-        found, given = least.copy(), columns(at)
+    def weights(given: np.ndarray, y: np.ndarray) -> np.ndarray:
+        found = least.copy()
         if free.any():
             rest = y - given[:, ~free] @ least[~free]
-            found[free] = lsq_linear(given[:, free], rest, (least[free], most[free]), method="bvls").x
+            best = np.linalg.lstsq(given[:, free], rest, rcond=-1)[0]
+            if (best < least[free]).any() or (best > most[free]).any():
+                best = lsq_linear(given[:, free], rest, (least[free], most[free]), method="bvls").x
+            found[free] = best
         return found
 
     def residuals(at: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return columns(at) @ weights(at, y) - y
+        given = columns(at)
+        return given @ weights(given, y) - y
 
     if not law.shapes:
-        return np.array([weights(lowest, y) for y in y_SN / deviations])
+        return np.array([weights(columns(lowest), y) for y in y_SN / deviations])
     axes = [np.linspace(lo, hi, GRID) for lo, hi in zip(lowest, highest, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
     tried = columns(grid)
@@ -204,7 +208,7 @@ def solve(law: Law, x: np.ndarray, y_SN: np.ndarray, deviations: np.ndarray) -> 
     for y in y_SN / deviations:
         start = grid[_nearest(tried, inverses @ y, y, law.bounds)]
         at = least_squares(residuals, start, bounds=(lowest, highest), args=(y,)).x
-        found.append(np.concatenate([weights(at, y), law.natural(at)]))
+        found.append(np.concatenate([weights(columns(at), y), law.natural(at)]))
     return np.array(found)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import trim_mean
 
 from longstride.core.seeds import derive
 from longstride.stats.bootstrap import Effect
@@ -22,7 +21,9 @@ Scores = NDArray[np.float64]
 
 def interquartile_mean(scores: ArrayLike) -> float:
     """The mean without the floor(n / 4) lowest and as many highest of all n = S T scores."""
-    return float(trim_mean(_scores(scores).ravel(), 0.25))
+    values = np.sort(_scores(scores), axis=None)
+    cut = len(values) // 4
+    return float(values[cut : len(values) - cut].mean())
 
 
 def performance_profile(scores: ArrayLike, thresholds: Sequence[float]) -> list[float]:

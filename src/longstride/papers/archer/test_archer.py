@@ -255,6 +255,7 @@ def every_turn() -> Trajectory:
     return make_trajectory([make_turn([a], [s]) for s in range(STATES) for a in (0, 1)])
 
 
+@pytest.mark.slow
 def test_values_are_those_of_the_policy_as_it_is_learnt_from_episodes_of_another(encoder):
     problem, logits = chain()
     uniform = [
@@ -331,16 +332,16 @@ def test_a_critic_restored_from_its_state_goes_on_as_it_would_have(encoder):
 
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(model, tmp_path):
-    recipe = archer(model)
+    recipe = archer(model, iterations=2)
     train(recipe, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train(recipe, tmp_path / "resumed", Watcher(stop_after=3))
+        train(recipe, tmp_path / "resumed", Watcher(stop_after=2))
     train(recipe, tmp_path / "resumed", resume=True)
     assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "resumed")
     assert weights_hash(tmp_path / "whole") == weights_hash(tmp_path / "resumed")
 
 
-@pytest.mark.parametrize("tasks", [TwentyQuestions(questions=3), Mastermind()])
+@pytest.mark.parametrize("tasks", [TwentyQuestions(questions=3), pytest.param(Mastermind(), marks=pytest.mark.slow)])
 def test_the_recipe_runs_on_both_games(tasks, tmp_path):
     recipe = RECIPE.replace(
         tasks=tasks,

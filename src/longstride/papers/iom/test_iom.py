@@ -25,6 +25,7 @@ def test_the_penalty_of_iom_is_the_closed_form_for_linear_features() -> None:
     assert torch.allclose(gradient, exact, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_invariance_that_outweighs_the_fit_makes_every_prediction_the_mean_of_the_data() -> None:
     method = IOM(weight=1e6, fit=60, lr=1e-2)
     state = method.start(PROBLEM, np.random.default_rng(0))
@@ -34,6 +35,7 @@ def test_invariance_that_outweighs_the_fit_makes_every_prediction_the_mean_of_th
     assert np.ptp(predicted) < 0.05 * state["y"].std()
 
 
+@pytest.mark.slow
 def test_a_climb_starts_at_the_best_of_the_data_and_the_recipe_ends_above_it() -> None:
     recipe = papers.load("iom/exact")
     assert isinstance(recipe, ExactRecipe)

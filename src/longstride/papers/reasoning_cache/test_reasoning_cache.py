@@ -9,7 +9,7 @@ from longstride.strategies import Direct
 
 def test_rounds_are_read_alone_and_trained_from_states_that_were_met(tmp_path):
     evaluation = {"tasks": 2, "strategies": (Direct(),)}
-    changes = {"iterations": 1, "episodes_per_iteration": 16, "group_size": 4, "evaluation": evaluation}
+    changes = {"iterations": 1, "episodes_per_iteration": 8, "group_size": 4, "evaluation": evaluation}
     RECIPE.replace(**changes).train(tmp_path / "run")
     episodes = trajectories_of(tmp_path / "run")
     explored = [t for t in episodes if t.role == "explore"]

@@ -268,11 +268,11 @@ def test_arms_differ_in_what_follows_a_first_attempt() -> None:
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     recipe = RECIPE.replace(
-        iterations=3,
+        iterations=2,
         episodes_per_iteration=8,
         tasks=SOURCE,
         learner={"batch_samples": 4},
-        evaluation={"tasks": 2, "every": 3},
+        evaluation={"tasks": 2, "every": 2},
     )
     train(recipe, tmp_path / "whole")
     train(recipe.replace(iterations=1), tmp_path / "cut")

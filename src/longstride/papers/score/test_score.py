@@ -130,7 +130,7 @@ def test_the_gain_is_what_later_attempts_changed():
 
 
 def test_a_run_plays_two_attempts_and_is_held_to_where_it_started(tmp_path):
-    changes = {"episodes_per_iteration": 16, "group_size": 4, "evaluation": {"tasks": 2, "every": 2}}
+    changes = {"episodes_per_iteration": 8, "group_size": 4, "evaluation": {"tasks": 2, "every": 2}}
     RECIPE.replace(iterations=2, **changes).train(tmp_path / "run")
     for t in trajectories_of(tmp_path / "run"):
         assert t.length == 2 and described(t.turns[1].observation).endswith("check again")

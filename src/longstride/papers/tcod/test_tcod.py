@@ -61,6 +61,7 @@ def test_a_student_comes_nearer_to_a_teacher_of_another_size(student: Path, teac
     assert rows_of(tmp_path / "own", "train")[0]["kl"] == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_resumed_student_has_the_same_weights_and_a_run_can_teach(
     student: Path, teacher: Path, tmp_path: Path
 ) -> None:

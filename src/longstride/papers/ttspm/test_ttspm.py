@@ -67,7 +67,7 @@ def test_the_plateau_of_a_fit_is_the_closed_form(ceiling: float, chance: float, 
 
 
 def test_coverage_of_a_run_by_attempts_is_fitted_by_one_call_and_the_rest_held_out(tmp_path: Path) -> None:
-    settings = ("evaluation.attempts=16", "evaluation.tasks=20", "iterations=1", "episodes_per_iteration=8")
+    settings = ("evaluation.attempts=16", "evaluation.tasks=10", "iterations=1", "episodes_per_iteration=8")
     run = train_elsewhere("ttspm", tmp_path, *settings)
     last = rows_of(run, "eval")[-1]["measures"]
     assert rows_of(run, "train")[-1]["trained_tokens"] == 0

@@ -199,7 +199,7 @@ def test_the_loss_has_the_gradient_of_equation_6_by_2_beta(beta):
 
 
 SMALL = RECIPE.replace(
-    iterations=3,
+    iterations=2,
     episodes_per_iteration=12,
     critic={"warmup": 0},
     budget={"turns": 6},
@@ -217,7 +217,7 @@ def whole(tmp_path_factory) -> Path:
 
 def test_a_resumed_run_plays_the_same_tasks_and_gives_the_same_bits(whole, tmp_path):
     cut = tmp_path / "cut"
-    train(SMALL.replace(iterations=2), cut)
+    train(SMALL.replace(iterations=1), cut)
     train(SMALL, cut, resume=True)
     assert [t.task for t in trajectories_of(cut)] == [t.task for t in trajectories_of(whole)]
     assert rows_of(cut, "train") == rows_of(whole, "train")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from longstride.control.batches import Batch, NStep
 from longstride.control.conservative import Conservative, exact_gap
 from longstride.control.data import TransitionStore
-from longstride.control.envs.base import Spec
+from longstride.control.envs.base import ControlEpisode, Spec
 from longstride.control.noise import RunNoise
 from longstride.control.policies import ControlPolicy, PolicyNets
 from longstride.control.targets import (
@@ -105,6 +105,19 @@ class ControlCritic(Component):
 
     def after_step(self, nets: CriticNets) -> None:
         """Moves what follows the trained networks, such as target networks; here nothing does."""
+
+    def measures(
+        self, nets: CriticNets, data: NStep, episode: ControlEpisode, known_T: np.ndarray | None
+    ) -> dict[str, float]:
+        """What is measured of its values in a test episode, by name; here nothing.
+
+        Args:
+            nets: the networks that this critic has made.
+            data: what it learns from.
+            episode: T steps.
+            known_T: what their states are worth, in the rewards of the tasks, where that is known.
+        """
+        return {}
 
 
 class WeightedCritics(CriticNets):

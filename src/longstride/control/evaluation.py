@@ -137,9 +137,10 @@ def outcomes_of(tested: Tested) -> list[float]:
     return [float(e.solved) for episodes in tested.values() for e in episodes]
 
 
-def measures_of(recipe: ControlRecipe, tested: Tested) -> dict[str, list[float]]:
-    """What the tasks measure of every episode beside success, for each of them, by name."""
-    of_episodes = [recipe.tasks.measures(e) for episodes in tested.values() for e in episodes]
+def measures_of(recipe: ControlRecipe, learner: ControlLearner, tested: Tested) -> dict[str, list[float]]:
+    """What tasks and critics measure of every episode beside success, for each of them, by name."""
+    tasks, acting = recipe.tasks, learner.levels[-1]
+    of_episodes = [tasks.measures(e) | acting.measures(tasks, e) for of in tested.values() for e in of]
     return {name: [of[name] for of in of_episodes] for name in of_episodes[0] if all(name in of for of in of_episodes)}
 
 

@@ -225,7 +225,7 @@ class ControlRun(RunFiles):
             **evaluation_row(self.recipe, "agent" if self.iteration else "warm_start", tested),
             outcomes=outcomes,
             measures={"success": outcomes, "online_success": self._online_success(outcomes)}
-            | measures_of(self.recipe, tested),
+            | measures_of(self.recipe, self.learner, tested),
             **paths_of(self.recipe, tested),
         )
 

@@ -18,7 +18,7 @@ from longstride.control.agent import ControlAgent, Level
 from longstride.control.batches import Batch, NStep
 from longstride.control.critics import WeightedCritics
 from longstride.control.data import TransitionStore
-from longstride.control.envs.base import Spec
+from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec
 from longstride.control.memory import Windows
 from longstride.control.noise import RunNoise
 from longstride.control.policies import ControlPolicy
@@ -126,6 +126,13 @@ class LevelNets(nn.Module):
         assert self.memory is not None
         with torch.set_grad_enabled(learn):
             return rows.remembered(self.memory)
+
+    def measures(self, tasks: ControlTasks, episode: ControlEpisode) -> dict[str, float]:
+        """What the critics measure of a test episode, by name."""
+        found: dict[str, float] = {}
+        for (_, critic, nets), (_, data) in zip(self.critics, self.level.critics.values(), strict=True):
+            found |= critic.measures(nets, data, episode, tasks.values(episode, data.discount))
+        return found
 
     def act(self, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         """[B, A] the actions that are taken."""

@@ -155,6 +155,15 @@ class ControlTasks(Component):
         """What is measured of an episode beside its success, by name."""
         return {}
 
+    def values(self, episode: ControlEpisode, discount: float) -> np.ndarray | None:
+        """[T] what the state of each step is worth, where that is known; None here.
+
+        Args:
+            episode: of a test.
+            discount: gamma, per step.
+        """
+        return None
+
 
 def play(
     env: VectorEnv, act: Act, seed: int, progress: Callable[[int], None] = lambda step: None

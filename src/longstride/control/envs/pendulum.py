@@ -3,8 +3,8 @@
 What always holds: with the constants as they are, observations, rewards and ends are those of Pendulum-v1 (a test
 compares them); nothing terminates; measures are of the pole, whatever is done to the rewards.
 
-Its constants may be others: mass, length and gravity make kindred worlds, and the rewards that an agent learns from may
-be scaled and noisy, which changes no best action.
+Its constants may be others: mass, length and gravity make kindred worlds, steps may be finer and the pole shaken, and
+the rewards that an agent learns from may be scaled and noisy, which changes no best action.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from longstride.core.numbers import Positive, Weight
 from longstride.core.seeds import derive
 
 STEP, FASTEST, TORQUE = 0.05, 8.0, 2.0
-"""Seconds of a step, greatest angular velocity and greatest torque."""
+"""Seconds of a step of Pendulum-v1, greatest angular velocity and greatest torque."""
 UPRIGHT = 0.95
 """Cosine of the angle from which on a pole stands upright."""
 
@@ -38,7 +38,7 @@ class PendulumEnv(VectorEnv):
     def reset(self, seed: int) -> np.ndarray:
         """Any angle, and a velocity between -1 and 1."""
         rng = np.random.default_rng(seed)
-        self.noise = np.random.default_rng(derive(seed, "noise"))
+        self.noise, self.shakes = (np.random.default_rng(derive(seed, name)) for name in ("noise", "shakes"))
         self.angle = rng.uniform(-np.pi, np.pi, self.count)
         self.velocity = rng.uniform(-1, 1, self.count)
         self.taken = 0
@@ -50,8 +50,9 @@ class PendulumEnv(VectorEnv):
             torque_B = TORQUE * np.clip(action_BA[:, 0].astype(float), -1, 1)
             cost_B = _cost(self.angle, self.velocity, torque_B)
             faster_B = 1.5 * of.gravity / of.length * np.sin(self.angle) + 3 * torque_B / (of.mass * of.length**2)
-            self.velocity = np.clip(self.velocity + STEP * faster_B, -FASTEST, FASTEST)
-            self.angle = self.angle + STEP * self.velocity
+            shaken_B = of.shaking * np.sqrt(of.seconds) * self.shakes.normal(size=self.count)
+            self.velocity = np.clip(self.velocity + of.seconds * faster_B + shaken_B, -FASTEST, FASTEST)
+            self.angle = self.angle + of.seconds * self.velocity
             cost_B = cost_B - of.reward_noise * self.noise.normal(size=self.count)
         self.taken += 1
         never_B, over_B = np.zeros(self.count, dtype=bool), np.full(self.count, self.taken >= self.horizon)
@@ -72,6 +73,10 @@ class Pendulum(ControlTasks):
     """Of the pole, in metres."""
     gravity: Positive = 10.0
     """In metres per second squared."""
+    seconds: Positive = STEP
+    """Of a step."""
+    shaking: Weight = 0.0
+    """Standard deviation of what chance adds to the angular velocity in a second."""
     reward_scale: Positive = 1.0
     """Factor of the rewards, the noise included."""
     reward_noise: Weight = 0.0

@@ -12,16 +12,27 @@ features f_i, their changes d_i and rewards r_i of a mesh:
 | `orthogonality` | dM is orthogonal to the test function f: the least-squares form of TD(0) | sum f_i (d_i . theta + r_i) = 0 |
 | `mean_square` | least squares of the temporal difference itself | sum d_i (d_i . theta + r_i) = 0 |
 
-| place | choice | paper | here |
-|---|---|---|---|
-| problem | `OrnsteinUhlenbeck` | Brownian motion and linear-quadratic control, known values | reward X^2 until 1, known value |
-| function | linear, zero at the horizon | parametric families that hold the value | two features, which hold it |
-| data | paths on a mesh | one path after the other | 50 an iteration, mesh 0.01, transitions exact |
-| update | sums of f and d | stochastic approximation, or solved | solved from all paths so far |
+| place | choice | paper | `martingale_evaluation` | `martingale_evaluation/exact` |
+|---|---|---|---|---|
+| problem | a diffusion of known value | Brownian motion and linear-quadratic control | Ornstein-Uhlenbeck, reward X^2, discounted | the same, undiscounted |
+| problem | others | | a shaken pendulum (`/pendulum`), walks of one's own (`/recorded`) | |
+| function | | parametric families that hold the value | a network of time and state | two features, which hold it |
+| data | walks on a mesh | one after the other | 200, mesh 0.02, transitions exact | 50 an iteration, mesh 0.01 |
+| update | orthogonality | CTD(0), CTD(lambda), and solved (LSTD, GTD) | CTD(0); `lam` for CTD(lambda), by lambda-returns | solved, with f itself as test function |
+| update | martingale loss | gradient Monte Carlo | `lam=1` | solved |
+| update | what is warned of | mean-square TD | `residual=true` | solved |
+| test | error of the value | against the known one | against the known one (`true_error`), and against returns (`value_error`) | against the known one |
 
-Deviations: the conditions are solved and not followed by stochastic steps; of the test functions only f itself is here
-(not traces, nor GTD). Equations after the abstract and the standard theory; `test_martingale_evaluation.py`
-checks them against exact moments, and measures the bias of the mesh.
+`martingale_evaluation` acts: a value network learns from walks of the policy. What acts in its tests is the policy that is evaluated: there is
+none in a diffusion, a random one on the pendulum, and that of the walks that are held out in `/recorded`, which needs a file and no environment
+(`tasks.data=mine.hdf5`). Fineness of time is `tasks.mesh`, or `tasks.seconds` of the pendulum.
+
+LOOK
+
+Deviations: of discounted problems with a free end of the horizon the return of a truncated walk goes on with V of its last state, and
+its second half is not measured. CTD(lambda) is offline: a walk's sum at once, by V as it was at the beginning of an iteration but for the first step.
+GTD and the solved conditions are in the exact problem alone, without traces. The conditions are after the abstract and the standard theory, and no
+code of the authors was found; `test_martingale_evaluation.py` checks the solved ones against exact moments, and measures the bias of the mesh.
 """
 
 from longstride.papers.card import Paper

@@ -38,6 +38,7 @@ SIGNED = {
     "Skills.level": "a log-odds",
     "Power.limit": "of a measure",
     "TDCritic.target_range": "returns",
+    "DesignedQ.target_range": "returns",
     "Between.low": "of any number",
     "Between.high": "of any number",
     "Claim.scale": "of a measure",

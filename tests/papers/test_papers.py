@@ -141,8 +141,8 @@ def test_a_former_name_says_what_it_is_called_now():
 
 
 def test_a_paper_that_does_not_act_says_what_it_has():
-    with pytest.raises(ConfigError, match="ftpedel has no recipe of that name; it has ftpedel/exact"):
-        papers.load("ftpedel")
+    with pytest.raises(ConfigError, match="tti_map has no recipe of that name; it has tti_map/exact"):
+        papers.load("tti_map")
 
 
 @pytest.mark.parametrize("name", [name for name, listed in LISTED.items() if not listed.acts])

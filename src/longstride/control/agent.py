@@ -131,6 +131,9 @@ class Level(Component):
                     "what learns on-policy learns from single steps as they were taken: leave out "
                     + " and ".join(what for what, is_set in wrong.items() if is_set)
                 )
+        solved = [c.type_name() for c, _ in critics.values() if c.solved]
+        if solved and (self.memory is not None or self.rows is not None or self.codes is not None):
+            raise ValueError(f"{solved[0]} is computed from all steps as they are: leave out memory, rows and codes")
         if self.critic is None and self.policy_goals is not None:
             raise ValueError("policy_goals are for a policy beside a critic; without a critic, set data.goals")
         if self.policy_steps is not None and (self.critic is None or self.data.action != "subgoal"):

@@ -73,6 +73,8 @@ class ControlCritic(Component):
     """Whether its scores have a slope in real-valued actions."""
     on_policy: ClassVar[bool] = False
     """Whether it learns from what the policy has just done, and from nothing else."""
+    solved: ClassVar[bool] = False
+    """Whether it is computed from all data at once (`fit`), before the updates of an iteration, and not trained."""
 
     @abstractmethod
     def make(self, state: int, action: int, generator: torch.Generator) -> CriticNets:
@@ -89,11 +91,22 @@ class ControlCritic(Component):
     def before_updates(self, nets: CriticNets) -> None:
         """Keeps what has to stay as it is during the updates of an iteration; here nothing has to."""
 
+    def fit(self, nets: CriticNets, steps: Batch, first_ES: Tensor, rng: np.random.Generator) -> dict[str, float]:
+        """Computes what is `solved`, and gives metrics.
+
+        Args:
+            nets: the networks that this critic has made, without a weight that is trained.
+            steps: all steps of the stores that are learned from.
+            first_ES: the first state of each episode.
+            rng: all random numbers.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def loss(
         self, nets: CriticNets, batch: Batch, policy: PolicyNets, noise: RunNoise, conservative: bool
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss of a batch, a scalar, and metrics.
+        """The loss of a batch, a scalar, and metrics; of what is `solved` it is never asked for.
 
         Args:
             nets: the networks that this critic has made.

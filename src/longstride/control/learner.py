@@ -202,9 +202,13 @@ def train_together(
     Returns:
         For each learner, the means of its metrics.
     """
-    for learner in learners:
+    fitted: list[dict[str, float]] = [{} for _ in learners]
+    for learner, of, found in zip(learners, sources, fitted, strict=True):
+        rng = np.random.default_rng(derive(learner.seed, "fit", learner.updates))
         for net in learner.levels:
             net.before_updates()
+            if updates:
+                found |= net.fit([store for store, count in of if count], rng)
     nets = learners[0] if len(learners) == 1 else _SideBySide(learners)
     totals: dict[str, Tensor] = {}
     block = AHEAD if reptile is None else reptile.inner
@@ -232,7 +236,7 @@ def train_together(
     if isinstance(nets, _SideBySide):
         nets.hand_back()
     means = {key: (total / updates).expand(len(learners)).tolist() for key, total in totals.items()}
-    return [{key: values[k] for key, values in means.items()} for k in range(len(learners))]
+    return [{key: values[k] for key, values in means.items()} | found for k, found in enumerate(fitted)]
 
 
 def act_together(learners: Sequence[ControlLearner], seeds: Sequence[int], explore: bool) -> Act:

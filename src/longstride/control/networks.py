@@ -114,6 +114,19 @@ class LevelNets(nn.Module):
             critic.before_updates(nets)
         self.level.extraction.before_updates(self.actor)
 
+    def fit(self, stores: Sequence[TransitionStore], rng: np.random.Generator) -> dict[str, float]:
+        """Computes the critics that are solved from all steps of some stores, and gives their metrics."""
+        metrics: dict[str, float] = {}
+        for (_, critic, nets), (_, data) in zip(self.critics, self.level.critics.values(), strict=True):
+            if critic.solved:
+                steps = [
+                    data(store, self.spec, np.setdiff1d(np.arange(store.rows), store.last), rng) for store in stores
+                ]
+                first = [data.states(store, store.first, store.goal) for store in stores]
+                every = each(lambda *parts: torch.cat(parts), *steps)
+                metrics |= critic.fit(nets, every, torch.from_numpy(np.concatenate(first).astype(np.float32)), rng)
+        return metrics
+
     def read(self, rows: Rows, learn: bool) -> Any:
         """Rows as critics and policies read them; `learn`: the memory takes a gradient."""
         if isinstance(rows, Batch):

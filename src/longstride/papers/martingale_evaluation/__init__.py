@@ -27,7 +27,8 @@ features f_i, their changes d_i and rewards r_i of a mesh:
 none in a diffusion, a random one on the pendulum, and that of the walks that are held out in `/recorded`, which needs a file and no environment
 (`tasks.data=mine.hdf5`). Fineness of time is `tasks.mesh`, or `tasks.seconds` of the pendulum.
 
-LOOK
+One look that decides nothing (seed 900, 2,000 updates, error against the known value): with a mesh of 50 steps 0.11 for CTD(0) and 0.22 for the
+mean square; with 2 steps 0.14 and 0.11.
 
 Deviations: of discounted problems with a free end of the horizon the return of a truncated walk goes on with V of its last state, and
 its second half is not measured. CTD(lambda) is offline: a walk's sum at once, by V as it was at the beginning of an iteration but for the first step.

@@ -50,9 +50,10 @@ class PendulumEnv(VectorEnv):
             torque_B = TORQUE * np.clip(action_BA[:, 0].astype(float), -1, 1)
             cost_B = _cost(self.angle, self.velocity, torque_B)
             faster_B = 1.5 * of.gravity / of.length * np.sin(self.angle) + 3 * torque_B / (of.mass * of.length**2)
-            shaken_B = of.shaking * np.sqrt(of.seconds) * self.shakes.normal(size=self.count)
-            self.velocity = np.clip(self.velocity + of.seconds * faster_B + shaken_B, -FASTEST, FASTEST)
-            self.angle = self.angle + of.seconds * self.velocity
+            seconds = of.seconds or STEP
+            shaken_B = (of.shaking or 0.0) * np.sqrt(seconds) * self.shakes.normal(size=self.count)
+            self.velocity = np.clip(self.velocity + seconds * faster_B + shaken_B, -FASTEST, FASTEST)
+            self.angle = self.angle + seconds * self.velocity
             cost_B = cost_B - of.reward_noise * self.noise.normal(size=self.count)
         self.taken += 1
         never_B, over_B = np.zeros(self.count, dtype=bool), np.full(self.count, self.taken >= self.horizon)
@@ -73,10 +74,10 @@ class Pendulum(ControlTasks):
     """Of the pole, in metres."""
     gravity: Positive = 10.0
     """In metres per second squared."""
-    seconds: Positive = STEP
-    """Of a step."""
-    shaking: Weight = 0.0
-    """Standard deviation of what chance adds to the angular velocity in a second."""
+    seconds: Positive | None = None
+    """Of a step; None: those of Pendulum-v1."""
+    shaking: Positive | None = None
+    """Standard deviation of what chance adds to the angular velocity in a second; None: it adds nothing."""
     reward_scale: Positive = 1.0
     """Factor of the rewards, the noise included."""
     reward_noise: Weight = 0.0

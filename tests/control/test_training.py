@@ -20,7 +20,7 @@ from longstride.control.envs import play
 from longstride.control.evaluation import Tested
 from longstride.control.learner import ControlLearner
 from longstride.core.config import load_toml
-from longstride.core.errors import RunError
+from longstride.core.errors import LongstrideWarning, RunError
 from longstride.core.seeds import derive
 from longstride.report.rows import read_record
 
@@ -170,6 +170,12 @@ def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(tmp_path: Path, a
     assert rows_of(tmp_path / "resumed") == rows_of(tmp_path / "uninterrupted")
     ends = [(tmp_path / run / LAST / "trainer.safetensors").read_bytes() for run in ("resumed", "uninterrupted")]
     assert ends[0] == ends[1]
+
+
+def test_a_run_that_diverges_goes_on_without_acting_and_says_so(tmp_path: Path) -> None:
+    with pytest.warns(LongstrideWarning, match=r"learning has diverged; lower agent\.critic_lr"):
+        RECIPE.replace(agent={"critic_lr": 1e30, "policy_lr": 1e30}).train(tmp_path)
+    assert rows_of(tmp_path)[-1]["summary"]["success"] == 0
 
 
 def test_a_checkpoint_without_its_collected_data_is_refused(tmp_path: Path) -> None:

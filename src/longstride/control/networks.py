@@ -6,6 +6,7 @@ no number, so each computes beside others what it computes alone, up to rounding
 """
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from longstride.control.memory import Windows
 from longstride.control.noise import RunNoise
 from longstride.control.policies import ControlPolicy
 from longstride.control.weights import drawn_anew, unit_rewards
-from longstride.core.errors import ConfigError, RunError
+from longstride.core.errors import ConfigError, LongstrideWarning, RunError
 from longstride.core.seeds import derive
 
 Rows = Batch | Windows | tuple[Any, ...]
@@ -340,6 +341,14 @@ class ActingLevels:
             if net.level.extraction.adapts:
                 state = torch.cat((state, self._known(net, state, first_B)), -1)
             goal = net.act(state, self.noise, self.explore)
+        if goal.isnan().any():
+            warnings.warn(
+                "actions are no numbers, and 0 is taken for them: learning has diverged; lower agent.critic_lr or "
+                "agent.policy_lr",
+                LongstrideWarning,
+                stacklevel=2,
+            )
+            goal = goal.nan_to_num()
         return goal.clamp(-1, 1).reshape(len(first_B), *self._size).numpy()
 
     def _known(self, net: LevelNets, state_BS: Tensor, first_B: np.ndarray) -> Tensor:

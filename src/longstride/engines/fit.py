@@ -12,6 +12,7 @@ import torch
 from longstride.core.errors import ConfigError, ModelError
 from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece
 from longstride.models.device import skeleton_of
+from longstride.models.load import folder_of
 
 ATTENTION = frozenset(("attention", "full_attention", "sliding_attention"))
 """Layers that see all that comes before, or a window of it, and keep nothing besides keys and values."""
@@ -48,18 +49,19 @@ def has_fixed_pass(model: str) -> bool:
 
 
 _KNOWN: dict[str, tuple[str, bool]] = {}
-"""By configuration what `_found` found: a pass without memory takes a tenth of a second."""
+"""By configuration, or name on the hub, what `_found` found: a model without memory takes a tenth of a second."""
 
 
 def _found(model: str) -> tuple[str, bool]:
     try:
-        skeleton = skeleton_of(model)
-    except (ConfigError, ModelError):
+        folder = folder_of(model)
+        text = (folder / "config.json").read_text(encoding="utf-8") if folder else model
+        if text not in _KNOWN:
+            skeleton = skeleton_of(model)
+            reason = misfit(skeleton)
+            _KNOWN[text] = (reason, False) if reason else _in_a_pass(skeleton)
+    except (ConfigError, ModelError, OSError, UnicodeDecodeError):
         return "", False
-    text = skeleton.config.to_json_string()
-    if text not in _KNOWN:
-        reason = misfit(skeleton)
-        _KNOWN[text] = (reason, False) if reason else _in_a_pass(skeleton)
     return _KNOWN[text]
 
 

@@ -34,6 +34,8 @@ CACHED_PIECES = 4096
 """Encoded observations kept: many episodes see the same page."""
 CACHED_TOOLS = 64
 """Formats kept, for the sets of tools that environments offer."""
+_MADE: dict[str, str] = {}
+"""What templates made of conversations, by all that they were given."""
 CACHED_ROLES = 1024
 """Sequences of roles whose markup is kept, for conversations that programs make up."""
 _MARKS = [f"sentinel{n}sentinel" for n in ("System", *(f"{who}{k}" for k in "ABC" for who in ("User", "Agent")), "End")]
@@ -355,7 +357,7 @@ class ChatFormat:
         return self._apply(messages)
 
     def _apply(self, messages: list[dict[str, Any]]) -> str:
-        """What the template makes of a conversation.
+        """What the template makes of a conversation; asked once in a process, as a child has to be made for it.
 
         Raises:
             ModelError: it refuses, or takes too long.
@@ -366,8 +368,12 @@ class ChatFormat:
         work = partial(
             self._tokenizer.apply_chat_template, messages, tokenize=False, add_generation_prompt=True, **options
         )
+        asked = [self._tokenizer.chat_template, self._tokenizer.special_tokens_map, messages, options]
+        key = json.dumps(asked, sort_keys=True, default=str)
         try:
-            return text_of(work, TEMPLATE_SECONDS, TEMPLATE_MEGABYTES)
+            if key not in _MADE:
+                _MADE[key] = text_of(work, TEMPLATE_SECONDS, TEMPLATE_MEGABYTES)
+            return _MADE[key]
         except RefusedError as e:  # how templates say no is up to them
             said = " ".join(str(e).split())[:100]
             raise ModelError(f"the chat template refuses a plain conversation ({said}); set chat.template") from e

@@ -2,7 +2,7 @@
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = "1"
 
 from hypothesis import HealthCheck, settings  # noqa: E402 (threads are counted when torch is imported)
 

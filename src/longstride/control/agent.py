@@ -85,7 +85,8 @@ class Level(Component):
             raise ValueError(
                 f"extraction {name} needs real-valued actions, and those of {self.policy.type_name()} are discrete"
             )
-        flat = [critic.type_name() for critic, _ in critics.values() if not critic.slopes]
+        scoring = [of for name, (of, _) in critics.items() if name not in self.further or self.further[name].weight]
+        flat = [critic.type_name() for critic in scoring if not critic.slopes]
         if flat and self.extraction.needs_slopes:
             raise ValueError(f"extraction {name} follows slopes, which {flat[0]} has not; set another critic")
         plain = self.data.action == "action" and self.memory is None and self.codes is None
@@ -104,7 +105,7 @@ class Level(Component):
                 f"extraction {name} reads one critic, which must be {' or '.join(of.type_name() for of in reads)}, not "
                 f"{found}"
             )
-        blind = [critic.type_name() for critic, _ in critics.values() if not critic.scores]
+        blind = [critic.type_name() for critic in scoring if not critic.scores]
         if blind and self.extraction.needs_scores:
             raise ValueError(f"extraction {name} needs scores of any action, which {blind[0]} has not; set another")
         if self.extraction.on_policy and (other := [c.type_name() for c, _ in critics.values() if not c.on_policy]):

@@ -84,6 +84,12 @@ class ControlCritic(Component):
         """As `make`, where `spec` says what the columns of an observation are; here nothing has to be known of them."""
         return self.make(state, action, generator)
 
+    def make_beside(
+        self, first: CriticNets | None, spec: Spec, state: int, action: int, generator: torch.Generator
+    ) -> CriticNets:
+        """As `make_for`; a further critic may share networks with the first one of its level. Here it does not."""
+        return self.make_for(spec, state, action, generator)
+
     def returns(self, nets: CriticNets, data: NStep, store: TransitionStore) -> np.ndarray | None:
         """[R] what `Batch.return_B` is made of; here the returns in the data where they are needed."""
         return data.returns(store) if self.needs_returns else None

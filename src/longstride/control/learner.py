@@ -91,7 +91,8 @@ class ControlLearner(Networks):
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors (weights, target networks, temperatures, moments of the optimisers) and numbers, by name."""
-        nets = {f"{k}.{n}": t for k, net in enumerate(self.levels) for n, t in net.state_dict().items()}
+        # what critics share stands under the names of both, as copies: a file of tensors holds none twice
+        nets = {f"{k}.{n}": t.clone() for k, net in enumerate(self.levels) for n, t in net.state_dict().items()}
         moments = {
             f"{name}.{index}.{key}": tensor
             for name, optimiser in self.optimisers.items()
@@ -187,6 +188,7 @@ def train_together(
     progress: Callable[[int, int], None] = lambda done, total: None,
     cloning: bool = False,
     reptile: Reptile | None = None,
+    learning: Sequence[str] | None = None,
 ) -> list[dict[str, float]]:
     """Several updates (see `Networks.update`) of each learner, of all at once.
 
@@ -198,6 +200,7 @@ def train_together(
         progress: gets (done, `updates`).
         cloning: whether policies only imitate the data, and critics learn nothing.
         reptile: blocks of updates on one source each; None: batches of all sources.
+        learning: names of the critics that learn (see `TrainingPhase.learning`); None: all.
 
     Returns:
         For each learner, the means of its metrics.
@@ -226,7 +229,7 @@ def train_together(
             drawn = [[{name: each(_beside, *(of[name] for of in level)) for name in level[0]} for level in levels]]
         for k in range(count):
             batch = [{name: each(itemgetter(k), rows) for name, rows in level.items()} for level in drawn[0]]
-            metrics = nets.update(batch, noise, conservative, cloning)
+            metrics = nets.update(batch, noise, conservative, cloning, learning)
             totals = {key: totals[key] + value if totals else value for key, value in metrics.items()}
             progress(first + k + 1, updates)
         if reptile is not None:

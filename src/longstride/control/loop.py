@@ -103,7 +103,7 @@ def _iterate(runs: Sequence["ControlRun"], i: int) -> None:
     for (_, count, *rows), group in alike.items():
         sources = [list(zip((run.offline, run.gathered, run.demonstrated), rows, strict=True)) for run in group]
         learners, progress = [run.learner for run in group], group[0].progress("train")
-        how = (phase.conservative, progress, phase.cloning, phase.reptile)
+        how = (phase.conservative, progress, phase.cloning, phase.reptile, phase.learning)
         metrics |= zip(group, train_together(learners, count, sources, *how), strict=True)
 
     seconds = (time.perf_counter() - began) / len(runs)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from longstride.control.agent import ControlAgent, Level
 from longstride.control.batches import Batch, NStep
-from longstride.control.critics import WeightedCritics
+from longstride.control.critics import CriticNets, WeightedCritics
 from longstride.control.data import TransitionStore
 from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec
 from longstride.control.memory import Windows
@@ -73,7 +73,9 @@ class LevelNets(nn.Module):
         self.rows = level.rows.make(state, action, generator) if level.rows is not None else None
         self.codes = level.codes.make(state, action, generator) if level.codes is not None else None
         action = level.codes.count if level.codes is not None else action
-        nets = {name: critic.make_for(spec, state, action, generator) for name, (critic, _) in level.critics.items()}
+        nets: dict[str, CriticNets] = {}
+        for name, (critic, _) in level.critics.items():
+            nets[name] = critic.make_beside(nets.get("critic"), spec, state, action, generator)
         self.critics = [(name, critic, nets[name]) for name, (critic, _) in level.critics.items()]
         self.critic = nets.get("critic")
         if level.further:
@@ -203,7 +205,12 @@ class Networks:
         return [p for of in self.trained.values() for p in of]
 
     def update(
-        self, drawn: Sequence[Drawn], noise: RunNoise, conservative: bool, cloning: bool = False
+        self,
+        drawn: Sequence[Drawn],
+        noise: RunNoise,
+        conservative: bool,
+        cloning: bool = False,
+        learning: Sequence[str] | None = None,
     ) -> dict[str, Tensor]:
         """One update: a step of the weights of rows, `slices` steps of the critics, then one step of the policies.
 
@@ -212,6 +219,7 @@ class Networks:
             noise: all random numbers.
             conservative: whether conservative critics are conservative; if not, they are plain ones.
             cloning: whether policies only imitate the data, and critics learn nothing.
+            learning: names of the critics that learn, policies where `critic` does; None: all.
 
         Returns:
             Metrics by name, without gradient: scalars, or one a run.
@@ -236,11 +244,15 @@ class Networks:
                 )
                 for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True))
                 for name, critic, nets in net.critics
+                if learning is None or name in learning
             }
             metrics |= self._step("critic", losses)
             for net in self.levels:
-                for _, critic, nets in net.critics:
-                    critic.after_step(nets)
+                for name, critic, nets in net.critics:
+                    if learning is None or name in learning:
+                        critic.after_step(nets)
+        if learning is not None and "critic" not in learning:
+            return metrics
         losses = {}
         for k, (net, of) in enumerate(zip(self.levels, drawn, strict=True)):
             rows = of.get("policy") or of["critic"]

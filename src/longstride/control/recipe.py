@@ -11,6 +11,7 @@ from longstride.control.agent import ControlAgent
 from longstride.control.envs import ControlTasks
 from longstride.control.meta import Reptile
 from longstride.core.component import Component
+from longstride.core.errors import unknown
 from longstride.core.numbers import Count, CountOrZero, Share, Weight
 from longstride.curriculum.schedules import Schedule
 from longstride.run.experiment import Experiment
@@ -26,6 +27,7 @@ class TrainingPhase(Component):
     | online, half of each batch offline data (RLPD, arXiv 2302.02948; Cal-QL) | some | 0 | some | 0.5 |
     | online without offline data (WSRL) | some | 0 | some | 0 |
     | cloning, before reinforcement learning | 0 | some | 0 | 1 |
+    | values of states, before those of actions (V-PTR, arXiv 2309.13041) | 0 | some | 0 | 1, `learning` their name |
     | offline, with a few demonstrations (PTR, arXiv 2210.05178) | 0 | some | 0 | 1, `demonstrated` 0.1 |
     | online, in blocks on one source each (MOORL, arXiv 2506.09574) | some | 0 | some | 0.5, `reptile` |
     """
@@ -50,6 +52,9 @@ class TrainingPhase(Component):
     """Whether conservative critics are conservative in this phase."""
     cloning: bool = False
     """Whether policies only imitate the data in this phase, whatever their extraction, and critics learn nothing."""
+    learning: tuple[str, ...] | None = None
+    """Names of the critics that learn in this phase; policies learn where `critic` does, the first one of a level;
+    None: all."""
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:
@@ -87,6 +92,9 @@ class ControlRecipe(Experiment):
     def _collects(self) -> Self:
         if self.agent.on_policy and not all(phase.episodes for phase in self.phases):
             raise ValueError("an agent that learns on-policy collects in each iteration: set episodes of every phase")
+        known = {name for level in self.agent.levels for name in level.critics}
+        for name in {name for phase in self.phases for name in phase.learning or ()} - known:
+            raise ValueError(f"phases.learning: {unknown('critic', name, known)}")
         return self
 
     @property

@@ -1,0 +1,36 @@
+"""V-PTR: values of walks without actions, before offline RL. Bhateja et al., 2023, arXiv 2309.13041.
+
+Video has neither actions nor rewards, so no Q can be learned of it. Values of states can: V(s, g), how soon one who wants to gets from s to g,
+by temporal differences toward what a walk reaches later. What the network has learned of states for that is where offline RL begins, on the few data that
+have actions and rewards.
+
+| place | choice | paper | here |
+|---|---|---|---|
+| data | without actions | Ego4D, video of people | walks of the same maze, actions and rewards taken away |
+| data | with actions | Bridge data of robots, then demonstrations of the task | further walks, one for twenty of the others |
+| plan | phases | video, then robots' data, then the task | states (`learning=("value",)`), then actions (`learning=("critic",)`) |
+| value | of states | ICVF: V(s, g, z) of outcomes g under intentions z, multilinear | V(s, g), the intention is the outcome (HIQL's, `TrunkV`), expectile 0.9 |
+| value | of actions | CQL, as in PTR | that of `cql`, on the trunk (`TrunkQ`) |
+| networks | what is shared | a ResNet-50 of images | two layers of state and goal, which go on learning |
+| policy | | Gaussian, behind the same images | a network of its own |
+
+`v_ptr/recorded` takes data of one's own. The switch of what learns in a phase is `TrainingPhase.learning`, for any critics of an agent.
+
+One look that decides nothing (seed 900, 10 labelled walks, 600 updates of values of states and 600 of CQL): success 0.80 of 50 episodes.
+
+Deviations: there is no video and no robot, and walks without actions are of the same body as the others, which is the easier case. Of the paper its abstract
+and what others wrote of it were read, and the released code of ICVF (dibyaghosh/icvf_release), whose loss this is but for intentions; code of V-PTR
+itself was not found. There is no third phase: the data with actions are of the task.
+"""
+
+from longstride.papers.card import Paper
+
+CARD = Paper(
+    title="Robotic Offline RL from Internet Videos via Value-Function Pre-Training",
+    authors="Chethan Bhateja, Derek Guo, Dibya Ghosh, Anikait Singh, Manan Tomar, Quan Vuong, Yevgen Chebotar, Sergey Levine, Aviral Kumar",
+    year=2023,
+    arxiv="2309.13041",
+    read="notes",
+    topics=("offline", "values", "robots"),
+    systems=(30,),
+)

@@ -30,7 +30,11 @@ Starts of other sizes are made from nothing, as in the paper, or from another st
         recitals=0 page_weight=0 tokens=3000000 --out direct_64
     longstride train backtrack model=direct_64 cloning=
 
-The claims are not frozen and have not been run, and no effect was looked at.
+The claims are not frozen and have not been run. A look at Countdown decides nothing (seed 0, 1,200 demonstrations in 19 steps where the recipe has
+3,000, 60 held-out tasks, no reinforcement learning): shown solutions alone, .72 [.59, .81] were solved by attempts within 256 tokens and .37 [.26, .49] by
+the first; shown searches, .15 [.08, .26] by one thought of at most 256 tokens, which took 94 and nearly always ended by itself, and .25 [.16, .37] by
+several. In so few steps it copies how a search is written and errs within it. What more demonstrations or reinforcement learning make of that, and
+Sudoku, was not looked at.
 
 Deviations: read were the abstract and what its authors and others wrote of it. Compute is counted in sampled tokens, where the paper counts
 operations, so a long context costs no more here. Which attempt counts is said by a verifier that never errs, as in best of n there. Puzzles are

@@ -21,7 +21,7 @@ def leads_on(recipe: Experiment, settings: list[str]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", ["tti", "cql", "trim/exact"])
+@pytest.mark.parametrize("name", [pytest.param("tti", marks=pytest.mark.slow), "cql", "trim/exact"])
 def test_every_key_that_is_suggested_is_there(name):
     recipe = papers.load(name)
     suggested = set()

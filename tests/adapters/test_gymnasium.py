@@ -217,6 +217,7 @@ def test_one_iteration_trains(tmp_path) -> None:
     assert summary["failed"] == 0 and row["trained_tokens"] > 0 and summary["reward"] > summary["success"]
 
 
+@pytest.mark.slow
 def test_the_example_runs(tmp_path) -> None:
     from examples.gymnasium_lake import RECIPE
 

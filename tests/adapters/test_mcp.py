@@ -222,6 +222,7 @@ def test_patterns_of_a_server_are_not_searched_for_and_nothing_is_fetched() -> N
     assert read_object('{"a": 1.5}') == {"a": 1.5}
 
 
+@pytest.mark.slow
 def test_the_example_answers_with_a_server_of_the_official_package() -> None:
     pytest.importorskip("mcp", reason="needs pip install mcp")
     from examples.mcp_library import RECIPE

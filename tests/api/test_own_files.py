@@ -162,9 +162,9 @@ def test_a_run_of_an_own_file_is_trained_resumed_evaluated_and_played_back_from_
     said = json.loads((folder / "format.json").read_text())
     assert said["modules"]["mine"]["file"] == str(path)
 
-    played = run("playback", folder, 1)  # also where Python truly begins anew
-    assert played.returncode == 0 and "nothing differs" in played.stdout and "reward 0.5" in played.stdout
     capsys.readouterr()
+    assert command(tmp_path, "playback", folder, 1) == 0
+    assert "nothing differs" in (said := capsys.readouterr().out) and "reward 0.5" in said
     assert command(tmp_path, "train", "--resume", folder, "iterations=2") == 0
     assert capsys.readouterr().err == ""
 
@@ -195,6 +195,8 @@ def test_a_script_that_trains_has_the_name_of_its_file(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = load_run_experiment(tmp_path / "run")
     assert isinstance(found, Recipe) and found.reward.as_data()["type"] == "script_e:Half"
+    played = run("playback", tmp_path / "run", 1)  # where Python begins anew
+    assert played.returncode == 0 and "nothing differs" in played.stdout and "reward 0.5" in played.stdout
 
 
 def test_recipes_of_other_packages_are_listed_and_found_without_importing_them(

@@ -34,6 +34,7 @@ def test_store_measures_both_sides_up_to_a_size_and_ours_beyond(monkeypatch: pyt
     assert all(np.all(np.asarray(row.ours) > 0) for row in rows if row.unit == "ms")
 
 
+@pytest.mark.slow
 def test_store_leaves_its_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "trajectories.jsonl"
     store._write(path, 300)
@@ -129,6 +130,7 @@ def test_a_benchmark_without_a_peer_refuses_one(module) -> None:
         module.measure("python", 2, quiet)
 
 
+@pytest.mark.slow
 def test_train_plays_the_same_tasks_on_both_sides_and_says_how_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "EPISODES", 6)
     monkeypatch.setattr(train, "RECIPE", train.RECIPE.replace(engine={"processes": 2}, test_budget={"turns": 2}))

@@ -248,7 +248,13 @@ def tensors(learner: ControlLearner) -> dict[str, torch.Tensor]:
     return learner.state()[0]
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = ("sac", "cql", "quantiles", "td3", "ppo", "awr", "dqn", "sharsa", "brc", "hiql")
+"""Of each kind of critic, policy and data one."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in CASES]
+)
 def test_every_agent_learns_and_acts_side_by_side_as_it_does_alone(name: str) -> None:
     of, spec, data = CASES[name]
     assert not of.alone

@@ -20,6 +20,7 @@ def test_every_row_of_a_table_is_what_is_kept() -> None:
         assert len(rows) > 2 and page[at : at + len(rows)] == rows
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_kept_is_what_the_command_says_today() -> None:
     from examples import scale
 

@@ -48,6 +48,7 @@ def test_an_engine_is_named_on_the_command_line_and_comes_back_from_data(model_f
     assert make_recipe(model_folder).engine == Local()
 
 
+@pytest.mark.slow
 def test_a_run_over_http_whose_server_rests_is_the_run_in_this_process(model_folder, server, tmp_path):
     recipe = make_recipe(model_folder, iterations=2)
     remote = recipe.replace(engine=HTTP(url=f"{server.root}/v1", model="m", weights=NCCL(sleep=True)))

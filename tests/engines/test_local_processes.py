@@ -105,6 +105,7 @@ def test_a_run_in_two_processes_gives_the_same_bits_twice_and_keeps_their_number
     assert a == b and len(a) == 20
 
 
+@pytest.mark.slow
 def test_a_run_in_two_processes_that_was_stopped_goes_on_with_the_same_bits(model_folder, tmp_path):
     recipe = make_recipe(model_folder, iterations=3, engine=Local(processes=2))
     train(recipe, tmp_path / "whole")

@@ -175,6 +175,7 @@ def test_the_arms_of_a_claim_resolve_and_differ_and_its_relations_name_them(name
                 assert set(claim.ways.get(under, ())) <= set(names) and (under in claim.ways or under in names[1:])
 
 
+@pytest.mark.slow
 def test_recipes_of_language_agents_are_read_without_torch():
     names = [name for name in LISTED if isinstance(papers.load(name), Recipe)]
     program = (

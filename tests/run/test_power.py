@@ -208,7 +208,9 @@ def fault(folder: Path, at: int, error: int, lasts: bool, patch: pytest.MonkeyPa
             FAULT.folder = ""
 
 
-@pytest.mark.parametrize(("error", "lasts"), [(errno.ENOSPC, True), (errno.EROFS, False)])
+@pytest.mark.parametrize(
+    ("error", "lasts"), [(errno.ENOSPC, True), pytest.param(errno.EROFS, False, marks=pytest.mark.slow)]
+)
 def test_an_error_at_any_write_is_one_line_and_the_run_goes_on_from_there(
     recipe, whole, tmp_path, monkeypatch, error, lasts
 ):

@@ -187,9 +187,15 @@ VARIANTS = {
     "pictures that are left out": lambda model: {"tasks": PicturedTasks(), "chat": ChatConfig(media="leave_out")},
 }  # fmt: skip
 
+QUICK = (
+    "plain", "an anchor that follows the average", "a critic", "a sampler that keeps memory", "cloning", "a companion",
+    "trials",
+)  # fmt: skip
+"""One of each kind of what a checkpoint keeps."""
+
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if "program" in name else []) for name in VARIANTS]
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in VARIANTS]
 )
 def test_a_run_that_was_stopped_gives_exactly_the_numbers_of_one_that_was_not(name, model, tmp_path):
     recipe = small(model, **({"iterations": 2} | VARIANTS[name](model)))

@@ -173,9 +173,16 @@ def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(tmp_path: Path, a
 
 
 def test_a_run_that_diverges_goes_on_without_acting_and_says_so(tmp_path: Path) -> None:
+    recipe = RECIPE.replace(agent={"critic_lr": 1e30, "policy_lr": 1e30})
     with pytest.warns(LongstrideWarning, match=r"learning has diverged; lower agent\.critic_lr"):
-        RECIPE.replace(agent={"critic_lr": 1e30, "policy_lr": 1e30}).train(tmp_path)
-    assert rows_of(tmp_path)[-1]["summary"]["success"] == 0
+        recipe.train(tmp_path)
+    rows = rows_of(tmp_path)
+    assert rows[-1]["summary"]["success"] == 0
+    recipe.train(tmp_path, resume=True)  # it has ended, so nothing is refused
+    assert rows_of(tmp_path) == rows
+    longer = recipe.replace(phases=(*recipe.phases[:-1], recipe.phases[-1].replace(iterations=9)))
+    with pytest.raises(RunError, match="is not finite, and training on it would give nothing else"):
+        longer.train(tmp_path, resume=True)
 
 
 def test_a_checkpoint_without_its_collected_data_is_refused(tmp_path: Path) -> None:

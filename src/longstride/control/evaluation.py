@@ -89,14 +89,16 @@ def trained_agent(recipe: ControlRecipe, folder: Path) -> tuple[ControlLearner, 
     return learner, restored(learner, checkpoint)
 
 
-def restored(learner: ControlLearner, checkpoint: Checkpoint) -> TransitionStore:
-    """What a checkpoint says was collected; the learner becomes what it was then.
+def restored(learner: ControlLearner, checkpoint: Checkpoint, ended: bool = False) -> TransitionStore:
+    """What a checkpoint says was collected; the learner becomes what it was then. What does not go on, as its run has
+    `ended`, may have diverged.
 
     Raises:
         RunError: it is damaged, or of another agent.
     """
     tensors = checkpoint.tensors()
-    check_finite(tensors, checkpoint.folder)
+    if not ended:
+        check_finite(tensors, checkpoint.folder)
     learner.load_state(tensors, checkpoint.numbers)
     try:
         return TransitionStore.from_arrays({name: tensors[f"collected.{name}"].numpy() for name in FIELDS})

@@ -165,7 +165,11 @@ class ControlRun(RunFiles):
         """
         spec = self.recipe.tasks.spec
         self.learner = ControlLearner(self.recipe.agent, spec, self.recipe.seed)
-        self.gathered = _stored([], spec) if self.checkpoint is None else restored(self.learner, self.checkpoint)
+        if self.checkpoint is None:
+            self.gathered = _stored([], spec)
+        else:
+            ended = self.iteration == self.recipe.iterations
+            self.gathered = restored(self.learner, self.checkpoint, ended)
 
     @cached_property
     def offline(self) -> TransitionStore:

@@ -48,6 +48,7 @@ class DesignedNets(CriticNets):
     toward: Tensor
     later: Tensor
     lacking: Tensor
+    fitted: Tensor
     explored: Tensor
 
     def __init__(self, config: "DesignedQ", state: int, action: int, generator: torch.Generator) -> None:
@@ -58,7 +59,8 @@ class DesignedNets(CriticNets):
         self.register_buffer("spread", torch.ones(state))
         for name in ("task", "toward", "later"):
             self.register_buffer(name, torch.zeros(2 * half, action))
-        self.register_buffer("lacking", torch.tensor(math.inf))
+        self.register_buffer("lacking", torch.tensor(0.0))
+        self.register_buffer("fitted", torch.tensor(0))
         self.register_buffer("explored", torch.tensor(0.0))
 
     def features(self, state_BS: Tensor) -> Tensor:
@@ -118,9 +120,10 @@ class DesignedQ(ControlCritic):
     @torch.no_grad()
     def fit(self, nets: CriticNets, steps: Batch, first_ES: Tensor, rng: np.random.Generator) -> dict[str, float]:
         assert isinstance(nets, DesignedNets)
-        if math.isinf(nets.lacking):  # units are those of the first data that it sees
+        if not nets.fitted:  # units are those of the first data that it sees
             nets.centre.copy_(steps.state_BS.mean(0))
             nets.spread.copy_(steps.state_BS.std(0).clamp(min=1e-6))
+        nets.fitted += 1
         solver = FeatureLeastSquares(nets, steps)
         noise = torch.from_numpy(rng.normal(size=(len(steps.reward_B), self.candidates)).astype(np.float32))
         prior = torch.from_numpy(rng.normal(size=(*nets.task.shape, self.candidates)).astype(np.float32))
@@ -153,7 +156,7 @@ class DesignedQ(ControlCritic):
     ) -> dict[str, float]:
         """`lacking`, and `explored`: in how many iterations more than `tolerance` was."""
         assert isinstance(nets, DesignedNets)
-        return {"lacking": min(nets.lacking.item(), 1e9), "explored": nets.explored.item()}
+        return {"lacking": nets.lacking.item(), "explored": nets.explored.item()}
 
 
 class FeatureLeastSquares:
@@ -212,12 +215,12 @@ class Designed(Extraction):
 
     def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
         assert isinstance(critic, DesignedNets)
-        explores = explore and bool(critic.lacking > critic.tolerance)
+        explores = explore and bool(critic.lacking > critic.tolerance or not critic.fitted)
         value_BA = critic.exploring(state_BS) if explores else critic.features(state_BS) @ critic.task
         best_BA = torch.eye(value_BA.shape[-1])[value_BA.argmax(-1)]
         if not explores:
             return best_BA
-        share = 1.0 if math.isinf(critic.lacking) else self.any_action
+        share = self.any_action if critic.fitted else 1.0
         other_BA = actor.policy.sample(state_BS, noise).squeeze(-2)
         return torch.where(noise.uniform(len(best_BA), 1) < share, other_BA, best_BA)
 

@@ -1,6 +1,6 @@
 """FTPedel in any Gymnasium environment with discrete actions, with data that somebody recorded: `tasks.id=CartPole-v1 tasks.data=FILE`.
 
-Online episodes go where the data lack something; without `tasks.data` they begin from nothing. Set `agent.levels.0.critic.target_range` to the least
+Online episodes go where the data lack something. Set `agent.levels.0.critic.target_range` to the least
 and the largest discounted return, `agent.levels.0.critic.unknown` to about their difference, and `horizon.limit` to an episode's steps.
 `agent.levels.0.critic.tolerance` is what may be lacking.
 """

@@ -123,14 +123,17 @@ def test_exploration_goes_where_the_data_lack_something_and_nowhere_else() -> No
         assert trained[0] == 1 and (tested.tolist() == [1, 2]) is side
 
 
-def test_a_fork_of_ones_own_is_learned_from_data_that_lack_its_side(tmp_path: Path) -> None:
+def test_a_fork_of_ones_own_is_learned_from_data_that_lack_its_side_and_a_run_goes_on_as_it_was(tmp_path: Path) -> None:
     recipe = RECIPE.replace(
-        tasks=Fork(), horizon={"limit": 2}, test_horizon={"limit": 2}, evaluation={"episodes": 2, "every": 4},
-        phases=(RECIPE.phases[0], RECIPE.phases[1].replace(iterations=6, episodes=12)),
+        tasks=Fork(), horizon={"limit": 2}, test_horizon={"limit": 2}, evaluation={"episodes": 2, "every": 2},
+        phases=(RECIPE.phases[0], RECIPE.phases[1].replace(iterations=5, episodes=12)),
     )  # fmt: skip
-    recipe.train(tmp_path)
-    last = rows_of(tmp_path, "eval")[-1]["measures"]
-    assert last["success"] == [1.0, 1.0] and last["explored"][0] >= 1
+    recipe.train(tmp_path / "whole")
+    recipe.replace(phases=(recipe.phases[0], recipe.phases[1].replace(iterations=1))).train(tmp_path / "parts")
+    recipe.train(tmp_path / "parts", resume=True)
+    whole, parts = (rows_of(tmp_path / name, "eval")[-1]["measures"] for name in ("whole", "parts"))
+    assert whole == parts | {"online_success": whole["online_success"]}
+    assert whole["success"] == [1.0, 1.0] and whole["explored"][0] >= 1
 
 
 def test_walks_of_a_maze_stop_before_the_part_that_is_lacking() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor
 
 from longstride.control import (
@@ -108,6 +108,13 @@ class DesignedQ(ControlCritic):
     """Of each fitted Q-iteration."""
     target_range: tuple[float, float] = (0.0, 1.0)
     """Targets are clamped to it: the least and the largest return that are possible."""
+
+    @field_validator("target_range")
+    @classmethod
+    def _ordered(cls, ends: tuple[float, float]) -> tuple[float, float]:
+        if ends[0] > ends[1]:
+            raise ValueError("expected the least return first, then the largest")
+        return ends
 
     def make(self, state: int, action: int, generator: torch.Generator) -> DesignedNets:
         return DesignedNets(self, state, action, generator)

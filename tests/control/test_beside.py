@@ -248,7 +248,7 @@ def tensors(learner: ControlLearner) -> dict[str, torch.Tensor]:
     return learner.state()[0]
 
 
-QUICK = ("sac", "cql", "quantiles", "td3", "ppo", "awr", "dqn", "sharsa", "brc", "hiql")
+QUICK = ("sac", "cql", "quantiles", "td3", "ppo", "dqn", "sharsa", "brc", "hiql")
 """Of each kind of critic, policy and data one."""
 
 

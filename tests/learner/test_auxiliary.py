@@ -1,5 +1,7 @@
 """A model's own losses in a learner's step."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -39,7 +41,8 @@ def test_a_step_has_their_gradient_and_noise_only_for_what_others_said(noise: in
     ids = torch.tensor([row + [0] * (8 - len(row)) for row in rows])
     with by_hand.watched(noise):
         said = by_hand(ids).logits.log_softmax(-1)
-        wanted = -sum(said[k, n - 1, row[n]] for k, (row, n) in enumerate(zip(rows, lengths, strict=True))) / 4
+        last = [said[k, n - 1, row[n]] for k, (row, n) in enumerate(zip(rows, lengths, strict=True))]
+        wanted = -torch.stack(last).mean()
         counted = torch.arange(8)[None] < torch.tensor(lengths)[:, None]
         more, own = by_hand.losses(counted, torch.tensor([0, 0, 1, 1]))
         (wanted + more).backward()
@@ -47,7 +50,8 @@ def test_a_step_has_their_gradient_and_noise_only_for_what_others_said(noise: in
     assert {name: found[name] for name in own} == pytest.approx(own, rel=1e-4)
     for name, p in by_hand.named_parameters():
         if p.grad is not None:
-            assert torch.allclose(p.grad, learner.parameters[name].grad, atol=1e-5), name
+            ours: Any = learner.parameters[name].grad
+            assert torch.allclose(p.grad, ours, atol=1e-5), name
 
 
 def test_gates_of_the_keys_follow_after_a_step() -> None:

@@ -1,6 +1,7 @@
 """Experts: what a token's output is, what it depends on, and that a folder keeps all of it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -28,7 +29,7 @@ def model() -> LlamaExperts:
 
 
 def test_a_token_is_computed_by_the_chosen_experts_of_both_kinds(model: LlamaExperts) -> None:
-    layer = model.expert_layers()[0]
+    layer: Any = model.expert_layers()[0]
     x = torch.randn(1, 5, 16, generator=torch.Generator().manual_seed(0))
     halves = []
     for gate, mixture in ((layer.token_gate, layer.tokens), (layer.task_gate, layer.tasks)):
@@ -105,7 +106,7 @@ def test_the_contrast_is_least_where_partners_say_the_same() -> None:
 
 
 def test_the_keys_follow_the_gate(model: LlamaExperts) -> None:
-    layer = model.expert_layers()[0]
+    layer: Any = model.expert_layers()[0]
     first = layer.key_2.clone()
     assert torch.equal(first, layer.task_gate[2].weight)
     with torch.no_grad():

@@ -122,6 +122,10 @@ def gate(width: int, experts: int) -> nn.Sequential:
 class ExpertLayer(nn.Module):
     """Both mixtures, in the place of a feed-forward network: each gives one half of the output."""
 
+    key_0: Tensor
+    key_2: Tensor
+    """Weights of the gate that follows the tasks' gate."""
+
     def __init__(self, width: int, shape: Experts) -> None:
         super().__init__()
         self.token_gate, self.task_gate = gate(width, shape.tokens), gate(width, shape.tasks)
@@ -211,8 +215,8 @@ class LlamaExperts(LlamaForCausalLM):
             seen = layer.routed
             if seen is None:
                 raise RuntimeError("losses are read where the model is watched, after a pass")
-            flat = [t[counted_B_L].float() for t in (seen.logits, seen.noisy, seen.spread)]
-            balanced = balanced + balance(*flat, self.shape.chosen)
+            logits, noisy, spread = (t[counted_B_L].float() for t in (seen.logits, seen.noisy, seen.spread))
+            balanced = balanced + balance(logits, noisy, spread, self.shape.chosen)
             weight_B_L = counted_B_L / counted_B_L.sum(-1, keepdim=True)
             query, key = (torch.einsum("ble,bl->be", t.float(), weight_B_L)[at] for t in (seen.query, seen.key))
             contrasted = contrasted + contrast(query, key, layer.likeness)
@@ -243,9 +247,11 @@ def with_experts(model: nn.Module, shape: Experts, generator: torch.Generator) -
             f"{shape.ffn} and {shape.layers}"
         )
     told = {key: value for key, value in model.config.to_dict().items() if key not in ("model_type", "architectures")}
-    made = LlamaExperts(LlamaExpertsConfig(**told, experts=shape.as_data())).to(model.dtype)
+    made: Any = LlamaExperts(LlamaExpertsConfig(**told, experts=shape.as_data()))
+    made.to(model.dtype)
     made.load_state_dict(model.state_dict(), strict=False)
-    for layer, old in zip(made.expert_layers(), model.model.layers[-shape.layers :], strict=True):
+    layers: Any = model.model.layers
+    for layer, old in zip(made.expert_layers(), layers[-shape.layers :], strict=True):
         layer.begin(generator)
         halves = old.mlp.down_proj.weight.split(layer.tokens.out)
         for mixture, down in zip((layer.tokens, layer.tasks), halves, strict=True):

@@ -8,7 +8,7 @@ embedded web is some sixty tokens.
 
 import re
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field, model_validator
@@ -98,7 +98,8 @@ def build_model(config: TinyConfig, vocab_size: int, seed: int) -> LlamaForCausa
     too, they give logits of unit scale at the start.
     """
     ids = {special: i for i, special in enumerate(SPECIALS)}
-    shape = (LlamaExpertsConfig if config.experts else LlamaConfig)(
+    own: dict[str, Any] = {"experts": config.experts.as_data()} if config.experts else {}
+    shape: Any = (LlamaExpertsConfig if config.experts else LlamaConfig)(
         vocab_size=vocab_size,
         hidden_size=config.width,
         intermediate_size=config.ffn,
@@ -111,7 +112,7 @@ def build_model(config: TinyConfig, vocab_size: int, seed: int) -> LlamaForCausa
         bos_token_id=None,
         eos_token_id=ids[END],
         pad_token_id=ids[PAD],
-        **({"experts": config.experts.as_data()} if config.experts else {}),
+        **own,
     )
     with torch.random.fork_rng():  # the library's own initialisation, overwritten below, draws from global state
         model = (LlamaExperts if config.experts else LlamaForCausalLM)(shape)

@@ -206,6 +206,7 @@ def _turn(
     length_B = np.zeros(count, dtype=int)
     terminated_B = ended_B = np.zeros(count, dtype=bool)
     success_B = None
+    hears: object = act
     while not ended_B.all():
         action_BA = act(observations[-1], goal_BG, np.full(count, not actions))
         parts = np.split(action_BA, ends[:-1])
@@ -213,8 +214,8 @@ def _turn(
         observations.append(step.observation)
         actions.append(action_BA)
         rewards.append(step.reward)
-        if isinstance(act, Told):
-            act.earned(step.reward)
+        if isinstance(hears, Told):
+            hears.earned(step.reward)
         length_B += ~ended_B
         terminated_B, success_B, ended_B = step.terminated, step.success, step.terminated | step.truncated
         progress(len(actions))

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 from helpers import rows_of
 from hidden_lamp import CHAT, TOKENIZER, small
@@ -16,7 +17,7 @@ SHAPE = TinyConfig(width=32, layers=2, ffn=40, context=256, experts=Experts(toke
 
 
 def test_an_own_world_by_settings_alone_and_what_is_saved_is_what_was_trained(tmp_path: Path) -> None:
-    model = build_model(SHAPE, len(TOKENIZER), 0)
+    model: Any = build_model(SHAPE, len(TOKENIZER), 0)
     save_policy(Policy("own", model, TOKENIZER, CHAT, 256), tmp_path / "model")
     own = RECIPE.replace(**small(str(tmp_path / "model")), name="own").replace(cloning={"episodes": 120})
     own.train(tmp_path / "run")
@@ -39,10 +40,13 @@ def test_worlds_of_several_kinds_are_drawn_and_held_out() -> None:
 
 def test_the_active_experts_have_the_weights_of_the_dense_start() -> None:
     """But for the gates: 2 experts of each kind from D to D/2 against one network from D to D."""
-    experts, dense = (load_policy(arm.start).model for arm in (CLAIM.arms["experts"], CLAIM.arms["dense"]))
+    arms: Any = CLAIM.arms
+    experts, dense = (load_policy(arms[name].start).model for name in ("experts", "dense"))
+    assert isinstance(experts, LlamaExperts)
     (layer,) = experts.expert_layers()
+    last: Any = dense.get_submodule("model.layers.3.mlp")
     active = sum(2 * sum(p.numel() for p in kind.experts[0].parameters()) for kind in (layer.tokens, layer.tasks))
-    assert active == sum(p.numel() for p in dense.model.layers[-1].mlp.parameters())
+    assert active == sum(p.numel() for p in last.parameters())
     shared = [{n: p.shape for n, p in m.named_parameters() if ".3.mlp." not in n} for m in (experts, dense)]
     assert shared[0] == shared[1]
     assert set(CLAIM.changes("dense")) == {"model"} and set(CLAIM.changes("untold")) == {

@@ -87,4 +87,4 @@ def off_after(
     recipe = recipe.replace(tasks=tasks, agent=agent, evaluation={"episodes": 200}, test_horizon={"limit": 1})
     learner = ControlLearner(agent, tasks.spec, seed=0)
     learner.train(updates, [(TransitionStore.of(tasks.dataset(0)), agent.batch)])
-    return float(np.mean(measures_of(recipe, evaluate(recipe, learner))["off"])), learner
+    return float(np.mean(measures_of(recipe, learner, evaluate(recipe, learner))["off"])), learner

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import trim_mean
 
 from longstride.core.seeds import derive
 from longstride.stats.bootstrap import Effect
@@ -21,9 +22,7 @@ Scores = NDArray[np.float64]
 
 def interquartile_mean(scores: ArrayLike) -> float:
     """The mean without the floor(n / 4) lowest and as many highest of all n = S T scores."""
-    values = np.sort(_scores(scores), axis=None)
-    cut = len(values) // 4
-    return float(values[cut : len(values) - cut].mean())
+    return float(trim_mean(_scores(scores).ravel(), 0.25))
 
 
 def performance_profile(scores: ArrayLike, thresholds: Sequence[float]) -> list[float]:

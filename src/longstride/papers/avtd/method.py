@@ -63,7 +63,7 @@ class PanelNets(CriticNets):
     @property
     def members(self) -> list[QNets]:
         """In their order."""
-        return list(self.parts.values())  # type: ignore[arg-type]
+        return [part for part in self.parts.values() if isinstance(part, QNets)]
 
     @property
     def best(self) -> int:
@@ -174,7 +174,7 @@ class PanelActor(Actor):
     @property
     def members(self) -> list[Actor]:
         """In their order."""
-        return list(self.parts)  # type: ignore[arg-type]
+        return [part for part in self.parts if isinstance(part, Actor)]
 
     @property
     def policy(self) -> PolicyPanel:  # type: ignore[override]

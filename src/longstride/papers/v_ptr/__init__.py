@@ -21,7 +21,7 @@ after 1,200 of CQL alone, from scratch. Nothing was seen of the paper's effect t
 
 Deviations: there is no video and no robot, and walks without actions are of the same body as the others, which is the easier case. Of the paper its abstract
 and what others wrote of it were read, and the released code of ICVF (dibyaghosh/icvf_release), whose loss this is but for intentions; code of V-PTR
-itself was not found. There is no third phase: the data with actions are of the task.
+itself was not found. In generated mazes the labelled walks are further ones, so where all are labelled the side with values of states has seen twice as many. There is no third phase: the data with actions are of the task.
 """
 
 from longstride.papers.card import Paper

@@ -45,7 +45,7 @@ def test_both_sides_sample_what_is_wanted_and_nothing_less(model):
 
 
 def test_padding_changes_nothing_for_the_peer(model):
-    model.generation_config.temperature = 1e-3  # greedy
+    model.generation_config.temperature = 1e-5  # greedy: the two best logits may differ by .003
     prompts = [[5] * 7, [6, 7, 8]]
     together = hf_peer.generate(model, prompts, [4, 4])
     assert together == [hf_peer.generate(model, [p], [4])[0] for p in prompts]

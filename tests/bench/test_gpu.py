@@ -83,7 +83,7 @@ def test_every_part_of_it_runs_on_any_device(tmp_path: Path, monkeypatch: pytest
     faster = {"checkpointed": {"checkpointing": True}, "without a kernel": {"head": "liger"}}
     monkeypatch.setattr(gpu, "FASTER", faster)  # the others need a compiler, and minutes
     monkeypatch.setitem(sys.modules, "liger_kernel.transformers", None)
-    beside = Beside(sys.executable, time.monotonic() + 60)
+    beside = Beside(sys.executable, time.monotonic() + 60, print)
     rows = {row.name: row for row in measured_on("cpu", TINY, 2, lambda _: None, beside)}
     works, others = ("4 prompts", "8 prompts", "1 groups of 4"), ("generate", "continuous batching", "vLLM")
     assert list(rows) == [
@@ -114,7 +114,8 @@ def test_a_peer_that_fails_is_named_and_all_other_rows_are_kept(
     monkeypatch.setattr(gpu, "_learning", lambda *_: [])
     monkeypatch.setattr(gpu, "FASTER", {})
     monkeypatch.setattr(gpu, "_one_pass", lambda *_: Quantity("a pass", "ms", [1.0]))
-    beside = Beside(sys.executable, time.monotonic() + 60)
+    told: list[str] = []
+    beside = Beside(sys.executable, time.monotonic() + 60, told.append)
     found = measured_on("cpu", replace(TINY, prompts=(4,)), 2, lambda _: None, beside)
     works = "4 prompts", "1 groups of 4"
     assert [row.name for row in found] == [
@@ -127,13 +128,26 @@ def test_a_peer_that_fails_is_named_and_all_other_rows_are_kept(
     assert said["left out: continuous batching"] == "RuntimeError: no kernel for this card"
     assert said["left out: vLLM, 4 prompts"].endswith("MemoryError: no memory for so many blocks")
     assert said["left out: TRL"] == "RunError: TRL could not be measured"
+    assert "left out: continuous batching: RuntimeError: no kernel for this card" in told
+
+
+def test_what_was_measured_before_it_is_ended_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object) -> Any:
+        yield Quantity("two", "ms", [2.0])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gpu, "_sampling", lambda *_: [Quantity("one", "ms", [1.0])])
+    monkeypatch.setattr(gpu, "_passes", ended)
+    beside = Beside(sys.executable, 0.0, print)
+    assert [row.name for row in measured_on("cpu", TINY, 1, print, beside)] == ["one", "two"]
+    assert beside.versions["left out: what follows"] == "it was ended early"
 
 
 def test_peers_that_are_not_installed_are_named() -> None:
-    beside = Beside(sys.executable, 0.0)
+    beside = Beside(sys.executable, 0.0, print)
     assert beside.versions == {"left out: vLLM": "not installed", "left out: TRL": "not installed"}
     with pytest.raises(ConfigError, match="--peer /nowhere/python cannot be run"):
-        Beside("/nowhere/python", 0.0)
+        Beside("/nowhere/python", 0.0, print)
 
 
 def test_continuous_batching_gives_what_was_asked_for_and_is_greedy_where_the_model_is_sure() -> None:

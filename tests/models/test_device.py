@@ -112,6 +112,15 @@ def test_the_work_that_is_timed_is_done() -> None:
     assert devices.seconds_on("cpu", "base") > 0
 
 
+def test_a_new_model_is_trained_where_there_is_a_gpu_unless_it_is_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "available", lambda: "cuda")
+    tiny, large = torch.nn.Linear(10, 10), torch.nn.Linear(10_000, 10_000, device="meta")
+    assert [devices.place_of(model, "auto") for model in (tiny, large)] == ["cpu", "cuda"]
+    assert [devices.place_of(tiny, where) for where in ("cpu", "cuda")] == ["cpu", "cuda"]
+    with pytest.raises(ls.ConfigError, match="device is 'mps', and torch finds none here"):
+        devices.place_of(tiny, "mps")
+
+
 def test_a_model_is_loaded_in_the_type_and_on_the_device_that_are_asked_for() -> None:
     half = load_policy("base", dtype="bfloat16")
     assert {p.dtype for p in half.model.parameters()} == {torch.bfloat16} and half.device == "cpu"

@@ -103,7 +103,7 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Qua
     """
     if not torch.cuda.is_available():
         raise ConfigError("torch finds no CUDA device on this machine, and this benchmark is of GPUs; run it on one")
-    beside = Beside(peer or sys.executable, time.monotonic() + SECONDS)
+    beside = Beside(peer or sys.executable, time.monotonic() + SECONDS, progress)
     rows = measured_on("cuda", Sizes(), rounds, progress, beside)
     versions = {"device": torch.cuda.get_device_name()}
     versions |= {package: version(package) for package in ("torch", "transformers")}
@@ -111,17 +111,24 @@ def measure(peer: str | None, rounds: int, progress: Progress) -> tuple[list[Qua
 
 
 def measured_on(device: str, sizes: Sizes, rounds: int, progress: Progress, beside: "Beside") -> list[Quantity]:
-    """The rows of any device."""
+    """The rows of any device; those that are there already where it is ended early."""
     torch.manual_seed(0)
     config = Qwen3Config(**sizes.shape)
     with torch.device(device):
         model: Any = Qwen3ForCausalLM(config).eval()
     model.generation_config.eos_token_id = None
-    rows = _sampling(model, sizes, rounds, progress, beside)
-    rows += _passes(model, sizes, rounds, progress, beside)
-    rows += _learning(model, sizes, rounds, progress) + _faster(model, sizes, rounds, progress, beside)
-    del model
-    return rows + _whole_step(device, sizes, rounds, progress, beside)
+    rows: list[Quantity] = []
+    try:
+        for part in (_sampling, _passes, _learning, _faster):
+            for row in part(model, sizes, rounds, progress, beside):
+                rows.append(row)
+        del model
+        rows += _whole_step(device, sizes, rounds, progress, beside)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        beside.versions["left out: what follows"] = "it was ended early"
+    return rows
 
 
 class Beside:
@@ -130,13 +137,14 @@ class Beside:
     Args:
         python: of the environment with vLLM and TRL.
         until: when, on the monotonic clock, all of it must have ended.
+        progress: told what is left out, and why.
 
     Raises:
         ConfigError: this Python cannot be run.
     """
 
-    def __init__(self, python: str, until: float) -> None:
-        self.python, self._until = python, until
+    def __init__(self, python: str, until: float, progress: Progress) -> None:
+        self.python, self._until, self._progress = python, until, progress
         self.versions: dict[str, str] = {}
         """Of the peers; under `left out: NAME` why one, or a part of it, was not measured."""
         for name in ("vLLM", "TRL"):
@@ -154,12 +162,13 @@ class Beside:
         except Exception as e:
             trouble = f"{type(e).__name__}: {str(e).strip()[:200]}".replace("\n", " ")
             self.versions.setdefault(f"left out: {name}", trouble)
+            self._progress(f"left out: {name}: {trouble}")
         _free_memory()
         return None
 
 
-def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Quantity]:
-    half, rows = copy.deepcopy(model).to(torch.bfloat16), []
+def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> Iterator[Quantity]:
+    half, begun = copy.deepcopy(model).to(torch.bfloat16), False
     works = [(f"{n} prompts", n, 1) for n in sizes.prompts]
     works.append((f"{sizes.prompts[0] // 4} groups of {sizes.group}", sizes.prompts[0] // 4, sizes.group))
 
@@ -182,9 +191,10 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
         for name, n, group in works:
             both = mine | asked
             sides = {which: _failing_apart(f"{which}, {name}", sampler, beside) for which, sampler in both.items()}
-            for which in mine if rows else sides:  # ours captures graphs of new sizes
+            for which in mine if begun else sides:  # ours captures graphs of new sizes
                 progress(f"warming up: {which}")
                 sides[which](*_drawn(sizes, n, group, -1))
+            begun = True
 
             def side(k: int, sampler: _Sampler, n: int = n, group: int = group) -> dict[str, float]:
                 prompts, new = _drawn(sizes, n, group, k)
@@ -209,8 +219,7 @@ def _sampling(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside:
                     for peer, theirs in speeds.items()
                     if peer in asked
                 ]
-                rows += compared or [Quantity(said, UNIT, speed, higher_is_better=True)]
-    return rows
+                yield from compared or [Quantity(said, UNIT, speed, higher_is_better=True)]
 
 
 def _failing_apart(name: str, sampler: _Sampler, beside: Beside) -> _Sampler:
@@ -340,7 +349,7 @@ def _one_pass(model: Any, sizes: Sizes, rounds: int, progress: Progress, graphs:
     return Quantity(f"sampling: a pass of {sizes.rows} rows at context {sizes.context}{how}", "ms", found[1:], goal=8.0)
 
 
-def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list[Quantity]:
+def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> Iterator[Quantity]:
     parameters = sum(p.numel() for p in model.parameters())
     alone, grouped = (_samples(model, sizes, group) for group in (1, sizes.group))
     tokens = sizes.rows * sum(sizes.sample)
@@ -361,24 +370,23 @@ def _learning(model: Any, sizes: Sizes, rounds: int, progress: Progress) -> list
     }
     seen = {side: found["s"] for side, found in in_turn(sides, rounds, progress).items()}
     against = "a loop of torch, float32 weights, autocast, padded"
-    rows = [
+    yield from (
         Quantity("learning: a step", "tokens/s", tokens / seen["ours"], tokens / seen["plain"], against, True),
         Quantity("learning: groups, prompts shared", "s", seen["groups"], apart, "without sharing", goal=1.8),
         Quantity("learning: first two steps", "s", [begun] * rounds, goal=30.0),
         Quantity("gap of sampler (bfloat16) and learner", "nats", [first[0]["sampling_gap"]] * rounds),
-    ]
+    )
     if model.device.type == "cuda":
-        rows.append(Quantity("learning: memory", "GiB", [torch.cuda.max_memory_allocated() / 2**30] * rounds))
+        yield Quantity("learning: memory", "GiB", [torch.cuda.max_memory_allocated() / 2**30] * rounds)
         peak = next((p for part, p in PEAKS.items() if part in torch.cuda.get_device_name()), None)
         if peak:
             share = 6 * parameters * tokens / seen["ours"] / peak
-            rows.append(Quantity("learning: share of the card's peak", "", share, higher_is_better=True, goal=0.4))
-    return rows
+            yield Quantity("learning: share of the card's peak", "", share, higher_is_better=True, goal=0.4)
 
 
-def _faster(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> list[Quantity]:
+def _faster(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: Beside) -> Iterator[Quantity]:
     """Steps under each of `FASTER`, after one that warms up; what does not run here is named."""
-    samples, rows = _samples(model, sizes, 1), []
+    samples = _samples(model, sizes, 1)
     for name, change in FASTER.items():
         progress(f"learning: {name}")
         _free_memory()
@@ -389,8 +397,7 @@ def _faster(model: Any, sizes: Sizes, rounds: int, progress: Progress, beside: B
             return [sizes.rows * sum(sizes.sample) / seconds for seconds in took[1:]]
 
         if found := beside.attempt(name, speeds):
-            rows.append(Quantity(f"learning: a step, {name}", "tokens/s", found, higher_is_better=True))
-    return rows
+            yield Quantity(f"learning: a step, {name}", "tokens/s", found, higher_is_better=True)
 
 
 class _PlainLoop:

@@ -38,14 +38,23 @@ def settled_device(device: str, model: str) -> str:
     Raises:
         ConfigError: the device that is named is not there.
     """
-    there = available()
     if device != "auto":
-        if device not in ("cpu", there):
-            raise ConfigError(f"device is {device!r}, and torch finds none here ({there} alone); set device=auto")
-        return device
+        return _there(device)
+    there = available()
     if there == "cpu" or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return there
     return there if not is_tiny(model) else fastest(("cpu", there), lambda d: seconds_on(d, model))
+
+
+def place_of(model: torch.nn.Module, device: str) -> str:
+    """The device of a setting, for a model that is trained from nothing: a tiny one stays on the CPU under `auto`.
+
+    Raises:
+        ConfigError: the device that is named is not there.
+    """
+    if device == "auto" and sum(p.numel() for p in model.parameters()) <= TINY:
+        return "cpu"
+    return _there(device)
 
 
 def device_here(device: str, model: str) -> str:
@@ -62,6 +71,18 @@ def settled_weights(weights: str, device: str, trained: bool) -> str:
     if weights != "auto":
         return weights
     return "bfloat16" if device == "cuda" and not trained else "float32"
+
+
+def _there(device: str) -> str:
+    """What a setting names, or the device that is there under `auto`.
+
+    Raises:
+        ConfigError: the device that is named is not there.
+    """
+    there = available()
+    if device not in ("auto", "cpu", there):
+        raise ConfigError(f"device is {device!r}, and torch finds none here ({there} alone); set device=auto")
+    return there if device == "auto" else device
 
 
 def described(device: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field
@@ -26,6 +26,7 @@ from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import Learner
 from longstride.methods.base import Sample, demonstration
 from longstride.models.chat import ChatFormat
+from longstride.models.device import place_of
 from longstride.models.experts import with_experts
 from longstride.models.load import Policy, load_policy, save_policy
 from longstride.models.tiny import SPECIALS, TinyConfig, build_model, build_tokenizer
@@ -69,6 +70,8 @@ class WarmStart(Component):
     """The optimiser; `decay_steps` is set from `tokens`, and the rate stays at its peak while the model recites."""
     context: ContextPolicy = FullHistory()
     """What the policy will read in every recipe that starts from this model."""
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    """Where it trains; `auto` is the GPU where there is one, unless the model is tiny (`models.device`)."""
 
 
 def vocabulary(config: WarmStart) -> list[str]:
@@ -95,6 +98,7 @@ def make_base(
     if config.start and config.model.experts:
         generator = torch.Generator().manual_seed(derive(config.seed, "experts"))
         policy = replace(policy, model=with_experts(policy.model, config.model.experts, generator))
+    policy.model.to(place_of(policy.model, config.device))
     tokenizer, chat = policy.tokenizer, policy.chat
     of_a_pass = config.learner.micro_tokens
     if not isinstance(policy.model, HasLosses):  # which need a step in one pass

@@ -28,6 +28,16 @@ def test_requests_of_all_lengths_give_what_each_gives_alone(name: str, monkeypat
     assert len(engine._decode._buckets) > 1
 
 
+def test_all_buckets_leave_their_logits_in_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "LENGTH", 8)
+    model = llama().eval()
+    passes, store = DecodeGraphs(engine_of(model)._model, model), KeyValueStore(4, 32)
+    for row, start in ((0, 0), (1, 3), (3, 20)):
+        passes(store, [5], [Piece(row, start, 1)])
+    assert len(passes._buckets) == 3 and passes._logits_S_V is not None
+    assert passes._logits_S_V.shape == (4, model.config.vocab_size)
+
+
 def test_what_idle_slots_hold_is_left_alone() -> None:
     model = llama()
     engine = engine_of(model)

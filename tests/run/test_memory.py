@@ -112,6 +112,16 @@ def test_moments_of_8_bits_and_the_share_of_vllm_are_counted(described: str, mon
     assert part(plan(recipe.replace(engine={"type": "vllm", "sleep": True})), "engine: vLLM") == 0
 
 
+def test_logits_of_captured_passes_are_counted_where_passes_are_captured(
+    described: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, recipe = "engine: logits of captured", recipe_of(described)
+    assert part(plan(recipe), name) == 0  # on a CPU
+    monkeypatch.setattr(memory, "room_on", lambda device: None)
+    assert part(plan(recipe.replace(device="cuda")), name) == 2 * 512 * SHAPE["vocab_size"] * 2
+    assert part(plan(recipe.replace(device="cuda", engine={"graphs": False})), name) == 0
+
+
 def test_checkpointing_and_adapters_need_less(described: str) -> None:
     full = plan(recipe_of(described, micro_tokens=4096))
     checkpointed = plan(recipe_of(described, micro_tokens=4096, checkpointing=True))

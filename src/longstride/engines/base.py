@@ -19,6 +19,8 @@ from longstride.core.errors import EngineFailure, ModelError
 
 COLDEST = 1e-3
 """Smallest temperature above 0."""
+MAX_BATCH = 512
+"""Requests that an engine of ours computes together, at most."""
 
 
 class Sampling(Component):

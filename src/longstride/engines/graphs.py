@@ -76,11 +76,13 @@ class DecodeGraphs:
         self._shared = {name for name, p in _parameters(model).items() if id(p) in theirs}
         self._addresses = _addresses(model)
         self._pool: Any = None
-        """Of the graphs' memory, which they share: logits are copied out before the next replay."""
+        """Of the graphs' memory, which they share."""
+        self._logits_S_V: Tensor | None = None
+        """Where all of them leave their logits, a row a slot: those of each bucket would take gigabytes."""
         self._store: KeyValueStore | None = None
         self._shape = (0, 0)
-        self._buckets: dict[tuple[int, int], tuple[StaticLayout, Any, Tensor]] = {}
-        """By rows and length: the places, the graph (None where it is not captured), and where its logits come."""
+        self._buckets: dict[tuple[int, int], tuple[StaticLayout, Any]] = {}
+        """By rows and length: the places, and the graph (None where it is not captured)."""
 
     @torch.no_grad()
     def take(self, source: nn.Module) -> bool:
@@ -115,7 +117,7 @@ class DecodeGraphs:
         """
         if store is not self._store or (store.slots, store.capacity) != self._shape:
             self._buckets.clear()
-            self._pool = None  # it ends with the last of its graphs
+            self._pool = self._logits_S_V = None  # the pool ends with the last of its graphs
             self._store, self._shape = store, (store.slots, store.capacity)
         slots, starts, _ = zip(*pieces, strict=True)
         rows = min(1 << max(slots).bit_length(), store.slots)
@@ -123,27 +125,28 @@ class DecodeGraphs:
         known = self._buckets.get((rows, length))
         layout = known[0] if known else StaticLayout(store, rows, length, self._device)
         layout.fill(ids, pieces)
-        if self._device.type != "cuda":
-            logits = self._pass(layout)
-            self._buckets[rows, length] = layout, None, logits
-        elif known is None:
-            graph, logits = self._captured(layout)
-            self._buckets[rows, length] = layout, graph, logits
+        if known is None:
+            self._buckets[rows, length] = layout, self._captured(layout) if self._device.type == "cuda" else None
+        if graph := self._buckets[rows, length][1]:
             graph.replay()
         else:
-            _, graph, logits = known
-            graph.replay()
-        return logits[list(slots)].float()
+            self._pass(layout)
+        assert self._logits_S_V is not None
+        return self._logits_S_V[list(slots)].float()
 
-    def _pass(self, layout: StaticLayout) -> Tensor:
-        return self._model(
+    def _pass(self, layout: StaticLayout) -> None:
+        logits_R_V = self._model(
             input_ids=layout.id_R.unsqueeze(0),
             position_ids=layout.position_R.unsqueeze(0),
             use_cache=False,
             layout=layout,
         ).logits[0]
+        kept_S_V = self._logits_S_V
+        if kept_S_V is None:
+            kept_S_V = self._logits_S_V = logits_R_V.new_empty(layout.store.slots, logits_R_V.shape[1])
+        kept_S_V[: layout.rows].copy_(logits_R_V)
 
-    def _captured(self, layout: StaticLayout) -> tuple[Any, Tensor]:
+    def _captured(self, layout: StaticLayout) -> Any:
         """Captures a pass, after two on another stream, which libraries allocate their own memory in."""
         graph, beside = torch.cuda.CUDAGraph(), torch.cuda.Stream()
         try:
@@ -153,14 +156,14 @@ class DecodeGraphs:
                     self._pass(layout)
             torch.cuda.current_stream().wait_stream(beside)
             with torch.cuda.graph(graph, pool=self._pool):
-                logits = self._pass(layout)
+                self._pass(layout)
             self._pool = graph.pool()
         except RuntimeError as e:
             name = type(self._model).__name__
             raise ModelError(
                 f"engine.graphs: a decoding pass of {name} cannot be captured ({str(e)[:200]}); set engine.graphs=false"
             ) from e
-        return graph, logits
+        return graph
 
 
 def _parameters(model: nn.Module) -> dict[str, nn.Parameter]:

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines.attention import NAME, KeyValueStore, Layout, Piece, SharedStart
-from longstride.engines.base import Outcome
+from longstride.engines.base import MAX_BATCH, Outcome
 from longstride.engines.cache import Cache, Slot, shared_beginnings
 from longstride.engines.fit import misfit
 from longstride.engines.prepare import own_logits, prepared, twin_of
@@ -67,7 +67,7 @@ class LocalEngine(RowEngine):
         end_ids: frozenset[int],
         max_context: int,
         version: int = 0,
-        max_batch: int = 512,
+        max_batch: int = MAX_BATCH,
         dtype: Literal["float32", "bfloat16"] = "float32",
         cache_bytes: int = 4 << 30,
         shared: bool = True,

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from longstride.core.errors import EngineFailure, ModelError
 from longstride.engines import states
-from longstride.engines.base import Outcome, Request
+from longstride.engines.base import MAX_BATCH, Outcome, Request
 from longstride.engines.fit import usual_attention
 from longstride.engines.prepare import compute_in_float32, own_logits, twin_of
 from longstride.engines.rows import LESS, PASS_TOKENS, RequestRow, RowEngine
@@ -76,7 +76,7 @@ class PlainEngine(RowEngine):
         end_ids: frozenset[int],
         max_context: int,
         version: int = 0,
-        max_batch: int = 512,
+        max_batch: int = MAX_BATCH,
         dtype: Literal["float32", "bfloat16"] = "float32",
         cache_bytes: int = 4 << 30,
         shared: bool = True,

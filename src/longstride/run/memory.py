@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from longstride.core.errors import ConfigError, RunError
+from longstride.engines.base import MAX_BATCH
 from longstride.engines.config import VLLM, Local
 from longstride.learner.likelihood import LOGITS
 from longstride.methods.base import ANCHOR
@@ -109,11 +110,12 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None, processes: int | None 
         if name is not None or learner.lora is None
     ) * (1 + any(ANCHOR in loss.needs for loss in recipe.losses))
     token = kept.checkpointed if learner.checkpointing else kept.token
-    sampled, cache = 0, 0
+    sampled, cache, captured = 0, 0, 0
     if isinstance(engine, Local):
-        sampled_in = engine.settled(device).dtype
-        sampled = size * BYTES[sampled_in] * (sampled_in != weights)
+        settled = engine.settled(device, recipe.start)
+        sampled = size * BYTES[settled.dtype] * (settled.dtype != weights)
         cache = int(engine.cache_gigabytes * GIB)
+        captured = of_captured(kept.words, settled.dtype) * (settled.graphs is True)
     taken = int(engine.memory * total_on(device)) if isinstance(engine, VLLM) and not engine.sleep else 0
     companions = [c.model for c in recipe.companions.values() if isinstance(c.model, str)]
     others = sum(map(_parameters, companions))
@@ -130,9 +132,15 @@ def plan(recipe: Recipe, other: MemoryPlan | None = None, processes: int | None 
         "logits, and their gradient": 3 * min(LOGITS, 4 * kept.words * learner.micro_tokens),
         "engine: weights in its own type": sampled,
         "engine: keys and values, at most": cache,
+        "engine: logits of captured passes, at most": captured,
         "engine: vLLM's share of the device": taken,
     }
     return MemoryPlan(device, learner.micro_tokens, parts, room_on(device), kept)
+
+
+def of_captured(words: int, dtype: str) -> int:
+    """Bytes that captured decoding passes keep, at most: the logits of the largest one, and where all leave theirs."""
+    return 2 * MAX_BATCH * words * BYTES[dtype]
 
 
 def _parameters(model: str) -> int:

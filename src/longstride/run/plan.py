@@ -429,7 +429,8 @@ class CardPlanner:
             stays = sum(size for name, size in learner.items() if not name.startswith(PASSING))
             parts = {"what the learner keeps": stays} | weights
         elif layout.shared:
-            parts = {"what the learner has": sum(learner.values())} | weights
+            captured = {"logits of captured passes": float(memory.of_captured(self._passes.kept.words, "bfloat16"))}
+            parts = {"what the learner has": sum(learner.values())} | weights | captured
         else:
             parts = weights
         return parts | {CACHE: max(0.0, room - sum(parts.values()))}

@@ -14,8 +14,8 @@ fault is drawn each time:
 - `disk`: the disk of the run is filled (a tmpfs, so this one needs root). The run has to end, and is resumed when there
   is room again.
 
-Writes docs/faults.json. Servers run in development mode (weights change), so they listen on loopback alone, and end
-with this program.
+Adds what came to docs/faults.json. Servers run in development mode (weights change), so they listen on loopback alone,
+and end with this program.
 """
 
 import argparse
@@ -378,7 +378,8 @@ def main() -> None:
                 v != t.iteration - 1 for t in episodes for turn in t.turns for v in turn.versions
             ),
         }
-        OUT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        kept = json.loads(OUT.read_text("utf-8")) if OUT.exists() else []
+        OUT.write_text(json.dumps([*kept, result], indent=1) + "\n", encoding="utf-8")
         print(json.dumps(result, indent=1))
 
 

@@ -249,6 +249,14 @@ def test_a_replica_whose_engine_fails_is_started_again_and_asked_anew(nodes, dea
     assert deaths.read_text() == "" and [c.ids for c in found] == [c.ids for c in local(policy).generate(requests(2))]
 
 
+def test_a_replica_whose_vllm_is_cut_over_several_cards_has_them_all(deadly, tmp_path):
+    pytest.importorskip("ray")
+    cut = Cluster(SMALL, deadly[0].replace(engine=VLLM(cards=4, path=str(tmp_path))))
+    cut._gpus = 1.0
+    ranks = [cut._gpus_of(SMALL.replicas + n) for n in range(SMALL.learner_ranks)]
+    assert [cut._gpus_of(n) for n in range(SMALL.replicas)] == [4.0] * SMALL.replicas and ranks == [1.0] * len(ranks)
+
+
 def test_a_cluster_needs_ray_and_an_engine_of_its_own(deadly, monkeypatch):
     served = HTTP(url="http://127.0.0.1:1/v1", model="m")
     pytest.importorskip("ray")

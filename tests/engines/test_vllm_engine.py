@@ -96,6 +96,41 @@ def test_each_of_several_processes_has_an_engine_of_its_own_on_its_own_card(
     assert {k: os.environ.get(k) for k in before} == before
 
 
+def test_cut_over_several_cards_it_reads_new_weights_from_a_folder_of_its_own(library, policy, monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,4,6")
+    monkeypatch.setattr(Policy, "device", "cuda:1")
+    engine: Any = VLLM(cards=2, path=str(tmp_path / "memory"), sleep=True).make(policy, 3, [Sampling()])
+    (llm,) = library
+    assert llm.settings["tensor_parallel_size"] == 2 and llm.settings["weight_transfer_config"] is None
+    assert llm.environment["CUDA_VISIBLE_DEVICES"] == "4,6"
+    new, requests = tiny(2), batch(policy, 3, max_new=8)
+    engine.rest()
+    engine.update(new.model, 4)
+    local = LocalEngine(new.model, policy.chat.end_ids, policy.max_context, version=4).generate(requests)
+    assert [(c.ids, c.versions) for c in engine.generate(requests)] == [(c.ids, c.versions) for c in local]
+    assert llm.calls == ["weights of a folder", "sleep", "wake weights", "weights of a folder", "wake kv_cache"]
+    (folder,) = (tmp_path / "memory").iterdir()
+    assert [version.name for version in folder.iterdir()] == ["version-4"]
+    engine.close()
+    assert not list((tmp_path / "memory").iterdir())
+
+
+def test_cards_that_cannot_be_had_are_refused(library, policy, monkeypatch, tmp_path):
+    with pytest.raises(ConfigError, match="cards: several read new weights from a folder; set path"):
+        build(EngineConfig, {"type": "vllm", "cards": 2})
+    cut = VLLM(cards=2, path=str(tmp_path))
+    with monkeypatch.context() as one:
+        one.setenv("CUDA_VISIBLE_DEVICES", "5")
+        with pytest.raises(ConfigError, match="engine.cards is 2, and from cuda:0 on this process sees 1"):
+            VLLMEngine(cut, policy)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="the processes of torchrun have a card each; train with --cluster ray"):
+        VLLMEngine(cut, policy)
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"engine\.path: no folder can be made below .*file"):
+        VLLMEngine(VLLM(path=str(tmp_path / "file")), policy)
+
+
 def test_a_vllm_that_is_missing_or_does_not_start_or_would_sleep_as_it_samples_is_said(library, policy, monkeypatch):
     with pytest.raises(ConfigError, match="pool.staleness=0"):
         VLLM(sleep=True).make(policy, 0, [], shared=False)

@@ -13,7 +13,7 @@ from vllm_server import SHARED, install
 
 from longstride.engines.base import Completion, Request, Sampling
 from longstride.engines.local import LocalEngine
-from longstride.models.load import Policy
+from longstride.models.load import Policy, load_policy
 
 
 class Inner:
@@ -84,6 +84,11 @@ class LLM:
         self.asleep -= set(tags)
         self.calls.append(f"wake {tags[0]}")
         return not self.asleep
+
+    def collective_rpc(self, method: str, kwargs: dict[str, str]) -> None:
+        assert method == "reload_weights" and "weights" not in self.asleep
+        self.llm_engine.local.update(load_policy(kwargs["weights_path"]).model, 0)
+        self.calls.append("weights of a folder")
 
     def init_weight_transfer_engine(self, request: Any) -> None:
         assert request == {"init_info": {"packed": False}}

@@ -190,8 +190,9 @@ class Cluster:
         if self._group is None:
             config = self.config
             each = [config.replica_cpus] * config.replicas + [config.learner_cpus] * config.learner_ranks
+            gpus = [self._gpus_of(n) for n in range(len(each))]
             # a place is of something; actors of no CPU get a thousandth
-            places = [{"CPU": max(c, 0.001)} | ({"GPU": self._gpus} if self._gpus else {}) for c in each]
+            places = [{"CPU": max(c, 0.001)} | ({"GPU": g} if g else {}) for c, g in zip(each, gpus, strict=True)]
             self._group = ray.util.placement_group(places, strategy="PACK")
             if not self._group.wait(config.start_seconds):
                 raise ConfigError(
@@ -199,7 +200,13 @@ class Cluster:
                     f"{config.learner_ranks} learner ranks together: {self._there()}"
                 )
         strategy = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=number)
-        return {"cpus": cpus, "gpus": self._gpus, "scheduling_strategy": strategy}
+        return {"cpus": cpus, "gpus": self._gpus_of(number), "scheduling_strategy": strategy}
+
+    def _gpus_of(self, number: int) -> float:
+        """GPUs of the replica or rank of a number; a vLLM that is cut over several has them all."""
+        engine = self.recipe.engine
+        cards = engine.cards if isinstance(engine, VLLM) and number < self.config.replicas else 1
+        return self._gpus * cards
 
     def _there(self) -> str:
         import ray

@@ -209,14 +209,25 @@ class HTTP(EngineConfig):
 class VLLM(EngineConfig):
     """vLLM in this run (`longstride[vllm]`): on the learner's CUDA device, where it reads the learner's weights."""
 
+    cards: Count = 1
+    """Over which the model is cut (tensor parallelism): the learner's, and those after it that this process sees."""
+    path: Annotated[str, Field(min_length=1)] | None = None
+    """A folder below which new weights are written for vLLM to read, best one in memory (on Linux /dev/shm). Left out
+    it reads them where the learner has them, which takes one CUDA device for both."""
     memory: Annotated[float, Field(gt=0, lt=1)] = 0.4
-    """Share of the card's memory that it takes for weights, cache and passes."""
+    """Share of each card's memory that it takes for weights, cache and passes."""
     sleep: bool = False
     """Whether it gives that memory back while the learner trains."""
     context: Annotated[int | None, Field(ge=2, le=MOST)] = None
     """Tokens of prompt and answer together, where they should be fewer than the policy's."""
     timeout: Seconds = 300.0
     """Seconds for each step of a push of weights."""
+
+    @model_validator(mode="after")
+    def _weights_reach_all_cards(self) -> Self:
+        if self.cards > 1 and self.path is None:
+            raise ValueError("cards: several read new weights from a folder; set path, such as /dev/shm/weights")
+        return self
 
     def make(self, policy: "Policy", version: int, samplings: Sequence[Sampling], shared: bool = True) -> Engine:
         """See `engines.vllm_engine.start`."""

@@ -1,5 +1,6 @@
-"""vLLM as a library: the run starts its engine, on the card of the learner, and it reads new weights where they are. Of
-several processes that train together, and of a cluster's replicas, each has an engine of its own, on its own card.
+"""vLLM as a library: the run starts its engine, on the card of the learner, and it reads new weights where they are, or
+from a folder, on several cards. Of several processes that train together, and of a cluster's replicas, each has an
+engine of its own.
 
 What always holds: what `engines.http` holds of a server's completions; the calls of a push are those of
 `engines.weights`, answered by the library's methods of the same names; a vLLM that fails fails what was asked of it, as
@@ -14,18 +15,20 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 import torch
 
-from longstride.core.errors import EngineFailure, MissingExtra
+from longstride.core.errors import ConfigError, EngineFailure, MissingExtra
 from longstride.core.implementation import implements
 from longstride.engines.base import Completion, Engine, Outcome, Request, Sampling
 from longstride.engines.config import VLLM
 from longstride.engines.http import completion_of
 from longstride.engines.preflight import preflight
-from longstride.engines.weights import IPC, check_sleep
+from longstride.engines.weights import IPC, Folder, check_sleep
 from longstride.models.load import Policy, folder_of
 
 RANK_OF = ("RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -37,7 +40,8 @@ class VLLMEngine(Engine):
 
     Raises:
         MissingExtra: vLLM is not installed.
-        ConfigError: the policy is not on a CUDA device.
+        ConfigError: the policy is not on a CUDA device, where weights are read from it; there are fewer cards than
+            `cards`; the folder of `path` cannot be made.
         EngineFailure: vLLM does not start.
     """
 
@@ -45,7 +49,9 @@ class VLLMEngine(Engine):
         super().__init__(version)
         self.model, self.timeout = policy.name, config.timeout
         self.max_context = min(config.context or policy.max_context, policy.max_context)
-        self._push = IPC(sleep=config.sleep).push(self, policy)
+        self._folder = _folder_below(config.path) if config.path else None
+        way = Folder(path=self._folder.name, sleep=config.sleep) if self._folder else IPC(sleep=config.sleep)
+        self._push = way.push(self, policy)
         os.environ.setdefault("VLLM_ALLOW_INSECURE_SERIALIZATION", "1")  # handles are pickled, from here to its process
         try:
             import vllm  # pyright: ignore[reportMissingImports]
@@ -55,18 +61,22 @@ class VLLMEngine(Engine):
         self._library: Any = vllm
         place = str(folder_of(policy.name) or policy.name)
         try:
-            with _on_the_card(policy.device):
+            with _on_cards(policy.device, config.cards):
                 self._llm: Any = vllm.LLM(
                     model=place,
-                    load_format="dummy",  # the learner's weights are pushed before anything is sampled
+                    # the learner's weights are pushed before anything is sampled; dummies are never read anew
+                    load_format="auto" if self._folder else "dummy",
                     skip_tokenizer_init=True,
                     max_model_len=self.max_context,
+                    tensor_parallel_size=config.cards,
                     gpu_memory_utilization=config.memory,
                     enable_prefix_caching=True,
                     enable_sleep_mode=config.sleep,
                     logprobs_mode="processed_logprobs",
-                    weight_transfer_config=WeightTransferConfig(backend="ipc"),
+                    weight_transfer_config=None if self._folder else WeightTransferConfig(backend="ipc"),
                 )
+        except ConfigError:
+            raise
         except Exception as e:  # whatever vLLM and its processes have
             raise EngineFailure(f"vLLM does not start ({type(e).__name__}): {str(e)[:300]}") from e
         self._end_ids = policy.chat.end_ids
@@ -125,6 +135,7 @@ class VLLMEngine(Engine):
             EngineFailure: it did not take them.
         """
         self._drain()
+        self._push.prepare(weights, version)
         self._push(weights, version)
         self.version = version
 
@@ -135,6 +146,8 @@ class VLLMEngine(Engine):
     def close(self) -> None:
         self._push.close()
         self._llm.llm_engine.engine_core.shutdown()
+        if self._folder:
+            self._folder.cleanup()
 
     def call(
         self, path: str, body: dict[str, Any] | None = None, method: Literal["GET", "POST"] = "POST", advice: str = ""
@@ -202,15 +215,40 @@ class VLLMEngine(Engine):
         self._done |= {ticket: EngineFailure(trouble) for ticket in going}
 
 
+def _folder_below(path: str) -> TemporaryDirectory[str]:
+    """A folder of this engine's own.
+
+    Raises:
+        ConfigError: it cannot be made.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        return TemporaryDirectory(dir=path, prefix="weights-")
+    except OSError as e:
+        raise ConfigError(f"engine.path: no folder can be made below {path}: {e.strerror}") from e
+
+
 @contextmanager
-def _on_the_card(device: str) -> Iterator[None]:
-    """The environment in which vLLM starts its processes: they see one card, that of the learner, and are no ranks of
-    the job that this process may be one of."""
+def _on_cards(device: str, cards: int) -> Iterator[None]:
+    """The environment in which vLLM starts its processes: they see so many cards, the learner's first, and are no ranks
+    of the job that this process may be one of.
+
+    Raises:
+        ConfigError: fewer are there, or they are other processes' too.
+    """
+    if cards > 1 and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            "engine.cards: the processes of torchrun have a card each; train with --cluster ray, whose replicas may "
+            "have several, or sample from a server (engine.type=http)"
+        )
     before, visible = dict(os.environ), os.environ.get("CUDA_VISIBLE_DEVICES")
     number = torch.device(device).index or 0
+    seen = visible.split(",") if visible else [str(n) for n in range(number + cards)]
+    if len(mine := seen[number : number + cards]) < cards:
+        raise ConfigError(f"engine.cards is {cards}, and from {device} on this process sees {len(mine)}")
     for name in RANK_OF:
         os.environ.pop(name, None)
-    os.environ["CUDA_VISIBLE_DEVICES"] = visible.split(",")[number] if visible else str(number)
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(mine)
     try:
         yield
     finally:

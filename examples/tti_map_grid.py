@@ -1,4 +1,4 @@
-"""Draws the map of `tti_map/exact`: growing minus long over what waste weighs when it is cloned, and how long it goes on.
+"""Draws the map of `tti_map/exact`: growing minus long over what waste weighs when it is cloned and how long it lasts.
 
     python examples/tti_map_grid.py [SEEDS]
 

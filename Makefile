@@ -52,7 +52,7 @@ parity: .parity/.ready
 	.parity/bin/python -m pytest -rs tests/parity
 
 curves: .parity/.ready
-	$(BIN)/longstride bench curves --peer .parity/bin/python $(SHORT)
+	.parity/bin/longstride bench curves --peer .parity/bin/python $(SHORT)
 
 # An environment on top of .venv, of older pandas: arch, which rliable imports, does not work with pandas 3. Some come without
 # what they ask for, as they compare without: d3rlpy asks for an older gymnasium, Design-Bench for TensorFlow and DeepChem.
@@ -62,7 +62,7 @@ curves: .parity/.ready
 	  > "$$(.parity/bin/python -c 'import site; print(site.getsitepackages()[0])')/beneath.pth"
 	sed 's/^pandas==.*/pandas==2.3.3/' constraints.txt > .parity/constraints.txt
 	add=".parity/bin/python -m pip install --quiet --disable-pip-version-check -c .parity/constraints.txt"; \
-	$$add -e '.[parity]' $(D3RLPY_IMPORTS) stable-baselines3 && $$add --no-deps d3rlpy design-bench
+	$$add -e '.[parity,mujoco]' $(D3RLPY_IMPORTS) stable-baselines3 && $$add --no-deps d3rlpy design-bench
 	touch $@
 
 # uv does not read pip's settings: what pip is told of indexes, wheels and certificates, `tell` tells uv.

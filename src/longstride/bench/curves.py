@@ -3,7 +3,8 @@
 What always holds: both sides have networks of two hidden layers of as many units, the same rates, batches, discounts
 and updates a step, but for what `SIDES` and docs/parity.md name, and are tested in as many episodes; a round is a seed
 of each. Offline all learn from one set: what our SAC collects with a seed of its own. Compared are the losses (minus
-the return) of Pendulum and the steps that CartPole's pole stands, at places of the curve that both sides have passed.
+the return) of Pendulum and the steps that a pole stands, of CartPole and, where MuJoCo is installed on both sides, of
+InvertedPendulum, at places of the curve that both sides have passed.
 """
 
 import tempfile
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,7 @@ EPISODES = 10
 """Of a test."""
 DATA_SEED = 1000
 """Of the SAC whose steps are the recorded set; no seed of a round."""
-PENDULUM, CARTPOLE = "Pendulum-v1", "CartPole-v1"
+PENDULUM, CARTPOLE, INVERTED = "Pendulum-v1", "CartPole-v1", "InvertedPendulum-v5"
 PACKAGES = ("stable-baselines3", "d3rlpy")
 _TRUNK = Trunk(width=64, depth=2, norm=False, activation="relu")
 
@@ -95,6 +97,13 @@ SIDES = {
         "DQN",
         _OFF_POLICY | _EPSILON | {"batch_size": 64, "train_freq": 1, "gradient_steps": 1, "target_update_interval": 1},
         CARTPOLE,
+    ),
+    "SAC, MuJoCo": Compared(
+        "sac",
+        (f"tasks.id={INVERTED}", "phases.0.utd=1.0", "horizon.limit=1000", "test_horizon.limit=1000"),
+        "SAC",
+        _OFF_POLICY | _EPISODES | {"ent_coef": "auto_0.1"},
+        INVERTED,
     ),
     "IQL": Compared("iql/recorded", _SCALED, "IQL", _RATES, offline=True, units=128),
     "TD3+BC": Compared("td3_bc/recorded", _SCALED, "TD3PlusBC", _RATES | {"steps": 2}, offline=True, units=128),
@@ -190,22 +199,28 @@ def measure(
     versions = {name: installed(peer, name) for name in PACKAGES} if peer else {}
     if lacks := [name for name, version in versions.items() if version is None]:
         raise ConfigError(f"--peer {peer} has no {' and no '.join(lacks)}; `make parity` makes such an environment")
+    compared, versions = dict(SIDES), dict(versions)
+    if find_spec("mujoco") is None or peer and installed(peer, "mujoco") is None:
+        compared = {name: side for name, side in compared.items() if side.id != INVERTED}
+        versions["left out: InvertedPendulum"] = "MuJoCo is not installed on both sides"
     with ExitStack() as stack:
         stack.callback(torch.set_num_threads, torch.get_num_threads())
         torch.set_num_threads(1)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         progress("collecting the recorded set")
         data = record(totals["SAC"], folder)
-        sides = {f"ours {name}": partial(ours, side, totals[name], data) for name, side in SIDES.items()}
+        sides = {f"ours {name}": partial(ours, side, totals[name], data) for name, side in compared.items()}
         if peer:
             asked = stack.enter_context(
                 Peer(peer, Path(__file__).with_name("curves_peer.py"), {"OMP_NUM_THREADS": "1"})
             )
-            sides |= {f"peer {name}": partial(theirs, asked, side, totals[name], data) for name, side in SIDES.items()}
+            sides |= {
+                f"peer {name}": partial(theirs, asked, side, totals[name], data) for name, side in compared.items()
+            }
         seen = in_turn(sides, rounds, progress)
     rows = []
-    for name, side in SIDES.items():
-        sign = 1.0 if side.id == CARTPOLE else -1.0
+    for name, side in compared.items():
+        sign = -1.0 if side.id == PENDULUM else 1.0
         mine, other = (sign * seen[f"{of} {name}"]["curve"] for of in (("ours", "peer") if peer else ("ours", "ours")))
         library = PACKAGES[side.offline]
         unit, counted = ("steps" if sign > 0 else "minus return"), ("updates" if side.offline else "steps")
@@ -218,12 +233,15 @@ def measure(
 
 
 _OFFLINE = tuple(name for name, side in SIDES.items() if side.offline)
-LONG = {"SAC": 10_000, "TD3": 10_000, "PPO": 50_000, "DQN": 20_000} | dict.fromkeys(_OFFLINE, 20_000)
-SHORT = {"SAC": 1_200, "TD3": 1_200, "PPO": 3_000, "DQN": 1_000} | dict.fromkeys(_OFFLINE, 200)
+LONG = {"SAC": 10_000, "TD3": 10_000, "PPO": 50_000, "DQN": 20_000, "SAC, MuJoCo": 10_000} | dict.fromkeys(
+    _OFFLINE, 20_000
+)
+SHORT = {"SAC": 1_200, "TD3": 1_200, "PPO": 3_000, "DQN": 1_000, "SAC, MuJoCo": 500} | dict.fromkeys(_OFFLINE, 200)
 """Steps, or updates, by algorithm."""
 EQUAL = (
-    "Pendulum-v1 and CartPole-v1; networks of two hidden layers with ReLU, of 64 units online and 128 offline; rates, "
-    "batches, discounts, targets and updates a step, but for what `bench/curves.py` and docs/parity.md name",
+    "Pendulum-v1, CartPole-v1 and MuJoCo's InvertedPendulum-v5; networks of two hidden layers with ReLU, of 64 units "
+    "online and 128 offline; rates, batches, discounts, targets and updates a step, but for what `bench/curves.py` and "
+    "docs/parity.md name",
     f"a test is {EPISODES} episodes of the policy without noise; a round is a seed of each side",
     "offline: one set, all that our SAC collected with a seed of its own",
     f"a curve is compared at {PLACES} places, evenly to its end, and its interval is over rounds",

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from longstride.bench import curves
 from longstride.bench.curves import LONG, PLACES, SHORT, SIDES, at_places, ours, recipe_of, record, theirs
 from longstride.bench.peers import Peer
 from longstride.cli.main import main
@@ -70,3 +71,16 @@ def test_what_a_peer_answers_is_read_at_the_same_places(tmp_path: Path) -> None:
 def test_a_benchmark_without_a_short_form_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "store", "--short"]) == 2
     assert "store has no short form" in capsys.readouterr().err
+
+
+def test_mujoco_is_left_out_where_one_side_lacks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curves, "record", lambda total, folder: tmp_path)
+    monkeypatch.setattr(curves, "ours", lambda *_: {"curve": np.ones(PLACES)})
+    for there in (None, object()):
+        monkeypatch.setattr(curves, "find_spec", lambda name, there=there: there)
+        rows, versions = curves.measure(None, 1, print, SHORT)
+        assert (
+            any("MuJoCo" in row.name for row in rows)
+            == (there is not None)
+            == ("left out: InvertedPendulum" not in versions)
+        )

@@ -7,8 +7,8 @@ What always holds: what `engines.http` holds of a server's completions; the call
 infrastructure, and all that is asked later.
 
 Written after the source of vLLM 0.33 and tested against a library that keeps to it. On an H200 vLLM 0.33 itself (on
-torch 2.11, without its compiler and graphs) took weights, gave its memory back and passed its preflights. Several
-engines, on several cards, have not run.
+torch 2.11, without its compiler and graphs) took weights, gave its memory back and passed its preflights. Cut in two,
+with weights by a folder, vLLM 0.32 has sampled for a run on a CPU. Several cards have not run.
 """
 
 import os
@@ -60,8 +60,8 @@ class VLLMEngine(Engine):
             raise MissingExtra("engine.type = 'vllm' needs vLLM: pip install 'longstride[vllm]'") from e
         self._library: Any = vllm
         place = str(folder_of(policy.name) or policy.name)
-        try:
-            with _on_cards(policy.device, config.cards):
+        with _on_cards(policy.device, config.cards):
+            try:
                 self._llm: Any = vllm.LLM(
                     model=place,
                     # the learner's weights are pushed before anything is sampled; dummies are never read anew
@@ -75,10 +75,8 @@ class VLLMEngine(Engine):
                     logprobs_mode="processed_logprobs",
                     weight_transfer_config=None if self._folder else WeightTransferConfig(backend="ipc"),
                 )
-        except ConfigError:
-            raise
-        except Exception as e:  # whatever vLLM and its processes have
-            raise EngineFailure(f"vLLM does not start ({type(e).__name__}): {str(e)[:300]}") from e
+            except Exception as e:  # whatever vLLM and its processes have
+                raise EngineFailure(f"vLLM does not start ({type(e).__name__}): {str(e)[:300]}") from e
         self._end_ids = policy.chat.end_ids
         self._vocabulary: int = policy.model.get_input_embeddings().weight.shape[0]  # pyright: ignore
         self._tickets = count()
@@ -133,6 +131,7 @@ class VLLMEngine(Engine):
 
         Raises:
             EngineFailure: it did not take them.
+            ModelError: they cannot be saved, where they go by a folder.
         """
         self._drain()
         self._push.prepare(weights, version)

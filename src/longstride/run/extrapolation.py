@@ -59,7 +59,7 @@ class Extrapolation(Experiment):
     """By name; claims call the first by the arm alone, the others `ARM@NAME`."""
 
     @property
-    def iterations(self) -> int:  # type: ignore[override]
+    def iterations(self) -> int:
         """Of the longest run."""
         return max(run.iterations for run in self.variants.values())
 

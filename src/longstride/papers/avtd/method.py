@@ -177,7 +177,7 @@ class PanelActor(Actor):
         return [part for part in self.parts if isinstance(part, Actor)]
 
     @property
-    def policy(self) -> PolicyPanel:  # type: ignore[override]
+    def policy(self) -> PolicyPanel:
         """All of them."""
         return PolicyPanel([part.policy for part in self.members])
 

@@ -199,7 +199,7 @@ def measure(
     versions = {name: installed(peer, name) for name in PACKAGES} if peer else {}
     if lacks := [name for name, version in versions.items() if version is None]:
         raise ConfigError(f"--peer {peer} has no {' and no '.join(lacks)}; `make parity` makes such an environment")
-    compared, versions = dict(SIDES), dict(versions)
+    compared = SIDES
     if find_spec("mujoco") is None or peer and installed(peer, "mujoco") is None:
         compared = {name: side for name, side in compared.items() if side.id != INVERTED}
         versions["left out: InvertedPendulum"] = "MuJoCo is not installed on both sides"

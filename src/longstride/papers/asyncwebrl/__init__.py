@@ -15,7 +15,7 @@ less for each token than short successes were praised, which teaches to fail slo
 | update | `PPO` with `ImportanceCorrection` | clip 0.2, dual 3; w = start / sampler, masked above 5; mean over tokens, no KL | the same |
 | update | passes, rate | 2 minibatches, 3 epochs; 5e-6, cosine over 300 steps to a tenth | the same passes; 3e-4 |
 
-Deviations: a model of about a million parameters on embedded sites; an iteration starts a fixed number of groups and trains on those that
+Deviations: a model of half a million parameters on embedded sites; an iteration starts a fixed number of groups and trains on those that
 are mixed, where the paper goes on until it has 16 of them. A mean over tokens divides by the turns of the whole batch, so part of the
 bias stays: `asyncwebrl/length` computes how much.
 """

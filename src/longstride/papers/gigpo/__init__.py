@@ -16,7 +16,7 @@ with all turns of the group that were taken in the same state (the anchor state)
 | update | `PPO`, `Mean` over tokens, `KL` | clip 0.2, dual 3, KL 0.01 to the start, entropy 0.001 | the same, without dual clip and entropy |
 | update | rate, steps | 1e-6, steps of 64 turns, one pass | 3e-4, 384 turns, two |
 
-Deviations: the setup is `setups.sites`, with a model of about a million parameters. The released deviation has the
+Deviations: the setup is `setups.sites`, with a model of half a million parameters. The released deviation has the
 divisor n - 1, ours n. The release takes the mean over the turns of a group unless told otherwise, so that long episodes
 count more often; here it is over episodes, as in equation 3. An episode alone in its group has its whole reward there
 and 0 here. Groups of *similar* states, a later addition for searches, are left out. Nothing is claimed and nothing was

@@ -26,11 +26,17 @@ among policies, such as earlier selves (`run.tournament`), and by training one (
 
 On your own model, tasks and judge of pairs:
 
-    longstride train inpo model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl learner.lr=1e-6
-      credit.which=extremes reward.preference.type=asked_pair reward.preference.judge.type=http_judge
-      reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
-    python -c "from longstride import papers, rewards; from longstride.run.tournament import tournament as t;
-      print(t(papers.load('inpo'), ['base-puzzles', 'runs/inpo-1', 'runs/nash_mp-1'], rewards.InTurn()).exploitability)"
+    longstride train inpo model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl learner.lr=1e-6 \\
+        credit.which=extremes reward.preference.type=asked_pair reward.preference.judge.type=http_judge \\
+        reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
+
+Earlier selves and other runs are played against one another in Python:
+
+    from longstride import papers, rewards
+    from longstride.run.tournament import tournament
+
+    found = tournament(papers.load("inpo"), ["base-puzzles", "runs/inpo-1", "runs/nash_mp-1"], rewards.InTurn())
+    print(found.exploitability)
 
 `loss.share` holds on to the start, `loss.tau` says how far a step goes (0.0075 for answers of hundreds of tokens).
 """

@@ -30,9 +30,9 @@ their rate is checked: `test_nash_mp.py` holds it to the bound above.
 
 On your own model, tasks and judge of pairs as in `inpo`; `loss.every=1` is mirror descent, longer phases a proximal point:
 
-    longstride train nash_mp model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl learner.lr=1e-6
-      reward.preference.type=asked_pair reward.preference.judge.type=http_judge
-      reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
+    longstride train nash_mp model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl learner.lr=1e-6 \\
+        reward.preference.type=asked_pair reward.preference.judge.type=http_judge \\
+        reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
 
 It keeps two further copies of the weights, the start and the earlier self, so adapters (`learner.lora`) cannot be had.
 """

@@ -20,7 +20,7 @@ which is 1 at m = n and falls on both sides. OTC-PPO, without groups, takes the 
 `Calls` is the model of the claim: k calls are needed for a task of level k, fewer are never enough, and a policy is a
 table of how many are made. There the reward is all that differs.
 
-Deviations: the policy is a model of about a million parameters on embedded sites, rate and batch are its. The language
+Deviations: the policy is a model of half a million parameters on embedded sites, rate and batch are its. The language
 model was only tried, for two iterations of 32 episodes: that its held-out success rises has not been shown.
 """
 

@@ -27,8 +27,8 @@ On your own model and tasks; who prefers is a setting, a verifier that may err, 
 
     longstride train preference_tuning model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl learner.lr=1e-6
     longstride train preference_tuning reward.preference.noise=0.1 loss.type=ipo
-    longstride train preference_tuning reward.preference.type=asked_pair reward.preference.judge.type=http_judge
-      reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
+    longstride train preference_tuning reward.preference.type=asked_pair reward.preference.judge.type=http_judge \\
+        reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
 
 `loss.type=reinforce loss.aggregation.type=mean` is the likelihood of what is preferred; `iterations=1` with many episodes
 is offline.

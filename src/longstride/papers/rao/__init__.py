@@ -18,7 +18,7 @@ task, with a bonus where those that it delegated to succeeded.
 
 On your own model and tasks: what stands behind `delegate` is the goal of a sub-agent in the same world, and what it answers is what its parent reads.
 
-    longstride train rao model=Qwen/Qwen3-0.6B cloning= tasks.tasks.type=dataset tasks.tasks.path=tasks.jsonl actions=explained learner.lr=1e-6 \
+    longstride train rao model=Qwen/Qwen3-0.6B cloning= tasks.tasks.type=dataset tasks.tasks.path=tasks.jsonl actions=explained learner.lr=1e-6 \\
         'tasks.by={verb="delegate",tasks={type="any_goal"},deepest=2,agents=8}' budget.turn_tokens=1024 test_budget.turn_tokens=1024
 
 `actions=explained` tells an agent how to delegate, as long as it may.

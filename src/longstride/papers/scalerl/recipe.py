@@ -1,6 +1,7 @@
-"""ScaleRL on puzzles: the recipe, and the claim that the first half of a run foretells the second by a sigmoid.
+"""ScaleRL on puzzles: the recipe, and the claim that the first half of a run predicts the second by a sigmoid.
 
-On one's own: `longstride train scalerl model=MODEL tasks.path=tasks.jsonl`, then `longstride fit RUN --until X`.
+On your own: `longstride train scalerl model=MODEL tasks.type=dataset tasks.path=tasks.jsonl`, then `longstride fit RUN
+--until X`.
 """
 
 from longstride.claims.claim import Claim

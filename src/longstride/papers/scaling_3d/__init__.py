@@ -13,7 +13,8 @@ too. What bounds one axis another one moves, so the best mix has some of each.
 
 On your own model and tasks of a single turn:
 
-    longstride eval scaling_3d model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl context.type=full_history evaluation.strategies='[{type="longstride.papers.scaling_3d.method:ThreeAxes", context=512, batch=4, turns=2}]'
+    longstride eval scaling_3d model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl context.type=full_history \\
+        evaluation.strategies='[{type="longstride.papers.scaling_3d.method:ThreeAxes", context=512, batch=4, turns=2}]'
 
 `exact.py` is a world in which the bounds are computed: 6 steps, of which a wrong one leads to one of three answers; a
 look at a step may see that it is wrong; which two axes suffice depends on its numbers, so its claim draws them, and

@@ -1,7 +1,6 @@
-"""Context, batch and turns with a language model: `longstride eval scaling_3d` plays ways to spend more on each axis, and
-on all three.
+"""Context, batch and turns with a language model: `longstride eval scaling_3d` spends more on each axis, and on all three.
 
-On one's own tasks of a single turn: `longstride eval scaling_3d model=MODEL tasks.path=tasks.jsonl
+On your own tasks of a single turn: `longstride eval scaling_3d model=MODEL tasks.type=dataset tasks.path=tasks.jsonl
 context.type=full_history`, with the mixes in `evaluation.strategies`.
 """
 

@@ -13,7 +13,7 @@ a fast beginning, at few it stays where they end.
 | update | `PPO` | clip 0.2, mean over tokens, KL 1e-3 to the start | the same |
 | update | passes, rate | minibatches of 8 prompts, 2 epochs, 1e-6 | 2 epochs in 4 minibatches and more, 3e-4 |
 
-Deviations: a model of about a million parameters on embedded sites. The rate was chosen of 3e-4, 5e-4 and 1e-3 by held-out success: at
+Deviations: a model of half a million parameters on embedded sites. The rate was chosen of 3e-4, 5e-4 and 1e-3 by held-out success: at
 5e-4 and above ever more actions become invalid after some 10 to 20 iterations, and what was won is lost.
 """
 

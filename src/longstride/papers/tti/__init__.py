@@ -21,7 +21,7 @@ Equal weights are a deviation. TTI's turns all carry a long thought; here `home`
 the short one: cloned with its own successes, the policy says `home` for ever. Without evidence a third of the early successes are guesses.
 Tasks that act on six items are left out, for the model cannot reach them (`longstride train ceiling`).
 
-Deviations: a model of about a million parameters on embedded sites stands for Gemma-3-12B on the web, so learning rate, clipping and batch
+Deviations: a model of half a million parameters on embedded sites stands for Gemma-3-12B on the web, so learning rate, clipping and batch
 are a small model's; turns that could not be parsed are not cloned; replay's recency goes by time, and is drawn once (the release groups by
 task and draws on every rank); an environment failure is never a reward of 0.
 """

@@ -13,7 +13,7 @@ same tasks. What is sampled for a task is counted whatever becomes of it, and wa
 
 The control is the site on which everything stands on the first page (`SHEET`), where there is nothing to walk to.
 
-Deviations: a model of a million parameters whose thoughts are a few words; training is a fifth of that of `tti`.
+Deviations: a model of half a million parameters whose thoughts are a few words; training is a fifth of that of `tti`.
 """
 
 from longstride.claims.claim import Claim

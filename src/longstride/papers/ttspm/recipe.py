@@ -1,7 +1,7 @@
-"""TTSPM with a language model: many attempts at each task, and coverage by their number, foretold from few.
+"""TTSPM with a language model: many attempts at each task, and coverage by their number, predicted from few.
 
-On one's own: `longstride train ttspm model=MODEL tasks.path=tasks.jsonl`, or any run with `evaluation.attempts`, then
-`longstride fit RUN --x attempts --y pass --law geometric --gain 0.002`.
+On your own: `longstride train ttspm model=MODEL tasks.type=dataset tasks.path=tasks.jsonl`, or any run with
+`evaluation.attempts`, then `longstride fit RUN --x attempts --y pass --law geometric --gain 0.002`.
 """
 
 from longstride.claims.claim import Claim

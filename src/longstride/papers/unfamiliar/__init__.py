@@ -24,7 +24,7 @@ another kind.
 The claim, frozen before its ten seeds ran, is shown: .88 of what is said is apt with relabelled examples, .67 with true labels and .66 with as
 many such labels by chance. It has a price: of questions that were told, .64 are answered right with them and .70 with true labels.
 
-Deviations: the model has 0.1M parameters and knows a table of facts; the form of its knowledge is that of the questions. The share
+Deviations: the model has 0.2M parameters and knows a table of facts; the form of its knowledge is that of the questions. The share
 that is relabelled is the share that was never told, which nobody knows of a real model. The paper's second part, a reward model
 that is made to think little of unfamiliar claims, and reinforcement learning on it, is not here: no world here has claims that
 only a reward model can judge.

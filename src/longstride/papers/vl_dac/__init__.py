@@ -18,7 +18,7 @@ So a critic of turns gives each turn its advantage, all of its tokens share it, 
 | update | `Mean` over sequences | mean over a turn's tokens, then over turns | the same |
 | update | passes, rate | 4 (MiniWorld 2); Adam, 1e-6 to 1e-8 along a cosine, norm 0.01 | 2 in steps of 384 turns; 3e-4, norm 1 |
 
-Deviations: a model of about a million parameters on embedded sites stands for Qwen2-VL-7B under LoRA (rank 16), so rate, passes, batch and
+Deviations: a model of half a million parameters on embedded sites stands for Qwen2-VL-7B under LoRA (rank 16), so rate, passes, batch and
 the critic's width are a small model's; text, no screenshots; a state that a budget cut short goes on from its own value, where the
 release takes that value for the return of the last turn; no entropy bonus (the release sets a coefficient and never reads it).
 """

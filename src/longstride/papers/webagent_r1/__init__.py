@@ -18,7 +18,7 @@ it to 33.9 %.
 The paper's objective is the mean over episodes of 1/|tau| sum_turns 1/|a| sum_tokens. Here 1/|tau| stands in the credit and the mean
 is over the turns of a step, which is that objective divided by the mean number of turns; the KL is a mean over turns.
 
-Deviations: a model of about a million parameters on embedded sites; a sample is a turn under the very prompt that was read, where the
+Deviations: a model of half a million parameters on embedded sites; a sample is a turn under the very prompt that was read, where the
 released code trains on one sequence an episode. In steps of 128 turns, three times as many, held-out success grew less (0.25 against
 0.29 after 16 iterations).
 """

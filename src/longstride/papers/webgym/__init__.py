@@ -14,7 +14,7 @@ that changed nothing on the page are left out. And what is imitated is recent, o
 | credit | `FilteredBC(drop_unchanged=True)` | turns whose screenshot equals the next are left out | turns after which the page looks the same |
 | update | epochs, rate | 2, 1e-6, batch 12 a device | 2, 5e-4, 64 |
 
-Deviations: episodes are drawn instead of turns, so that a trajectory is imitated whole; a model of about a million
+Deviations: episodes are drawn instead of turns, so that a trajectory is imitated whole; a model of half a million
 parameters on embedded sites, so horizons, rate and batch are its. The asynchronous rollout is the pool (`rollout.pool`), in
 no recipe. `webgym/exact` computes what the horizon does. On seed 0 short horizons gain 0.023 over long ones. Differences
 of such runs scatter by some 0.05 between seeds (`asyncwebrl`), so it was expected that three seeds tell 0.08 from the

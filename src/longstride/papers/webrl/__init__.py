@@ -19,7 +19,7 @@ The loss of equation 6, (beta log(pi(a|s) / ref(a|s)) - A)^2, has 2 beta times t
 log(pi / ref)^2 / 2: it is `Reinforce` under the `k2` estimate of the KL divergence of whole actions. The release does
 otherwise: A becomes 1 or -0.6, only positive ones are trained, beta is 5 where the reference is sure.
 
-Deviations: a model of about a million parameters on embedded sites, so rate, batch and critic are a small model's.
+Deviations: a model of half a million parameters on embedded sites, so rate, batch and critic are a small model's.
 Templates write the tasks and know the answers. Failed tasks are drawn from all errands alike, not from sites alone:
 comparisons, which fail most, were 191 of 256 tasks after ten iterations otherwise. The critic learns after the policy,
 so the first iteration trains it alone. In one run, tasks drawn uniformly did no worse.

@@ -38,7 +38,7 @@ HEADS = {
     "phases": "| cards | changes | decoding | reading | waiting | learning | weights | an iteration |",
     "utilisation": "| under way a place | 0 ahead | 1 ahead | 4 ahead |",
     "cost": "| in flight | a turn, us | an episode, kB |",
-    "held": "| | foretold | measured | measured to foretold |",
+    "held": "| | predicted | measured | measured : predicted |",
 }
 
 

@@ -12,7 +12,7 @@ collected.
 | update | passes | 10 (table 3) | two |
 | the rest | | | as in `grpo` |
 
-Deviations: the critic is of turns (see `vl_dac`): on puzzles of one turn it is a baseline that is learnt across tasks,
+Deviations: the critic is of turns (see `vl_dac`): on puzzles of one turn it is a baseline that is learned across tasks,
 where `grpo` and `rloo` know their group's mean, and lam does nothing; on the embedded sites it distinguishes turns. It
 has an optimiser of its own, learns alone in the first iteration, and its loss is not clipped. No entropy bonus. Model,
 tasks and rate are those of `grpo`. `ppo/control` is the paper's own field: networks in any environment of Gymnasium.

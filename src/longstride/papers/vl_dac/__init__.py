@@ -1,6 +1,6 @@
 """VL-DAC: PPO whose clip is a token's and whose value is a turn's. Bredis et al., 2025, arXiv 2508.04280.
 
-A value for every token of a thought has to be learnt and weighed; a value of the state before each turn is what an environment knows.
+A value for every token of a thought has to be learned and weighed; a value of the state before each turn is what an environment knows.
 So a critic of turns gives each turn its advantage, all of its tokens share it, and each token has its own clipped ratio.
 
 | place | choice | paper and released configuration (WebShop) | here |

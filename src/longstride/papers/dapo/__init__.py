@@ -2,7 +2,7 @@
 
 GRPO for long thoughts: groups that are all right or all wrong teach nothing, so others are sampled until the batch is
 full; a clip that is wider above leaves unlikely tokens room to grow; every token counts the same; an answer that the
-limit cut says nothing of its thought and is left out, and one that comes near the limit is punished a little more with
+limit cut says nothing about its thought and is left out, and one that comes near the limit is punished a little more with
 every token.
 
 | place | choice | paper (Qwen2.5-32B, section 4.1) | here |

@@ -6,9 +6,9 @@ worst and the best of the *whole* pool. Above 1 is better than all that was ever
 conservative method that the benchmark brings, gradient ascent (`model.type=least_squares`) the baseline.
 
 `longstride train design_bench` proposes controllers of CartPole, `design_bench/recorded tasks.data=FILE` designs of the
-user's own: numbers or choices with scores, as npz or csv (`longstride.design.data`). They are valued by an oracle of his
-own (`tasks.oracle.type=mine:Strength`, a class with `score`), or by a network that was fitted to the whole file, of which
-the model sees the worst share `tasks.kept`; what is proposed stands in `designs.csv` or `designs.npz` of the run folder.
+user's own: numbers or choices with scores, as npz or csv (`longstride.design.data`). They are valued by an oracle of the
+user's own (`tasks.oracle.type=mine:Strength`, a class with `score`), or by a network that is fitted to the whole file, of which
+the model sees the worst share `tasks.kept`; the proposals are in `designs.csv` or `designs.npz` of the run folder.
 
 | place | choice | paper and released code | `design_bench` | `design_bench/exact` |
 |---|---|---|---|---|

@@ -2,8 +2,8 @@
 
 A diffusion or flow policy makes an action of a state and of noise. DSRL leaves its weights alone and chooses the noise: the
 policy is part of the world, whose action is the noise now, and any RL method can act there. Whatever is chosen, the action is
-one that the cloned policy could have taken. Noise of which the same action is made is worth the same, and noise that was
-never drawn has an action all the same (noise aliasing): so Q is learned of actions, from any data,
+one that the cloned policy could have taken. Different noise may give the same action, and then has the same value (noise
+aliasing). So Q is learned of actions, from any data,
 
     Q(s, a) toward r + gamma Q(s', flow(s', w')), w' chosen;   Q_w(s, w) toward Q(s, flow(s, w)), w ~ N(0, 1)
 

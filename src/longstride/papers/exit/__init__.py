@@ -1,7 +1,7 @@
 """ExIt: single turns of self-improvement, from whatever earlier ones came to. Jiang et al., 2025, arXiv 2509.04575.
 
-Who may improve an answer for many turns is trained on a single one: the first of a task, or the next one of a history that an earlier episode
-left. So how many turns there are is free at the test, and histories that taught most are gone on from most.
+A policy that may improve its answer for many turns is trained on single turns: the first one of a task, or the next one after a history that an earlier
+episode left. So the number of turns at the test is free, and training goes on most often from the histories that taught most.
 
 | place | choice | paper | here |
 |---|---|---|---|

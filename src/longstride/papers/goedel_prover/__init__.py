@@ -1,8 +1,8 @@
 """Goedel-Prover-V2: what a verifier says is read. Lin et al., 2025, arXiv 2508.03613.
 
-Of a failed proof the verifier says which step is wrong. What stands before it is right and is kept, so the next attempt
-has only the rest to get right. Without that the whole is as good a place to begin as any: of the blind ways to keep
-some steps none is better than to keep none.
+Of a failed proof the verifier says which step is wrong. The steps before it are right and are kept, so the next attempt
+has only the rest to get right. Without the message an attempt may as well begin anew: no blind way of keeping some steps is
+better than keeping none.
 
 | place | choice | paper (8B and 32B, Lean) | here |
 |---|---|---|---|

@@ -6,7 +6,7 @@ trained on them.
 
 | place | choice | paper | here |
 |---|---|---|---|
-| data | learning histories | PPO in dark rooms, key and door, Meta-World; noisy ones among them | Q-learning in corridors; a half of them by one who learns nothing |
+| data | learning histories | PPO in dark rooms, key and door, Meta-World; noisy ones among them | Q-learning in corridors; a half of them by a player that learns nothing |
 | filter | `ImprovingAndStable` | U = improvement + lambda stability, from least to most as chances from 0 to 1 | the same form |
 | update | AD, DPT, DICP as they are | unchanged | AD: what was done |
 | policy | a transformer | one for each method | a Llama of 0.2M parameters, which reads words |

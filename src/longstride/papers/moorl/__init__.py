@@ -1,7 +1,7 @@
 """MOORL: meta-learning between offline data and what is collected. Chaudhary et al., 2025, arXiv 2506.09574.
 
-Who learns online beside offline data usually mixes both in each batch, with many critics or many updates to bear what they
-disagree on. MOORL learns in blocks. Each takes one of the two, at random, makes K updates of plain SAC on it alone, and moves the
+Methods that learn online beside offline data usually mix both in each batch, and need many critics or many updates to cope
+with their mismatch. MOORL learns in blocks. Each takes one of the two, at random, makes K updates of plain SAC on it alone, and moves the
 weights of policy and critic a share of that way (Reptile),
 
     theta <- theta + eta (theta_K - theta)

@@ -16,7 +16,7 @@ On one's own: `cloning.demonstrations.labels` is any learner that has seen the s
 environment says its `choices`, and for LinUCB their `features` (docs/guides/in_context.md).
 
 The claim is not frozen and has not been run. In the one pair of runs that was looked at (seed 900, 100 held-out bandits of the claim's
-size: 6 arms, 5 pulls an episode, 3,000 trials to learn from) an episode earned 3.84 after LinUCB's own trajectories and 4.06 after those of one who
+size: 6 arms, 5 pulls an episode, 3,000 trials to learn from) an episode earned 3.84 after LinUCB's own trajectories and 4.06 after those of a player that
 learns nothing, both with LinUCB's labels; LinUCB itself earned 4.50 and Thompson sampling 3.87. In that one seed the order is not the paper's.
 
 Deviations: rewards are 0 or 1, with chance 1/2 + <x, theta> / 2. Read were abstract, the beginnings of sections and the released code,

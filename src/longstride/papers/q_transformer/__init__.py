@@ -1,6 +1,6 @@
 """Q-Transformer: Q-learning with one coordinate of an action at a time. Chebotar et al., 2023, arXiv 2309.10150.
 
-Q-learning needs the greatest value over all actions, and cut into bins there are as many as bins to the power of their
+Q-learning needs the greatest value over all actions, and the number of binned actions grows exponentially with their
 coordinates. Q-Transformer makes each coordinate a decision of its own, which knows those before it:
 
     Q(s, a_1..i) toward max over bins of Q'(s, a_1..i, a_i+1),   Q(s, a_1..A) toward r + gamma max over bins of Q'(s', a_1)

@@ -38,7 +38,7 @@ delegates rightly. One that is alone was not looked at.
 
 Deviations: read were the abstract, notes, and of the authors' code the credit, the weights and how a sub-agent is launched. A parent waits for the one
 that it delegated to, so no wall-clock time is saved. What limits an agent here is its turns, as a context does. A model of 0.2 million parameters is
-first shown agents that leave each key to somebody else or find it themselves, as a coin falls.
+first shown agents that delegate each key or find it themselves, at random.
 """
 
 from longstride.papers.card import Paper

@@ -1,7 +1,7 @@
 """RLAD: one role of a policy proposes how to begin, another one solves. Qu et al., 2025, arXiv 2510.02263.
 
-Longer thoughts go deeper where they began. An abstraction, a short text that says how to go about a task, makes a policy begin elsewhere:
-solutions that have it in view differ from those of another one. It is rewarded by what is solved with it, and its author and its reader are
+A longer thought only goes deeper from where it began. An abstraction, a short text that says how to go about a task, makes a policy begin elsewhere:
+solutions with one abstraction in view differ from those with another one. It is rewarded by what is solved with it, and its author and its reader are
 trained together.
 
 | place | choice | paper (Qwen3-1.7B) | here |

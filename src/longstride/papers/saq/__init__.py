@@ -1,9 +1,9 @@
 """SAQ: offline RL on quantised actions. Luo et al., 2023, arXiv 2310.11731.
 
 With discrete actions, what keeps offline RL near its data can be computed exactly: CQL's sum over all actions, IQL's weights,
-a divergence to who collected the data. With real-valued actions it is sampled, and bins grow in number with the power of the
-coordinates. SAQ learns a code: a VQ-VAE of actions given the state, so that some dozen codes mean in each state what the data
-do there. The codes then stay, and any method for discrete actions learns and acts with them.
+a divergence to the policy that collected the data. With real-valued actions it has to be sampled, and the number of bins grows
+exponentially with the coordinates. SAQ learns a code: a VQ-VAE of actions given the state, so that some dozen codes stand in
+each state for what the data do there. The codes then stay, and any method for discrete actions learns and acts with them.
 
 | place | choice | paper and released code | here |
 |---|---|---|---|

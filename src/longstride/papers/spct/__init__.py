@@ -16,8 +16,8 @@ these are summed.
 
 On one's own: `longstride train spct model=MODEL tasks.path=solutions.jsonl cloning=`; then `--strategy best_of by.type=scored by.judge=RUN
 by.scorer.type=longstride.papers.spct.method:SummedScores` (docs/guides/judge.md). What a model writes before its scores is its own affair: its
-chat template and `chat.system` may ask for principles. The shipped judge is shown first what scores look like (`cloning`), after going through
-one solution, the other, or both; which of them it reads is all that its principles are.
+chat template and `chat.system` may ask for principles. The shipped judge is first shown what scores look like (`cloning`), after going through
+one solution, the other, or both; its only principle is which of them it reads.
 
 `exact.py` has the mechanism in small, with the same filter: items are of a kind of prompt, which has one criterion by which its answers are
 right, and does not name it. A principle is a criterion; by it each answer is read, with noise, and the first of them as a little better than it

@@ -1,8 +1,8 @@
 """V-PTR: values of walks without actions, before offline RL. Bhateja et al., 2023, arXiv 2309.13041.
 
-Video has neither actions nor rewards, so no Q can be learned of it. Values of states can: V(s, g), how soon one who wants to gets from s to g,
-by temporal differences toward what a walk reaches later. What the network has learned of states for that is where offline RL begins, on the few data that
-have actions and rewards.
+Video has neither actions nor rewards, so no Q can be learned from it. Values of states can: V(s, g), how soon an agent that wants to can get from s to
+g, by temporal differences toward what a walk reaches later. Offline RL on the few data with actions and rewards then begins with the features of states
+that the network has learned for that.
 
 | place | choice | paper | here |
 |---|---|---|---|

@@ -1,7 +1,7 @@
 """Verifier-based over verifier-free: what cloned traces cannot say. Setlur et al., 2025, arXiv 2502.12118.
 
-A base model solves a problem in several styles, some of which take long. Who clones its right traces clones all styles
-that end in time: with a larger budget, slower ones too. Who knows the reward of each trace can keep to what is fast. So
+A base model solves a problem in several styles, some of which take long. Cloning its right traces imitates all styles that
+end in time: with a larger budget, slower ones too. A method that knows the reward of each trace can keep to fast styles. So
 the gap in reward grows with the budget and with the data, if styles differ.
 
 | place | choice | paper (section 7: Llama 3B and 8B on MATH, s1) | here |

@@ -1,6 +1,6 @@
 """A search in one thought against many short attempts, on Countdown: the recipe and its claim.
 
-On one's own: `longstride train backtrack model=MODEL`, with tasks and traces from files.
+With your own: `longstride train backtrack model=MODEL`, with tasks and traces from files.
 """
 
 from typing import Any

@@ -145,6 +145,6 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "The effect has fallen. For the same rollouts, each at its best step, 16 rollouts an update reach 1.000 and "
+    "The earlier effect is gone. For the same rollouts, each at its best step, 16 rollouts an update reach 1.000 and "
     "512 0.999: the lead that was kept in one world was that of 32 times the rollouts at one step length."
 )

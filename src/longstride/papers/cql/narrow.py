@@ -1,4 +1,4 @@
-"""CQL where data are narrow: the overestimation that it is against needs actions which the data does not hold (plain: see `cql`).
+"""CQL where data are narrow: the overestimation that it is against needs actions which the data does not hold (see `cql`).
 
 Walks in the U-maze differ from one another by the noise on their actions. With little of it the data hold one action in
 each place, and a plain critic is free to value all others; with noise far beyond the range of actions they hold all of

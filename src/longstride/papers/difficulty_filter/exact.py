@@ -109,6 +109,6 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "The effect has fallen. Read at equal answers and with a tuned step the band is level (0.971 and 0.992), and "
+    "The earlier effect is gone. Read at equal answers and with a tuned step the band is level (0.971 and 0.992), and "
     "behind where few tasks lie in it: the lead that was kept by updates took 6.4 times the answers."
 )

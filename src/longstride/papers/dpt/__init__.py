@@ -13,7 +13,7 @@ knows: posterior sampling, as Thompson's.
 | policy | a language model | GPT-2 of its own input layer | 4 layers, width 32 | a Llama of 0.2M parameters, which reads words |
 | deployed | sampled, and what came of it read | online; offline, where a context is given | the same | online |
 
-On one's own: an environment that says its `choices` and, for the labels, what is `best` (docs/guides/in_context.md); any learner or
+With your own: an environment that says its `choices` and, for the labels, what is `best` (docs/guides/in_context.md); any learner or
 stored behaviour is `cloning.demonstrations.learner`. Dark rooms: `tasks='{type="dark_rooms",size=10,turns=100,begins="corner"}'
 trial.episodes=1 cloning.demonstrations.learner.type=any_choice`.
 

@@ -14,7 +14,7 @@ score.
 | compared | direct GenRM | p(yes) without rationale | `tasks.reasons=false` |
 | measure | `chosen` | best of N by the score | best of 8 |
 
-On one's own: `longstride train genrm model=MODEL tasks.path=solutions.jsonl`; then `--strategy best_of by.type=scored by.judge=RUN`
+With your own: `longstride train genrm model=MODEL tasks.path=solutions.jsonl`; then `--strategy best_of by.type=scored by.judge=RUN`
 (docs/guides/judge.md).
 
 `exact.py` has the mechanism in small: a solution is lines, each of a kind that is right or wrong; a line is seen as a vector of fewer

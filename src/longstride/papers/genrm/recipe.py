@@ -1,6 +1,6 @@
 """GenRM on solutions that a policy wrote: reasons are sampled, kept where their verdict fits the label, and learned.
 
-On one's own: `longstride train genrm model=MODEL tasks.path=solutions.jsonl`, see docs/guides/judge.md.
+With your own: `longstride train genrm model=MODEL tasks.path=solutions.jsonl`, see docs/guides/judge.md.
 """
 
 from longstride.claims.claim import Claim

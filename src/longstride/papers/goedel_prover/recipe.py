@@ -1,7 +1,7 @@
 """Goedel-Prover-V2 on chains, whose verifier says which step of an answer is wrong: RL on whole answers, on corrections of
 failed ones and on what they left to be done.
 
-On one's own: `longstride train goedel_prover model=MODEL tasks.puzzles.type=SOURCE`, puzzles with a verifier; and
+With your own: `longstride train goedel_prover model=MODEL tasks.puzzles.type=SOURCE`, puzzles with a verifier; and
 `models.merge.merge_folders(RUN_MODEL, MODEL, folder, share=0.8)` averages the weights with those of the start.
 """
 

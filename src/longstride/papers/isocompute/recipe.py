@@ -1,6 +1,6 @@
 """IsoCompute with a language model: rollouts a problem against problems in a batch, at equal sampling compute.
 
-On your own: `longstride sweep isocompute OUT model=MODEL tasks.type=dataset tasks.path=tasks.jsonl --grid
+With your own: `longstride sweep isocompute OUT model=MODEL tasks.type=dataset tasks.path=tasks.jsonl --grid
 group_size=4,16,64`, then `longstride fit OUT --by group_size --x episodes --out fit.json` and
 `longstride allocate fit.json --budget N`.
 """

@@ -14,7 +14,7 @@ learned to look again, and looks at what it has seen. A right verdict needs what
 | test time | `ThinkOn(end="Verdict:")` | the end of a thought is suppressed, `wait` put in its place | likewise; the shipped judge goes on after `;` |
 | measure | `BothOrders` | | also whether a verdict holds in both orders (as in arXiv 2505.10320) |
 
-On one's own: `longstride train j1 model=MODEL tasks.path=solutions.jsonl` (docs/guides/judge.md).
+With your own: `longstride train j1 model=MODEL tasks.path=solutions.jsonl` (docs/guides/judge.md).
 
 `exact.py` has the mechanism in small, where accuracy is computed from the policy. Two answers are compared of which one has a flaw, in one of `lines` lines. A look at a line that was not looked at sees
 a flaw there with probability `sight`; a look at one that was sees nothing new. A judge that saw the flaw is right, any

@@ -1,6 +1,6 @@
 """J1 on pairs of solutions that a policy wrote: RL on whether the verdict is right; waits that are forced at test time.
 
-On one's own: `longstride train j1 model=MODEL tasks.path=solutions.jsonl`, see docs/guides/judge.md; then
+With your own: `longstride train j1 model=MODEL tasks.path=solutions.jsonl`, see docs/guides/judge.md; then
 `--strategy think_on end=Verdict: word=wait times=2`, where `word` is what the model goes on after.
 """
 

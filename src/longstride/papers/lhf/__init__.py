@@ -11,7 +11,7 @@ trained on them.
 | update | AD, DPT, DICP as they are | unchanged | AD: what was done |
 | policy | a transformer | one for each method | a Llama of 0.2M parameters, which reads words |
 
-On one's own: `cloning.demonstrations.filter` of any recipe of `learning_histories`; a filter of your own gets the returns of a history by
+With your own: `cloning.demonstrations.filter` of any recipe of `learning_histories`; a filter of your own gets the returns of a history by
 episode (docs/guides/in_context.md).
 
 Deviations: read was the abstract, and the form of U as others tell it. How the paper measures improvement and stability is not known: here they

@@ -51,6 +51,6 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "The effect has fallen. Each deviation at its own best step ends level (0.848 and 0.847): the lead that was "
+    "The earlier effect is gone. Each deviation at its own best step ends level (0.848 and 0.847): the lead that was "
     "kept at one step was the length of the step."
 )

@@ -1,4 +1,4 @@
-"""Filtered cloning on the maze: walks to the goal are imitated (plain: see `lmrl_gym`)."""
+"""Filtered cloning on the maze: walks to the goal are imitated (see `lmrl_gym`)."""
 
 from longstride.methods import FilteredBC, Reinforce
 from longstride.setups import games

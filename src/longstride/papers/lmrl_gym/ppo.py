@@ -1,4 +1,4 @@
-"""PPO on the maze, online: eight iterations of walks of the policy as it is (plain: see `lmrl_gym`)."""
+"""PPO on the maze, online: eight iterations of walks of the policy as it is (see `lmrl_gym`)."""
 
 from longstride.learner.critics import TurnValue
 from longstride.methods import GAE, PPO, Mean

@@ -1,4 +1,4 @@
-"""Monte Carlo returns on the maze: `lmrl_gym` with the values of who was stored (plain: see `lmrl_gym`)."""
+"""Monte Carlo returns on the maze: `lmrl_gym` with the values of the stored policy (see `lmrl_gym`)."""
 
 from longstride.methods import AdvantageWeighted, Reinforce
 from longstride.papers.lmrl_gym.method import ReturnQ

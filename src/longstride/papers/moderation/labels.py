@@ -1,6 +1,6 @@
 """Fine-tuning on labels, ten times as many as `moderation` has.
 
-On one's own: `longstride train moderation/labels model=MODEL tasks.type=dataset tasks.path=labels.jsonl`.
+With your own: `longstride train moderation/labels model=MODEL tasks.type=dataset tasks.path=labels.jsonl`.
 """
 
 from longstride.papers.moderation.recipe import LABELS, labels

@@ -50,7 +50,7 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "The effect has fallen as a rule, and is there in a part of the worlds: it holds in 32 % of them [20, 48] and "
+    "As a rule the earlier effect is gone, but it is there in a part of the worlds: it holds in 32 % of them [20, 48] and "
     "is reversed in 48 %. It turns with the scorer's noise: below 2.1 particles are ahead by 0.03 to 0.05, above "
     "it a beam of its best width by 0.09. That kept in one world was with a beam of width 2 and a scorer that "
     "sees at every fourth step."

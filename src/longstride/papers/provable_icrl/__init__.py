@@ -12,7 +12,7 @@ are apart (the distribution ratio). Algorithm distillation is the case of one al
 | update | cross-entropy of all turns | equation of the pretraining loss, over the whole trajectory | AdamW, 1e-3, 100,000 tasks, 2,000 passes | 2e-3, 4,000 trials, 2 passes |
 | policy | a language model | GPT-2 with ReLU | 8 layers, width 32 | a Llama of 0.2M parameters, which reads words |
 
-On one's own: `cloning.demonstrations.labels` is any learner that has seen the same turns, of the package or of a module of your own; the
+With your own: `cloning.demonstrations.labels` is any learner that has seen the same turns, of the package or of a module of your own; the
 environment says its `choices`, and for LinUCB their `features` (docs/guides/in_context.md).
 
 The claim is not frozen and has not been run. In the one pair of runs that was looked at (seed 900, 100 held-out bandits of the claim's

@@ -1,6 +1,6 @@
 """RAO at vaults, whose keys lie in vaults: the recipe and its claim.
 
-On one's own: `longstride train rao model=MODEL`, with `tasks.tasks` and `tasks.by` of one's own (see the paper's page).
+With your own: `longstride train rao model=MODEL`, with `tasks.tasks` and `tasks.by` (see the paper's page).
 """
 
 from longstride.claims.claim import Claim

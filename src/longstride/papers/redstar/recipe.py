@@ -1,6 +1,6 @@
 """Fine-tuning on n long traces, and the claim beside as many short ones.
 
-On one's own: `longstride train redstar model=MODEL`, with traces from a file (docs/guides/traces.md).
+With your own: `longstride train redstar model=MODEL`, with traces from a file (docs/guides/traces.md).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""CQL on walks of a noisy expert in mazes, beside cloning of the expert himself; and the claim.
+"""CQL on walks of a noisy expert in mazes, beside cloning of the expert's own walks; and the claim.
 
 The dose is the length of the way: the longest of the shortest paths of the mazes are 6, 11 and 19 cells.
 """

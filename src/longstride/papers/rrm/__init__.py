@@ -16,7 +16,7 @@ another prompt, where it says nothing. Pairs made in this way teach that it is w
 With augmentation an original pair, whose artefact sides with the label in (1 + rho) / 2 of cases, stands beside ties of
 answers that differ in it: their mixture is what the weight of the artefact has to fit.
 
-On one's own: `longstride train rrm model=MODEL tasks.path=solutions.jsonl tasks.artefact=0`; the run is a judge of pairs, as any that
+With your own: `longstride train rrm model=MODEL tasks.path=solutions.jsonl tasks.artefact=0`; the run is a judge of pairs, as any that
 was trained with `tasks.asks=better` (docs/guides/judge.md).
 
 `exact.py` has the mechanism in small: pairs are vectors, the reward is bilinear in prompt and answer with one weight for the

@@ -1,7 +1,7 @@
 """RRM on pairs of solutions that a policy wrote, with a filler that goes with the label in training: a judge is fine-tuned
 on verdicts, on pairs under other tasks too.
 
-On one's own: `longstride train rrm model=MODEL tasks.path=solutions.jsonl tasks.artefact=0`, see docs/guides/judge.md.
+With your own: `longstride train rrm model=MODEL tasks.path=solutions.jsonl tasks.artefact=0`, see docs/guides/judge.md.
 """
 
 from longstride.claims.claim import Claim

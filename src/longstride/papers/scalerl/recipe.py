@@ -1,6 +1,6 @@
 """ScaleRL on puzzles: the recipe, and the claim that the first half of a run predicts the second by a sigmoid.
 
-On your own: `longstride train scalerl model=MODEL tasks.type=dataset tasks.path=tasks.jsonl`, then `longstride fit RUN
+With your own: `longstride train scalerl model=MODEL tasks.type=dataset tasks.path=tasks.jsonl`, then `longstride fit RUN
 --until X`.
 """
 

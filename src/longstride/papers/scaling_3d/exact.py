@@ -162,7 +162,7 @@ CLAIM = Claim(
 )
 
 FINDING = (
-    "The effect has fallen as a rule: against the best mix of two axes it holds in 12 % of the worlds [5, 26] and "
+    "As a rule the earlier effect is gone: against the best mix of two axes it holds in 12 % of the worlds [5, 26] and "
     "is reversed in 70 %. It turns with doubt, the chance that a reader takes a right step for wrong: at 0.02 "
     "three axes are behind by 0.040, at 0.2 ahead by 0.055."
 )

@@ -1,6 +1,6 @@
-"""The power law of the error by training, log L = -k log X + E, and whether it foretells the rest of a run.
+"""The power law of the error by training, log L = -k log X + E, and whether it predicts the rest of a run.
 
-On one's own: `longstride fit RUN --law rising_power --y error --rival sigmoid --until X` for one model (its exponent is
+With your own: `longstride fit RUN --law rising_power --y error --rival sigmoid --until X` for one model (its exponent is
 -k), and `longstride fit RUNS --law sized_power --y error` for models of several sizes.
 """
 

@@ -1,6 +1,6 @@
 """Scaling behaviours with a language model: equal updates, from few tasks often and from many once.
 
-On your own: `longstride sweep scaling_behaviors OUT model=MODEL tasks.type=dataset tasks.path=tasks.jsonl --grid
+With your own: `longstride sweep scaling_behaviors OUT model=MODEL tasks.type=dataset tasks.path=tasks.jsonl --grid
 curriculum.unique=25,128,640`.
 """
 

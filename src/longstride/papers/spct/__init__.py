@@ -14,7 +14,7 @@ these are summed.
 | vote | `Voted`, `SummedScores` | k judgements, answers shuffled in each, scores summed (equation 14) | the same, k = 8 |
 | filter | `filtered_by`, `meta` | a scalar model of whether a judgement is right, taught on judgements of both stages; the better half is summed | a head on hidden states of `base-judge`, or any scorer |
 
-On one's own: `longstride train spct model=MODEL tasks.path=solutions.jsonl cloning=`; then `--strategy best_of by.type=scored by.judge=RUN
+With your own: `longstride train spct model=MODEL tasks.path=solutions.jsonl cloning=`; then `--strategy best_of by.type=scored by.judge=RUN
 by.scorer.type=longstride.papers.spct.method:SummedScores` (docs/guides/judge.md). What a model writes before its scores is its own affair: its
 chat template and `chat.system` may ask for principles. The shipped judge is first shown what scores look like (`cloning`), after going through
 one solution, the other, or both; its only principle is which of them it reads.

@@ -1,7 +1,7 @@
 """SPCT on pairs of solutions that a policy wrote: a judge learns by rejection, then by RL, to score both, and its scores are
 summed over several judgements.
 
-On one's own: `longstride train spct model=MODEL tasks.path=solutions.jsonl cloning=`, see docs/guides/judge.md.
+With your own: `longstride train spct model=MODEL tasks.path=solutions.jsonl cloning=`, see docs/guides/judge.md.
 """
 
 from longstride.claims.claim import Claim

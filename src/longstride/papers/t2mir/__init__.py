@@ -21,7 +21,7 @@ task and different things of different tasks (InfoNCE against a gate that follow
     longstride train t2mir tasks='{type="bandits"}' trial.episodes=6 episodes_per_iteration=48
     longstride train t2mir tasks='{type="dark_rooms",size=10,turns=100,begins="corner"}' trial.episodes=1 episodes_per_iteration=8
 
-On one's own: an environment that says its `choices` (docs/guides/in_context.md), or histories that are there already, a run's
+With your own: an environment that says its `choices` (docs/guides/in_context.md), or histories that are there already, a run's
 (`stored_histories`) or in files (`file_histories`), with `windows=2`:
 
     longstride train t2mir tasks.type=... cloning.demonstrations='{type="file_histories",path="histories",windows=2}'

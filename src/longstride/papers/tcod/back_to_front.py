@@ -1,4 +1,4 @@
-"""TCOD in the other order: the student goes on from a demonstration, at first from its last turn (plain: see `tcod`).
+"""TCOD in the other order: the student goes on from a demonstration, at first from its last turn (see `tcod`).
 
 Wang et al. (2026, arXiv 2604.24005): near the end of what a teacher did, its student is where the teacher was. So the first turns of a
 solution are taken for it, ever fewer of them, until it plays from the start.

@@ -1,7 +1,7 @@
 """TRIM with language models: a strong model is made of the shipped start by cloning, and takes the steps of chains that
 a router gives it; the start is the weak model.
 
-On one's own: `longstride eval WEAK --strategy longstride.papers.trim.method:RoutedSteps model=STRONG router.below=0.35`, with
+With your own: `longstride eval WEAK --strategy longstride.papers.trim.method:RoutedSteps model=STRONG router.below=0.35`, with
 `guide` as a scorer of steps (docs/guides/scorers.md).
 """
 

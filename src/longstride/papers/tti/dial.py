@@ -1,4 +1,4 @@
-"""TTI on trails of pages, where the goal's distance is one number (plain: see `tti`).
+"""TTI on trails of pages, where the goal's distance is one number (see `tti`).
 
 Shen et al. (2025, arXiv 2506.07976) grow the horizon on web sites. Here tasks lie 2 to 21 actions away, nearly half of the start's turns
 are wasted, and no page asks for more than copying a name, so that what a horizon does to wandering shows in a minute and a half.

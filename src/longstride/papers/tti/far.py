@@ -1,4 +1,4 @@
-"""TTI where tasks lie far: growing the horizon slowly, or not at all (plain: see `tti`).
+"""TTI where tasks lie far: growing the horizon slowly, or not at all (see `tti`).
 
 A fixed long horizon lets through successes that are full of turns which did not matter, and clones them with the rest; the farther a task
 lies, the more of them a success holds. So what growing brings over a fixed long horizon should rise with the goal's distance.

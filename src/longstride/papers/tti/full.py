@@ -1,4 +1,4 @@
-"""TTI mended at the size of the main job: growing, fixed and slowly growing horizons on the embedded sites (plain: see `tti`).
+"""TTI mended at the size of the main job: growing, fixed and slowly growing horizons on the embedded sites (see `tti`).
 
 `tti/mended` compared arms of 12 x 128 episodes, which end where there is little to order. Here an arm is what `make train` runs.
 

@@ -1,4 +1,4 @@
-"""TTI, mended: growing the horizon where cloning favours no action (plain: see `tti`).
+"""TTI, mended: growing the horizon where cloning favours no action (see `tti`).
 
 Shen et al. (2025, arXiv 2506.07976) grow the horizon because a fixed short one never sees what takes long, and a fixed long one clones
 arbitrary actions. `tti` weighs all tokens alike and clones no turn that moved nothing, which is what a fixed long horizon suffers from; the

@@ -1,5 +1,5 @@
 """TTI's compute again, with a control that can fail: from short horizons on, further turns beat a majority; from long ones on they do not
-(plain: see `tti`).
+(see `tti`).
 
 `tti/tokens` found +.35 for further turns from eight turns on, and its control was void: where an episode ends on its first page further turns are
 not taken, so both sides are read where nothing has been spent. Here the cause is taken away by degrees instead. A policy is tested from 24, 16 and 8

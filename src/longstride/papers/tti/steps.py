@@ -1,4 +1,4 @@
-"""TTI at equal environment steps: growing beats the fixed short horizon that it begins with (plain: see `tti`).
+"""TTI at equal environment steps: growing beats the fixed short horizon that it begins with (see `tti`).
 
 `tti/mended` compared equal iterations, on four seeds of 128 episodes an iteration, so the growing arm also had nearly twice the environment
 steps. Here the short arm runs on until it has spent what the growing one spends, and both are read at equal steps.

@@ -1,4 +1,4 @@
-"""TTI's compute: from eight turns on, are further turns, attempts, thoughts or checks the best use of a token? (plain: see `tti`).
+"""TTI's compute: from eight turns on, are further turns, attempts, thoughts or checks the best use of a token? (see `tti`).
 
 Shen et al. (2025, arXiv 2506.07976, sections 1 and 3) ask what a token at test time is best spent on: one more step in the environment,
 one more thought before a step, or one more attempt. One trained policy is evaluated within 8 turns, and then spends more in four ways, on the

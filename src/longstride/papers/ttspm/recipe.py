@@ -1,6 +1,6 @@
 """TTSPM with a language model: many attempts at each task, and coverage by their number, predicted from few.
 
-On your own: `longstride train ttspm model=MODEL tasks.type=dataset tasks.path=tasks.jsonl`, or any run with
+With your own: `longstride train ttspm model=MODEL tasks.type=dataset tasks.path=tasks.jsonl`, or any run with
 `evaluation.attempts`, then `longstride fit RUN --x attempts --y pass --law geometric --gain 0.002`.
 """
 

@@ -1,8 +1,8 @@
 """Verifier-based and verifier-free finetuning of a language model, from as many of its own traces.
 
-On your own: `longstride train vb_vf model=MODEL tasks.type=dataset tasks.path=tasks.jsonl`;
-`reward.type=scored_reward reward.judge=RUN` takes a verifier that was trained (docs/guides/judge.md), `credit.type=filtered_bc loss.type=reinforce` is the
-verifier-free side.
+With your own: `longstride train vb_vf model=MODEL tasks.type=dataset tasks.path=tasks.jsonl`;
+`reward.type=scored_reward reward.judge=RUN` takes a verifier that was trained (docs/guides/judge.md),
+`credit.type=filtered_bc loss.type=reinforce` is the verifier-free side.
 """
 
 from typing import Any

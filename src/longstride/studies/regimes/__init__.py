@@ -1,4 +1,4 @@
-"""Regimes: where a growing horizon pays on trails of pages, predicted by the exact model and then run (plain: see `tti`).
+"""Regimes: where a growing horizon pays on trails of pages, predicted by the exact model and then run (see `tti`).
 
 `tti_map` computes what filtered cloning does to three habits of a start, and so what a growing, a long and a short horizon end with. Here its
 predictions are held to account: from the habits that the start shows in each regime, measured before anything is trained, a command writes

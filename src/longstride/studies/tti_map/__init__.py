@@ -1,4 +1,4 @@
-"""TTI's map: where a growing horizon beats a long one, in a model of filtered cloning that is solved exactly (plain: see `tti`).
+"""TTI's map: where a growing horizon beats a long one, in a model of filtered cloning that is solved exactly (see `tti`).
 
 Shen et al. (2025, arXiv 2506.07976, section 5) report that growing the horizon beats a fixed long one, and give as the cause that long
 successes are full of actions that did not matter, which are cloned with the rest. Three habits are enough to say when: a policy *begins*

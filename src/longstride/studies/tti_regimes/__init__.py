@@ -1,4 +1,4 @@
-"""TTI's regimes: what `tti_map/exact` predicts of a growing and of a long horizon, tried with the language model (plain: see `tti`).
+"""TTI's regimes: what `tti_map/exact` predicts of a growing and of a long horizon, tried with the language model (see `tti`).
 
 `tti_map/exact` says that growing the horizon beats a fixed long one (Shen et al., arXiv 2506.07976, section 5) where waste amplifies itself by
 being cloned, that a judge who pays guesses turns the order round, and that otherwise the two are level. Five regimes, each with one thing

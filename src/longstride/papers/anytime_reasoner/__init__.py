@@ -1,8 +1,8 @@
 """AnytimeReasoner: budget relative policy optimisation (BRPO). Qi et al., 2025, arXiv 2505.13438.
 
 What counts is the answer at every budget, not only at the largest. So a thought is cut at several budgets and an answer
-is asked for at each of them; a token is paid for the answers at budgets behind it, less what could be expected: from the
-answers that the same thought gave before, and from the other thoughts of the group.
+is asked for at each of them. A token is credited with the answers at later budgets, less a baseline: the answers that the
+same thought gave before, and the other thoughts of the group.
 
 | place | choice | paper and released code (R1-Distill-Qwen-1.5B) | here |
 |---|---|---|---|

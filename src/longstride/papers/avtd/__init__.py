@@ -1,7 +1,7 @@
 """AVTD: the regulariser is chosen while it trains, by validation error. Li et al., 2023, arXiv 2304.10466.
 
 With many updates to a step critics overfit what little was collected, and which regulariser helps depends on the task. The
-paper finds that the temporal-difference error on transitions that are held out foretells who does well, whatever was done to
+paper finds that the temporal-difference error on transitions that are held out predicts who does well, whatever was done to
 regularise, and so chooses by it, online: several agents learn from the same replay, each regularised in its own way, and the
 one acts whose error on the held-out transitions is least.
 

@@ -2,8 +2,8 @@
 
 An update raises what was sampled and right and lowers what was sampled and wrong; both raise the mass of right tokens.
 What was *not* sampled moves with the normaliser: where the sampled tokens are right on the whole, likely right tokens
-that were missed lose more than sampled ones gain. With enough rollouts nothing likely is missed. So a run that more steps
-no longer improve is gone on with by more rollouts of each prompt.
+that were missed lose more than sampled ones gain. With enough rollouts nothing likely is missed. So a run that further
+steps no longer improve is continued with more rollouts of each prompt.
 
 | place | choice | paper (ProRL's 1.5B model after 3,000 steps) | here |
 |---|---|---|---|

@@ -3,8 +3,8 @@
 A critic that is a velocity field: a number that is drawn as noise is carried, in several steps, to the value of an action, and
 the field is told at all places of the way where to go. So a value is computed step by step, more steps are more compute for
 it, and each step is supervised. A second paper (What does flow matching bring to TD learning?, arXiv 2603.04333) finds that
-this is not for the distribution of the return, which the field does not learn, but since later steps repair what earlier ones
-got wrong, and since a field that leads to targets goes on to lead to new ones.
+the gain does not come from modelling the distribution of the return, which the field does not learn: later steps repair what
+earlier ones got wrong, and a field that leads to targets also follows new ones.
 
 | place | choice | papers and released code | here |
 |---|---|---|---|

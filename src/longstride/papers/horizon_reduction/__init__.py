@@ -1,7 +1,7 @@
 """Horizon reduction: macro actions in training, atomic ones at the test. Kim et al., 2026, arXiv 2605.02572.
 
-Tasks with the same rules and the same reasoning become harder to train on as they take more actions: a success is rarer, and what a
-failure blames is more of what was right. So in training several atomic actions are one, and tasks take fewer decisions; what is learned
+Tasks with the same rules and the same reasoning become harder to train on as they take more actions: a success is rarer, and a failure
+blames more actions that were right. So in training several atomic actions are one, and tasks take fewer decisions; what is learned
 there carries over to tasks that take more of them than any before (the paper's horizon generalisation).
 
 | place | choice | paper | here |

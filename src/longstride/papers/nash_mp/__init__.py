@@ -1,9 +1,9 @@
 """Nash-MP: the equilibrium of preferences by mirror prox. Tiapkin et al., 2025, arXiv 2505.19731.
 
-Preferences need not come from a reward, so what is looked for is a policy that no other is preferred to: the equilibrium
-of a game with itself, with a hold of strength beta on the reference. Mirror descent steps against the policy as it is,
-and turns around the equilibrium. Mirror prox first tries the step, and then makes it from the same place against the
-policy that the trial led to:
+Preferences need not come from a reward, so the aim is a policy that no other is preferred to: the equilibrium of a game
+with itself, with a KL term of strength beta to the reference. Mirror descent steps against the policy as it is, and circles
+around the equilibrium. Mirror prox first tries the step, and then makes it from the same place against the policy that the
+trial led to:
 
     half = argmin_p  P(policy > p) / beta + KL(p || reference) + KL(p || policy) / eta
     next = the same with P(half > p), and KL to the same policy

@@ -1,7 +1,7 @@
 """RRM: a reward model that no artefact of an answer can please. Liu et al., 2024, arXiv 2409.13156.
 
 Preferred answers are often longer, or better laid out, whatever was asked. A reward model cannot tell such an artefact
-from quality: both foretell the label. But an artefact is the answer's alone, so it stays when the answer is put under
+from quality: both predict the label. But an artefact is the answer's alone, so it stays when the answer is put under
 another prompt, where it says nothing. Pairs made in this way teach that it is worth nothing.
 
 | place | choice | paper | here |

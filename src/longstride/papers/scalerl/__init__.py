@@ -13,7 +13,7 @@ midpoint settle neither.
 | update | `CISPO` | mean by prompt, samples up to 8 versions old, logits in float32 | the same, one step on fresh samples |
 | measure | held-out success | mean of 16 rollouts on 1,000 problems | once on 200 |
 | fit | `Sigmoid` | without the first 1,500 of 100,000 GPU hours; grid over A and C_mid, then B | `--since`, by variable projection |
-| foretell | the end from the first half | 100,000 GPU hours from 50,000 | the second half of 30 iterations from the first |
+| predict | the end from the first half | 100,000 GPU hours from 50,000 | the second half of 30 iterations from the first |
 
 On your own model and tasks, a run and what its first part says of the rest, beside a power law:
 
@@ -21,7 +21,7 @@ On your own model and tasks, a run and what its first part says of the rest, bes
     longstride fit runs/sums --law sigmoid --since 2 --until 20 --rival power
 
 The exact problem has 160 problems whose chances are spread evenly in a normal distribution of their logarithm, and 40
-that cannot be solved; it foretells iteration 120 from 60.
+that cannot be solved; it predicts iteration 120 from 60.
 
 Deviations: PipelineRL and forced interruptions are left out: the curriculum decides by what came before, so nothing is
 rolled out ahead. Puzzles are made anew, so that none of them comes again; the exact problem has none of the recipe's

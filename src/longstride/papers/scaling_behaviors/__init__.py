@@ -13,7 +13,7 @@ amount, is `scaling.SizedPower`:
 | measure | held-out error | 1 - pass@1 on 500 problems | on 200 puzzles |
 | fit, one model | `RisingPower` of `error` | k and E of each size | the exponent is -k |
 | fit, all sizes | `SizedPower` | k(N); in the released code an E of each size | E a line in log N, so that a size that was not run has one |
-| foretell | | 72B from 0.5B to 32B; the rest from the first 25 of 105 points | `--sizes-until`; the rest from the first two fifths |
+| predict | | 72B from 0.5B to 32B; the rest from the first 25 of 105 points | `--sizes-until`; the rest from the first two fifths |
 
 On your own model and tasks:
 

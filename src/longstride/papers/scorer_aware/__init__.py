@@ -1,7 +1,7 @@
 """Which strategy a policy and a scorer want. Liu et al., 2025, arXiv 2502.06703.
 
-A strategy that is chosen with one scorer need not serve another: a beam follows its scorer into its errors, a vote does
-without. So the choice is conditioned on the scorer, theta*(policy, scorer, budget), and not on the budget alone.
+A strategy that is chosen with one scorer need not serve another: a beam follows its scorer into its errors, a vote needs
+no scorer. So the choice is conditioned on the scorer, theta*(policy, scorer, budget), and not on the budget alone.
 
 | place | choice | paper and code | here |
 |---|---|---|---|

@@ -1,8 +1,8 @@
 """T-PPO: PPO on answers that have not ended. Fan et al., 2025, arXiv 2506.15050.
 
-Where all answers of an iteration are waited for, most of what samples them idles until the longest is done. So an iteration samples a window
-of each, what is cut goes on in the next one, and whoever has ended makes room for another. The policy learns from the window, whether its
-answer has ended or not; the critic from answers that have ended alone.
+Where an iteration waits for all of its answers, most sampling slots idle until the longest is done. So an iteration samples a window of each
+answer; what is cut goes on in the next iteration, and a finished answer makes room for a new one. The policy learns from every window, whether
+its answer has ended or not; the critic from finished answers alone.
 
 | place | choice | paper | here |
 |---|---|---|---|

@@ -16,7 +16,7 @@ coverage 1 - B(a, b + N) / B(a, b), which is as easy to fit.
 | roll out | sequential | rounds of rethinking | `trial.episodes`: each sees those before it |
 | measure | F(N) | hit at N | pass@N without bias, from all attempts; within@N of trials |
 | fit | `Geometric` | F_max, p by least squares, small N | the same; `MixedGeometric` beside it |
-| foretell | F beyond, N* | N* against the plateau seen | points held out; N* with an interval (`scaling.plateau`) |
+| predict | F beyond, N* | N* against the plateau seen | points held out; N* with an interval (`scaling.plateau`) |
 
 On your own model and tasks, or on any run folder that was evaluated with several attempts:
 
@@ -28,7 +28,7 @@ It trains nothing. With `trial.episodes=8` the attempts follow one another, and 
 Deviations: whoever chooses among attempts does not err; the Beta form is not the paper's; eps is ours. In the exact
 problem attempts are draws of a known chance.
 
-An earlier form of the language model's claim, that one chance foretells chains of five steps more closely than a power law
+An earlier form of the language model's claim, that one chance predicts chains of five steps more closely than a power law
 does, was given up before it was run: on a tuning seed one chance was off by 0.11, the power law by 0.09 and the Beta by
 0.03. Chains of one length are not solved with one chance.
 

@@ -76,6 +76,21 @@ class TestRows:
         assert seen["b"]["x"].tolist() == [[0, 1], [1, 2], [2, 3]]
         assert shown[0] == "round 1 of 3: a"
 
+    @pytest.mark.parametrize("ends_in", [0, 2])
+    def test_an_interrupt_keeps_whole_rounds_where_fewer_will_do(self, ends_in):
+        def b(k):
+            if k == ends_in:
+                raise KeyboardInterrupt
+            return {"x": k}
+
+        sides = {"a": lambda k: {"x": -k}, "b": b}
+        if ends_in:
+            seen = in_turn(sides, 9, print, or_fewer=True)
+            assert seen["a"]["x"].tolist() == [0, -1] and seen["b"]["x"].tolist() == [0, 1]
+        for or_fewer in (False,) if ends_in else (False, True):
+            with pytest.raises(KeyboardInterrupt):
+                in_turn(sides, 9, print, or_fewer=or_fewer)
+
 
 def made_up(rows):
     return Benchmark("made-up", "What?", ("the same",), "nothing", lambda *_: (rows, {"peer": "1"}), "  make it")

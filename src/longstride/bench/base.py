@@ -65,7 +65,7 @@ class Benchmark:
 
 
 def in_turn(
-    sides: Mapping[str, Callable[[int], Mapping[str, Any]]], rounds: int, progress: Progress
+    sides: Mapping[str, Callable[[int], Mapping[str, Any]]], rounds: int, progress: Progress, or_fewer: bool = False
 ) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Measures all sides in every round, each round beginning with another one.
 
@@ -73,15 +73,22 @@ def in_turn(
         sides: by name what measures one round (its number is given) and answers quantities by name.
         rounds: how many.
         progress: shown what is being measured.
+        or_fewer: whether an interrupt after the first round ends it with the whole rounds.
 
     Returns:
         By side and quantity an array whose first axis is the round.
     """
-    names, seen = list(sides), {name: [] for name in sides}
-    for k in range(rounds):
-        for name in names[k % len(names) :] + names[: k % len(names)]:
-            progress(f"round {k + 1} of {rounds}: {name}")
-            seen[name].append(sides[name](k))
+    names, seen, whole = list(sides), {name: [] for name in sides}, 0
+    try:
+        for k in range(rounds):
+            for name in names[k % len(names) :] + names[: k % len(names)]:
+                progress(f"round {k + 1} of {rounds}: {name}")
+                seen[name].append(sides[name](k))
+            whole += 1
+    except KeyboardInterrupt:
+        if not (or_fewer and whole):
+            raise
+        seen = {name: by_round[:whole] for name, by_round in seen.items()}
     return {name: {q: np.array([r[q] for r in by_round]) for q in by_round[0]} for name, by_round in seen.items()}
 
 
@@ -132,7 +139,7 @@ def run_benchmark(
         benchmark: what is measured.
         folder: where `NAME.json` and `NAME.md` are written.
         peer: the Python of the peer's environment; None measures ours alone.
-        rounds: how often every side is measured.
+        rounds: how often every side is measured; some benchmarks keep fewer when they are interrupted.
         progress: shown how far it is.
 
     Returns:
@@ -141,6 +148,7 @@ def run_benchmark(
     """
     began = time.monotonic()
     rows, versions = benchmark.measure(peer, rounds, progress)
+    rounds = max((len(np.asarray(row.ours)) for row in rows), default=rounds)
     result = {
         "name": benchmark.name,
         "question": benchmark.question,

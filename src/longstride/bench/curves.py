@@ -217,7 +217,7 @@ def measure(
             sides |= {
                 f"peer {name}": partial(theirs, asked, side, totals[name], data) for name, side in compared.items()
             }
-        seen = in_turn(sides, rounds, progress)
+        seen = in_turn(sides, rounds, progress, or_fewer=True)
     rows = []
     for name, side in compared.items():
         sign = -1.0 if side.id == PENDULUM else 1.0

@@ -88,7 +88,10 @@ FLOQ = Level(
 BRC = CategoricalReturns(trunk=BroNet(width=8, depth=1), head=Atoms(count=7), embedding=3)
 LEVELS = {
     "sac": Level(
-        data=DATA, critic=TDCritic(trunk=SMALL, target_range=(0, 1)), policy=GAUSSIAN, extraction=SAC(alpha=1)
+        data=DATA,
+        critic=TDCritic(trunk=SMALL, target_range=(0, 1)),
+        policy=GAUSSIAN,
+        extraction=SAC(alpha=1, soft=True),
     ),
     "cql": Level(
         data=DATA,

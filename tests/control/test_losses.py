@@ -21,6 +21,7 @@ from longstride.control import (
     Expectile,
     ImplicitQ,
     ImplicitV,
+    Level,
     NormalPolicy,
     QCritic,
     QNets,
@@ -271,6 +272,26 @@ def test_sac_by_hand() -> None:
     expected = (math.exp(-1) * log_density - q).mean() + 0.5 * q.abs().mean() * away
     expected += 1.0 * (log_density.mean() + 2 * -0.5)  # -log temperature * (log pi + target)
     torch.testing.assert_close(loss, expected)
+
+
+def test_a_soft_target_has_the_entropy_of_the_next_action_at_the_temperature_of_now() -> None:
+    critic = TDCritic(trunk=SMALL)
+    nets, data = made(critic)
+    actor = SAC(soft=True, temperature=0.3).make(GaussianPolicy(trunk=SMALL).make(3, 2, seeded()))
+    assert isinstance(actor.policy, GaussianNets)
+    action, log_density = (t[:, 0] for t in actor.policy.sample_with_density(data.next_state_BS, noise()))
+    value = nets.target.value(data.next_state_BS, action).min(0).values
+    expected = data.reward_B + data.discount_B * (value - 0.3 * log_density)
+    torch.testing.assert_close(critic.target(nets, data, actor.valued, noise())[:, 0], expected)
+    loss, _ = critic.loss(nets, data, actor.valued, noise(), True)
+    assert all(g is None for g in torch.autograd.grad(loss, [*actor.parameters()], allow_unused=True))
+
+
+@pytest.mark.parametrize("critic", [Sarsa(), TDCritic(conservative=Conservative())])
+def test_a_soft_policy_beside_a_critic_that_values_no_entropy_is_refused(critic: QCritic) -> None:
+    Level(critic=TDCritic(), policy=GaussianPolicy(), extraction=SAC(soft=True))
+    with pytest.raises(ValueError, match="does not value entropy"):
+        Level(critic=critic, policy=GaussianPolicy(), extraction=SAC(soft=True))
 
 
 def test_best_of_n_takes_the_best_of_what_the_policy_proposes() -> None:

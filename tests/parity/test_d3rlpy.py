@@ -145,17 +145,25 @@ def test_the_loss_and_the_gradient_of_an_actor_are_those_of_sac(monkeypatch: pyt
         torch.testing.assert_close(p.grad, gradient, atol=1e-6, rtol=1e-4)
 
 
-def test_the_loss_of_an_ensemble_of_critics_is_the_same() -> None:
-    """d3rlpy is given our next actions; SAC's target has no entropy here."""
+@pytest.mark.parametrize("soft", [False, True])
+def test_the_loss_of_an_ensemble_of_critics_is_the_same(soft: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """d3rlpy draws our next actions."""
     critic, noise = TDCritic(trunk=TRUNK), normal(B, A, seed=9)
     nets = moved(critic.make(S, A, torch.Generator().manual_seed(1)))
     policy = GaussianPolicy(trunk=TRUNK).make(S, A, torch.Generator().manual_seed(0))
+    actor = SAC(temperature=0.3, soft=soft).make(policy)
     ended = (torch.arange(B) % 3 == 0).float()
     batch = batch_of(normal(B, A).tanh(), ended, 0.97)
-    loss, _ = critic.loss(nets, batch, policy, Drawn(noise), conservative=True)
+    loss, _ = critic.loss(nets, batch, actor.valued, Drawn(noise), conservative=True)
+    monkeypatch.setattr(torch.distributions.normal, "_standard_normal", lambda *_, **__: noise)
+    theirs: Any = object.__new__(sac_impl.SACImpl)
+    mean, log_std = policy.moments(batch.next_state_BS)
+    out = SimpleNamespace(mu=mean, squashed_mu=mean.tanh(), logstd=log_std)
+    log_temperature = torch.nn.ParameterList([torch.tensor([[math.log(0.3) if soft else -math.inf]])])
+    theirs._modules = SimpleNamespace(policy=lambda _: out, log_temp=log_temperature)
+    theirs._targ_q_func_forwarder = forwarder(nets.target, False)
     with torch.no_grad():
-        action = policy.sample(batch.next_state_BS, Drawn(noise))[:, 0]
-        target = forwarder(nets.target, False).compute_target(batch.next_state_BS, action, "min")
+        target = theirs.compute_target(SimpleNamespace(next_observations=batch.next_state_BS))
     expected = forwarder(nets.q, False).compute_error(
         batch.state_BS, batch.action_BA, batch.reward_B[:, None], target, ended[:, None], 0.97
     )

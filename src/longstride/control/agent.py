@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from longstride.control.batches import Given, Goals, NStep
 from longstride.control.codes import ActionCodes
 from longstride.control.critics import ControlCritic, TDCritic
-from longstride.control.extraction import BehaviourCloning, Extraction
+from longstride.control.extraction import SAC, BehaviourCloning, Extraction
 from longstride.control.memory import Memory
 from longstride.control.policies import ControlPolicy, FlowPolicy, GaussianPolicy
 from longstride.control.weights import EpisodeWeights, RowWeights
@@ -105,6 +105,14 @@ class Level(Component):
                 f"extraction {name} reads one critic, which must be {' or '.join(of.type_name() for of in reads)}, not "
                 f"{found}"
             )
+        if isinstance(self.extraction, SAC) and self.extraction.soft:
+            hard = [c for c, _ in critics.values() if not vars(type(c)).get("values_entropy", False)]
+            if hard or any(terms):
+                found = hard[0].type_name() if hard else "a conservative critic"
+                raise ValueError(
+                    f"extraction {name} is soft, and {found} does not value entropy: set critic.type=td_critic without "
+                    "conservative, or soft=false"
+                )
         blind = [critic.type_name() for critic in scoring if not critic.scores]
         if blind and self.extraction.needs_scores:
             raise ValueError(f"extraction {name} needs scores of any action, which {blind[0]} has not; set another")

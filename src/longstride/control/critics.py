@@ -73,6 +73,9 @@ class ControlCritic(Component):
     """Whether its scores have a slope in real-valued actions."""
     on_policy: ClassVar[bool] = False
     """Whether it learns from what the policy has just done, and from nothing else."""
+    values_entropy: ClassVar[bool] = False
+    """Whether its targets have the entropy of later actions where the policy's extraction is `soft`. A class says so
+    for itself."""
     solved: ClassVar[bool] = False
     """Whether it is computed from all data at once (`fit`), before the updates of an iteration, and not trained."""
 
@@ -266,10 +269,11 @@ class QCritic(ControlCritic):
 
 
 class TDCritic(QCritic):
-    """The value of the policy that is being trained: Q(s, a) toward r + gamma^h Q(s', a') with a' drawn from the policy
-    and without its entropy (as in JaxCQL, Cal-QL and WSRL)."""
+    """The value of the policy that is being trained: Q(s, a) toward r + gamma^h Q(s', a') with a' drawn from the
+    policy, and what its entropy is worth where the extraction is `soft`."""
 
     side_by_side = True
+    values_entropy = True
 
     subset: Count | None = None
     """Members that make a target, drawn anew for each batch (REDQ, arXiv 2101.05982: 2 of 10); None: all."""
@@ -294,9 +298,10 @@ class TDCritic(QCritic):
     @torch.no_grad()
     def target(self, nets: QNets, batch: Batch, policy: PolicyNets, noise: RunNoise) -> Tensor:
         """[B, N] equally likely returns that the values of a batch's actions are moved toward."""
-        next_BKA = policy.sample(batch.next_state_BS, noise, self.best_of)
+        next_BKA, entropy_BK = policy.sample_valued(batch.next_state_BS, noise, self.best_of)
         next_EBKN = subsample(nets.target.returns(batch.next_state_BS, next_BKA), self.subset, noise)
-        next_BN = best_returns(reduce_returns(next_EBKN, self.reduction))
+        next_BKN = reduce_returns(next_EBKN, self.reduction)
+        next_BN = best_returns(next_BKN if entropy_BK is None else next_BKN + entropy_BK[..., None])
         target_BN = bellman_target(batch.reward_B[..., None], batch.discount_B[..., None], next_BN)
         return target_BN if self.target_range is None else target_BN.clamp(*self.target_range)
 

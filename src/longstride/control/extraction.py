@@ -26,6 +26,7 @@ from longstride.control.policies import (
     GaussianNets,
     GaussianPolicy,
     PolicyNets,
+    SoftNets,
 )
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive, Share, Weight
@@ -36,17 +37,25 @@ class Actor(nn.Module):
     """A policy, and what its extraction adjusts beside it."""
 
     def __init__(
-        self, policy: PolicyNets, log_temperature: float | None = None, target: PolicyNets | None = None
+        self,
+        policy: PolicyNets,
+        log_temperature: float | None = None,
+        target: PolicyNets | None = None,
+        soft: bool = False,
     ) -> None:
         super().__init__()
-        self.policy = policy
+        self.policy, self.soft = policy, soft
         self.target = None if target is None else target.requires_grad_(False)
         self.log_temperature = None if log_temperature is None else nn.Parameter(torch.tensor(log_temperature))
 
     @property
     def valued(self) -> PolicyNets:
-        """The policy whose actions critics value: the target network where there is one."""
-        return self.target or self.policy
+        """The policy whose actions critics value: the target network where there is one; with its entropy if `soft`."""
+        policy = self.target or self.policy
+        if not self.soft:
+            return policy
+        assert isinstance(policy, GaussianNets) and self.log_temperature is not None
+        return SoftNets(policy, self.log_temperature.detach().exp())
 
 
 class Extraction(Component):
@@ -210,12 +219,16 @@ class SAC(Extraction):
     """Target of the entropy, per coordinate of an action."""
     temperature: Positive = 1.0
     """Where the temperature starts; its unit is that of the reward."""
+    soft: bool = False
+    """Whether critics value the entropy of later actions too, as in the paper; if not, it counts in the policy's loss
+    alone, as in JaxCQL, Cal-QL and WSRL."""
     tau: Pace | None = None
     """Share of the way to the policy that a target network moves after each step, whose actions critics value (DSAC-T,
     arXiv 2310.05858); None: they value those of the policy."""
 
     def make(self, policy: PolicyNets) -> Actor:
-        return Actor(policy, math.log(self.temperature), None if self.tau is None else copy.deepcopy(policy))
+        target = None if self.tau is None else copy.deepcopy(policy)
+        return Actor(policy, math.log(self.temperature), target, self.soft)
 
     def loss(
         self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise

@@ -32,6 +32,10 @@ class PolicyNets(nn.Module):
     def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
         """[B, K, A] actions, K = `count`."""
 
+    def sample_valued(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> tuple[Tensor, Tensor | None]:
+        """[B, K, A] actions, and [B, K] what the target of a critic adds to their values; here nothing."""
+        return self.sample(state_BS, noise, count), None
+
     @abstractmethod
     def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
         """[B, A] actions without exploration."""
@@ -122,6 +126,32 @@ class GaussianNets(PolicyNets):
     def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
         """[B] -log pi(a | s)."""
         return -self.log_density(state_BS, action_BA)
+
+
+class SoftNets(PolicyNets):
+    """A policy whose actions are worth their entropy too, -temperature * log pi (SAC, arXiv 1812.05905, section 4).
+
+    Args:
+        policy: what acts.
+        temperature: a scalar, or one a run.
+    """
+
+    def __init__(self, policy: GaussianNets, temperature: Tensor) -> None:
+        super().__init__()
+        self.policy, self.temperature = policy, temperature
+
+    def sample(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> Tensor:
+        return self.policy.sample(state_BS, noise, count)
+
+    def sample_valued(self, state_BS: Tensor, noise: RunNoise, count: int = 1) -> tuple[Tensor, Tensor | None]:
+        action_BKA, log_density_BK = self.policy.sample_with_density(state_BS, noise, count)
+        return action_BKA, -self.temperature[..., None, None] * log_density_BK
+
+    def greedy(self, state_BS: Tensor, noise: RunNoise) -> Tensor:
+        return self.policy.greedy(state_BS, noise)
+
+    def imitation_loss(self, state_BS: Tensor, action_BA: Tensor, noise: RunNoise) -> Tensor:
+        return self.policy.imitation_loss(state_BS, action_BA, noise)
 
 
 class NormalPolicy(NetworkPolicy):

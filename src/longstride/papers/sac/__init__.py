@@ -7,13 +7,14 @@ moved until the entropy stands at its target.
 | place | choice | paper, as later code has it | here |
 |---|---|---|---|
 | plan, roll out | seeds of an environment of Gymnasium | MuJoCo's robots, to 10M steps | Pendulum-v1, 40 episodes of 200 |
-| value | `TDCritic`, two critics, the least of them | entropy in the target | none in the target |
+| value | `TDCritic`, two critics, the least of them, and the entropy of the next action | the same | the same |
 | value | discount 0.99, tau | 0.005 | 0.01 |
 | policy | `GaussianPolicy`, `SAC`, entropy of -1 per dimension | temperature from 1 | from 0.1, of rewards scaled by 0.1 |
 | update | Adam, one update a step | 3e-4; 256 wide, 2 layers, batch 256 | 1e-3; 64 wide, batch 128 |
 
-Deviations: the entropy counts in the policy's loss alone, as in all of `control`. Networks are small and rates high, so
-that a run takes a minute on one core; for a robot give back the paper's numbers (`agent.levels.0...`).
+Deviations: networks are small and rates high, so that a run takes a minute on one core; for a robot give back the
+paper's numbers (`agent.levels.0...`). In the other recipes of `control` the entropy counts in the policy's loss alone,
+as in the code that they follow, unless `soft=true` says otherwise.
 """
 
 from longstride.papers.card import Paper

@@ -3,4 +3,4 @@
 from longstride.control import SAC, GaussianPolicy
 from longstride.setups import pendulum
 
-RECIPE = pendulum.recipe("sac", pendulum.CRITIC, GaussianPolicy(trunk=pendulum.TRUNK), SAC(temperature=0.1))
+RECIPE = pendulum.recipe("sac", pendulum.CRITIC, GaussianPolicy(trunk=pendulum.TRUNK), SAC(temperature=0.1, soft=True))

@@ -120,10 +120,14 @@ def test_a_batch_from_two_stores_holds_both_in_their_shares() -> None:
 
 def test_critics_step_on_each_slice_and_policies_once_on_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: dict[str, list[int]] = {"critic": [], "policy": []}
+    shares: list[float] = []
     critic_loss, policy_loss = TDCritic.loss, SAC.loss
+    zeros, ones = (TransitionStore.of(REACH.dataset(0)) for _ in range(2))
+    zeros.observation[:], ones.observation[:] = 0, 1
 
     def of_critic(self: Any, nets: Any, batch: Any, *rest: Any) -> Any:
         sizes["critic"].append(len(batch.reward_B))
+        shares.append(batch.state_BS[:, 0].mean().item())
         return critic_loss(self, nets, batch, *rest)
 
     def of_policy(self: Any, actor: Any, critic: Any, batch: Any, noise: Any) -> Any:
@@ -132,8 +136,9 @@ def test_critics_step_on_each_slice_and_policies_once_on_the_batch(monkeypatch: 
 
     monkeypatch.setattr(TDCritic, "loss", of_critic)
     monkeypatch.setattr(SAC, "loss", of_policy)
-    ControlLearner(WSRL, REACH.spec, 0).train(1, [(TransitionStore.of(REACH.dataset(0)), WSRL.batch)])
+    ControlLearner(WSRL, REACH.spec, 0).train(1, [(zeros, WSRL.batch // 2), (ones, WSRL.batch // 2)])
     assert sizes == {"critic": [8, 8, 8, 8], "policy": [32]}
+    assert shares == [0.5] * 4  # of two sources each slice has its share
 
 
 def test_critics_of_td3_value_the_actions_of_a_target_actor_that_follows_the_policy(
@@ -252,12 +257,30 @@ def test_cloning_trains_policies_by_imitation_alone_and_what_comes_after_goes_on
         (lambda: ControlAgent(levels=(Level(data=NStep(action="subgoal")), Level())), "needs goals"),
         (lambda: ControlAgent(levels=(Level(),), batch=10, slices=4), "multiple of slices"),
         (lambda: TrainingPhase(iterations=1), "collects or updates"),
+        (lambda: TrainingPhase(iterations=1, updates=5, utd=1.0), "set episodes, or updates in its place"),
         (lambda: Relabelled(current=0.2), "shares of 1"),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_goals_are_for_tasks_that_have_some() -> None:
+    relabels = ControlAgent(levels=(Level(data=NStep(goals=Relabelled())),))
+    ControlLearner(relabels, REACH.spec, 0)
+    with pytest.raises(ConfigError, match="these tasks have no goals"):
+        ControlLearner(relabels, Spec(3, 2, ()), 0)
+
+
+def test_where_nothing_is_learned_nothing_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[Any] = []
+    monkeypatch.setattr(TDCritic, "before_updates", lambda self, nets: prepared.append(nets))
+    learner, sources = ControlLearner(WSRL, REACH.spec, 0), [(TransitionStore.of(REACH.dataset(0)), WSRL.batch)]
+    learner.train(0, sources)
+    assert not prepared
+    learner.train(1, sources)
+    assert len(prepared) == 1
 
 
 def test_a_mistyped_part_is_refused_with_the_nearest_name() -> None:

@@ -53,7 +53,7 @@ def test_every_row_with_enough_steps_ahead_is_drawn_and_no_other(lengths: list[i
     firsts = [0, *(store.last[:-1] + 1)]
     allowed = {first + t for first, n in zip(firsts, lengths, strict=True) for t in range(n - steps + 1)}
     if not allowed:
-        with pytest.raises(ValueError, match="no episode"):
+        with pytest.raises(RunError, match=f"the longest has {max(lengths)}"):
             store.draw(1, np.random.default_rng(seed), steps)
         return
     drawn = store.draw(60 * len(allowed), np.random.default_rng(seed), steps)

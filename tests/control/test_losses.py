@@ -287,11 +287,16 @@ def test_a_soft_target_has_the_entropy_of_the_next_action_at_the_temperature_of_
     assert all(g is None for g in torch.autograd.grad(loss, [*actor.parameters()], allow_unused=True))
 
 
-@pytest.mark.parametrize("critic", [Sarsa(), TDCritic(conservative=Conservative())])
-def test_a_soft_policy_beside_a_critic_that_values_no_entropy_is_refused(critic: QCritic) -> None:
+def test_a_soft_policy_beside_a_critic_that_values_no_entropy_is_refused() -> None:
     Level(critic=TDCritic(), policy=GaussianPolicy(), extraction=SAC(soft=True))
-    with pytest.raises(ValueError, match="does not value entropy"):
-        Level(critic=critic, policy=GaussianPolicy(), extraction=SAC(soft=True))
+    with pytest.raises(ValueError, match="sarsa does not value entropy"):
+        Level(critic=Sarsa(), policy=GaussianPolicy(), extraction=SAC(soft=True))
+
+
+def test_actions_of_a_soft_policy_have_their_densities_in_a_conservative_gap() -> None:
+    data, actor = batch(), SAC(soft=True).make(GaussianPolicy(trunk=SMALL).make(3, 2, seeded()))
+    soft, plain = (Conservative(actions=2).candidates(data, of, noise()) for of in (actor.valued, actor.policy))
+    torch.testing.assert_close(soft, plain)
 
 
 def test_best_of_n_takes_the_best_of_what_the_policy_proposes() -> None:

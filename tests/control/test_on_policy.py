@@ -78,6 +78,18 @@ def test_ppo_by_hand() -> None:
     assert nets.advantage(data, actor.policy, RunNoise.seeded(0)).tolist() == [4, 0, 4, 0]
 
 
+def test_where_a_limit_ends_the_task_nothing_is_worth_anything_after_it() -> None:
+    episode = ControlEpisode(np.ones((4, 1)), np.zeros((3, 1)), np.array([1.0, 2, 3]), False)
+    critic, store = LambdaReturns(trunk=SMALL, lam=1.0), TransitionStore.of([episode])
+    nets = critic.make(1, 1, seeded())
+    with torch.no_grad():
+        nets.before.biases[-1].fill_(8.0)
+        nets.before.weights[-1].zero_()
+    for finite, expected in ((False, [2.75 + 1, 3.5 + 2, 3 + 4]), (True, [2.75, 3.5, 3])):
+        nets.returned.clear()
+        assert critic.returns(nets, NStep(discount=0.5, finite=finite), store)[:3].tolist() == expected
+
+
 def test_returns_are_made_with_the_values_of_before() -> None:
     """Two steps that earn 1 each, in a state that is worth 10, and a limit of time."""
     critic, data = LambdaReturns(trunk=SMALL, lam=0.0), NStep(discount=0.5, reward_scale=2.0)

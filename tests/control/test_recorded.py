@@ -151,6 +151,7 @@ def swollen(path: Path) -> None:
         (npz(d4rl(observations=np.array([{}] * 5))), "Object arrays cannot be loaded"),
         (npz({"x": FALSE, "y": FALSE}), "lacks observations, actions, terminals: expected D4RL's arrays.*found x, y"),
         (npz(d4rl(timeouts=None)), r"lacks timeouts \(all false, where every episode ended by itself\)"),
+        (npz(d4rl(rewards=None)), r"expected rewards, as D4RL has them \(zeros, where nothing was earned\)"),
         (npz(d4rl(rewards=np.zeros(4))), r"rewards has the shape \(4,\); expected 5 rows"),
         (npz(d4rl(terminals=np.zeros(()))), "expected some rows"),
         (npz(d4rl(actions=np.array(["a"] * 5))), "actions holds no numbers but <U1"),

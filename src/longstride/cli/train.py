@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import shlex
 import sys
 from contextlib import suppress
 from itertools import count
@@ -86,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
         report = write_report(folder)
     except KeyboardInterrupt:
         say(
-            f"\nstopped; {folder} keeps all finished iterations. Go on with:\n  {resume_command(folder)}",
+            f"\nstopped; {folder} keeps all finished iterations. Go on with:\n  {resume_command(folder)}\n"
+            f"Its report so far:\n  {program()} view {shlex.quote(str(folder))}",
             file=sys.stderr,
         )
         return 130

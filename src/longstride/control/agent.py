@@ -107,11 +107,10 @@ class Level(Component):
             )
         if isinstance(self.extraction, SAC) and self.extraction.soft:
             hard = [c for c, _ in critics.values() if not vars(type(c)).get("values_entropy", False)]
-            if hard or any(terms):
-                found = hard[0].type_name() if hard else "a conservative critic"
+            if hard:
                 raise ValueError(
-                    f"extraction {name} is soft, and {found} does not value entropy: set critic.type=td_critic without "
-                    "conservative, or soft=false"
+                    f"extraction {name} is soft, and {hard[0].type_name()} does not value entropy: set "
+                    "critic.type=td_critic, or soft=false"
                 )
         blind = [critic.type_name() for critic in scoring if not critic.scores]
         if blind and self.extraction.needs_scores:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from longstride.control.batches import Batch
 from longstride.control.noise import RunNoise
-from longstride.control.policies import GaussianNets, PolicyNets
+from longstride.control.policies import GaussianNets, PolicyNets, SoftNets
 from longstride.core.component import Component
 from longstride.core.numbers import Count, Positive
 
@@ -75,6 +75,8 @@ class Conservative(Component):
         return torch.cat((uniform_BKA, here_BKA, next_BKA), -2), torch.cat((uniform_BK, here_BK, next_BK), -1)
 
     def _drawn(self, policy: PolicyNets, state_BS: Tensor, noise: RunNoise) -> tuple[Tensor, Tensor]:
+        if isinstance(policy, SoftNets):
+            policy = policy.policy
         if isinstance(policy, GaussianNets):
             return policy.sample_with_density(state_BS, noise, self.actions)
         action_BKA = policy.sample(state_BS, noise, self.actions)

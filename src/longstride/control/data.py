@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from longstride.control.envs.base import ControlEpisode
+from longstride.core.errors import RunError
 
 FIELDS = ("observation", "action", "reward", "last", "terminated", "goal")
 """The arrays that make up a store, as a checkpoint names them."""
@@ -156,14 +157,18 @@ class TransitionStore:
             weight_E: [E] how much each row of an episode weighs, at least 0; None: all alike.
 
         Raises:
-            ValueError: there are none.
+            RunError: there are none.
         """
         starts_E = self._starts.get(steps)
         if starts_E is None:
             length_E = np.diff(self.last, prepend=-1) - 1
             starts_E = self._starts[steps] = np.cumsum(np.maximum(length_E - steps + 1, 0))
         if not len(starts_E) or starts_E[-1] == 0:
-            raise ValueError(f"no episode of the store has {steps} steps; it holds {self.episodes} episodes")
+            longest = np.diff(self.last, prepend=-1).max(initial=1) - 1
+            raise RunError(
+                f"of {self.episodes} episodes none has {steps} steps, the longest has {longest}: set data.steps to "
+                "fewer, or add longer ones"
+            )
         if weight_E is None:
             number_B = rng.integers(starts_E[-1], size=count)
         else:

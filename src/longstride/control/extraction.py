@@ -194,10 +194,14 @@ class Greedy(Extraction):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         return self.cloning(actor, batch, noise)
 
-    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
+    def best(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor) -> Tensor:
+        """[B, A] the best actions."""
         assert critic is not None and isinstance(actor.policy, DiscreteNets)
         every_BAA = actor.policy.every(state_BS)
-        best_BA = chosen(every_BAA, critic.score(state_BS, every_BAA).argmax(-1))
+        return chosen(every_BAA, critic.score(state_BS, every_BAA).argmax(-1))
+
+    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
+        best_BA = self.best(actor, critic, state_BS)
         if not explore:
             return best_BA
         other_BA = actor.policy.sample(state_BS, noise).squeeze(-2)

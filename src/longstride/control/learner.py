@@ -208,10 +208,9 @@ def train_together(
     fitted: list[dict[str, float]] = [{} for _ in learners]
     for learner, of, found in zip(learners, sources, fitted, strict=True):
         rng = np.random.default_rng(derive(learner.seed, "fit", learner.updates))
-        for net in learner.levels:
+        for net in learner.levels if updates else ():
             net.before_updates()
-            if updates:
-                found |= net.fit([store for store, count in of if count], rng)
+            found |= net.fit([store for store, count in of if count], rng)
     nets = learners[0] if len(learners) == 1 else _SideBySide(learners)
     totals: dict[str, Tensor] = {}
     block = AHEAD if reptile is None else reptile.inner

@@ -35,10 +35,11 @@ def read(name: str) -> list[ControlEpisode]:
     minari = _minari()
     try:
         dataset = minari.load_dataset(name)
-        episodes = [part for e in dataset.iterate_episodes() for part in _parts(name, e)]
     except (FileNotFoundError, ValueError) as e:
         raise RunError(f"Minari has no data set {name!r} in its folder: {e}") from e
-    except (OSError, KeyError, TypeError) as e:
+    try:
+        episodes = [part for e in dataset.iterate_episodes() for part in _parts(name, e)]
+    except (OSError, KeyError, TypeError, ValueError) as e:
         raise RunError(f"Minari's data set {name!r} is damaged: {type(e).__name__}: {e}") from e
     if not episodes:
         raise RunError(f"Minari's data set {name!r} has no episode")

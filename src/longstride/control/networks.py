@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from longstride.control.agent import ControlAgent, Level
-from longstride.control.batches import Batch, NStep
+from longstride.control.batches import Batch, Given, NStep
 from longstride.control.critics import CriticNets, WeightedCritics
 from longstride.control.data import TransitionStore
 from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec
@@ -53,6 +53,11 @@ class LevelNets(nn.Module):
     def __init__(self, level: Level, spec: Spec, generator: torch.Generator) -> None:
         super().__init__()
         state, action = level.data.sizes(spec)
+        if not isinstance(level.data.goals, Given | None) and not spec.goal:
+            raise ConfigError(
+                f"data.goals are {level.data.goals.type_name()}, and these tasks have no goals: take an environment "
+                "with goals, say where it tells them (tasks.info_goal), or leave data.goals out"
+            )
         chooses = spec.discrete and level.data.action != "subgoal"
         if chooses and level.codes is not None:
             raise ConfigError(
@@ -286,8 +291,9 @@ class Networks:
         return {name: each(taken, rows) for name, rows in drawn.items()}
 
     def _slice(self, rows: Rows, part: int, noise: RunNoise) -> Rows:
-        """One of the equal parts of a batch."""
-        return each(lambda t: t.chunk(self.agent.slices, len(noise.runs))[part], rows)
+        """One of the equal parts of a batch: every `slices`-th row, so that each has rows of all sources."""
+        axis = len(noise.runs)
+        return each(lambda t: t.unflatten(axis, (-1, self.agent.slices)).select(axis + 1, part), rows)
 
     def _prefix(self, level: int, critic: str = "critic") -> str:
         """What stands before the names of metrics: the level where there are several, and a further critic's name."""

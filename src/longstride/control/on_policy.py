@@ -60,6 +60,8 @@ class LambdaReturns(ControlCritic):
             state_RS = data.states(store, row_R, store.goal[store.episode_of(row_R)])
             with torch.no_grad():
                 value_R = nets.before(torch.from_numpy(state_RS))[0, :, 0].numpy()
+            if data.finite:
+                value_R[store.last] = 0
             nets.returned[store] = store.lambda_returns(
                 value_R, data.discount, self.lam, data.reward_scale, data.reward_shift
             )

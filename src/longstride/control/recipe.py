@@ -60,6 +60,10 @@ class TrainingPhase(Component):
     def _does_something(self) -> Self:
         if not self.updates and not self.episodes:
             raise ValueError("a phase collects or updates: set episodes, updates, or both")
+        if self.utd and not self.episodes:
+            raise ValueError(
+                "utd counts updates for each step that is collected: set episodes, or updates in its place"
+            )
         return self
 
 

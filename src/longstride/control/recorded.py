@@ -115,6 +115,8 @@ def episodes_of(found: Mapping[str, np.ndarray], name: str) -> list[ControlEpiso
     arrays = _checked(found, name)
     ended_N = arrays["terminals"].astype(bool)
     count = len(ended_N)
+    if "rewards" not in arrays and {"timeouts", "next_observations"} & set(arrays):
+        raise RunError(f"{name}: expected rewards, as D4RL has them (zeros, where nothing was earned); there are none")
     if "rewards" not in arrays:  # OGBench: the last observation of an episode has a row of its own
         observation = arrays["observations"]
         return [
@@ -225,7 +227,7 @@ def _bounded(name: str, key: str, size: int) -> None:
 def _readable(name: str) -> Iterator[None]:
     """What reading a file may raise, as a `RunError` that names it."""
     if not Path(name).is_file():
-        raise RunError(f"there is no file {name}")
+        raise RunError(f"there is no file {name}; set tasks.data to one (*.hdf5, *.npz), or to minari:NAME")
     try:
         yield
     except LongstrideError:

@@ -228,7 +228,7 @@ def _turn(
             action_BTA[b, :t],
             reward_BT[b, :t],
             bool(terminated_B[b]),
-            goal_BG[b].astype(np.float32),
+            goal_BG[b].astype(np.float32) if goal_BG.shape[1] else None,
             None if success_B is None else bool(success_B[b]),
         )
         for b, t in enumerate(length_B)

@@ -247,7 +247,8 @@ class GymnasiumVectorEnv(VectorEnv):
         for kind in kinds:  # all copies begin with the first kind, and those of another one begin again
             mask_B = np.array([kind is kinds[0] or o == kind for o in options])
             others = {} if mask_B.all() else {"reset_mask": mask_B}
-            observation, info = self.env.reset(seed=seed, options=kind | others or None)
+            # many environments take 32 bits, and copies add their number
+            observation, info = self.env.reset(seed=seed % 2**31, options=kind | others or None)
             goals.append((mask_B, info.get(self.tasks.info_goal)))
         self._observation, self.goal = self._read(observation)
         if self.tasks.info_goal:

@@ -175,7 +175,7 @@ class NormalisedReturns(NStep):
         batch = super().__call__(store, spec, row_B, rng, return_R)
         divisor_K, number_R = self.divisors(store, spec)
         divisor_B = torch.from_numpy(divisor_K[number_R[row_B]].astype(np.float32))
-        return batch._replace(reward_B=batch.reward_B / divisor_B)
+        return batch._replace(reward_B=batch.reward_B / divisor_B, return_B=batch.return_B / divisor_B)
 
     def divisors(self, store: TransitionStore, spec: Spec) -> tuple[np.ndarray, np.ndarray]:
         """[K] what the rewards of each task are divided by, and [R] which task each row is of. A task without a reward

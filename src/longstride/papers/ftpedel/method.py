@@ -26,6 +26,7 @@ from longstride.control.envs.compass import FORCES, CompassEnv
 from longstride.control.envs.maze import TASKS, maze
 from longstride.control.extraction import Actor
 from longstride.control.noise import RunNoise
+from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Positive, Share, Weight
 from longstride.core.seeds import derive
 
@@ -254,12 +255,18 @@ class HoledMaze(CompassMaze):
         env, rng = self.training(self.episodes, self.length), np.random.default_rng(derive(seed, "actions"))
         one = np.eye(len(FORCES), dtype=np.float32)
         walks = play(env, lambda seen, goal, first: one[rng.integers(len(FORCES), size=len(seen))], seed)
-        return [cut for walk in walks if (cut := self.before_the_hole(walk)).length]
+        kept = [cut for walk in walks if (cut := self.before_the_hole(walk)).length]
+        if not kept:
+            raise ConfigError(
+                f"task {self.task} begins in the part that data lack, so there are none: set tasks.lacking to less, or "
+                "tasks.task to another"
+            )
+        return kept
 
     def before_the_hole(self, walk: ControlEpisode) -> ControlEpisode:
         """A walk as far as it has data."""
         inside_T = walk.observation[:, 0] >= self.border
-        n = int(inside_T.argmax()) - 1 if inside_T.any() else walk.length
+        n = max(int(inside_T.argmax()) - 1, 0) if inside_T.any() else walk.length
         whole = n == walk.length
         return ControlEpisode(
             walk.observation[: n + 1], walk.action[:n], walk.reward[:n], walk.terminated and whole, walk.goal

@@ -13,6 +13,7 @@ from longstride.control import GRU, Batch, ControlEpisode, ControlTasks, Level, 
 from longstride.control.envs import Spec, VectorEnv
 from longstride.control.envs.base import VectorStep
 from longstride.control.learner import ControlLearner
+from longstride.core.errors import ConfigError
 from longstride.papers.ftpedel.method import Designed, DesignedNets, DesignedQ, FeatureLeastSquares, HoledMaze
 from longstride.papers.ftpedel.recipe import RECIPE
 
@@ -146,6 +147,8 @@ def test_walks_of_a_maze_stop_before_the_part_that_is_lacking() -> None:
         of = whole[int((starts == walk.observation[0]).all(1).argmax())]
         assert (of.observation[: walk.length + 1] == walk.observation).all()
         assert walk.length == of.length or (not walk.terminated and of.observation[walk.length + 1, 0] >= 3)
+    with pytest.raises(ConfigError, match="task 4 begins in the part that data lack"):
+        tasks.replace(task=4).dataset(0)
 
 
 def test_what_is_solved_goes_with_no_memory_and_a_range_goes_up() -> None:

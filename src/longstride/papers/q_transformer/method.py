@@ -6,13 +6,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from longstride.control import Batch, CriticNets, Extraction, PolicyNets, QCritic, QNets
+from longstride.control import Batch, CriticNets, Greedy, PolicyNets, QCritic, QNets
 from longstride.control.critics import QEnsemble
 from longstride.control.extraction import Actor
 from longstride.control.noise import RunNoise
 from longstride.control.policies import BinNets
 from longstride.control.targets import bellman_target, reduce_ensemble
-from longstride.core.numbers import Count, Share, Weight
+from longstride.core.numbers import Count, Weight
 from longstride.models.heads import Head
 
 
@@ -117,25 +117,15 @@ class CoordinateQ(QCritic):
         return target_BA.expand(self.ensemble, *target_BA.shape)
 
 
-class GreedyByCoordinate(Extraction):
-    """The best action by `CoordinateQ`; in training one of the policy's with probability `epsilon`."""
+class GreedyByCoordinate(Greedy):
+    """The best action by `CoordinateQ`; in training one of the policy's with probability `epsilon`: any at all, with
+    `BoxPolicy`."""
 
+    needs_discrete = False
     needs_real = True
     reads = (CoordinateQ,)
     side_by_side = True
 
-    epsilon: Share = 0.1
-    """Share of the actions of training that are the policy's: any at all, with `BoxPolicy`."""
-
-    def loss(
-        self, actor: Actor, critic: CriticNets | None, batch: Batch, noise: RunNoise
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        return self.cloning(actor, batch, noise)
-
-    def act(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor, noise: RunNoise, explore: bool) -> Tensor:
+    def best(self, actor: Actor, critic: CriticNets | None, state_BS: Tensor) -> Tensor:
         assert isinstance(critic, CoordinateNets)
-        best_BA = critic.best(state_BS)
-        if not explore:
-            return best_BA
-        other_BA = actor.policy.sample(state_BS, noise).squeeze(-2)
-        return torch.where(noise.uniform(best_BA.shape[-2], 1) < self.epsilon, other_BA, best_BA)
+        return critic.best(state_BS)

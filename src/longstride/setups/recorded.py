@@ -7,22 +7,28 @@ are narrower than the papers' 256, and 20,000 updates stand for their million (`
 
 from longstride.control import (
     AWR,
+    SAC,
+    Conservative,
     ControlAgent,
     ControlEvaluation,
     ControlRecipe,
+    GaussianPolicy,
     GymnasiumTasks,
     ImplicitQ,
     Level,
     Maximiser,
     NormalPolicy,
+    TDCritic,
     TrainingPhase,
 )
 from longstride.curriculum import Fixed
+from longstride.models.heads import Head, Scalar
 from longstride.models.mlp import Trunk
 
 TRUNK = Trunk(width=128, depth=2, norm=False, activation="relu")
 """Hidden layers of every network."""
 HORIZON = Fixed(limit=1000)
+SCALAR = Scalar()
 
 
 def implicit(maximiser: Maximiser) -> ControlAgent:
@@ -33,6 +39,16 @@ def implicit(maximiser: Maximiser) -> ControlAgent:
         extraction=AWR(temperature=1 / 3, largest=100.0),
     )
     return ControlAgent(levels=(level,))
+
+
+def conservative(weight: float = 5.0, head: Head = SCALAR) -> ControlAgent:
+    """CQL; the weight of the gap is its paper's for robots."""
+    level = Level(
+        critic=TDCritic(trunk=TRUNK, head=head, conservative=Conservative(weight=weight, actions=4)),
+        policy=GaussianPolicy(trunk=TRUNK),
+        extraction=SAC(),
+    )
+    return ControlAgent(levels=(level,), policy_lr=1e-4)
 
 
 def recipe(name: str, agent: ControlAgent) -> ControlRecipe:

@@ -12,8 +12,8 @@ moved until the entropy stands at its target.
 | policy | `GaussianPolicy`, `SAC`, entropy of -1 per dimension | temperature from 1 | from 0.1, of rewards scaled by 0.1 |
 | update | Adam, one update a step | 3e-4; 256 wide, 2 layers, batch 256 | 1e-3; 64 wide, batch 128 |
 
-Deviations: networks are small and rates high, so that a run takes a minute on one core; for a robot give back the
-paper's numbers (`agent.levels.0...`). In the other recipes of `control` the entropy counts in the policy's loss alone,
+Deviations: networks are small and rates high, so that a run takes a minute on one core; `sac/published` has the
+paper's numbers, for a robot. In the other recipes of `control` the entropy counts in the policy's loss alone,
 as in the code that they follow, unless `soft=true` says otherwise.
 """
 

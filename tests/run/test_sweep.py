@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
 from shutil import copytree
@@ -15,12 +16,13 @@ from report_rows import evaluation
 from safetensors.numpy import save_file
 
 from longstride.cli.main import main
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.sealed import place_of, seal, write_object
 from longstride.report import fits
 from longstride.report.compare import as_text, compare
 from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
+from longstride.run import many
 from longstride.run.sweep import parse_axis
 
 SMALL = ["iterations=8", "every=1", "method.budget=512", "problem.problems=6", "problem.answers=4"]
@@ -91,6 +93,38 @@ class TestSweep:
         assert "unknown measure 'sucess'" in refused(
             capsys, "sweep", "isocompute/exact", out, *SMALL, *GRID, "--measure", "sucess"
         )
+
+    def test_after_an_error_no_run_is_begun(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        begun: list[str] = []
+        heard: list[str] = []
+
+        class Run:
+            def beside(self) -> None: ...
+
+            def train(self, folder: Path, listener: Any, resume: bool) -> None:
+                begun.append(folder.name)
+                if folder.name == "3":
+                    raise RunError("the disk is full")
+                folder.mkdir()
+                (folder / "metrics.jsonl").touch()
+
+        class Pool(Executor):
+            """Runs at once what it is given."""
+
+            def __init__(self, *_: Any) -> None: ...
+
+            def submit(self, work: Any, *given: Any) -> Future[Any]:
+                future: Future[Any] = Future()
+                try:
+                    future.set_result(work(*given))
+                except RunError as e:
+                    future.set_exception(e)
+                return future
+
+        monkeypatch.setattr(many, "ProcessPoolExecutor", Pool)
+        with pytest.raises(RunError, match="the disk is full"):
+            many.train_all({tmp_path / str(k): Run() for k in range(8)}, lambda run: heard.append(run.name), jobs=2)
+        assert (begun, sorted(heard)) == (["0", "1", "2", "3"], ["0", "1"])
 
     def test_a_comma_in_brackets_parts_nothing(self) -> None:
         assert parse_axis("problem.chances=[0.1, 0.2],[0.3]") == ("problem.chances", ["[0.1, 0.2]", "[0.3]"])

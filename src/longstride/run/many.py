@@ -1,12 +1,13 @@
 """Several runs: of a claim, of a sweep.
 
 What always holds: what was finished is not run again, what was interrupted goes on; numbers do not depend on how many
-runs go at a time, up to rounding where they learn side by side.
+runs go at a time, up to rounding where they learn side by side; after an error nothing more is begun.
 """
 
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -38,17 +39,18 @@ def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener]
         return
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
-        waiting = {pool.submit(_train, group, _silent): group for group in together.values()}
-        try:
-            for future in as_completed(waiting):
+        groups = iter(together.values())
+        running: dict[Future[None], Mapping[Path, Experiment]] = {}
+        # no more than can go at a time: what waited in the pool would go on after an error
+        while running := running | {pool.submit(_train, g, _silent): g for g in islice(groups, jobs - len(running))}:
+            done = wait(running, return_when=FIRST_COMPLETED).done
+            for future in done:
                 future.result()
-                for folder in waiting[future]:
+            for future in done:
+                for folder in running.pop(future):
                     listener = watch(folder)
                     for row in read_rows(folder / "metrics.jsonl"):
                         listener(row)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _train(group: Mapping[Path, Experiment], watch: Callable[[Path], Listener]) -> None:

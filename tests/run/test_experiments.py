@@ -34,6 +34,7 @@ from longstride.report.html import write_report
 from longstride.report.live import Live
 from longstride.run import folder as run_folder
 from longstride.run.experiment import load_experiment
+from longstride.run.listener import Silent
 from longstride.run.policies import load_run
 from longstride.stats import Ordering
 
@@ -148,6 +149,18 @@ def test_a_run_of_control_has_the_files_of_every_run_and_no_trajectories(finishe
     kept = sorted(p.name for p in (finished / "checkpoints").iterdir())
     assert kept == ["000000", "000003", "000004"]
     assert {p.name for p in (finished / "checkpoints" / "000004").iterdir()} == {"trainer.json", "trainer.safetensors"}
+
+
+def test_a_run_that_could_not_begin_takes_away_what_it_has_made_and_nothing_else(tmp_path: Path) -> None:
+    theirs = [tmp_path / name for name in ("checkpoints/other.pt", "media/holiday.mp4", "episodes/one.mkv", "notes")]
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    run = run_folder.RunFiles(RECIPE, tmp_path, Silent(), resume=False)
+    with pytest.raises(RunError, match="no engine"), run.undone_before_the_start():
+        run.row("cloning")
+        raise RunError("no engine")
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(theirs)
 
 
 def test_another_recipe_or_type_is_refused_by_name_and_a_longer_last_phase_is_not(

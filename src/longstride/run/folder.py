@@ -79,6 +79,8 @@ class RunFiles:
     def __init__(self, experiment: Experiment, folder: Path, listener: Listener, resume: bool) -> None:
         self.folder, self.listener = folder, listener
         self.leads = parallel.rank() == 0
+        self._new = [path for path in map(folder.joinpath, OURS) if not path.exists()]
+        """Of what a run writes before its first row, what was not there before it."""
         if self.leads:
             _take_folder(experiment, folder, resume)
         self.metrics = folder / "metrics.jsonl"
@@ -203,13 +205,13 @@ class RunFiles:
 
     @contextmanager
     def undone_before_the_start(self) -> Iterator[None]:
-        """Takes the folder's files away again where a run fails before it has measured anything (what cloning was like
-        is no measure): nobody needs a run that could not begin. An interrupt leaves them."""
+        """Takes away again what the run has made where it fails before it has measured anything (what cloning was like
+        is no measure): nobody needs a run that could not begin. An interrupt leaves it."""
         try:
             yield
         except Exception:
             if self.leads and not self._measured:
-                for path in map(self.folder.joinpath, OURS):
+                for path in self._new:
                     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
                 with suppress(OSError):  # somebody else's files are in it
                     self.folder.rmdir()

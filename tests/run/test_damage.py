@@ -26,7 +26,7 @@ from longstride.core.sealed import place_of, seal
 from longstride.learner.critics import TurnValue
 from longstride.methods import PPO, OnPolicy
 from longstride.methods.advantages import GAE
-from longstride.models.load import Policy, save_policy
+from longstride.models.load import Policy, load_policy, save_policy
 from longstride.report.compare import compare
 from longstride.report.curves import curve_of
 from longstride.report.episodes import read_episodes
@@ -35,7 +35,7 @@ from longstride.report.html import write_report
 from longstride.report.rows import read_record
 from longstride.report.sweeps import summary
 from longstride.rollout.store import TrajectoryStore
-from longstride.run.checkpoint import open_checkpoint
+from longstride.run.checkpoint import open_checkpoint, save_checkpoint
 from longstride.run.experiment import load_run_experiment
 from longstride.run.folder import RunFolder, read_rows
 from longstride.run.imitation import StoredSuccesses
@@ -137,6 +137,27 @@ class TestCheckpoint:
         forge(run / NEWEST, spoil)
         with pytest.raises(RunError, match="exp_avg_sq/.* is below zero"):
             train(whole[0].replace(iterations=4), run, resume=True)
+
+    def test_a_model_with_files_in_a_folder_is_flushed_and_checked_whole(self, tmp_path, monkeypatch):
+        policy, flushed = load_policy(str(save_model(tmp_path / "tiny"))), []
+        template = policy.tokenizer.chat_template
+        policy.tokenizer.chat_template = {"default": template, "tool_use": template}
+        for module in ("longstride.models.load", "longstride.run.checkpoint"):
+            monkeypatch.setattr(f"{module}.flush", lambda path: flushed.append(path.name))
+        save_checkpoint(tmp_path, 0, lambda folder: save_policy(policy, folder), {}, {"iteration": 0})
+        folder, inside = tmp_path / "checkpoints" / "000000", "additional_chat_templates/tool_use.jinja"
+        assert flushed.count("tool_use.jinja") == flushed.count("additional_chat_templates") == 2
+        assert inside in open_checkpoint(folder).numbers["files"]
+        flip(folder / inside, random.Random(0))
+        with pytest.raises(RunError, match=f"000000/{inside} is damaged"):
+            open_checkpoint(folder)
+
+    @pytest.mark.parametrize("name", ["../../secret", "/secret"])
+    def test_one_that_names_a_file_elsewhere_is_refused_and_the_file_is_not_read(self, tmp_path, name):
+        save_checkpoint(tmp_path, 0, Path.mkdir, {}, {"iteration": 0})
+        forge(tmp_path / "checkpoints" / "000000", files={name: {"bytes": 0, "crc": "00000000"}})
+        with pytest.raises(RunError, match=f"{name} is damaged: it is outside of the checkpoint"):
+            open_checkpoint(tmp_path / "checkpoints" / "000000")
 
     def test_what_a_killed_save_left_is_removed(self, whole, run):
         for left in ("partial", ".partial.saving-x1", "dropped"):

@@ -163,7 +163,7 @@ def save_policy(policy: Policy, folder: Path, half: bool = False) -> None:
             new, old = Path(beside, "new"), Path(beside, "old")
             model.save_pretrained(new, state_dict=state, safe_serialization=True)
             policy.tokenizer.save_pretrained(new)
-            for path in [*new.iterdir(), new]:
+            for path in [*new.rglob("*"), new]:
                 flush(path)
             if folder.exists():
                 os.rename(folder, old)

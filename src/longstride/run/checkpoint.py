@@ -2,7 +2,7 @@
 it is a Hugging Face folder besides, with `pending.jsonl` where episodes were played ahead; no pickle.
 
 What always holds: a checkpoint appears whole or not at all, whenever the process is killed, and once it has appeared,
-whenever the power goes; `trainer.json` has size and checksum of every file beside it and a seal of its own, so what is
+whenever the power goes; `trainer.json` has size and checksum of every other file and a seal of its own, so what is
 damaged is found before it is used; the warm start (000000) and the two newest are kept. The order of writes is that of
 `save_checkpoint`.
 """
@@ -34,7 +34,7 @@ PARTIAL, DROPPED = "partial", "dropped"
 """The names of a checkpoint that is being written, and of one that is being removed."""
 _BLOCK = 1 << 22
 _FILES = "files"
-"""Under which name `trainer.json` has the sizes and checksums of the files beside it."""
+"""Under which name `trainer.json` has the sizes and checksums of the other files, by their paths in the folder."""
 
 
 @dataclass(slots=True)
@@ -119,10 +119,11 @@ def save_checkpoint(
     if pending:
         MediaFolder(run / MEDIA).add(m for t in pending for m in t.media)
         (partial / PENDING).write_text("".join(t.to_json() + "\n" for t in pending), encoding="ascii")
-    numbers = numbers | {_FILES: {path.name: _sum_of(path) for path in sorted(partial.iterdir())}}
+    files = sorted(path for path in partial.rglob("*") if path.is_file())  # such as chat templates in a folder
+    numbers = numbers | {_FILES: {path.relative_to(partial).as_posix(): _sum_of(path) for path in files}}
     (partial / NUMBERS).write_text(seal(json.dumps(numbers)) + "\n", encoding="ascii")
     if durable:
-        for path in [*partial.iterdir(), partial]:
+        for path in [*partial.rglob("*"), partial]:
             flush(path)
     _drop(folder)  # left by a run that went on from an earlier one
     partial.rename(folder)
@@ -164,6 +165,8 @@ def open_checkpoint(folder: Path) -> Checkpoint:
         numbers = read_object(path)
         for name, kept in numbers[_FILES].items():
             path = folder / name
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                raise DamagedError("it is outside of the checkpoint")
             if _sum_of(path) != kept:
                 raise DamagedError(NOT_WRITTEN)
     except OSError as e:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from longstride.rewards import Generative, Judge, Reward, ScoredReward
 from longstride.rewards.scorers import Answered, NoVerdict, Reply, RunJudge
 from longstride.rollout.interface import ask_reward
 from longstride.rollout.summary import summarise
+from longstride.run.checkpoint import save_checkpoint
 from longstride.run.evaluation import evaluate_policy
 from longstride.run.judges import TrainedJudge
 from longstride.strategies import Strategy
@@ -82,9 +84,29 @@ def test_a_judge_that_was_trained_without_reasons_is_asked_without(
     begin_run(trained, RECIPE.replace(tasks={"type": "judgements", "reasons": False}))
     one = RunJudge(run=str(trained))
     assert TrainedJudge(one).as_trained([QUESTION])[0].reasons == 0
-    begin_run(trained, RECIPE.replace(tasks={"type": "judgements", "asks": "better"}))
+    begin_run(judge.parent / "other", RECIPE.replace(tasks={"type": "judgements", "asks": "better"}))
     with pytest.raises(ConfigError, match="trained to say first or second, and is asked for yes, no; set scorer.type="):
-        one.ask([QUESTION], 0)
+        RunJudge(run=str(judge.parent / "other")).ask([QUESTION], 0)
+
+
+def test_a_run_is_read_once_for_all_questions_and_again_when_it_has_a_newer_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(module: str, name: str) -> None:
+        real = getattr(import_module(module), name)
+        monkeypatch.setattr(f"{module}.{name}", lambda path: (read.append(name), real(path))[1])
+
+    counted("longstride.run.judges", "load_run_experiment")
+    counted("longstride.run.checkpoint", "open_checkpoint")
+    begin_run(tmp_path, RECIPE)
+    policy = bigram_policy(WORDS, SAYS)
+    for newest in (1, 2):
+        save_checkpoint(tmp_path, newest, lambda folder: save_policy(policy, folder), {}, {"iteration": newest})
+        for _ in range(3):
+            assert isinstance(RunJudge(run=str(tmp_path)).ask([QUESTION], 0)[0], Reply)
+    assert read == ["load_run_experiment", "open_checkpoint", "open_checkpoint"]
 
 
 def test_a_text_stands_for_a_trained_judge_wherever_one_is_asked(judge: Path) -> None:

@@ -22,8 +22,7 @@ from longstride.envs.questions import FIRST_SECOND, SCORES, YES_NO, Question
 from longstride.rewards.scorers import Answered, RunJudge
 from longstride.rollout.context import FullHistory
 from longstride.rollout.players import LanguagePlayer
-from longstride.run.checkpoint import latest_checkpoint
-from longstride.run.experiment import RUN_FILE, load_run_experiment
+from longstride.run.experiment import RUN_FILE, Experiment, checkpoint_folders, load_run_experiment
 from longstride.run.policies import load
 from longstride.run.recipe import Recipe
 from longstride.strategies.scored import AskedPolicy
@@ -40,7 +39,6 @@ class TrainedJudge:
 
     def __init__(self, judge: RunJudge) -> None:
         self._judge, self._folder = judge, Path(judge.run)
-        self._is_run = (self._folder / RUN_FILE).is_file()
 
     def ask(self, questions: Sequence[Question], seed: int) -> list[Answered]:
         """See `RunJudge.ask`."""
@@ -58,7 +56,8 @@ class TrainedJudge:
         Raises:
             ConfigError: it was trained to give other verdicts.
         """
-        recipe = load_run_experiment(self._folder) if self._is_run else None
+        file = self._folder / RUN_FILE
+        recipe = _recipe(self._folder, file.stat().st_mtime_ns) if file.is_file() else None
         if not (isinstance(recipe, Recipe) and isinstance(recipe.tasks, Judgements)):
             return questions
         asks = recipe.tasks.asks
@@ -74,13 +73,18 @@ class TrainedJudge:
 
     @property
     def _desk(self) -> "_Desk":
-        newest = latest_checkpoint(self._folder) if self._is_run else None
-        return _loaded(self._judge.run, self._judge.temperature, str(newest and newest.folder))
+        return _loaded(self._judge.run, self._judge.temperature, str(checkpoint_folders(self._folder)[-1:]))
+
+
+@lru_cache(KEPT)
+def _recipe(run: Path, written: int) -> Experiment:
+    """What a run was trained by; `written`, when its file was, tells apart what ran in one folder."""
+    return load_run_experiment(run)
 
 
 @lru_cache(KEPT)
 def _loaded(run: str, temperature: float, checkpoint: str) -> "_Desk":
-    """The judge at work; `checkpoint` tells the states of a run apart."""
+    """The judge at work; `checkpoint`, the newest, tells the states of a run apart."""
     policy, sampling = load(run), Sampling(temperature=temperature)
     engine = Local(kernels="auto").make(policy, 0, [sampling])
     return _Desk(LanguagePlayer(engine, policy.chat, FullHistory(), sampling))

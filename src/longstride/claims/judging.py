@@ -186,7 +186,8 @@ def _judged_again(claim: Claim, result: dict[str, Any]) -> dict[str, Any]:
         found = [kept[text] for text in texts]
         return [Finding(e["relation"], Effect(e["mean"], e["lo"], e["hi"]), e["gap"], e["verdict"]) for e in found]
 
-    judged = [*result.get("judged", [result["verdict"]]), verdict_of(findings(expected), findings(control))]
+    valid = [text for text in control if "void" not in kept[text]]
+    judged = [*result.get("judged", [result["verdict"]]), verdict_of(findings(expected), findings(valid))]
     found = result | {
         "verdict": min(judged, key=LOWEST_FIRST.index),
         "judged": judged,

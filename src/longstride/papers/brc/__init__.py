@@ -17,7 +17,7 @@ divided, task by task, by the largest return that was seen.
 
 `brc` takes any environments whose actions are a box (`tasks.parts`); `brc/scales` has the claim.
 
-Deviations: the entropy counts in the policy's loss alone, as in all of `control`, so it is no part of what rewards are
+Deviations: the entropy counts in the policy's loss alone, so it is no part of what rewards are
 divided by; the policy's first layer takes the place of the critic's vector; Adam of the temperature is that of the policy.
 Nothing is as big as the paper's networks, so that what it says of size is not shown. Histogram and layers are computed by
 hand in the tests, and rewards are those of the released normaliser.

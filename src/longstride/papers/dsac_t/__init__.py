@@ -19,7 +19,7 @@ measured in deviations, so that rewards of any size take the same settings.
 `dsac_t/scales` compares it with SAC where rewards are of any size, and has the claim. Both run on `longstride.control.Pendulum`,
 which is Pendulum-v1 with constants that can be drawn.
 
-Deviations: the entropy counts in the policy's loss alone, as in all of `control`; target networks of the critics move after
+Deviations: the entropy counts in the policy's loss alone; target networks of the critics move after
 each step of theirs, where the code moves them when the policy moves. The loss is that of the released code, which is
 compared (`test_released.py`): since Huber's loss is half the square there, sigma comes to the deviation divided by the
 square root of two.

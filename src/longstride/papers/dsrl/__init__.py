@@ -15,7 +15,7 @@ and the choice follows the gradient of Q_w, which needs none through the flow.
 | policy | `SteeredFlow` | DDIM, 5 steps; chunks of 4 actions | a flow, 5 steps; single ones (`data.action`) |
 | policy | noise within `bound` | 1.5 | 1.5 |
 | value | `NoiseAliased`: two critics, the least of them | the same, by member | the same |
-| value | the choice's entropy in the target | yes | no, as everywhere here |
+| value | the choice's entropy in the target | yes | no |
 | policy | `LatentSAC`, entropy kept at its target | 0 a coordinate | 0 |
 | update | of Q and the choice, then of Q_w | 20, then 10, every two steps | at once, 200 every ten episodes |
 | update | Adam 3e-4, tau 0.005 | three layers of 128 with tanh | 1e-3, 0.02; two of 64, ReLU |

@@ -33,7 +33,7 @@ held-out corridors attempts without a hint solved 0 at first, .22 after four ite
 with hints kept in the update, attempts without a hint still solved 0 after sixteen iterations, where those with a hint always succeed; in corridors of
 two rooms they came to .67 in eight iterations, and to .40 in twenty without guidance.
 
-Deviations: read were the abstract and what others wrote of the paper. A model of 0.2 million parameters reads no hints, so it is first shown
+Deviations: of the paper the abstract and what others wrote were read. A model of 0.2 million parameters reads no hints, so it is first shown
 2,000 corridors whose ways are drawn anew for each, with hints that are followed: they teach nothing of the house. The reward model for the
 test is left out.
 """

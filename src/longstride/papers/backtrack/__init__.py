@@ -36,7 +36,7 @@ the first; shown searches, .15 [.08, .26] by one thought of at most 256 tokens, 
 several. In so few steps it copies how a search is written and errs within it. What more demonstrations or reinforcement learning make of that, and
 Sudoku, was not looked at.
 
-Deviations: read were the abstract and what its authors and others wrote of it. Compute is counted in sampled tokens, where the paper counts
+Deviations: the abstract and what its authors and others wrote of it were read. Compute is counted in sampled tokens, where the paper counts
 operations, so a long context costs no more here. Which attempt counts is said by a verifier that never errs, as in best of n there. Puzzles are
 smaller (three numbers up to 10; four by four cells, whose blanks are filled row by row), and the start knows arithmetic.
 """

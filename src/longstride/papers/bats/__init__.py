@@ -13,7 +13,7 @@ what it has before it is cut. Timely Machine (arXiv 2601.16486) puts the time in
 | update | `PPO` | none | clip 0.2 |
 | exact | `BudgetedLooks` | - | look again or answer, under limits that are drawn |
 
-Deviations: read was the abstract, and what others wrote of it. The paper prompts large models and trains none, so that a model learns
+Deviations: the abstract and what others wrote of it were read. The paper prompts large models and trains none, so that a model learns
 what to do with what it sees is Timely Machine's part. Planning and verification by the budget, the other half of BATS, are left out;
 so are prices. Words of the line are those that the shipped starts know. `BudgetInView` is a setting of any recipe,
 `context="{type='budget_in_view', within={type='full_history'}}"`, and an arm beside any claim about horizons.

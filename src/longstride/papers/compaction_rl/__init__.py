@@ -17,7 +17,7 @@ earns, and its tokens are trained. An episode is then several segments that shar
 tasks=...}`: of a model that follows instructions nothing need be demonstrated. `credit.summaries=false` leaves summaries out of what is trained. Any
 credit of turns trains them; `AcrossSegments` is the paper's.
 
-Deviations: read were the abstract, what others wrote of it, and a re-implementation; the authors released no code. The last segment of an episode
+Deviations: the abstract, what others wrote of it, and a re-implementation were read; the authors released no code. The last segment of an episode
 that its limit cut goes on from the critic's value, as everywhere here; no number of summaries is too many; critic and policy take one step
 each. The world is trails whose answer is several codes on the way (`DialCodes`), where all but memory is easy.
 

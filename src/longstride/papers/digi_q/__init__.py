@@ -27,7 +27,7 @@ and proposals are those of the policy after the iteration before.
 The claim, of `digi_q/games`, is not frozen and has not been run. In the one run that was looked at (seed 950, 192 games, 150 steps of the critic and
 six of the policy) .35 of 100 held-out games were won before and .34 after it: nothing was seen. On the sites it was seen to run, no more.
 
-Deviations: read were the abstract, notes and the released code. Last hidden states in the place of an intermediate layer. Targets move after
+Deviations: the abstract, notes and the released code were read. Last hidden states in the place of an intermediate layer. Targets move after
 each step, in the release after each pass. An episode that a budget cut goes on from its last state. Whether a proposal can be parsed is not
 known before it is taken: the release gives those that cannot be an advantage of 0. Episodes of a start take the place of a data set.
 """

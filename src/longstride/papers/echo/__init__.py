@@ -11,7 +11,7 @@ pass, and so learns from failures too.
 | credit | `WithObservations` | GRPO's, and each observation with weight lambda, by its length | `GroupRelative`, 0.05 |
 | update | `EchoPPO` | GRPO + lambda cross-entropy | the same; KL and entropy are of sampled tokens alone |
 
-Deviations: read was the abstract, and what others wrote of it; lambda is ours. Warnings are not left out, as the paper does. An
+Deviations: the abstract and what others wrote of it were read; lambda is ours. Warnings are not left out, as the paper does. An
 observation is trained together with the words that a chat template puts around it. **It trains tokens that no policy sampled**, which
 nothing else here does: it is this credit that asks for it, each such sample has the stream `observed`, and no other loss takes them for
 actions by mistake, since they have no log-probability of sampling.

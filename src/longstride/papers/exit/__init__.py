@@ -21,7 +21,7 @@ The sampler alone is `sampler.type="longstride.papers.exit.method:PartialHistori
 The claim is not frozen and has not been run. Before training `base-puzzles` does .08 of chains of twelve operations in one turn of 32 tokens, and .43 in
 sixteen (60 tasks).
 
-Deviations: read were the abstract and notes. Requests to diverge and the bonus for diversity are left out: a model of half a million parameters
+Deviations: the abstract and notes were read. Requests to diverge and the bonus for diversity are left out: a model of half a million parameters
 follows no requests. How many groups go on, and how long they are kept, is not known. A summary stands for the history, so that sixteen turns
 fit a small context (see `reasoning_cache`, which draws states of one exploring episode instead).
 """

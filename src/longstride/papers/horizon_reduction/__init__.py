@@ -14,7 +14,7 @@ there carries over to tasks that take more of them than any before (the paper's 
 Three words are kept apart: goal distance (fewest atomic actions), interaction budget (what is allowed) and effective horizon (what the
 policy takes). `goal_distance`, `budget` and `length` of every evaluation are these.
 
-Deviations: read were the abstract and what others wrote of it, which name macro actions and sub-goals and not how they are made; sub-goals
+Deviations: the abstract and what others wrote of it were read, which name macro actions and sub-goals but not how they are made; sub-goals
 are left out. What a macro action is, the environment says (`envs.base.Continuing`, one method `goes_on`); of the worlds here trails do. Turns are
 what a claim holds equal: the atomic actions inside a macro action are not counted.
 

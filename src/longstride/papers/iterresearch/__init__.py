@@ -19,7 +19,7 @@ one counts more.
 `context={type="longstride.papers.iterresearch.method:Workspace"}`. Of a large model ask for a report in `chat.system`; thoughts in `<think>`
 are cut out as in the paper. Demonstrations of a larger model are `model_successes`.
 
-Deviations: read were the abstract, what others wrote of it, and the prompts and the loop of a reproduction; the training was not released. Adaptive
+Deviations: the abstract, what others wrote of it, and the prompts and the loop of a reproduction were read; the training was not released. Adaptive
 downsampling, which makes the number of turns divide by the number of GPUs, is left out: here no turn has to be dropped for that. The world is
 trails whose answer is several codes on the way (`DialCodes`), where all but memory is easy.
 

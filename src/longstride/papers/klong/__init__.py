@@ -13,7 +13,7 @@ with ever longer time-outs, since early on most of a long episode is lost time.
 | credit | `GroupRelative` | not known | (r - mean) / deviation |
 | update | `PPO` | not known | clip 0.2 |
 
-Deviations: read was the abstract; hours of the stages are from what others wrote of it. The paper splits stored episodes for fine-tuning;
+Deviations: the abstract was read; hours of the stages are from what others wrote of it. The paper splits stored episodes for fine-tuning;
 here the policy itself reads pieces, and what is trained is what was read, turn by turn, so splitting is no approximation. Time-outs are
 turns: `budget.seconds` would do too, and makes a run depend on the machine. Its training tasks (papers to reproduce) are not here.
 """

@@ -14,7 +14,7 @@ trained on them.
 With your own: `cloning.demonstrations.filter` of any recipe of `learning_histories`; a filter of your own gets the returns of a history by
 episode (docs/guides/in_context.md).
 
-Deviations: read was the abstract, and the form of U as others tell it. How the paper measures improvement and stability is not known: here they
+Deviations: the abstract was read, and the form of U as others give it. How the paper measures improvement and stability is not known: here they
 are the mean return of the second half of a history minus that of the first, and minus the mean drop from an episode to the
 next. Draws are with replacement, so as many histories are trained on with the filter as without.
 """

@@ -28,7 +28,7 @@ On your own model and one of the games, or any tasks of your own; the second com
 The claim is not frozen and has not been run. In one run that was looked at (seed 0, 128 walks of a start that was shown 500, 200 steps of the critic on
 frozen features, 14 of the policy, three minutes of a busy machine) .30 of 60 held-out walks arrived before and after it: nothing was seen.
 
-Deviations: read were the abstract, notes and the released code of mazes, Wordle and both value methods. Values are of turns, not of tokens, so the
+Deviations: the abstract, notes and the released code of mazes, Wordle and both value methods were read. Values are of turns, not of tokens, so the
 penalty on tokens that the data lack (CQL) has no place; it is 0 in the released mazes. What is drawn there at the test is imitated here. Data are
 played by a model that learned too little, in the place of scripted policies; data sets of the authors are not read.
 """

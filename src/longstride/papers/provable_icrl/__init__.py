@@ -19,7 +19,7 @@ The claim is not frozen and has not been run. In the one pair of runs that was l
 size: 6 arms, 5 pulls an episode, 3,000 trials to learn from) an episode earned 3.84 after LinUCB's own trajectories and 4.06 after those of a player that
 learns nothing, both with LinUCB's labels; LinUCB itself earned 4.50 and Thompson sampling 3.87. In that one seed the order is not the paper's.
 
-Deviations: rewards are 0 or 1, with chance 1/2 + <x, theta> / 2. Read were abstract, the beginnings of sections and the released code,
+Deviations: rewards are 0 or 1, with chance 1/2 + <x, theta> / 2. The abstract, the beginnings of sections and the released code were read,
 not the proofs: constructions and rates are not here, and the distribution ratio is turned and not computed.
 """
 

@@ -36,7 +36,7 @@ before, .83, .73 and .47 after, with 3.5 and then 6.6 agents a tree. Training ta
 roots succeeded without a trend. After 1,500 demonstrations the start did .12 of 60 tasks, and four iterations left .05 [.02, .14]: it takes a start that
 delegates rightly. One that is alone was not looked at.
 
-Deviations: read were the abstract, notes, and of the authors' code the credit, the weights and how a sub-agent is launched. A parent waits for the one
+Deviations: the abstract, notes, and of the authors' code the credit, the weights and the launch of sub-agents were read. A parent waits for the one
 that it delegated to, so no wall-clock time is saved. What limits an agent here is its turns, as a context does. A model of 0.2 million parameters is
 first shown agents that delegate each key or find it themselves, at random.
 """

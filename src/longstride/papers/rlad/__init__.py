@@ -32,7 +32,7 @@ The claim is not frozen and has not been run. In the one run that was looked at 
 they are asked after 6,000 scripts; of sixteen solutions without abstractions one was right in .57 of the tasks before RL and .50 after it, and with
 four abstractions in .40 and .43. That abstractions pay was not seen.
 
-Deviations: read were the abstract and notes. An abstraction of this size is a first step, for a model of half a million parameters follows no
+Deviations: the abstract and notes were read. An abstraction of this size is a first step, for a model of half a million parameters follows no
 advice; scripts show one a task, and what differs is sampled. Both roles are one policy and learn in the same updates. Left out: prompts without an
 abstraction that earn nothing, the curriculum over lengths, and abstractions that summarise several solutions.
 """

@@ -38,7 +38,7 @@ any choice 1.06, Q-learning 2.02; nor has the dense one been run beside it. Expe
 contrast stayed at chance, 2.07 where log 8 is 2.08: its weight and tau are those of runs of 100,000 steps and more, and whether it does anything in
 500 is open.
 
-Deviations: read were the abstract and the released code. Experts are gated (SiLU) and without biases, as the rest of the model; the released ones are not gated, with leaky ReLU. The load counts an
+Deviations: the abstract and the released code were read. Experts are gated (SiLU) and without biases, as the rest of the model; the released ones are not gated, with leaky ReLU. The load counts an
 expert as chosen by its logit with noise, as Shazeer et al. have it; the released code compares the noise alone. The released settings of robots route a
 whole history by the mean of its tokens, which reads what comes later; here each token is routed by itself, as their setting of dark rooms has
 it. Of reinforcement learning on top, noise is left out, so that what is trained is what was sampled. Balance and contrast are of a whole

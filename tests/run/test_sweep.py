@@ -18,12 +18,13 @@ from safetensors.numpy import save_file
 from longstride.cli.main import main
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.sealed import place_of, seal, write_object
+from longstride.papers import load
 from longstride.report import fits
 from longstride.report.compare import as_text, compare
 from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
 from longstride.run import many
-from longstride.run.sweep import parse_axis
+from longstride.run.sweep import combinations, parse_axis
 
 SMALL = ["iterations=8", "every=1", "method.budget=512", "problem.problems=6", "problem.answers=4"]
 GRID = ["--grid", "method.rollouts=4,16"]
@@ -122,14 +123,37 @@ class TestSweep:
                 return future
 
         monkeypatch.setattr(many, "ProcessPoolExecutor", Pool)
+        runs: Any = {tmp_path / str(k): Run() for k in range(8)}
+        watch: Any = lambda run: heard.append(run.name)  # noqa: E731
         with pytest.raises(RunError, match="the disk is full"):
-            many.train_all({tmp_path / str(k): Run() for k in range(8)}, lambda run: heard.append(run.name), jobs=2)
+            many.train_all(runs, watch, jobs=2)
         assert (begun, sorted(heard)) == (["0", "1", "2", "3"], ["0", "1"])
 
-    def test_a_comma_in_brackets_parts_nothing(self) -> None:
-        assert parse_axis("problem.chances=[0.1, 0.2],[0.3]") == ("problem.chances", ["[0.1, 0.2]", "[0.3]"])
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ("[0.1, 0.2]", "[0.3]"), ("[[1,2],[3,4]]", "[[5,6],[7,8]]"), ("{a=1,b={c=2,d=3}}", "{a=4,b={}}"),
+            ("'a,b'", '"c,d"'), (r'"a\",b"', "'[,'"), ('["],",1]', "[']', 2]"), ("don't", "won't"), ("a]", "b"),
+        ],
+    )  # fmt: skip
+    def test_a_comma_in_brackets_or_quotes_parts_nothing(self, first: str, second: str) -> None:
+        assert parse_axis(f"a.key={first}, {second}") == ("a.key", [first, second])
+
+    def test_an_axis_has_two_different_values(self) -> None:
         with pytest.raises(ConfigError, match="two different values"):
             parse_axis("a=1,1")
+
+    def test_two_combinations_that_would_have_one_folder_are_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigError, match="two combinations would have one folder, name=org_a,seed=0, in whose"):
+            combinations(load("isocompute/exact"), {"name": ["org/a", "org_a"]}, [0], tmp_path)
+
+    def test_a_value_that_is_too_long_for_a_name_is_named_by_its_place(self, tmp_path: Path) -> None:
+        axes = {"name": ["short", "a" * 300, "b" * 300], "method.rollouts": ["4"]}
+        found = combinations(load("isocompute/exact"), axes, [7], tmp_path)
+        assert [place.name for place in found] == [
+            "name=short,rollouts=4,seed=7", "name=1,rollouts=0,seed=7", "name=2,rollouts=0,seed=7",
+        ]  # fmt: skip
+        assert [run.name for run in found.values()] == axes["name"]
 
 
 class TestFit:

@@ -8,7 +8,7 @@ import pytest
 import longstride as ls
 from longstride.cli.main import main
 from longstride.report.live import Live
-from longstride.run.imitation import Cloning
+from longstride.run.imitation import Cloning, Imitation, SolverDemonstrations
 
 FEW: dict[str, Any] = {
     "iterations": 1, "episodes_per_iteration": 4, "group_size": 2, "evaluation": {"tasks": 2, "baselines": False},
@@ -59,6 +59,15 @@ def test_the_dry_run_says_what_it_comes_to(capsys: pytest.CaptureFixture[str]) -
         "# cloning: 300 episodes, 3 passes, up to 64 turns a step: 15 steps or more where all succeed; rate 0.0005 "
         "after 20 steps of warm-up"
     ) in capsys.readouterr().out
+
+
+def test_an_iteration_that_had_nothing_to_imitate_has_no_loss_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SolverDemonstrations, "samples", lambda *_: [])
+    run = ls.train("grpo", tmp_path / "run", ls.Silent(), imitation=Imitation(episodes=4), **FEW)
+    (row,) = run.metrics.where(kind="train")
+    assert "loss" in row and "imitation_loss" not in row
 
 
 def test_a_run_that_fails_after_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,7 @@ class Session:
         metrics = learner.update(samples, stream(seed, "learner", i), self.run.progress("train"))
         learner.move_reference(i)
         if now.imitation:
-            metrics["imitation_loss"] = self._imitate(now)
+            metrics |= self._imitate(now)
         if self.critic:
             metrics |= self.critic.after_update(self._critic_batch(now, chosen, "critic"))
         self.weights = learner.full_model()
@@ -327,8 +327,8 @@ class Session:
         learner.update(samples, order, self.run.progress("cloning"), report.stepped)
         self.policy.model = learner.full_model()
 
-    def _imitate(self, now: Recipe) -> float:
-        """Trains on an iteration's demonstrations; returns their loss."""
+    def _imitate(self, now: Recipe) -> dict[str, float]:
+        """Trains on an iteration's demonstrations; returns their loss, where there are any."""
         imitation, i, seed = now.imitation, self.run.iteration, self.recipe.seed
         assert imitation is not None
         policy = replace(self.policy, model=self.learner.full_model())
@@ -336,12 +336,12 @@ class Session:
             policy, self.recipe, imitation.episodes, stream(seed, "imitation", i)
         )
         if not found:
-            return 0.0
+            return {}
         samples = [replace(s, streams={ADVANTAGES: [imitation.weight * a for a in s.advantages]}) for s in found]
         self.learner.loss = IMITATION
         loss = self.learner.update(samples, stream(seed, "imitation-order", i))["loss"]
         self.learner.loss = now.loss
-        return loss
+        return {"imitation_loss": loss}
 
 
 class CloningRows:

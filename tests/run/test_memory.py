@@ -148,6 +148,15 @@ def test_a_model_that_cannot_fit_is_refused_before_it_is_loaded(
     assert "free on cpu" in str(plan(recipe)) and plan(recipe).fits
 
 
+def test_what_fits_is_said_of_a_recipe_with_few_tokens_a_pass_too(
+    described: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = recipe_of(described, micro_tokens=256)
+    needed = plan(recipe.replace(learner={"checkpointing": True})).needed
+    monkeypatch.setattr(memory, "room_on", lambda device: needed)
+    assert suggestion(recipe) == "what fits: learner.checkpointing=true"
+
+
 def test_dry_run_prints_the_plan_as_comments(
     described: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,7 +228,8 @@ def test_a_cpu_that_runs_out_and_a_device_that_fails_are_known_and_a_bug_is_not(
     library = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
     assert str(trouble_on_device(library)).startswith("out of memory while computing")
     lost = torch.distributed.DistNetworkError("NCCL timeout\nmore")
-    assert "processes lost one another (NCCL timeout); no episode was rewarded" in str(trouble_on_device(lost))
+    said = "processes lost one another (NCCL timeout); where another process stopped first, its own message says why"
+    assert f"{said}; no episode was rewarded" in str(trouble_on_device(lost))
     gone = RuntimeError("[/gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:12695: Connection reset by peer")
     assert "processes lost one another" in str(trouble_on_device(gone))
     assert trouble_on_device(RuntimeError("shapes do not fit")) is None

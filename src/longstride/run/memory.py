@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -33,7 +34,7 @@ BYTES = {"float32": 4, "bfloat16": 2}
 LENGTHS = 64, 128
 """Tokens of the passes that are looked at: what grows with them is of tokens, the rest of weights."""
 LEAST = 512
-"""Fewest tokens of a pass that are worth a suggestion."""
+"""Fewest tokens of a pass that are worth a suggestion, where the recipe has not fewer itself."""
 GIB = 2**30
 
 
@@ -183,7 +184,7 @@ def suggestion(recipe: Recipe) -> str:
     for name, change in steps:
         learner, said = learner | change, [*said, name] if name else said
         tokens, found = recipe.learner.micro_tokens, None
-        while tokens >= LEAST:
+        while tokens >= min(LEAST, recipe.learner.micro_tokens):
             found = plan(recipe.replace(learner=learner | {"micro_tokens": tokens}), found)
             if found.fits:
                 smaller = [f"learner.micro_tokens={tokens}"] if tokens < recipe.learner.micro_tokens else []
@@ -213,7 +214,8 @@ def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> Kept:
     # the product of stacked experts is known without memory in bfloat16 alone
     kind = "bfloat16" if any(p.dim() == 3 for p in plain.parameters()) else weights
     try:
-        short, long = _passes(plain.config, kind, bfloat16)
+        described = json.dumps(plain.config.to_dict() | {"_name_or_path": ""}, sort_keys=True)
+        short, long = _passes(type(plain.config), described, kind, bfloat16)
     except RuntimeError as e:
         raise ConfigError(f"the memory of {recipe.start!r} cannot be planned: {str(e)[:100]}") from e
     if kind != weights:
@@ -230,21 +232,15 @@ def _kept(recipe: Recipe, weights: str, bfloat16: bool) -> Kept:
     return Kept(token, checkpointed, fixed, size, trained, words)
 
 
-def _passes(config: Any, weights: str, bfloat16: bool) -> tuple[list[float], list[float]]:
-    """`_bytes_of_pass` of a short and a long pass; looked at once for a configuration."""
-    described = json.dumps(config.to_dict() | {"_name_or_path": ""}, sort_keys=True, default=str)
-    key = (described, weights, bfloat16)
-    if key not in _LOOKED_AT:
-        with FakeTensorMode():
-            model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, weights))
-            layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
-            short, long = (_bytes_of_pass(model, layers, n, bfloat16) for n in LENGTHS)
-        _LOOKED_AT[key] = short, long
-    return _LOOKED_AT[key]
-
-
-_LOOKED_AT: dict[tuple[str, str, bool], tuple[list[float], list[float]]] = {}
-"""What `_passes` found."""
+@lru_cache
+def _passes(kind: Any, described: str, weights: str, bfloat16: bool) -> tuple[list[float], list[float]]:
+    """`_bytes_of_pass` of a short and a long pass of a model with a configuration of class `kind`, in JSON."""
+    config = kind.from_dict(json.loads(described))
+    with FakeTensorMode():
+        model: Any = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, weights))
+        layers = [m for m in model.modules() if isinstance(m, GradientCheckpointingLayer)]
+        short, long = (_bytes_of_pass(model, layers, n, bfloat16) for n in LENGTHS)
+    return short, long
 
 
 def _bytes_of_pass(model: Any, layers: list[Any], tokens: int, bfloat16: bool) -> list[float]:
@@ -298,7 +294,10 @@ def trouble_on_device(error: RuntimeError) -> str | None:
         return f"out of memory{f' (for {wanted[1]} more)' if wanted else ''} {what_was_done(error)}"
     lost = tuple(kind for kind in (getattr(torch, "AcceleratorError", None), torch.distributed.DistError) if kind)
     if isinstance(error, lost) or "gloo/transport" in first:  # gloo has no type of its own for it
-        return f"a device failed, or processes lost one another ({first}); no episode was rewarded for that: see to it"
+        return (
+            f"a device failed, or processes lost one another ({first}); where another process stopped first, its own "
+            "message says why; no episode was rewarded for that: see to it"
+        )
     return None
 
 

@@ -1,4 +1,4 @@
-"""The same on Sudoku, where a wrong digit shows late and solutions are long: the recipe and its claim."""
+"""A search in one thought against many short attempts on Sudoku, where a wrong digit shows late: the recipe and its claim."""
 
 from longstride.claims.claim import Claim
 from longstride.envs.puzzles import Sudoku

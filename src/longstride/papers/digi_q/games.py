@@ -1,4 +1,4 @@
-"""Digi-Q on twenty questions: what best of N adds to cloning grows with what failed of what was stored (see `digi_q`).
+"""Digi-Q on twenty questions: the more of the stored games failed, the more best of N adds to cloning (see `digi_q`).
 
 What is stored is played by a start that was shown some games of the solver, and all arms learn from the same games. The
 fewer it was shown, the more of them fail: that is the dose. Cloning by weights, and of successes alone, know no action

@@ -1,5 +1,5 @@
-"""A best response to a policy, by training one: by how much its reward comes to more than 1/2 is how far that policy can
-be beaten. The policy plays first, then it is played against:
+"""A best response to a policy, by training one: how far its reward is above 1/2 says how far that policy can be beaten.
+The policy plays first, then it is played against:
 
     longstride train inpo model=RUN/checkpoints/000020 learner.epochs=0 --out opponent
     longstride train inpo/best_response reward.run=opponent

@@ -1,4 +1,4 @@
-"""Which schedule of the horizon: seven of the field's on trails of pages, beside the best fixed horizon of a sweep whose cost is counted.
+"""Schedules of the horizon: seven of them on trails of pages, beside the best fixed horizon of a sweep whose cost is counted.
 
 A growing horizon is said to beat a fixed one; but which fixed one? Whoever may try five and keep the best has a strong rival, and has paid for
 five runs. So the rival comes in two forms: `best_fixed`, whose horizon was found beforehand and costs nothing, and `swept`, which has a

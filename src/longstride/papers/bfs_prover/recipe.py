@@ -1,7 +1,7 @@
 """BFS-Prover with a language model on chains, which a verifier checks: best-first search over steps, and cloning of the
 steps in the middle of what it found.
 
-`longstride train bfs_prover model=MODEL tasks.type=SOURCE` is expert iteration on one's own; a step ends at
+`longstride train bfs_prover model=MODEL tasks.type=SOURCE` is expert iteration on your own tasks; a step ends at
 `imitation.demonstrations.strategy.mark`. `longstride eval RUN --strategy best-first guide.type=path_likelihood`
 searches.
 """

@@ -18,7 +18,7 @@ they are in the paper: taken out of the same tokens they cost more than the choi
 `longstride eval compute_optimal` is the same with a language model: votes, a beam and particles of about as many tokens
 each, led by how likely the model finds its own words; `Chosen` is the component of both, with the difficulty of the
 tasks themselves or, from four answers that are counted, as a guide sees it, and with a budget of tokens a task. With
-one's own: `longstride eval compute_optimal model=MODEL tasks.type=SOURCE`, and `evaluation.strategies` for what there
+your own: `longstride eval compute_optimal model=MODEL tasks.type=SOURCE`, and `evaluation.strategies` for what there
 is to choose from; `longstride advise RUN` fits curves instead.
 
 Deviations: the exact problem has a world instead of a language model; where levels are known nothing is spent on

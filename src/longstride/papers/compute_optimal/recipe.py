@@ -1,6 +1,6 @@
 """Compute-optimal strategies with a language model: chosen by difficulty on one fold of the tasks, tested on the other.
 
-`longstride eval compute_optimal model=MODEL tasks.type=SOURCE` chooses and tests on one's own; `evaluation.strategies`
+`longstride eval compute_optimal model=MODEL tasks.type=SOURCE` chooses and tests on your own tasks; `evaluation.strategies`
 has what there is to choose from, and `budget_tokens` what a task may take.
 """
 

@@ -6,7 +6,7 @@ observed.
 
 | place | choice | paper and released code (GPT-2) | here |
 |---|---|---|---|
-| tasks | `TextMaze` | a maze of two T, with position and goal, or walls alone | the same, in a maze grown from a seed or one's own |
+| tasks | `TextMaze` | a maze of two T, with position and goal, or walls alone | the same, in a maze grown from a seed, or your own |
 | tasks | `Wordle` | a list of words, six guesses | the same, three letters; a file of the user's |
 | tasks | `TwentyQuestions` | 158 things, a language model answers | numbers, a rule answers |
 | tasks | others | text navigation, chess, endgames, guess my city, car dealer | text navigation by `tasks.type=textworld`; the rest is left out |

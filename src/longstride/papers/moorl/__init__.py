@@ -18,7 +18,7 @@ so what stays is what is good for both. There is no conservatism, and no phase o
 
 Deviations: those of `cal_ql` but for its conservative term. The moments of Adam and the target networks go on over the blocks,
 which the algorithm does not speak of. The paper's algorithm was read as others restate it; no code was found. `moorl/recorded`
-takes an environment and a file of one's own, and `phases.0.reptile` goes with any other agent.
+takes an environment and a file of your own, and `phases.0.reptile` goes with any other agent.
 """
 
 from longstride.papers.card import Paper

@@ -1,6 +1,6 @@
 """Particle filtering with a language model, beside a beam and a weighted vote: steps of thoughts on chains.
 
-`longstride eval particle_filtering model=MODEL tasks.type=SOURCE` plays one's own; `longstride eval MODEL --strategy
+`longstride eval particle_filtering model=MODEL tasks.type=SOURCE` plays your own tasks; `longstride eval MODEL --strategy
 particles n=16 mark=STEP --guide RUN` is one search, here under a trained judge.
 """
 

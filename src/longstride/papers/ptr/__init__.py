@@ -14,7 +14,7 @@ forgotten nor in the way, and no part of the network is new.
 | networks | actions put into every layer of the critic, group normalisation, learned spatial embeddings | ResNet-34 | no images: none of these |
 
 Deviations: those of `cql`. What the paper finds about networks is about images and is not here, nor is its rule for choosing a
-checkpoint, nor rewards for the last three steps. `ptr/recorded` takes files of one's own: `tasks.data=["a.hdf5","b.hdf5"]
+checkpoint, nor rewards for the last three steps. `ptr/recorded` takes files of your own: `tasks.data=["a.hdf5","b.hdf5"]
 tasks.demonstrations=mine.hdf5`. Where tasks differ in their rewards alone, observations or goals have to say which one it is:
 `Several` does, of which each part has data or demonstrations.
 """

@@ -1,7 +1,7 @@
 """R-MCTS with a language model on trails, whose wrong links lead away: the policy searches, and clones whole traversals
 of its searches, to act without one.
 
-`longstride train r_mcts model=MODEL tasks.type=SOURCE` is the same on one's own tasks, where a step can be taken back
+`longstride train r_mcts model=MODEL tasks.type=SOURCE` is the same on your own tasks, where a step can be taken back
 by what `imitation.demonstrations.search.back` says; the value of its own is `imitation.demonstrations.search.guide`.
 """
 

@@ -19,7 +19,7 @@ as in the paper's analysis), at least 0, and 0 for what was never tried:
 | beside | `ExpertCloning` | BC | shares of actions; unseen states: random |
 
 That is the exact problem. `rl_or_cloning` acts: CQL on walks of a noisy expert in mazes, beside cloning of as many walks without
-noise. `rl_or_cloning/recorded` and `rl_or_cloning/cloned` are the two sides on a file of one's own.
+noise. `rl_or_cloning/recorded` and `rl_or_cloning/cloned` are the two sides on a file of your own.
 
 The claim, frozen before its sixteen seeds ran, is open: in large mazes CQL on a noisy expert's walks ends with .35 success and cloning of the expert
 with .16 (+.19, from .08 to .30; .2 was asked for), but in medium ones with .43 and .69, and in the U-maze both with .98. So it is not the longer the

@@ -26,7 +26,7 @@ With your own: an environment that says its `choices` (docs/guides/in_context.md
 
     longstride train t2mir tasks.type=... cloning.demonstrations='{type="file_histories",path="histories",windows=2}'
 
-Experts of another number and size are made of the last networks of any Llama, and trained on traces of one's own (docs/guides/traces.md) or hardly
+Experts of another number and size are made of the last networks of any Llama, and trained on traces of your own (docs/guides/traces.md) or hardly
 at all; or a model begins with them (`make-base trials model.experts=...`). What comes of it saves and loads as any folder, and other recipes train it too:
 
     longstride make-base start=LLAMA model.experts='{tokens=4,tasks=4,ffn=512,layers=2}' tokens=1 --out start

@@ -15,7 +15,7 @@ large one, and the ratio that is cheapest at given prices of data and compute (`
 | fit | `Power`, sigma from 1 to 16 | grid and L-BFGS | by variable projection, relative errors |
 | predict | sigma = 64 | ratios that were held out | the same |
 
-That is `utd_scaling/exact`. `utd_scaling` acts: an actor-critic in an environment of one's own, whose updates to a step, batch
+That is `utd_scaling/exact`. `utd_scaling` acts: an actor-critic in an environment of your own, whose updates to a step, batch
 and rate are swept, and `longstride fit --reach` fits the three laws to what the runs came to: data to a return by updates to a
 step, at the best batch and rate of each, and the best batch and the best rate by updates to a step, which the paper has as
 powers (in its released tables about -0.31 and -0.29 for Gym, -0.49 and -0.32 for DMC). `utd_scaling/batches` has

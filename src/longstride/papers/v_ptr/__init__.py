@@ -14,7 +14,7 @@ that the network has learned for that.
 | networks | what is shared | a ResNet-50 of images | two layers of state and goal, which go on learning |
 | policy | | Gaussian, behind the same images | a network of its own |
 
-`v_ptr/recorded` takes data of one's own. The switch of what learns in a phase is `TrainingPhase.learning`, for any critics of an agent.
+`v_ptr/recorded` takes data of your own. The switch of what learns in a phase is `TrainingPhase.learning`, for any critics of an agent.
 
 One look that decides nothing (seed 900, 10 labelled walks, 50 test episodes): success 0.80 after 600 updates of values of states and 600 of CQL, and 0.78
 after 1,200 of CQL alone, from scratch. Nothing was seen of the paper's effect there.

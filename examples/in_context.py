@@ -52,7 +52,6 @@ RECIPES = {
         LearningHistories(learner=Thompson(), labels=Optimal()),
         tasks=trials.BANDITS.replace(arms=3, pulls=5),
         episodes=6,
-        cloning={"learner": {"epochs": 1}},
         beside=(Thompson(), UCB(), GreedyMean(), AnyChoice()),
     ),
     "dark_rooms": trials.recipe(
@@ -60,8 +59,6 @@ RECIPES = {
         LearningHistories(learner=QLearning(), labels=Optimal()),
         tasks=trials.ROOMS,
         episodes=8,
-        trials=3000,
-        cloning={"learner": {"epochs": 1}},
         beside=(QLearning(), AnyChoice()),
     ),
     "corridors": trials.recipe(

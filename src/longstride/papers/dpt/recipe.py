@@ -12,7 +12,6 @@ RECIPE = trials.recipe("dpt", LearningHistories(learner=FixedDraw(), labels=Opti
 
 ARM = RECIPE.replace(
     tasks={"arms": 3, "pulls": 5},
-    cloning={"episodes": 6 * 3000, "learner": {"epochs": 1}},
     evaluation={"strategies": (Direct(), PlayedBy(learner=Thompson()), PlayedBy(learner=GreedyMean()))},
 )
 _expert = {"cloning": {"demonstrations": {"learner": Optimal()}}}
@@ -42,6 +41,6 @@ CLAIM = Claim(
     seeds=tuple(range(760, 768)),
     tuning_seeds=(900, 901),
     grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
-    tuning={"cloning.episodes": 6 * 1000},
+    tuning={"cloning.learner.epochs": 2},
     cost="env_steps",
 )

@@ -17,7 +17,6 @@ RECIPE = trials.recipe(
 
 ARM = RECIPE.replace(
     tasks={"arms": 6, "pulls": 5},
-    cloning={"episodes": 6 * 3000, "learner": {"epochs": 1}},
     evaluation={"strategies": (Direct(), PlayedBy(learner=LinUCB()), PlayedBy(learner=Thompson()))},
 )
 
@@ -48,6 +47,6 @@ CLAIM = Claim(
     seeds=tuple(range(770, 778)),
     tuning_seeds=(900, 901),
     grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
-    tuning={"cloning.episodes": 6 * 1000},
+    tuning={"cloning.learner.epochs": 2},
     cost="env_steps",
 )

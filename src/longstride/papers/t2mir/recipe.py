@@ -22,7 +22,6 @@ RECIPE = trials.recipe(
 )
 
 ARM = RECIPE.replace(
-    cloning={"episodes": 8 * 3000, "learner": {"epochs": 1}},
     evaluation={"strategies": (Direct(), PlayedBy(learner=QLearning()))},
 )
 
@@ -57,7 +56,7 @@ CLAIM = Claim(
     seeds=tuple(range(880, 888)),
     tuning_seeds=(900, 901),
     grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
-    tuning={"cloning.episodes": 8 * 1000},
+    tuning={"cloning.learner.epochs": 2},
     # as many histories are imitated; in the iteration after that nothing is trained, and who gets farther takes more steps
     cost="iterations",
 )

@@ -152,7 +152,7 @@ def test_a_run_of_control_has_the_files_of_every_run_and_no_trajectories(finishe
 
 
 def test_a_run_that_could_not_begin_takes_away_what_it_has_made_and_nothing_else(tmp_path: Path) -> None:
-    theirs = [tmp_path / name for name in ("checkpoints/other.pt", "media/holiday.mp4", "episodes/one.mkv", "notes")]
+    theirs = [tmp_path / name for name in ("media/holiday.mp4", "episodes/one.mkv", "notes")]
     for path in theirs:
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine")
@@ -161,6 +161,16 @@ def test_a_run_that_could_not_begin_takes_away_what_it_has_made_and_nothing_else
         run.row("cloning")
         raise RunError("no engine")
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(theirs)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "trajectories.jsonl", "checkpoints/other.pt"])
+def test_what_a_run_would_overwrite_is_left_alone(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine")
+    with pytest.raises(RunError, match=f"holds {Path(name).parts[0]} and no run.toml, and a run would overwrite it"):
+        run_folder.RunFiles(RECIPE, tmp_path, Silent(), resume=False)
+    assert path.read_text() == "mine" and [p for p in tmp_path.rglob("*") if p.is_file()] == [path]
 
 
 def test_another_recipe_or_type_is_refused_by_name_and_a_longer_last_phase_is_not(

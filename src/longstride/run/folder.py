@@ -415,6 +415,13 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
     path, metrics = folder / RUN_FILE, folder / "metrics.jsonl"
     rows = metrics.exists() and metrics.stat().st_size > 0
     begun = path.exists() and (rows or bool(recent_checkpoints(folder)))  # else nothing would be lost
+    if not path.exists():
+        for name in ("metrics.jsonl", TRAJECTORIES, "checkpoints"):
+            found = folder / name
+            if found.is_dir() and any(found.iterdir()) or found.is_file() and found.stat().st_size:
+                raise RunError(
+                    f"{folder} holds {name} and no {RUN_FILE}, and a run would overwrite it; choose another folder"
+                )
     if begun and not resume:
         raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
     if begun:

@@ -87,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
         report = write_report(folder)
     except KeyboardInterrupt:
         say(
-            f"\nstopped; {folder} keeps all finished iterations. Go on with:\n  {resume_command(folder)}\n"
-            f"Its report so far:\n  {program()} view {shlex.quote(str(folder))}",
+            f"\nstopped; {folder} keeps all finished iterations. Its report so far:\n"
+            f"  {program()} view {shlex.quote(str(folder))}\nGo on with:\n  {resume_command(folder)}",
             file=sys.stderr,
         )
         return 130

@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 from elsewhere import train_elsewhere
-from helpers import make_trajectory, make_turn, rows_of
-from one_page import save_model
+from helpers import make_trajectory, make_turn, rows_of, word_chat
+from one_page import WORDS, make_recipe, save_model
 
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
+from longstride.rollout import FullHistory
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
 from longstride.run.filters import FoundStep, Improved, Novel, PerplexityBand, filtered, steps_in
+from longstride.run.imitation import turn_samples
+from longstride.run.recipe import Companion
 from longstride.strategies.searched import STEPS, PathLikelihood
 
 
@@ -35,6 +38,19 @@ def test_a_turn_that_no_search_found_is_a_step() -> None:
     sampled, begun = make_turn([1, 2], [0], behaviour_logprobs=[-1.0, -2.0]), make_turn([3], [0, 1], given=1)
     steps = steps_in(make_trajectory([sampled, begun]))
     assert [(s.prompt_ids, s.ids, s.logprob) for s in steps] == [([0], [1, 2], -3.0), ([0], [1, 3], None)]
+
+
+def test_what_a_companion_said_is_read_and_not_imitated(tmp_path: Path) -> None:
+    recipe = make_recipe(
+        tmp_path, companions={"guide": Companion(model="its own", context=FullHistory())}, context=FullHistory()
+    )
+    chat = word_chat(WORDS)
+    said, own = chat.encode("blue"), chat.encode("red")
+    guide = make_turn([], [0, *said], given=1, text="blue", speaker="guide", observation="home")
+    t = make_trajectory([guide, make_turn(own, [0], text="red", observation="home")], 1.0)
+    (sample,) = turn_samples(t, recipe, chat)
+    assert sample.sampled_ids == own + chat.close and said[0] in sample.prompt_ids
+    assert [step.ids for step in steps_in(t, companions=recipe.companions)] == [own]
 
 
 def test_a_band_leaves_out_both_tails_of_perplexity() -> None:

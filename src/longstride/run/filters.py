@@ -5,7 +5,7 @@ filter drops steps and changes none.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import exp, inf
 from typing import Annotated
@@ -86,12 +86,12 @@ class Improved(Filter):
         return [s for s in steps if s.usual is None or s.trajectory.reward > s.usual + self.by]
 
 
-def steps_in(t: Trajectory, usual: float | None = None) -> list[FoundStep]:
-    """The steps of an episode: those of a search, where it was found by one, else its turns."""
+def steps_in(t: Trajectory, usual: float | None = None, companions: Container[str] = ()) -> list[FoundStep]:
+    """The steps of an episode: those of a search, where it was found by one, else its turns but those of companions."""
     searched, found = steps_of(t), list[FoundStep]()
     for turn in t.turns:
         begin = turn.prompt_ids[: len(turn.prompt_ids) - turn.given]
-        if not turn.ids:
+        if not turn.ids or turn.speaker in companions:
             continue
         parts = _parts(len(turn.ids), searched)
         if not parts:

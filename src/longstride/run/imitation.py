@@ -181,9 +181,7 @@ class FileSuccesses(Demonstrations):
                     "actions=explained, or demonstrations.type to stored_successes or model_successes"
                 )
             chat = chat.offering(t.tools)
-        samples = turn_samples(t, recipe, chat)[t.history :]
-        turns = t.turns[t.history :]
-        return [s for s, turn in zip(samples, turns, strict=True) if turn.speaker not in recipe.companions]
+        return turn_samples(t, recipe, chat)
 
 
 class Cloning(Component):
@@ -226,14 +224,20 @@ def training_plans(recipe: "Recipe", episodes: int, rng: random.Random) -> list[
     return [Plan(task, k, derive(seed, k), budget.at(1, task.difficulty)) for k, task in enumerate(tasks)]
 
 
+def own_turns(t: Trajectory, recipe: "Recipe") -> list[int]:
+    """Which turns of an episode are imitated: no companion's, and none that was taken over from an earlier episode."""
+    return [k for k in range(t.history, t.length) if t.turns[k].speaker not in recipe.companions]
+
+
 def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -> list[Sample]:
-    """The turns of a scripted episode, as the policy would have read and sampled them."""
+    """`own_turns` of a scripted episode, as the policy would have read and sampled them."""
     turn_ids: list[list[int]] = [chat.encode(turn.text) + chat.close for turn in trajectory.turns]
     turns, known = trajectory.turns, by_placeholder(trajectory.media)
     spent = [
         SpentBudget(t, sum(map(len, turn_ids[:t])), sum(u.verb != "answer" for u in turns[:t]))
         for t in range(len(turns))
     ]
+    own = own_turns(trajectory, recipe)
     pasts = [
         Past(
             trajectory.task.goal,
@@ -244,10 +248,10 @@ def turn_samples(trajectory: Trajectory, recipe: "Recipe", chat: "ChatFormat") -
             spent=spent[: t + 1],
             actions=[u.action for u in turns[:t]],
         )
-        for t in range(len(turns))
+        for t in own
     ]
     prompts = [recipe.context.render(chat, past) for past in pasts]
     return [
-        demonstration(prompt, ids, 1.0, trajectory.ordinal, placed(prompt, known))
-        for prompt, ids in zip(prompts, turn_ids, strict=True)
+        demonstration(prompt, turn_ids[t], 1.0, trajectory.ordinal, placed(prompt, known))
+        for t, prompt in zip(own, prompts, strict=True)
     ]

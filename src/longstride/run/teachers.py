@@ -65,7 +65,7 @@ def searched(
         step
         for t, reward in zip(found, usual, strict=True)
         if t.success and not t.stop.failed
-        for step in steps_in(t, reward)
+        for step in steps_in(t, reward, recipe.companions)
     ]
     return filtered(steps, demonstrations.filters)
 

@@ -18,7 +18,7 @@ from longstride.rewards.scorers import Score
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.players import Player, ScriptedPlayer
 from longstride.rollout.pool import Pool
-from longstride.run.imitation import Demonstrations, turn_samples
+from longstride.run.imitation import Demonstrations, own_turns, turn_samples
 from longstride.strategies.base import EvalEpisode, EvalPlan
 from longstride.strategies.search import Partial, Search, TreeSearch
 from longstride.strategies.searched import Searched, SearchTask
@@ -180,6 +180,6 @@ class Traversals(Demonstrations):
             sample
             for t in played
             if t.success
-            for sample, turn in zip(turn_samples(t, recipe, policy.chat), t.turns, strict=True)
-            if turn.error is None
+            for sample, k in zip(turn_samples(t, recipe, policy.chat), own_turns(t, recipe), strict=True)
+            if t.turns[k].error is None
         ]

@@ -1,5 +1,6 @@
 """Learning histories as samples: what is read, what is imitated, and that both are what a policy will meet."""
 
+import asyncio
 import json
 import random
 import subprocess
@@ -8,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import SMALL, rows_of, trajectories_of
+from helpers import SMALL, rows_of, trajectories_of, word_chat
+from one_page import WORDS, OnePage, OnePageTasks, make_recipe
 
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.trajectory import by_trial
@@ -26,11 +28,11 @@ from longstride.run.histories import (
     StoredHistories,
     history_samples,
 )
-from longstride.run.imitation import Imitation
+from longstride.run.imitation import Imitation, SolverDemonstrations
 from longstride.run.recipe import Recipe
 from longstride.setups import trials
 from longstride.starts.hidden_walks import HiddenWalks
-from longstride.strategies.learners import AnyChoice, Optimal, QLearning, Thompson
+from longstride.strategies.learners import UCB, AnyChoice, Optimal, QLearning, Thompson
 
 TOKENIZER = build_tokenizer(["pull arms find the goal reach doors : ; ,", *HiddenWalks().words()])
 CHAT = ChatFormat(TOKENIZER)
@@ -135,6 +137,47 @@ def test_episodes_are_left_out_and_the_first_is_kept() -> None:
     assert [len(h.episodes) for h in every] == [3] * 6
     assert [h.returns[0] for h in every] == [h.returns[0] for h in each]
     assert sum(h.returns[-1] for h in every) > sum(h.returns[-1] for h in each)
+
+
+class Broken(OnePage):
+    """Hangs in the middle of a step, or has an error in the second environment; counts those that are open."""
+
+    hangs, opened, closed = True, 0, 0
+
+    def choices(self) -> list[str]:
+        return ["a", "home"]
+
+    async def reset(self, task: Any, seed: int) -> Any:
+        Broken.opened += 1
+        return await super().reset(task, seed)
+
+    async def step(self, text: str) -> Any:
+        await asyncio.sleep(60 if Broken.hangs else 0)
+        if Broken.opened == 3:
+            raise ZeroDivisionError("in the environment")
+        return await super().step(text)
+
+    async def close(self) -> None:
+        Broken.closed += 1
+
+
+class BrokenTasks(OnePageTasks):
+    def env(self) -> Broken:
+        return Broken()
+
+
+def test_an_environment_that_hangs_is_left_out_and_each_is_closed() -> None:
+    own = make_recipe(Path("none"), tasks=BrokenTasks(), pool={"step_deadline": 0.01}, trial={"episodes": 1})
+    chat, rng = word_chat(WORDS), random.Random(0)
+    Broken.hangs, Broken.opened, Broken.closed = True, 0, 0
+    with pytest.raises(ConfigError, match="of 3 histories the environment let none come to its end"):
+        LearningHistories(learner=UCB()).samples(own, chat, 3, rng)
+    assert (Broken.opened, Broken.closed) == (6, 6), "each was tried twice"
+    assert SolverDemonstrations().samples(own, chat, 3, rng) == [] and (Broken.opened, Broken.closed) == (12, 12)
+    Broken.hangs, Broken.opened, Broken.closed = False, 0, 0
+    with pytest.raises(ZeroDivisionError):
+        LearningHistories(learner=UCB()).samples(own, chat, 3, rng)
+    assert Broken.closed == Broken.opened == 3
 
 
 class Best(HistoryFilter):

@@ -27,6 +27,7 @@ from longstride.core.task import Task
 from longstride.core.trajectory import TaskKey, Trajectory, Turn
 from longstride.methods.base import ADVANTAGES, Sample, demonstration
 from longstride.rollout.context import Past
+from longstride.rollout.deadline import within
 from longstride.rollout.episode import Episode, Generation, Plan
 from longstride.rollout.formats import read_episodes
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
@@ -91,8 +92,8 @@ class LearningHistories(Demonstrations):
         return samples_of(found, self.filter, recipe, chat, rng)
 
     def played(self, recipe: "Recipe", chat: "ChatFormat", trials: int, rng: random.Random) -> list[History]:
-        """So many histories, or a few more that make `windows` of each task; one in which something failed is left
-        out."""
+        """So many histories, or a few more that make `windows` of each task; one in which something failed is tried
+        again as the pool's episodes are (`pool.retries`), and then left out."""
         different = recipe.tasks.sample(rng, -(-trials // self.windows))
         tasks, seed = [task for task in different for _ in range(self.windows)], rng.getrandbits(62)
         at_once = asyncio.Semaphore(recipe.tasks.at_once)
@@ -100,7 +101,10 @@ class LearningHistories(Demonstrations):
 
         async def one(number: int, task: Task) -> History | None:
             async with at_once:
-                return await self._trial(recipe, ids_of, task, derive(seed, number))
+                for _ in range(1 + recipe.pool.retries):
+                    if history := await self._trial(recipe, ids_of, task, derive(seed, number)):
+                        return history
+            return None
 
         async def everything() -> list[History | None]:
             return await asyncio.gather(*(one(n, task) for n, task in enumerate(tasks)))
@@ -117,7 +121,9 @@ class LearningHistories(Demonstrations):
     async def _trial(
         self, recipe: "Recipe", ids_of: Callable[[str], Sequence[int]], task: Task, seed: int
     ) -> History | None:
-        budget, trial = recipe.test_budget.at(1, task.difficulty), recipe.trial
+        """A history, by a learner that knows nothing yet; None where something failed, or took longer
+        than a turn may (`pool.step_deadline`)."""
+        deadline, budget, trial = recipe.pool.step_deadline, recipe.test_budget.at(1, task.difficulty), recipe.trial
         trial = trial.replace(episodes=self.every * trial.episodes)
         says, judges = taking_turns(self.learner), taking_turns(self.labels) if self.labels else None
         history, earlier = History([]), list[Trajectory]()
@@ -125,13 +131,20 @@ class LearningHistories(Demonstrations):
             own = derive(seed, place if trial.start == "new" else 0)
             plan = Plan(task, place, own, budget, trial=trial, after=tuple(range(place)), earlier=tuple(earlier))
             episode, labels = Episode(plan, recipe.env()), list[str]()
-            await episode.start(recipe.test_reward)
-            while not episode.ended:
-                text = says(episode)
-                labels.append(judges(episode) if judges else text)
-                ids = [*ids_of(text)]
-                await episode.take(Generation([], ids, [0.0] * len(ids), [0] * len(ids), text), recipe.test_reward)
-            await episode.close()
+            try:
+                async with asyncio.timeout(deadline) as late:
+                    await episode.start(recipe.test_reward)
+                    while not episode.ended:
+                        text = says(episode)
+                        labels.append(judges(episode) if judges else text)
+                        ids = [*ids_of(text)]
+                        said = Generation([], ids, [0.0] * len(ids), [0] * len(ids), text)
+                        late.reschedule(asyncio.get_running_loop().time() + deadline)
+                        await episode.take(said, recipe.test_reward)
+            except TimeoutError:
+                return None
+            finally:
+                await within(deadline, episode.close())
             played = episode.trajectory
             if played.stop is StopReason.UNPLAYED:
                 break

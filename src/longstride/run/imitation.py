@@ -84,7 +84,7 @@ class SolverDemonstrations(Demonstrations):
             turns = texts[episode.plan.ordinal]
             return turns[min(episode.turns, len(turns) - 1)]
 
-        pool = Pool(ScriptedPlayer(solve), recipe.env, recipe.test_reward, source.at_once)
+        pool = Pool(ScriptedPlayer(solve), recipe.env, recipe.test_reward, source.at_once, recipe.pool)
         return [s for t in pool.run(plans) if t.success for s in turn_samples(t, recipe, chat)]
 
     def texts(self, source: Solver, task: Task) -> list[str]:

@@ -175,10 +175,10 @@ class Traversals(Demonstrations):
         def say(episode: Episode) -> str:
             return texts[episode.plan.ordinal][min(episode.turns, len(texts[episode.plan.ordinal]) - 1)]
 
-        played = Pool(ScriptedPlayer(say), recipe.env, recipe.test_reward, recipe.tasks.at_once).run(plans)
+        pool = Pool(ScriptedPlayer(say), recipe.env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
         return [
             sample
-            for t in played
+            for t in pool.run(plans)
             if t.success
             for sample, k in zip(turn_samples(t, recipe, policy.chat), own_turns(t, recipe), strict=True)
             if t.turns[k].error is None

@@ -129,7 +129,7 @@ class AbstractionsShown(Demonstrations):
             turns = texts[episode.plan.ordinal]
             return turns[min(episode.turns, len(turns) - 1)]
 
-        played = Pool(ScriptedPlayer(say), recipe.env, recipe.test_reward, source.at_once).run(plans)
+        played = Pool(ScriptedPlayer(say), recipe.env, recipe.test_reward, source.at_once, recipe.pool).run(plans)
         shown = [t for t in played if t.success or t.role == PROPOSAL and said(t)]
         return [s for t in shown for s in turn_samples(t, recipe, chat)]
 

@@ -4,15 +4,21 @@ run that was not stopped. `test_resume.py` has anchors of every kind."""
 from typing import Any
 
 import pytest
+import torch
+from by_hand import growing_group
 from helpers import rows_of, weights_hash
 from one_page import Watcher, make_recipe, save_model
 
 from longstride.core.errors import ConfigError
 from longstride.learner.critics import TurnValue
-from longstride.methods import KL, PPO, GroupRelative, OnPolicy
+from longstride.methods import DPO, INPO, KL, PPO, GroupRelative, OnPolicy, SiblingPairs
 from longstride.methods.advantages import GAE
+from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.losses import Loss
+from longstride.models.load import load_policy
+from longstride.rewards import Duels
 from longstride.run.loop import train
+from longstride.run.placement import ThisProcess
 from longstride.run.recipe import ObjectivePhase
 
 GROUPED: dict[str, Any] = {"iterations": 3, "group_size": 5, "replay": OnPolicy(), "credit": GroupRelative()}
@@ -61,3 +67,23 @@ def test_a_phase_changes_what_it_names_and_leaves_the_rest(model):
     assert (recipe.at(6).credit, recipe.at(6).loss) == (GroupRelative(normalize="none"), held(0.2))
     with pytest.raises(ConfigError, match="objectives go by iteration"):
         recipe.replace(objectives=phases[::-1])
+
+
+def test_a_later_loss_has_the_policies_that_it_holds_on_to(model):
+    pairs: dict[str, Any] = {"reward": Duels(), "credit": SiblingPairs(), "replay": OnPolicy(), "group_size": 5}
+    recipe = make_recipe(model, **pairs, loss=DPO(), objectives=(ObjectivePhase(after=1, loss=INPO()),))
+    with ThisProcess().place(recipe) as placed:
+        learner = placed.learner(load_policy(str(model)), None)
+    found = learner.with_streams(growing_group(vocabulary=9), recipe.at(2).loss.needs)
+    assert all(sample.streams[ANCHOR] == sample.streams[REFERENCE] for sample in found)
+
+
+def test_adapters_of_another_run_begin_otherwise(model):
+    pytest.importorskip("peft")
+
+    def first(seed: int) -> torch.Tensor:
+        recipe = make_recipe(model, seed=seed, learner={"lora": {"rank": 2}})
+        with ThisProcess().place(recipe) as placed:
+            return next(iter(placed.learner(load_policy(str(model)), None).parameters.values())).detach()
+
+    assert not torch.equal(first(0), first(1))

@@ -147,11 +147,12 @@ class Cluster:
         """
         config, recipe, world = self.config, self.recipe, self.config.learner_ranks
         if world == 0:
-            return Learner(policy.model, recipe.learner, recipe.loss, reference)
+            return Learner(policy.model, recipe.learner, recipe.loss, reference, recipe.needs, recipe.seed)
         places = [self._place(config.replicas + n, config.learner_cpus) for n in range(world)]
         ranks = [self._start(Rank, n, world, **place) for n, place in enumerate(places)]
         self._await(ranks, "learner ranks")
-        return cast(Learner, Ranks(ranks, policy.model, recipe.learner, recipe.loss, reference))
+        made = Ranks(ranks, policy.model, recipe.learner, recipe.loss, reference, recipe.needs, recipe.seed)
+        return cast(Learner, made)
 
     def pool(self, player: Player) -> ClusterPool:
         """A pool of workers that play with tokens of `engine`, which must have been asked for before: each has a player

@@ -50,6 +50,8 @@ class Rank:
         config: LearnerConfig,
         loss: Loss,
         reference: nn.Module | None,
+        needs: frozenset[str],
+        seed: int,
     ) -> None:
         """Meets the other ranks at a host and port, and makes the learner."""
         import ray
@@ -57,7 +59,8 @@ class Rank:
         os.environ |= {"MASTER_ADDR": place[0], "MASTER_PORT": str(place[1])}
         self._joined = parallel.joined()  # until the actor ends
         self._joined.__enter__()
-        self._learner = Learner(model.to("cuda" if ray.get_gpu_ids() else "cpu"), config, loss, reference)
+        model = model.to("cuda" if ray.get_gpu_ids() else "cpu")
+        self._learner = Learner(model, config, loss, reference, needs, seed)
 
     def update(self, samples: Sequence[Sample], rng: random.Random, loss: Loss) -> dict[str, Any]:
         """As `Learner.update`, by a loss that may be another one than before."""
@@ -104,7 +107,7 @@ class Ranks:
         model: where they start; it is given their weights whenever these are asked for.
         config: the learners' numbers.
         loss: what is minimised.
-        reference: as of `Learner`.
+        reference, needs, seed: as of `Learner`.
 
     Raises:
         RunError: a rank died.
@@ -118,13 +121,15 @@ class Ranks:
         config: LearnerConfig,
         loss: Loss,
         reference: nn.Module | None = None,
+        needs: frozenset[str] = frozenset(),
+        seed: int = 0,
     ) -> None:
         import ray
 
         self._ranks, self._model = list(ranks), model
         self.loss, self.device = loss, "cpu"
         place = ranks[0].address.remote()
-        self._all("join", place, ray.put(model), config, loss, ray.put(reference))
+        self._all("join", place, ray.put(model), config, loss, ray.put(reference), needs, seed)
 
     def update(
         self,

@@ -54,6 +54,8 @@ class Learner:
         reference: a model of the same architecture, which the loss holds on to; it is frozen in place. Left out, it is
             the model as it is now: a copy where the loss asks for one, or, where there are adapters, the model without
             them. A second policy that the loss holds on to (`ANCHOR`) begins as a copy of it.
+        needs: streams that losses need which take its place later.
+        seed: of a run, for the first values of adapters.
 
     Raises:
         ConfigError, ModelError: adapters or checkpointing are asked for and cannot be had; or the model has losses of
@@ -66,22 +68,24 @@ class Learner:
         config: LearnerConfig,
         loss: Loss | None = None,
         reference: nn.Module | None = None,
+        needs: frozenset[str] = frozenset(),
+        seed: int = 0,
     ) -> None:
         self.model: Any = model
         self.config = config
         self.loss = loss or Reinforce()
         parallel.broadcast_tensors(list(model.parameters()))
-        held = self.loss.needs & PREFIXES.keys()
+        held = (self.loss.needs | needs) & PREFIXES.keys()
         if ANCHOR in held and config.lora is not None:
             raise ConfigError(
-                f"loss {self.loss.type_name()} holds on to an earlier self, and with learner.lora there are no weights "
-                "of one; leave out learner.lora"
+                "a loss holds on to an earlier self, and with learner.lora there are no weights of one; leave out "
+                "learner.lora"
             )
         if reference is None and held and config.lora is None:
             reference = copy.deepcopy(model)
         anchor = copy.deepcopy(reference) if ANCHOR in held else None
         if config.lora is not None:
-            adapt(model, config.lora)
+            adapt(model, config.lora, seed)
         self._likelihood = TokenLikelihood(model, config)
         self._crew = [self._likelihood]
         """What computes the micro-batches of a step, a thread each."""

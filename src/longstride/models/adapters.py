@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longstride.core.errors import ConfigError
+from longstride.core.seeds import derive
 from longstride.models.lora import LoRA
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ MAMBA = frozenset(("falcon_h1", "falcon_mamba", "mamba", "mamba2", "nemotron_h")
 """Models, by their `model_type`, of which peft refuses some layers."""
 
 
-def adapt(model: "nn.Module", lora: LoRA) -> None:
-    """Puts adapters into a model, in place, and leaves them alone with `requires_grad`.
+def adapt(model: "nn.Module", lora: LoRA, seed: int = 0) -> None:
+    """Puts adapters into a model, in place, and leaves them alone with `requires_grad`. Their first values are of a
+    run's `seed` and their own.
 
     Raises:
         ConfigError: peft is not installed, or the targets are no layers of the model.
@@ -42,7 +44,7 @@ def adapt(model: "nn.Module", lora: LoRA) -> None:
     numbers: dict[str, Any] = {"r": lora.rank, "lora_alpha": lora.alpha}
     config: Any = LoraConfig(**numbers, target_modules=targets, exclude_modules=left_out or None)
     with torch.random.fork_rng():  # peft draws from the global generator
-        torch.manual_seed(lora.seed)
+        torch.manual_seed(derive(seed, "lora", lora.seed))
         try:
             # among what belongs to the model and is no part of it: no parameter gets a second name, and copies have it
             model.__dict__[TUNER] = LoraModel(model, config, NAME)

@@ -15,4 +15,4 @@ class LoRA(Component):
     targets: str | tuple[str, ...] = "all-linear"
     """Names of the linear layers (such as `q_proj`), a regular expression over their paths, or all but the head."""
     seed: int = 0
-    """Seed of A's first values; B begins as 0."""
+    """Of A's first values, together with the seed of the run; B begins as 0."""

@@ -62,7 +62,8 @@ class _ThisProcess:
         return r.engine.make(policy, version, samplings, shared=r.pool.staleness == 0)
 
     def learner(self, policy: Policy, reference: nn.Module | None) -> Learner:
-        return Learner(policy.model, self.recipe.learner, self.recipe.loss, reference)
+        r = self.recipe
+        return Learner(policy.model, r.learner, r.loss, reference, r.needs, r.seed)
 
     def pool(self, player: Player) -> Pool:
         r = self.recipe

@@ -229,6 +229,11 @@ class Recipe(Experiment):
         return [self.loss, *(phase.loss for phase in self.objectives if phase.loss)]
 
     @property
+    def needs(self) -> frozenset[str]:
+        """The streams that the losses of all objectives need."""
+        return frozenset().union(*(loss.needs for loss in self.losses))
+
+    @property
     def references(self) -> frozenset[str | None]:
         """What losses hold on to at first, if any does: a model by its name, or None, the start of the run."""
         return frozenset(

@@ -322,7 +322,8 @@ class Session:
                 f"cloning: of {cloning.episodes} episodes nothing is left to imitate; take more of them, an abler "
                 "teacher, or fewer filters"
             )
-        learner, report = Learner(self.policy.model, cloning.learner, IMITATION), CloningRows(self.run)
+        learner = Learner(self.policy.model, cloning.learner, IMITATION, seed=self.recipe.seed)
+        report = CloningRows(self.run)
         order = stream(self.recipe.seed, "cloning-order")
         learner.update(samples, order, self.run.progress("cloning"), report.stepped)
         self.policy.model = learner.full_model()

@@ -424,8 +424,7 @@ class TestBeside:
         assert [chat.decode(s.sampled_ids) for s in samples] == said
         assert all(s.sampled_ids[-1] in chat.end_ids for s in samples)
         server.model = lambda body: "Action: flip 7"
-        with pytest.raises(ls.ConfigError, match="of 3 episodes of m at http.* none succeeded"):
-            teacher.samples(recipe(), chat, 3, random.Random(0))
+        assert teacher.samples(recipe(), chat, 3, random.Random(0)) == []
 
     def test_a_search_over_turns_needs_a_guide_that_needs_text_alone(self, server: ChatServer) -> None:
         server.model = flips

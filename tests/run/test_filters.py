@@ -1,5 +1,6 @@
 """Steps of episodes that are imitated: what a step is, what filters drop, and a run that clones what it searches."""
 
+import random
 from math import exp, log
 from pathlib import Path
 
@@ -10,10 +11,13 @@ from one_page import WORDS, make_recipe, save_model
 
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
+from longstride.models.load import load_policy
 from longstride.rollout import FullHistory
 from longstride.rollout.store import TRAJECTORIES, TrajectoryStore
+from longstride.run import teachers
 from longstride.run.filters import FoundStep, Improved, Novel, PerplexityBand, filtered, steps_in
-from longstride.run.imitation import turn_samples
+from longstride.run.imitation import ModelSuccesses, turn_samples
+from longstride.run.policies import load
 from longstride.run.recipe import Companion
 from longstride.strategies.searched import STEPS, PathLikelihood
 
@@ -75,6 +79,20 @@ def test_a_path_is_as_likely_as_its_steps_over_a_power_of_their_number() -> None
     t = make_trajectory([make_turn([1])], evidence={STEPS: [(2, -1.0), (2, -2.0), (1, 0.0), (1, -1.0)]})
     values = [PathLikelihood(alpha=a)([t], None)[0].value for a in (0.0, 0.5, 1.0)]  # pyright: ignore
     assert values == pytest.approx([exp(-4), exp(-2), exp(-1)])
+
+
+def test_a_teacher_is_loaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, loaded = save_model(tmp_path / "teacher"), list[str]()
+    chat = load_policy(str(model)).chat
+    monkeypatch.setattr(teachers, "load", lambda name, *rest: loaded.append(name) or load(name, *rest))
+    teacher = ModelSuccesses(model=str(model))
+    recipe = make_recipe(model, device="cpu")
+    for _ in range(2):
+        teacher.samples(recipe, chat, 1, random.Random(0))
+    assert loaded == [str(model)]
+    teachers.forget()
+    teacher.samples(recipe, chat, 1, random.Random(0))
+    assert len(loaded) == 2
 
 
 SEARCH = "search={type='best_first', expansions=4, width=2}, guide={type='path_likelihood'}"

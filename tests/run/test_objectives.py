@@ -1,6 +1,7 @@
 """Objectives with parts of their own (a critic with a reference, a bonus): runs with them resume to the numbers of a
 run that was not stopped. `test_resume.py` has anchors of every kind."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from one_page import Watcher, make_recipe, save_model
 
 from longstride.core.errors import ConfigError
 from longstride.learner.critics import TurnValue
-from longstride.methods import DPO, INPO, KL, PPO, GroupRelative, OnPolicy, SiblingPairs
+from longstride.methods import DPO, INPO, KL, PPO, GroupRelative, OnPolicy, SiblingPairs, Teacher
 from longstride.methods.advantages import GAE
 from longstride.methods.base import ANCHOR, REFERENCE
 from longstride.methods.losses import Loss
@@ -20,6 +21,7 @@ from longstride.rewards import Duels
 from longstride.run.loop import train
 from longstride.run.placement import ThisProcess
 from longstride.run.recipe import ObjectivePhase
+from longstride.run.session import Session
 
 GROUPED: dict[str, Any] = {"iterations": 3, "group_size": 5, "replay": OnPolicy(), "credit": GroupRelative()}
 CRITIC: dict[str, Any] = {"credit": GAE(values="critic", whiten=True), "critic": TurnValue(warmup=1, width=16, depth=1)}
@@ -76,6 +78,13 @@ def test_a_later_loss_has_the_policies_that_it_holds_on_to(model):
         learner = placed.learner(load_policy(str(model)), None)
     found = learner.with_streams(growing_group(vocabulary=9), recipe.at(2).loss.needs)
     assert all(sample.streams[ANCHOR] == sample.streams[REFERENCE] for sample in found)
+
+
+def test_a_teacher_that_is_held_on_to_takes_the_memory_that_was_planned(model):
+    loss = held(anchor=Teacher(model=str(model)))
+    recipe = make_recipe(model, **GROUPED, device="cpu", weights="bfloat16", loss=loss)
+    session: Any = SimpleNamespace(recipe=recipe, policy=load_policy(str(model), dtype=recipe.weights))
+    assert {p.dtype for p in Session._reference(session, str(model)).parameters()} == {torch.bfloat16}
 
 
 def test_adapters_of_another_run_begin_otherwise(model):

@@ -15,24 +15,25 @@ from longstride.run.experiment import RUN_FILE, load_run_experiment
 from longstride.run.recipe import Recipe
 
 
-def load(name: str, chat: ChatConfig | None = None, device: str = "auto") -> Policy:
+def load(name: str, chat: ChatConfig | None = None, device: str = "auto", weights: str = "float32") -> Policy:
     """The policy of a run's last checkpoint, which knows how it is talked to, or a model.
 
     Args:
         name: a run folder, or as for `models.load.load_policy`.
         chat: how a model is talked to; the defaults if left out.
         device: where a model goes, as a recipe says it.
+        weights: the type in which they are kept, as torch names it.
 
     Raises:
         RunError: see `load_run`.
         ModelError: it cannot be loaded.
     """
     if (Path(name) / RUN_FILE).is_file():
-        return load_run(Path(name))[1]
-    return load_policy(name, chat, device_here(device, name))
+        return load_run(Path(name), weights)[1]
+    return load_policy(name, chat, device_here(device, name), weights)
 
 
-def load_run(path: Path) -> tuple[Recipe, Policy]:
+def load_run(path: Path, weights: str = "float32") -> tuple[Recipe, Policy]:
     """The recipe of a run folder and the policy of its last checkpoint.
 
     Raises:
@@ -44,7 +45,7 @@ def load_run(path: Path) -> tuple[Recipe, Policy]:
     if checkpoint is None:
         raise RunError(f"{path} has no checkpoint yet; let the run finish an iteration, or evaluate {recipe.model!r}")
     folder = str(checkpoint.folder)
-    return recipe, load_policy(folder, recipe.chat, device_here(recipe.device, folder))
+    return recipe, load_policy(folder, recipe.chat, device_here(recipe.device, folder), weights)
 
 
 def companion_players(policy: Policy | ChatAPI, recipe: Recipe) -> dict[str, Player]:

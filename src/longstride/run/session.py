@@ -42,6 +42,7 @@ from longstride.run.policies import companion_players, load, with_tokens_of
 from longstride.run.preflight import preflight
 from longstride.run.recipe import Recipe
 from longstride.run.stored import stored_iterations
+from longstride.run.teachers import forget
 
 CRITIC = "critic/"
 """What the names of the critic's tensors begin with, among those of a checkpoint."""
@@ -298,7 +299,7 @@ class Session:
         """The model that the losses hold on to; None where they hold on to none, or to the policy without adapters."""
         for name in self.recipe.references:
             if name is not None:
-                teacher = load(name, self.recipe.chat, self.policy.device)
+                teacher = load(name, self.recipe.chat, self.policy.device, self.recipe.weights)
                 return with_tokens_of(self.policy, teacher, f"loss.kl.anchor: {name!r}").model
             if self.recipe.learner.lora is None:
                 return self._start_model(start)
@@ -317,6 +318,7 @@ class Session:
         samples = cloning.demonstrations.of_policy(
             self.policy, self.recipe, cloning.episodes, stream(self.recipe.seed, "cloning")
         )
+        forget()  # a teacher is asked once, and training needs its room
         if not samples:
             raise ConfigError(
                 f"cloning: of {cloning.episodes} episodes nothing is left to imitate; take more of them, an abler "

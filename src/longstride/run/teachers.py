@@ -5,20 +5,22 @@ import copy
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from longstride.core.errors import ConfigError
 from longstride.core.implementation import implements
 from longstride.engines.config import Local
 from longstride.engines.plain import usual_attention
 from longstride.methods.base import Sample
 from longstride.models.api import ChatAPI
-from longstride.models.chat import ChatFormat
+from longstride.models.chat import ChatConfig, ChatFormat
 from longstride.models.load import Policy
 from longstride.rollout.players import Player
 from longstride.rollout.pool import Pool
 from longstride.rollout.trial import Trial
 from longstride.run.evaluation import evaluate_player, language_player
+from longstride.run.experiment import checkpoint_folders
 from longstride.run.filters import Improved, filtered, steps_in
 from longstride.run.imitation import ModelSuccesses, StrategySuccesses, training_plans, turn_samples
 from longstride.run.policies import load
@@ -29,20 +31,17 @@ from longstride.run.recipe import Recipe
 def taught(
     demonstrations: ModelSuccesses, recipe: Recipe, chat: ChatFormat, episodes: int, rng: random.Random
 ) -> list[Sample]:
-    """The turns of the episodes of so many that succeeded; see `Demonstrations.samples`.
+    """The turns of the episodes of so many that succeeded; none where no episode did.
 
     Raises:
-        ConfigError: none did.
+        RunError, ModelError: the teacher cannot be loaded.
     """
     model = demonstrations.model
-    teacher = model if isinstance(model, ChatAPI) else load(model, recipe.chat, recipe.device)
+    teacher = model if isinstance(model, ChatAPI) else _loaded(model, recipe)
     player = language_player(teacher, recipe.model_copy(update={"engine": Local()}))  # a server has the policy
     pool = Pool(player, recipe.env, recipe.test_reward, recipe.tasks.at_once, recipe.pool)
     played = pool.run(training_plans(recipe, episodes, rng))
-    successes = [t for t in played if t.success and not t.stop.failed]
-    if not successes:
-        raise ConfigError(f"demonstrations: of {episodes} episodes of {model} none succeeded; take an abler teacher")
-    return [sample for t in successes for sample in turn_samples(t, recipe, chat)]
+    return [s for t in played if t.success and not t.stop.failed for s in turn_samples(t, recipe, chat)]
 
 
 @implements(StrategySuccesses)
@@ -54,7 +53,7 @@ def searched(
     Raises:
         ModelError: the model cannot be loaded.
     """
-    policy = policy or load(demonstrations.model or recipe.start, recipe.chat, recipe.device)
+    policy = policy or _loaded(demonstrations.model or recipe.start, recipe)
     player, own = beside(policy, recipe, rng)
     tasks = recipe.tasks.sample(rng, episodes)
     found = evaluate_player(player, own, tasks, demonstrations.strategy).trajectories
@@ -80,3 +79,20 @@ def beside(policy: Policy, recipe: Recipe, rng: random.Random) -> tuple[Player, 
     changes = {"engine": Local(), "evaluation": evaluation, "seed": rng.getrandbits(31), "trial": Trial()}
     own = recipe.model_copy(update=changes)
     return language_player(replace(policy, model=model), own, testing=True), own
+
+
+def _loaded(name: str, recipe: Recipe) -> Policy:
+    """A model, or the policy of a run; the one of the iteration before, where it is the same."""
+    checkpoints = checkpoint_folders(Path(name))
+    return _kept(name, recipe.chat, recipe.device, checkpoints[-1] if checkpoints else None)
+
+
+@lru_cache(1)
+def _kept(name: str, chat: ChatConfig, device: str, checkpoint: Path | None) -> Policy:
+    """A loaded model; `checkpoint`, the newest, tells the states of a run apart."""
+    return load(name, chat, device)
+
+
+def forget() -> None:
+    """Gives back the memory of the model that is kept for the next iteration."""
+    _kept.cache_clear()

@@ -22,6 +22,7 @@ from longstride.engines.base import Completion, Outcome, Request, Sampling
 from longstride.engines.local import LocalEngine
 from longstride.models.load import save_policy
 from longstride.report.reliability import draw_reliability
+from longstride.rewards import Reward
 from longstride.rewards.probe import LinearHead, Probe, hidden_states
 from longstride.rewards.scorers import (
     Answered,
@@ -126,6 +127,15 @@ def test_an_answer_whose_pairs_all_failed_was_not_scored() -> None:
     assert values(found) == pytest.approx([0.8, 0.2, None]) and found[0].tokens == 2
     (found,) = score(Pairwise(tournament="knockout"), [("t", ["good", "best", "fair"])], asked(reply))
     assert values(found) == [None, None, 0.5]
+
+
+def test_a_reward_sees_one_answer_and_a_judge_samples_as_engines_do() -> None:
+    judged = {"type": "scored_reward", "judge": "base-judge"}
+    build(Reward, judged)
+    with pytest.raises(ConfigError, match=r"scorer: pairwise compares .* take scorer.type=generative"):
+        build(Reward, judged | {"scorer": {"type": "pairwise"}})
+    with pytest.raises(ConfigError, match=r"temperature: expected 0, which is greedy, or 0.001 at least"):
+        build(Judge, {"type": "run_judge", "run": "base-judge", "temperature": 1e-4})
 
 
 @pytest.mark.parametrize("kind", ["round_robin", "knockout"])

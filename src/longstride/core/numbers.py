@@ -3,7 +3,7 @@ whatever the range (`core.component`)."""
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 MOST = 10**9
 """No count is larger: what has more of anything runs on nothing that there is."""
@@ -25,3 +25,15 @@ Wait = Annotated[float, Field(ge=0, le=MOST)]
 """How long is waited, or not at all."""
 Decay = Annotated[float, Field(ge=0, lt=1)]
 """What is left of a running mean at each step."""
+COLDEST = 1e-3
+"""Smallest temperature above 0."""
+
+
+def _far_from_zero(temperature: float) -> float:
+    if 0 < temperature < COLDEST:
+        raise ValueError(f"expected 0, which is greedy, or {COLDEST} at least: logits are divided by it")
+    return temperature
+
+
+Temperature = Annotated[float, Field(ge=0, le=100), AfterValidator(_far_from_zero)]
+"""Of a distribution that tokens are drawn from; 0 is greedy."""

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from longstride.core.component import Component
 from longstride.core.content import Media, by_placeholder, placed
 from longstride.core.errors import EngineFailure, ModelError
+from longstride.core.numbers import Temperature
 
-COLDEST = 1e-3
-"""Smallest temperature above 0."""
 MAX_BATCH = 512
 """Requests that an engine of ours computes together, at most."""
 
@@ -26,17 +25,10 @@ MAX_BATCH = 512
 class Sampling(Component):
     """How tokens are drawn."""
 
-    temperature: Annotated[float, Field(ge=0, le=100)] = 1.0
+    temperature: Temperature = 1.0
     """0 is greedy."""
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Nucleus; log-probabilities are renormalised on the kept support."""
-
-    @field_validator("temperature")
-    @classmethod
-    def _far_from_zero(cls, temperature: float) -> float:
-        if 0 < temperature < COLDEST:
-            raise ValueError(f"expected 0, which is greedy, or {COLDEST} at least: logits are divided by it")
-        return temperature
 
 
 @dataclass(slots=True)

@@ -7,10 +7,12 @@ add it up. A judge says the same of the same answer to the same task.
 
 from typing import Any, Literal
 
+from pydantic import field_validator
+
 from longstride.core.errors import JudgeFailure
 from longstride.core.trajectory import Trajectory, Usage
 from longstride.rewards.evaluators import Verdict
-from longstride.rewards.scorers import Answered, AnyJudge, Generative, Scorer
+from longstride.rewards.scorers import Answered, AnyJudge, Generative, Pairwise, Scorer
 from longstride.rewards.task_reward import Reward
 
 SEED = 0
@@ -24,10 +26,20 @@ class ScoredReward(Reward):
     judge: AnyJudge
     """Who is asked; a text is a run folder, a model's folder, or a name."""
     scorer: Scorer = Generative()
-    """What it is asked. `pairwise` compares answers, and here there is one."""
+    """What it is asked of the one answer that there is."""
     shown: Literal["answer", "turn"] | None = None
     """What is judged: the answer alone, or all that was said in the turn that gave it; left out, what the judge is used
     to."""
+
+    @field_validator("scorer")
+    @classmethod
+    def _scores_one_answer(cls, scorer: Scorer) -> Scorer:
+        if isinstance(scorer, Pairwise):
+            raise ValueError(
+                "pairwise compares answers, and a reward sees one: take scorer.type=generative, or reward.type=duels "
+                "with preference.type=asked_pair"
+            )
+        return scorer
 
     def needs_state(self, trajectory: Trajectory) -> bool:
         return False

@@ -25,7 +25,7 @@ from pydantic import BeforeValidator
 from longstride.core.component import Component, build
 from longstride.core.errors import EngineFailure, JudgeFailure
 from longstride.core.implementation import implementation
-from longstride.core.numbers import Count, CountOrZero, Weight
+from longstride.core.numbers import Count, CountOrZero, Temperature
 from longstride.envs.questions import FIRST_SECOND, YES_NO, Question
 
 
@@ -120,7 +120,7 @@ class RunJudge(Judge):
 
     run: str
     """A run folder, a model's folder, or a name, such as `base-judge`."""
-    temperature: Weight = 1.0
+    temperature: Temperature = 1.0
     """At which its tokens are drawn: several votes differ above 0."""
 
     @property

@@ -200,6 +200,11 @@ class TestTrialHistory:
         assert got[: len(CHAT.head("g"))] == CHAT.head("g")
         assert got.count(ids("omitted")[0]) == 2 and got.count(ids("x")[0]) == got.count(ids("y")[0]) == 0
 
+    def test_a_budget_is_seen_around_a_trial_and_not_within(self):
+        with pytest.raises(ConfigError, match="put budget_in_view around it"):
+            build(ContextPolicy, {"type": "trial_history", "within": {"type": "budget_in_view"}})
+        BudgetInView(within=TrialHistory())
+
     def test_how_turns_and_episodes_are_said_is_a_setting(self):
         policy = TrialHistory(turn="{reward:g}", outcome="next")
         assert policy.render(CHAT, Past("g", ["z"], [], [], [self.trial()])) == [

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 from pydantic import AfterValidator, Field, field_validator
 
 from longstride.core.budget import Budget
-from longstride.core.component import Component
+from longstride.core.component import Component, parts_of
 from longstride.core.content import Content, chunks_of, joined, text_in, with_lines
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Limit
@@ -225,6 +225,13 @@ class TrialHistory(ContextPolicy):
     """How it is said of an episode, with its number, `done` or `not done`, and the reward."""
     episodes: Limit = None
     """Newest earlier episodes that are read; all if left out."""
+
+    @field_validator("within")
+    @classmethod
+    def _of_no_budget(cls, within: ContextPolicy) -> ContextPolicy:
+        if any(isinstance(part, BudgetInView) for part in (within, *(part for _, part in parts_of(within)))):
+            raise ValueError("a budget is of one episode, and this reads a whole trial: put budget_in_view around it")
+        return within
 
     def render(self, chat: PromptPieces, past: Past) -> list[int]:
         return self.within.render(chat, self._whole(past))

@@ -1,12 +1,19 @@
 """Models that are trained in rows: what shares a pass changes nothing of a row, or it does not share one."""
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 from families import gap, gradients, learner_of, make, samples_of
+from helpers import make_turn
+from one_page import save_model
 from torch import nn
 
 from longstride.engines.plain import PlainEngine
-from longstride.learner.batching import packs
+from longstride.learner import networks
+from longstride.learner.batching import MicroBatch, micro_batch, packs
 from longstride.learner.likelihood import takes_padding
 from longstride.learner.packing import Row
 
@@ -42,6 +49,20 @@ def test_rows_that_padding_would_change_share_a_pass_with_rows_of_their_length_a
     assert gap(learner, samples) > 1e-3  # it is another model than the one that sampled
     one_by_one = gradients(learner_of(LooksAhead(model), micro_tokens=1), samples)
     assert torch.allclose(gradients(learner, samples), one_by_one, rtol=1e-4, atol=1e-5)
+
+
+def test_an_encoder_of_turns_reads_them_in_such_passes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = list[set[int]]()
+
+    def seen(rows: Sequence[Row], *rest: Any) -> MicroBatch:
+        lengths.append({len(row.ids) for row in rows})
+        return micro_batch(rows, *rest)
+
+    monkeypatch.setattr(networks, "micro_batch", seen)
+    encoder = networks.TurnEncoder(str(save_model(tmp_path / "model")))
+    encoder._read.padded = encoder._read.trees = False
+    encoder([make_turn([1], range(n)) for n in (5, 2, 5)])
+    assert [len(of) for of in lengths] == [1, 1]
 
 
 def test_packs_without_padding_have_rows_of_one_length() -> None:

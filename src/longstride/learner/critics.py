@@ -200,7 +200,7 @@ class StoredValues(CriticConfig):
     did it: no action that they lack is ever valued. Members say what Q and V are moved to.
 
     Small networks read hidden states of a language model, behind the prompt and behind the action. While that is
-    frozen, what it says of an episode is computed once, and a step costs what the small networks cost.
+    frozen, what it says of an episode is computed once an iteration, and a step costs what the small networks cost.
     """
 
     estimates: ClassVar[frozenset[str]] = frozenset({"action_value", "value"})

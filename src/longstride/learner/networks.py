@@ -54,7 +54,7 @@ class TurnEncoder(nn.Module):
         shape (P, D). What samples share is computed once, where the model can do that."""
         table, most = StreamTable(samples), self._config.micro_tokens
         found: list[tuple[Tensor, Tensor]] = []
-        for rows in packs(rows_of(samples, table, most * self._read.trees), most):
+        for rows in packs(rows_of(samples, table, most * self._read.trees), most, padded=self._read.padded):
             batch = micro_batch(rows, table, self._device)
             found.append((batch.index_P, self._read(batch, hidden=True)))
         index_P, hidden_P_D = (torch.cat(parts) for parts in zip(*found, strict=True))

@@ -31,6 +31,7 @@ def test_kinds_beat_one_another_in_a_circle() -> None:
     assert InTurn(sure=0.9)(pairs) == pytest.approx([0.9, 0.9, 0.9, 0.1, 0.5, 1.0, 0.0, 0.5])
     four = InTurn(kinds=4)
     assert four([(b, a), (c, a)]) == pytest.approx([0.9, 0.5])  # no neighbours: even
+    assert four.kind("1" * 640) == int("1" * 640) % 4 and four.kind("1" * 5000) in range(4)
     assert four.kind("red") == four.kind(" Red. ") != InTurn(kinds=5).kind("blue") + 9
 
 

@@ -30,6 +30,8 @@ from longstride.rewards.scorers import AnyJudge, Pairwise, Scorer, score
 from longstride.rewards.task_reward import TaskReward
 
 Chance = float | None
+DIGITS = 640
+"""Of an answer that is read as a number, at most: Python never refuses so many."""
 
 
 class Preference(Component):
@@ -79,7 +81,8 @@ class InTurn(Preference):
     def kind(self, answer: str) -> int:
         """Of an answer."""
         text = normalise(answer)
-        return (int(text) if text.isdecimal() else crc32(text.encode())) % self.kinds
+        number = text.isdecimal() and len(text) <= DIGITS
+        return (int(text) if number else crc32(text.encode())) % self.kinds
 
     def __call__(self, pairs: Sequence[tuple[Trajectory, Trajectory]]) -> list[Chance]:
         by_reward = ByReward()(pairs)

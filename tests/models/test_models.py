@@ -147,6 +147,16 @@ def test_hostile_text_never_becomes_a_special_token(make: Any, hostile: str) -> 
     assert specials(chat.observation(hostile, first=True)) == specials(chat.observation("page", first=True))
 
 
+def test_what_templates_made_of_the_newest_conversations_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat, asked = ChatFormat(build_tokenizer(WORDS)), list[str]()
+    monkeypatch.setattr(chat_module, "_MADE", {})
+    monkeypatch.setattr(chat_module, "CACHED_ROLES", 3)
+    monkeypatch.setattr(chat_module, "text_of", lambda work, *limits: asked.append(work()) or asked[-1])
+    for goal in ("red", "amber", "home", "lantern", "lantern", "red"):
+        chat._apply([{"role": "user", "content": goal}])
+    assert len(asked) == 5 and list(chat_module._MADE.values()) == asked[2:]
+
+
 def test_callers_cannot_change_a_cached_observation() -> None:
     chat = ChatFormat(build_tokenizer(WORDS))
     chat.observation("home").clear()

@@ -34,10 +34,10 @@ CACHED_PIECES = 4096
 """Encoded observations kept: many episodes see the same page."""
 CACHED_TOOLS = 64
 """Formats kept, for the sets of tools that environments offer."""
-_MADE: dict[str, str] = {}
-"""What templates made of conversations, by all that they were given."""
 CACHED_ROLES = 1024
 """Sequences of roles whose markup is kept, for conversations that programs make up."""
+_MADE: dict[str, str] = {}
+"""What templates made of conversations, by all that they were given; the newest `CACHED_ROLES`."""
 _MARKS = [f"sentinel{n}sentinel" for n in ("System", *(f"{who}{k}" for k in "ABC" for who in ("User", "Agent")), "End")]
 
 
@@ -371,9 +371,12 @@ class ChatFormat:
         asked = [self._tokenizer.chat_template, self._tokenizer.special_tokens_map, messages, options]
         key = json.dumps(asked, sort_keys=True, default=str)
         try:
-            if key not in _MADE:
-                _MADE[key] = text_of(work, TEMPLATE_SECONDS, TEMPLATE_MEGABYTES)
-            return _MADE[key]
+            made = _MADE.get(key)
+            if made is None:
+                made = _MADE[key] = text_of(work, TEMPLATE_SECONDS, TEMPLATE_MEGABYTES)
+                for oldest in list(_MADE)[:-CACHED_ROLES]:
+                    _MADE.pop(oldest, None)
+            return made
         except RefusedError as e:  # how templates say no is up to them
             said = " ".join(str(e).split())[:100]
             raise ModelError(f"the chat template refuses a plain conversation ({said}); set chat.template") from e

@@ -3,7 +3,9 @@
 import json
 import math
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from helpers import tiny_model
 from longstride.core.errors import ConfigError, ModelError, RunError
 from longstride.learner.config import LearnerConfig
 from longstride.learner.learner import PATIENCE, Learner
+from longstride.learner.threads import shared_out
 from longstride.methods import KL, PPO, ImportanceCorrection, Loss, Reinforce, demonstration
 from longstride.methods.base import ADVANTAGES, PROXIMAL
 
@@ -164,3 +167,18 @@ def test_features_are_the_last_hidden_states_before_the_tokens_that_have_an_adva
     assert not found.requires_grad and found.dtype == torch.float32
     with pytest.raises(ModelError, match="Bare has no `get_decoder`"):
         learner_of(model=Bare(model)).features(first)
+
+
+def test_threads_that_share_a_step_leave_the_number_that_torch_uses():
+    def number_of_a_new_thread() -> int:
+        with ThreadPoolExecutor(1) as one:
+            return one.submit(torch.get_num_threads).result()
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        crew: Any = [SimpleNamespace(model=tiny_model(VOCABULARY)) for _ in range(2)]
+        assert shared_out(lambda likelihood, share: [torch.get_num_threads()], crew, []) == [1, 1]
+        assert torch.get_num_threads() == number_of_a_new_thread() == 2
+    finally:
+        torch.set_num_threads(before)

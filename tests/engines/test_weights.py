@@ -210,6 +210,15 @@ class TestFolders:
         assert server.calls == push * 2
         sampled_from(engine, policy, new.model, 2)
         assert preflight(engine, new).max_gap < 1e-5
+        engine.close()
+        assert not any(tmp_path.iterdir())
+
+    def test_what_a_killed_process_left_goes_with_the_first_that_a_server_takes(self, server, tmp_path):
+        for name in ("version-1", "version-2", "version-9", "version-mine", "other"):
+            (tmp_path / name).mkdir()
+        new = tiny(2)
+        engine_of(server, Folder(path=str(tmp_path))).update(new.model, 3)
+        assert {p.name for p in tmp_path.iterdir()} == {"version-3", "version-9", "version-mine", "other"}
 
     def test_a_server_that_keeps_its_old_cache_keeps_the_version(self, server, policy, tmp_path, monkeypatch):
         monkeypatch.setattr(server, "under_way", 1)  # another client's

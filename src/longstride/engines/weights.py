@@ -17,6 +17,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from secrets import token_hex
@@ -164,7 +165,8 @@ class _Folders:
     """A folder for each version, below one that this machine and the server both see."""
 
     def __init__(self, path: str) -> None:
-        self.path, self._newest = Path(path).absolute(), None
+        self.path = Path(path).absolute()
+        self._newest: Path | None = None
 
     def new(self, version: int) -> Path:
         """For a version. Each has a name of its own: servers have been seen to read an old file again from their
@@ -182,10 +184,25 @@ class _Folders:
         save_policy(policy, self.new(version))
 
     def took(self, folder: Path) -> None:
-        """Removes the one before."""
-        if self._newest not in (None, folder):
-            shutil.rmtree(self._newest, ignore_errors=True)
+        """Removes the one before; at first all of versions before, which a process left that was killed."""
+        if self._newest is None:
+            old = [each for each in self.path.glob("version-*") if _version_of(each) < _version_of(folder)]
+        else:
+            old = [self._newest] if self._newest != folder else []
+        for each in old:
+            shutil.rmtree(each, ignore_errors=True)
         self._newest = folder
+
+    def close(self) -> None:
+        """Removes the newest."""
+        if self._newest is not None:
+            shutil.rmtree(self._newest, ignore_errors=True)
+
+
+def _version_of(folder: Path) -> float:
+    """The version of a folder that `_Folders` named; of any other inf, which no version is above."""
+    number = folder.name.removeprefix("version-")
+    return int(number) if number.isdecimal() else inf
 
 
 class Folder(Weights):
@@ -215,6 +232,9 @@ class _FolderPush(_VLLM):
         with suppress(EngineFailure):  # a version that knows no labels
             self._call("update_weight_version", {"new_version": self._label_of(version)})
             self.label = self._label_of(version)
+
+    def close(self) -> None:
+        self._folders.close()
 
 
 class Disk(Weights):
@@ -250,6 +270,9 @@ class _DiskPush(Push):
 
     def _sleep(self) -> None:
         self._call("release_memory_occupation", {"tags": ["kv_cache", "weights"]})
+
+    def close(self) -> None:
+        self._folders.close()
 
     def _call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return self.server.call(path, body, advice="expected is SGLang, started with --enable-memory-saver for sleep")
@@ -303,6 +326,9 @@ class _AdapterPush(_VLLM):
         if old != self.server.model:
             self.server.call("v1/unload_lora_adapter", {"lora_name": old}, advice=advice)
         self._folders.took(folder)
+
+    def close(self) -> None:
+        self._folders.close()
 
 
 class NCCL(Weights):

@@ -27,6 +27,7 @@ from longstride.stats import mean_interval
 from longstride.strategies.learners import UCB, AnyChoice, GreedyMean, Optimal, QLearning, Thompson
 
 RUNS, OUT = Path("runs/in_context"), Path("docs/in_context")
+SEED = 970
 MOST = {"bandits": "reward of 5 pulls", "dark_rooms": "turns at the goal, of 8", "corridors": "share of ends reached"}
 """What an episode earns, by world."""
 SOURCES = {"bandits": "thompson", "dark_rooms": "q_learning", "corridors": "q_learning"}
@@ -59,6 +60,7 @@ RECIPES = {
         LearningHistories(learner=QLearning(), labels=Optimal()),
         tasks=trials.ROOMS,
         episodes=8,
+        trials=4000,
         beside=(QLearning(), AnyChoice()),
     ),
     "corridors": trials.recipe(
@@ -66,6 +68,7 @@ RECIPES = {
         LearningHistories(learner=QLearning(), labels=Optimal()),
         tasks=trials.CORRIDORS,
         episodes=10,
+        trials=4000,
         beside=(QLearning(), AnyChoice()),
     ),
 }
@@ -74,7 +77,7 @@ RECIPES = {
 def run(worlds: tuple[str, ...]) -> None:
     """Trains a policy in each world."""
     for world in worlds:
-        recipe, folder = RECIPES[world].replace(evaluation={"tasks": 100}), RUNS / world
+        recipe, folder = RECIPES[world].replace(seed=SEED), RUNS / world
         if not ended(folder):
             recipe.train(folder, resume=folder.exists())
         print(world, {name: [round(m[0], 2) for m in curve] for name, curve in curves(world).items()}, flush=True)

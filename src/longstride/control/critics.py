@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field
 from torch import Tensor, nn
 
 from longstride.control.batches import Batch, NStep
@@ -28,7 +28,7 @@ from longstride.control.targets import (
     subsample,
 )
 from longstride.core.component import Component
-from longstride.core.numbers import Count, Weight
+from longstride.core.numbers import Count, Ends, Weight
 from longstride.models.heads import Head, Scalar
 from longstride.models.mlp import MLP, Trunk, polyak
 
@@ -279,17 +279,10 @@ class TDCritic(QCritic):
     """Members that make a target, drawn anew for each batch (REDQ, arXiv 2101.05982: 2 of 10); None: all."""
     best_of: Count = 1
     """Actions drawn in the next state, of which the best one counts (`max_target_backup` of JaxCQL: 10)."""
-    target_range: tuple[float, float] | None = None
+    target_range: Ends | None = None
     """Targets are clamped to it: the least and the largest return that are possible; None: not clamped."""
     conservative: Conservative | None = None
     """What lowers the values of unseen actions."""
-
-    @field_validator("target_range")
-    @classmethod
-    def _ordered(cls, ends: tuple[float, float] | None) -> tuple[float, float] | None:
-        if ends and ends[0] > ends[1]:
-            raise ValueError("expected the least return first, then the largest")
-        return ends
 
     @property
     def needs_returns(self) -> bool:

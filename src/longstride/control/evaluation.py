@@ -123,13 +123,12 @@ def evaluation_row(recipe: ControlRecipe, policy: str, tested: Tested) -> dict[s
 def data_row(store: TransitionStore) -> dict[str, Any]:
     """What a metrics row holds of offline data: how many episodes and steps, the share of terminations, and the mean
     and a histogram of the sums of their rewards."""
-    return_E = np.add.reduceat(store.reward.astype(float), store.first)
-    count_K, edge_L = np.histogram(return_E, 12)
+    count_K, edge_L = np.histogram(store.earned, 12)
     return {
         "episodes": store.episodes,
         "steps": len(store),
         "terminated": _mean(store.terminated.tolist()),
-        "return": float(return_E.mean()),
+        "return": float(store.earned.mean()),
         "histogram": {"edges": edge_L.tolist(), "counts": count_K.tolist()},
     }
 

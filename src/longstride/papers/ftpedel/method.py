@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field
 from torch import Tensor
 
 from longstride.control import (
@@ -27,7 +27,7 @@ from longstride.control.envs.maze import TASKS, maze
 from longstride.control.extraction import Actor
 from longstride.control.noise import RunNoise
 from longstride.core.errors import ConfigError
-from longstride.core.numbers import Count, Positive, Share, Weight
+from longstride.core.numbers import Count, Ends, Positive, Share, Weight
 from longstride.core.seeds import derive
 
 
@@ -107,15 +107,8 @@ class DesignedQ(ControlCritic):
     """eps: what may be lacking."""
     backups: Count = 60
     """Of each fitted Q-iteration."""
-    target_range: tuple[float, float] = (0.0, 1.0)
+    target_range: Ends = (0.0, 1.0)
     """Targets are clamped to it: the least and the largest return that are possible."""
-
-    @field_validator("target_range")
-    @classmethod
-    def _ordered(cls, ends: tuple[float, float]) -> tuple[float, float]:
-        if ends[0] > ends[1]:
-            raise ValueError("expected the least return first, then the largest")
-        return ends
 
     def make(self, state: int, action: int, generator: torch.Generator) -> DesignedNets:
         return DesignedNets(self, state, action, generator)

@@ -152,7 +152,7 @@ def test_walks_of_a_maze_stop_before_the_part_that_is_lacking() -> None:
 
 
 def test_what_is_solved_goes_with_no_memory_and_a_range_goes_up() -> None:
-    with pytest.raises(ValidationError, match="expected the least return first"):
+    with pytest.raises(ValidationError, match="expected the least first"):
         DesignedQ(target_range=(1.0, 0.0))
     with pytest.raises(ValidationError, match="designed_q is computed from all steps as they are: leave out memory"):
         Level(data=NStep(), critic=CONFIG, memory=GRU(), policy=UniformPolicy(), extraction=Designed())

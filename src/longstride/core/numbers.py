@@ -5,13 +5,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-
-def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
-    if ends[0] > ends[1]:
-        raise ValueError("expected the least first, then the largest")
-    return ends
-
-
 MOST = 10**9
 """No count is larger: what has more of anything runs on nothing that there is."""
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -44,5 +37,13 @@ def _far_from_zero(temperature: float) -> float:
 
 Temperature = Annotated[float, Field(ge=0, le=100), AfterValidator(_far_from_zero)]
 """Of a distribution that tokens are drawn from; 0 is greedy."""
+
+
+def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
+    if ends[0] > ends[1]:
+        raise ValueError("expected the least first, then the largest")
+    return ends
+
+
 Ends = Annotated[tuple[float, float], AfterValidator(_ordered)]
 """The least and the largest value of something."""

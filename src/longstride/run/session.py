@@ -108,6 +108,7 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._open.__exit__(kind, error, tb)
         self.engine.close()
+        forget()
 
     # what components may read: `core.experience.Experience`
 

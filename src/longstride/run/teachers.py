@@ -84,7 +84,8 @@ def beside(policy: Policy, recipe: Recipe, rng: random.Random) -> tuple[Player, 
 def _loaded(name: str, recipe: Recipe) -> Policy:
     """A model, or the policy of a run; the one of the iteration before, where it is the same."""
     checkpoints = checkpoint_folders(Path(name))
-    return _kept(name, recipe.chat, recipe.device, checkpoints[-1] if checkpoints else None)
+    chat: Any = recipe.chat  # frozen, so it has a hash
+    return _kept(name, chat, recipe.device, checkpoints[-1] if checkpoints else None)
 
 
 @lru_cache(1)
@@ -94,5 +95,5 @@ def _kept(name: str, chat: ChatConfig, device: str, checkpoint: Path | None) -> 
 
 
 def forget() -> None:
-    """Gives back the memory of the model that is kept for the next iteration."""
+    """Gives back the memory of the teacher that is kept for the next iteration."""
     _kept.cache_clear()

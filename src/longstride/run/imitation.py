@@ -44,7 +44,7 @@ class Demonstrations(Component):
 
     @abstractmethod
     def samples(self, recipe: "Recipe", chat: "ChatFormat", episodes: int, rng: random.Random) -> list[Sample]:
-        """The turns of so many demonstrated episodes, each token of weight 1.
+        """The turns of so many demonstrated episodes, each token of weight 1; none where none of them succeeded.
 
         Args:
             recipe: gives tasks, environment, context policy and reward.
@@ -53,7 +53,7 @@ class Demonstrations(Component):
             rng: the draw's own stream.
 
         Raises:
-            ConfigError: there are none.
+            ConfigError: there is nothing to draw from.
         """
 
     def of_policy(self, policy: "Policy", recipe: "Recipe", episodes: int, rng: random.Random) -> list[Sample]:

@@ -8,6 +8,7 @@ from longstride.core.errors import LongstrideWarning
 from longstride.envs.sites import HELD_OUT, KINDS, make_world
 from longstride.envs.sites.app import build_application
 from longstride.envs.sites.browser import TextBrowser
+from longstride.envs.sites.cleaning import clean
 from longstride.envs.sites.lexicon import ADJECTIVES, NOUNS, names
 from longstride.models.chat import UNSEEN_WORDS, ChatFormat
 from longstride.models.load import load_policy
@@ -157,6 +158,7 @@ async def test_a_shipped_model_can_read_every_page_and_another_is_told_what_it_c
             await browser.type(number(browser, "search"), "sorry")
             assert "nothing found" in browser.text()
             policy.chat.encode(browser.text())
+    policy.chat.encode(clean("sorry [3]"))  # what was typed may be shown
     policy.tokenizer.init_kwargs.pop(UNSEEN_WORDS)
     with pytest.raises(LongstrideWarning, match="lacks '(nothing|found)'"):
         ChatFormat(policy.tokenizer).encode("nothing found")

@@ -27,7 +27,7 @@ NAMED_WORDS = 20
 """Words that the vocabulary lacks and that are named, about."""
 UNSEEN_WORDS = "unseen_words"
 """In tokenizer_config.json: words of the recipes that a model was made for that no demonstration showed, so that it
-lacks them."""
+lacks them; brackets too, which a site shows where the policy has typed square ones."""
 TEMPLATE_SECONDS, TEMPLATE_MEGABYTES = 5.0, 256
 """What a template may take; those of models take milliseconds. It is a program of whoever made the model."""
 CACHED_PIECES = 4096

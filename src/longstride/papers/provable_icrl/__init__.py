@@ -9,7 +9,7 @@ are apart (the distribution ratio). Algorithm distillation is the case of one al
 | world | `LinearBandits` | linear bandits; Bernoulli bandits | 10 arms, features of dimension 5, noise of deviation 1.5, 200 pulls | 10 arms, dimension 2, rewards 0 or 1, 6 episodes of 10 pulls |
 | expert | `LinUCB`, the labels | LinUCB, Thompson sampling | the same | LinUCB; any learner |
 | context | `OneOf` | another algorithm | uniform in a half or in nine tenths of the tasks, else the expert | the same |
-| update | cross-entropy of all turns | equation of the pretraining loss, over the whole trajectory | AdamW, 1e-3, 100,000 tasks, 2,000 passes | 2e-3, 4,000 trials, 2 passes |
+| update | cross-entropy of all turns | equation of the pretraining loss, over the whole trajectory | AdamW, 1e-3, 100,000 tasks, 2,000 passes | 4e-3 falling to a tenth, 5,000 trials, 4 passes |
 | policy | a language model | GPT-2 with ReLU | 8 layers, width 32 | a Llama of 0.2M parameters, which reads words |
 
 With your own: `cloning.demonstrations.labels` is any learner that has seen the same turns, of the package or of a module of your own; the

@@ -32,7 +32,7 @@ at all; or a model begins with them (`make-base trials model.experts=...`). What
     longstride make-base start=LLAMA model.experts='{tokens=4,tasks=4,ffn=512,layers=2}' tokens=1 --out start
     longstride train t2mir model=start tasks.type=... context.turn='reward: {reward:g}' cloning.learner.lr=1e-5
 
-The claim is not frozen and has not been run. A look decides nothing (seed 0, 1,000 histories, which are 63 steps where the recipe has 500, 15 held-out
+The claim is not frozen and has not been run. A look decides nothing (seed 0, 1,000 histories, which are 63 steps where the recipe has 1,250, 15 held-out
 tasks of each kind): the policy had learned what can be said (.05 of its turns were invalid) and nothing inside its context: .91 an episode in the mean,
 any choice 1.06, Q-learning 2.02; nor has the dense one been run beside it. Experts of tokens came to be used evenly (balance from .28 to .01). The
 contrast stayed at chance, 2.07 where log 8 is 2.08: its weight and tau are those of runs of 100,000 steps and more, and whether it does anything in

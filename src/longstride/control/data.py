@@ -186,8 +186,9 @@ class TransitionStore:
         """[R] discounted return to go of each step, with rewards `scale * r + shift`.
 
         After a truncation the last reward repeats forever: where every step of a task costs the same until it is
-        solved, the return of a failure is r / (1 - discount) (Cal-QL's rule for sparse rewards, arXiv 2303.05479,
-        released code).
+        solved, the return of a failure is r / (1 - discount) (Cal-QL's rule for sparse rewards, arXiv 2303.05479).
+        Released code does so only where all rewards of an episode are equal, and adds nothing after other truncations.
+        Of rewards that change from step to step the last one is a noisy guess: `NStep.finite` adds nothing.
         """
         key = (discount, scale, shift)
         if key not in self._returns:

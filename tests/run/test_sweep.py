@@ -25,6 +25,7 @@ from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
 from longstride.run import many
 from longstride.run.sweep import combinations, parse_axis
+from longstride.scaling import RisingPower
 
 SMALL = ["iterations=8", "every=1", "method.budget=512", "problem.problems=6", "problem.answers=4"]
 GRID = ["--grid", "method.rollouts=4,16"]
@@ -227,6 +228,15 @@ class TestAllocate:
         (best,) = (g for g in load_fits(kept)["groups"] if g["setting"] == found["best"])
         assert predicted[0] == pytest.approx(fitted(best).predict([10240]).mean[0])
         assert f"best: {found['best']}" in choices_as_text(found)
+
+    def test_a_budget_buys_iterations_and_not_evaluations(self, tmp_path: Path) -> None:
+        for n in (1, 2):
+            begin_run(tmp_path / f"run{n}", f'name = "r{n}"\n')
+            rows = (evaluation(i, "agent" if i else "warm_start", n * (i + 1) / 100) for i in range(0, 41, 5))
+            lines = (seal(json.dumps(row), place_of(k)) for k, row in enumerate(rows))
+            (tmp_path / f"run{n}" / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+        found = fits.fit_runs([tmp_path], RisingPower(), "env_steps", "success", by="name")
+        assert [c["iterations"] for c in allocate(found, 80 * 4100)["choices"]] == [80, 80]
 
     def test_attempts_are_shared_out_by_what_each_adds(self, tmp_path: Path, capsys: Any) -> None:
         attempts = np.arange(1, 9)

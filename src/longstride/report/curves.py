@@ -41,6 +41,8 @@ class Curve:
     """Of the recipe, by dotted key."""
     x: tuple[float, ...]
     y: tuple[float, ...]
+    iterations: float = 0.0
+    """Until its last evaluation."""
 
 
 def run_folders(paths: Sequence[Path]) -> list[Path]:
@@ -97,7 +99,8 @@ def curve_of(folder: Path, x: str, y: str) -> Curve:
         why = unknown("measure", missing, known) if missing and known else "it has no evaluation with both"
         raise RunError(f"{folder}: {y} by {x}: {why}")
     xs, ys = zip(*points, strict=True)
-    return Curve(folder, settings, xs, ys)
+    last = next((row for row in reversed(record.learning) if measured(row, y) is not None), {})
+    return Curve(folder, settings, xs, ys, number(last, "iteration") or 0.0)
 
 
 def cost_of(folder: Path, x: str, spent: str, measure: str, level: float) -> Curve:
@@ -124,7 +127,7 @@ def cost_of(folder: Path, x: str, spent: str, measure: str, level: float) -> Cur
     if not isinstance(at, int | float) or isinstance(at, bool):
         raise ConfigError(f"{folder}: {x} is {at!r}, and a law takes numbers")
     cost = _crossing(list(zip(curve.x, curve.y, strict=True)), level)
-    return Curve(folder, curve.settings, (float(at),), (cost or math.inf,))
+    return replace(curve, x=(float(at),), y=(cost or math.inf,))
 
 
 def cheapest(curves: Sequence[Curve], best: Sequence[str], y: str = "") -> list[Curve]:

@@ -124,7 +124,7 @@ def _group(law: Law, setting: Any, curves: Sequence[Curve], limits: Seen, rivals
         "points": seen[:, 1:].tolist(),
         "run_of": seen[:, 0].astype(int).tolist(),
         "fit": found.as_data(),
-        "spent": float(np.mean([curve.x[-1] / max(len(curve.x) - 1, 1) for curve in curves])),
+        "spent": float(np.mean([curve.x[-1] / max(curve.iterations, 1) for curve in curves])),
     }
     if len(later):
         held = held_out(found, later)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import begin_run
+from helpers import begin_run, make_task, make_trajectory
 from report_rows import evaluation
 from safetensors.numpy import save_file
 
@@ -23,6 +23,7 @@ from longstride.report import fits
 from longstride.report.compare import as_text, compare
 from longstride.report.curves import curve_of
 from longstride.report.fits import allocate, choices_as_text, fits_as_text, fitted, load_fits
+from longstride.rollout.formats import Origin, write_episodes
 from longstride.run import many
 from longstride.run.sweep import combinations, parse_axis
 from longstride.scaling import RisingPower
@@ -291,6 +292,19 @@ class TestMethods:
         assert compare([swept / "rollouts=4,seed=0", swept / "rollouts=16,seed=0"])["methods"] == []
         (note,) = compare([swept / f"rollouts=4,seed={s}" for s in (0, 1)], "reward")["methods"]
         assert "not every run has reward" in note["note"]
+
+    def test_files_of_episodes_and_runs_of_other_tasks_are_not_compared_as_methods(self, tmp_path: Path) -> None:
+        files = [tmp_path / "ours", tmp_path / "theirs"]
+        for path in files:
+            write_episodes([make_trajectory(task=make_task(path.name))], path, "messages", Origin("x"))
+        assert compare(files)["methods"] == []
+        runs = [tmp_path / f"{tasks}{seed}" for tasks in ("dial", "graph") for seed in (0, 1)]
+        row = evaluation(5, "agent", 0.5) | {"measures": {"success": [1.0, 0.0]}}
+        for run in runs:
+            begin_run(run, f'name = "r"\nseed = {run.name[-1]}\n[tasks]\ntype = "{run.name[:-1]}"\n')
+            (run / "metrics.jsonl").write_text(seal(json.dumps(row), place_of(0)) + "\n")
+        (note,) = compare(runs)["methods"]
+        assert "not every run has success for the same tasks" in note["note"]
 
     def test_other_code_is_named(self, swept: Path, tmp_path: Path) -> None:
         runs = []

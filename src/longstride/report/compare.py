@@ -273,15 +273,20 @@ def _differing(data: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _methods(records: Sequence[Record], by: str) -> list[dict[str, Any]]:
-    """Runs that differ in their seed alone, taken together."""
+    """Runs that differ in their seed alone, taken together; files of episodes, which have no recipe, are none."""
     groups: dict[str, list[Record]] = {}
-    for record in records:
+    for record in (r for r in records if r.tasks is None):
         groups.setdefault(json.dumps({**record.recipe, "seed": 0}, sort_keys=True), []).append(record)
     if all(len(runs) == 1 for runs in groups.values()):
         return []
     names = _settings([runs[0] for runs in groups.values()])
     scores: list[list[Any]] = [[(_measures(record) or {}).get(by) for record in runs] for runs in groups.values()]
-    tasks = {len(values) for of in scores for values in of if values}
+    tasks = {
+        (json.dumps(runs[0].recipe.get("tasks"), sort_keys=True), len(values))
+        for runs, of in zip(groups.values(), scores, strict=True)
+        for values in of
+        if values
+    }
     if len(tasks) != 1 or any(not values or None in values for of in scores for values in of):
         return [{"note": f"methods are not compared: not every run has {by} for the same tasks"}]
     if all(value in (0, 1) for of in scores for values in of for value in values):

@@ -193,6 +193,12 @@ class Trajectory:
         return sum(t.sampled_tokens for t in self.turns)
 
     @property
+    def earned(self) -> float:
+        """What the environment gave turn by turn. It is added to what a verdict gives, so a reward that stands for the
+        whole episode takes it off."""
+        return sum(t.reward for t in self.turns)
+
+    @property
     def unseen(self) -> list[str]:
         """The pages that its answer rests on and that it never saw."""
         seen = {urlsplit(turn.url).path for turn in self.turns}

@@ -142,7 +142,7 @@ class Duels(TaskReward):
             won[a.ordinal][str(b.ordinal)], won[b.ordinal][str(a.ordinal)] = share, 1 - share
         return [
             Verdict(
-                (fmean(won[t.ordinal].values()) if won[t.ordinal] else 0.5) - sum(turn.reward for turn in t.turns),
+                (fmean(won[t.ordinal].values()) if won[t.ordinal] else 0.5) - t.earned,
                 t.success,
                 t.terms | {"task": t.reward},
                 t.evidence | {DUELS: won[t.ordinal]},

@@ -113,5 +113,4 @@ def judged(trajectory: Trajectory) -> bool:
 
 def unjudged(trajectory: Trajectory) -> Verdict:
     """The verdict where there is nothing to judge: only what the environment gave counts."""
-    earned = sum(turn.reward for turn in trajectory.turns)
-    return Verdict(0.0, not trajectory.task.evaluator and earned > 0)
+    return Verdict(0.0, not trajectory.task.evaluator and trajectory.earned > 0)

@@ -377,6 +377,6 @@ def set_failure(trajectory: Trajectory, cause: object, turn: int) -> None:
 
 def set_verdict(trajectory: Trajectory, verdict: Verdict) -> None:
     """Scores an episode: what the environment gave turn by turn, and what the verdict gives for the whole."""
-    trajectory.reward = sum(turn.reward for turn in trajectory.turns) + verdict.reward
+    trajectory.reward = trajectory.earned + verdict.reward
     trajectory.success, trajectory.terms = verdict.success, verdict.terms
     trajectory.evidence = verdict.evidence

@@ -28,7 +28,7 @@ class SoftOverlong(TaskReward):
         budget = trajectory.budget
         limit = min(budget.turn_tokens, budget.tokens or budget.turn_tokens)
         terms = {"outcome": 1.0 if verdict.success else -1.0, "overlong": self.punishment(trajectory, limit)}
-        return Verdict(sum(terms.values()), verdict.success, terms, verdict.evidence)
+        return Verdict(sum(terms.values()) - trajectory.earned, verdict.success, terms, verdict.evidence)
 
     def punishment(self, trajectory: Trajectory, limit: int) -> float:
         """In [-1, 0]; a cut answer is beyond the limit."""

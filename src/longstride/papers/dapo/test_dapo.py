@@ -11,7 +11,7 @@ from longstride.core.trajectory import Trajectory, Turn
 from longstride.papers.dapo.method import OverlongFiltered, SoftOverlong
 from longstride.papers.dapo.recipe import RECIPE
 from longstride.rollout import DynamicSampling
-from longstride.rollout.episode import Plan
+from longstride.rollout.episode import Plan, set_verdict
 
 TASK = Task(id="t", source="s", goal="g", start="start", evaluator={"type": "answer", "reference": "4"})
 
@@ -46,6 +46,13 @@ def test_a_budget_for_the_whole_episode_is_the_limit_where_it_is_smaller() -> No
     short = answer(45, True)
     short.budget = Budget(turn_tokens=100, tokens=50)
     assert SoftOverlong(cache=10)(short, {}, seed=0).terms["overlong"] == pytest.approx(-0.5)
+
+
+def test_an_answer_that_the_environment_paid_earns_1() -> None:
+    t = answer(10, True)
+    t.task, t.turns[0].reward = TASK.model_copy(update={"evaluator": {}}), 1.0
+    set_verdict(t, SoftOverlong(cache=20)(t, {}, seed=0))
+    assert t.reward == 1.0 and t.success
 
 
 def test_cut_answers_are_not_trained_and_count_in_the_mean_of_their_group() -> None:

@@ -34,8 +34,7 @@ class Against(TaskReward):
         for k, t in enumerate(group):
             known = [c for c in chances[k * len(rivals) : (k + 1) * len(rivals)] if c is not None]
             won = fmean(known) if known else 0.5
-            earned = sum(turn.reward for turn in t.turns)
-            verdicts.append(Verdict(won - earned, t.success, t.terms | {"task": t.reward}, t.evidence))
+            verdicts.append(Verdict(won - t.earned, t.success, t.terms | {"task": t.reward}, t.evidence))
         return verdicts
 
 

@@ -71,9 +71,8 @@ class LengthReward(TaskReward):
         verdicts = []
         for t, length in zip(group, lengths, strict=True):
             place = 0.5 - (length - least) / (most - least)
-            earned = t.reward - sum(turn.reward for turn in t.turns)  # what turns earned is added again
             bonus = self.weight * (place if t.success else min(0.0, place))
-            verdicts.append(Verdict(earned + bonus, t.success, t.terms | {"length": bonus}, t.evidence))
+            verdicts.append(Verdict(t.reward - t.earned + bonus, t.success, t.terms | {"length": bonus}, t.evidence))
         return verdicts
 
 

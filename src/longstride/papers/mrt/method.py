@@ -108,6 +108,5 @@ class LengthPenalty(TaskReward):
         for t in group:
             z = (t.sampled_tokens - fmean(lengths)) / deviation if t.success and deviation >= EQUAL else 0.0
             reward = t.reward * (1 - self.weight * (1 / (1 + exp(-z))) * t.success)
-            earned = sum(turn.reward for turn in t.turns)  # is added again to what a verdict gives
-            verdicts.append(Verdict(reward - earned, t.success, t.terms, t.evidence))
+            verdicts.append(Verdict(reward - t.earned, t.success, t.terms, t.evidence))
         return verdicts

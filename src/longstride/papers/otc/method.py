@@ -16,7 +16,7 @@ def productivity(m: int, n: int, c: float) -> float:
 
 
 class ToolProductivity(TaskReward):
-    """The task's own reward, times r_tool for the fewest calls of a success in the group."""
+    """1 for a success, as evaluator or environment say, times r_tool for the fewest calls of a success in the group."""
 
     most: Positive
     """c: with the fewest being none, a success with m calls earns cos(m pi / (2 m + c))."""
@@ -27,5 +27,6 @@ class ToolProductivity(TaskReward):
         verdicts = []
         for m, t in zip(calls, group, strict=True):
             terms = {"correct": float(t.success), "tool": productivity(m, fewest, self.most)}
-            verdicts.append(Verdict(terms["correct"] * terms["tool"], t.success, terms, t.evidence))
+            reward = terms["correct"] * terms["tool"] - t.earned
+            verdicts.append(Verdict(reward, t.success, terms, t.evidence))
         return verdicts

@@ -9,6 +9,7 @@ from longstride.papers.otc.exact import CLAIM, CallGRPO, Calls
 from longstride.papers.otc.method import ToolProductivity, productivity
 from longstride.papers.otc.recipe import RECIPE
 from longstride.rewards import TaskReward
+from longstride.rollout.episode import set_verdict
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,18 @@ def test_siblings_are_measured_by_the_fewest_calls_of_a_success_and_failures_ear
     assert [v.success for v in verdicts] == [False, True, True, False]
     assert verdicts[2].terms == {"correct": 1.0, "tool": pytest.approx(0.7818, abs=1e-4)}
     assert all(v.reward == 0 for v in ToolProductivity(most=24).compare([episode(3, False)] * 2))
+
+
+def test_a_success_that_the_environment_paid_earns_the_factor_alone() -> None:
+    def episode(calls: int, reward: float) -> Trajectory:
+        turns = [make_turn(action="click 1") for _ in range(calls)]
+        turns[-1].reward = reward
+        return make_trajectory(turns, reward, success=reward > 0)
+
+    group = [episode(3, 1.0), episode(6, 1.0), episode(6, 0.0)]
+    for t, verdict in zip(group, ToolProductivity(most=24).compare(group), strict=True):
+        set_verdict(t, verdict)
+    assert [t.reward for t in group] == pytest.approx([1, 0.8660, 0], abs=1e-4)
 
 
 @pytest.mark.parametrize("level", range(6))

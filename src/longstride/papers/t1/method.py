@@ -30,7 +30,7 @@ class Penalised(TaskReward):
             "overlong": trajectory.stop is StopReason.TOKENS,
             "gibberish": trajectory.stop is StopReason.PARSE_FAILURE,
         }
-        reward = -1.0 if any(patterns.values()) else verdict.reward
+        reward = -1.0 - trajectory.earned if any(patterns.values()) else verdict.reward
         return Verdict(reward, verdict.success, {k: float(v) for k, v in patterns.items()}, verdict.evidence)
 
     def repeats(self, ids: Sequence[int]) -> bool:

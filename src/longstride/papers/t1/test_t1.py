@@ -23,6 +23,7 @@ from longstride.methods.kl import MovingAverage
 from longstride.models.load import load_policy
 from longstride.papers.t1.method import AnchoredReinforce, Penalised
 from longstride.papers.t1.recipe import RECIPE
+from longstride.rollout.episode import set_verdict
 from longstride.run.checkpoint import latest_checkpoint
 from longstride.run.loop import train
 from longstride.run.policies import load_run
@@ -51,6 +52,14 @@ def test_an_unwanted_pattern_costs_one_whether_the_answer_is_right_or_wrong(righ
         assert verdict.reward == (-1.0 if pattern else float(right))
         assert verdict.success is right
         assert verdict.terms == {name: float(name == pattern) for name in ("repeated", "overlong", "gibberish")}
+
+
+@pytest.mark.parametrize(("ids", "earned"), [([1, 2, 3], 1.0), ([5, 6, 5, 6, 5, 6], -1.0)])
+def test_a_pattern_costs_as_much_where_the_environment_paid_for_the_answer(ids: list[int], earned: float) -> None:
+    t, reward = answer(ids, 1.0), Penalised(ngram=2, times=3)
+    t.task = TASK.model_copy(update={"evaluator": {}})
+    set_verdict(t, reward(t, {}, seed=0))
+    assert t.reward == earned and t.success
 
 
 @pytest.mark.parametrize(

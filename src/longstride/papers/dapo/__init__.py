@@ -16,7 +16,8 @@ every token.
 | update | steps, rate | 16 an iteration, 1e-6 | two passes in steps of 128 episodes, 3e-4 |
 
 Deviations: the setup is `setups.puzzles`, with a model of half a million parameters; all that was sampled is stored and
-counted, also what teaches nothing. The paper adds the penalty on top of the filter (table 1), and so does this.
+counted, also what teaches nothing. Where an episode has several turns, each has its own limit. The paper
+adds the penalty on top of the filter (table 1), and so does this.
 """
 
 from longstride.papers.card import Paper

@@ -14,10 +14,13 @@ from longstride.rewards import TaskReward, Verdict
 
 
 class SoftOverlong(TaskReward):
-    """1 for a right answer and -1 for a wrong one, plus the soft overlong punishment of the answer's y tokens (equation
-    13), with L the limit of the episode's budget and C = `cache`:
+    """1 for a right answer and -1 for a wrong one, plus the soft overlong punishment of y tokens (equation 13), with L
+    their limit in the episode's budget and C = `cache`:
 
         0 if y <= L - C,  (L - C - y) / C if L - C < y <= L,  -1 beyond
+
+    An episode is punished for the worst of its turns, L the limit of a turn, or for the sum of its turns where the
+    budget limits that too, whichever is lower. In the paper an episode is one turn.
     """
 
     cache: Count
@@ -25,16 +28,18 @@ class SoftOverlong(TaskReward):
 
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
         verdict = super().__call__(trajectory, state, seed)
-        budget = trajectory.budget
-        limit = min(budget.turn_tokens, budget.tokens or budget.turn_tokens)
-        terms = {"outcome": 1.0 if verdict.success else -1.0, "overlong": self.punishment(trajectory, limit)}
+        terms = {"outcome": 1.0 if verdict.success else -1.0, "overlong": self.punishment(trajectory)}
         return Verdict(sum(terms.values()) - trajectory.earned, verdict.success, terms, verdict.evidence)
 
-    def punishment(self, trajectory: Trajectory, limit: int) -> float:
+    def punishment(self, trajectory: Trajectory) -> float:
         """In [-1, 0]; a cut answer is beyond the limit."""
         if trajectory.stop is StopReason.TOKENS:
             return -1.0
-        return min(0.0, max(-1.0, (limit - self.cache - trajectory.sampled_tokens) / self.cache))
+        budget = trajectory.budget
+        left = [budget.turn_tokens - turn.sampled_tokens for turn in trajectory.turns]
+        if budget.tokens:
+            left.append(budget.tokens - trajectory.sampled_tokens)
+        return min(0.0, max(-1.0, (min(left, default=self.cache) - self.cache) / self.cache))
 
 
 class OverlongFiltered(GroupRelative):

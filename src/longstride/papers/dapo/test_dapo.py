@@ -48,6 +48,18 @@ def test_a_budget_for_the_whole_episode_is_the_limit_where_it_is_smaller() -> No
     assert SoftOverlong(cache=10)(short, {}, seed=0).terms["overlong"] == pytest.approx(-0.5)
 
 
+@pytest.mark.parametrize(
+    ("turns", "tokens", "punishment"), [((10,) * 24, 0, 0.0), ((10, 85, 10), 0, -0.25), ((10, 85, 10), 110, -0.75)]
+)
+def test_each_turn_has_the_limit_of_a_turn_and_their_sum_that_of_an_episode(
+    turns: tuple[int, ...], tokens: int, punishment: float
+) -> None:
+    long = answer(0, True)
+    long.budget = Budget(turns=24, turn_tokens=100, tokens=tokens or None)
+    long.turns = [turn for n in turns for turn in answer(n, True).turns]
+    assert SoftOverlong(cache=20)(long, {}, seed=0).terms["overlong"] == pytest.approx(punishment)
+
+
 def test_an_answer_that_the_environment_paid_earns_1() -> None:
     t = answer(10, True)
     t.task, t.turns[0].reward = TASK.model_copy(update={"evaluator": {}}), 1.0

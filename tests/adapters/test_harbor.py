@@ -128,6 +128,14 @@ def test_what_the_agent_puts_where_the_tests_stand_does_not_count(tmp_path) -> N
     assert state["reward"] == 0.0 and state["tests"].split("\n")[0] == "test.sh"
 
 
+@needs_bwrap
+@pytest.mark.parametrize("makes", ["touch", "ln -s /app", "mkdir -p -m 0"])
+def test_whatever_the_agent_makes_of_the_tests_folders_they_run(tmp_path, makes: str) -> None:
+    spoil = f"rm -rf /logs/verifier; {makes} /logs/verifier; mkdir -p -m 0 /tests/x/y; chmod 0 /logs"
+    _, state = played(folder(tmp_path, "echo 0.5 > /logs/verifier/reward.txt"), f"Action: sh {spoil}", PASS)
+    assert state["reward"] == 0.5, state["tests"]
+
+
 @pytest.mark.parametrize(
     ("docker", "settings", "problem"),
     [

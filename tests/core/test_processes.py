@@ -107,3 +107,30 @@ def test_folders_that_grow_beyond_their_size_are_named(tmp_path) -> None:
     assert sandbox.overflow() == ""
     (tmp_path / "f").write_bytes(bytes(2 << 20))
     assert sandbox.overflow() == "the files have more than 1 MiB"
+
+
+def test_folders_in_one_another_are_counted_and_removed_where_python_cannot(tmp_path, monkeypatch) -> None:
+    box = tmp_path / "box"
+    deep = box / "/".join("a" * 100)
+    deep.mkdir(parents=True)
+    sandbox = Sandbox({"/task": box}, Limits(), "none")
+    assert sandbox.overflow() == ""
+    (deep / "b").mkdir()
+    assert sandbox.overflow() == "there are more than 100 folders in one another"
+
+    def too_deep(path: Path) -> None:
+        raise RecursionError  # as of 1,000 of them
+
+    monkeypatch.setattr(processes.shutil, "rmtree", too_deep)
+    deep.chmod(0)
+    processes.remove(box)
+    assert not box.exists()
+
+
+def test_of_a_link_the_link_is_removed_and_of_a_file_the_file(tmp_path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "link").symlink_to("kept")
+    (tmp_path / "file").touch()
+    for name in ("link", "file", "nothing"):
+        processes.remove(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]

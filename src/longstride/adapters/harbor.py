@@ -34,7 +34,7 @@ from longstride.adapters.seeded import REWARD, SUCCESS, TERMS
 from longstride.core.errors import EnvFailure, TaskError, short
 from longstride.core.foreign import UnreadableError, number, read_json
 from longstride.core.numbers import Count, Share
-from longstride.core.processes import Limits, confines
+from longstride.core.processes import Limits, confines, remove
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.envs.terminal.shell import Shell
 from longstride.envs.text import MARK
@@ -159,7 +159,7 @@ class HarborEnv(Shell):
         """`{"reward": ..., "success": ..., "terms": ..., "tests": what they printed}`: runs the tests, once.
 
         Raises:
-            EnvFailure: what they write as a reward is no number.
+            EnvFailure: what they write as a reward is no number, or they cannot be put in their place.
         """
         if self._verified is None:
             self._verified = await self._verify()
@@ -168,12 +168,15 @@ class HarborEnv(Shell):
     async def _verify(self) -> dict[str, Any]:
         verifier, sandbox = _part(self._settings, "verifier"), self.sandbox
         tests, logs = sandbox.folders["/tests"], sandbox.folders["/logs"] / "verifier"
-        for folder in (tests, logs):
-            # what the agent made of it may be a link
-            folder.unlink() if folder.is_symlink() else shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(self._folder / "tests", tests)
-        logs.mkdir(parents=True)
-        sandbox.own()
+        try:
+            logs.parent.chmod(0o755)  # the agent's own, to which it may have taken its rights away
+            remove(tests)
+            remove(logs)
+            shutil.copytree(self._folder / "tests", tests)
+            logs.mkdir()
+            sandbox.own()
+        except OSError as e:
+            raise EnvFailure(f"the tests of {self._folder} cannot be put in their place: {e}") from e
         seconds = float(verifier.get("timeout_sec") or 600.0)
         variables = self.variables | {k: str(v) for k, v in _part(verifier, "env").items()}
         found = await sandbox.run(("bash", "/tests/test.sh"), self.start, seconds, self._shown, variables)

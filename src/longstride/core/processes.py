@@ -26,7 +26,7 @@ import sys
 import tempfile
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
@@ -38,6 +38,8 @@ from longstride.core.plain import plain
 
 ROUNDS = 10
 """Looks at what is left, since what is killed may just have started something."""
+DEEPEST = 100
+"""Folders in one another."""
 MARK = "LONGSTRIDE_SANDBOX"
 """Variable by which what a sandbox started is known."""
 MIB = 1 << 20
@@ -134,7 +136,7 @@ class Sandbox:
         """Gives the folders to the sandbox's user, where it has one: to be called after they were filled from here."""
         if self._user is not None:
             for folder in self.folders.values():
-                for path in (folder, *folder.rglob("*")):
+                for path in (folder, *_inside(folder)):
                     os.chown(path, self._user, self._user, follow_symlinks=False)
 
     def command(self, argv: Sequence[str], start: str, seconds: float) -> list[str]:
@@ -221,10 +223,12 @@ class Sandbox:
         return {"PATH": self._path, "HOME": home, **fixed, MARK: self._mark}
 
     def overflow(self) -> str:
-        """What is wrong with the size of the folders, in words; empty where nothing is."""
+        """What is wrong with the size or the depth of the folders, in words; empty where nothing is."""
         most, total = self.limits.folder_size, 0
         for folder in self.folders.values():
-            for path in folder.rglob("*"):
+            for path in _inside(folder):
+                if len(path.relative_to(folder).parts) > DEEPEST:
+                    return f"there are more than {DEEPEST} folders in one another"
                 with suppress(OSError):
                     total += max(path.lstat().st_size, 512)
                 if total > most * MIB:
@@ -249,6 +253,35 @@ class Sandbox:
         for place, folder in self.folders.items() if not self.confined else ():
             text = text.replace(str(folder), place)
         return text
+
+
+def remove(path: Path) -> None:
+    """Removes what a program left: a link, a file, or folders, however deep, to which it took its own rights away.
+
+    Raises:
+        OSError: something is left.
+    """
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    with suppress(OSError, RecursionError):
+        shutil.rmtree(path)
+        return
+    for program in (("chmod", "-R", "u+rwX"), ("rm", "-rf")):
+        found = subprocess.run([*program, str(path)], stdin=subprocess.DEVNULL, capture_output=True)
+    if found.returncode:
+        raise OSError(f"{path} cannot be removed: {plain(found.stderr.decode(errors='replace'))[:200]}")
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """What is in a folder, at any depth; no link is followed, and folders that cannot be read are left out."""
+    left = [folder]
+    while left:
+        with suppress(OSError), os.scandir(left.pop()) as found:
+            for entry in found:
+                yield Path(entry)
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(Path(entry))
 
 
 def confines(isolation: Isolation) -> bool:

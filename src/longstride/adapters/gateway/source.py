@@ -16,7 +16,6 @@ loop is the same; a request that continues what was said continues its ids, and 
 
 import asyncio
 import json
-import shutil
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -42,6 +41,7 @@ from longstride.adapters.seeded import REWARD, SUCCESS, TERMS
 from longstride.core.errors import EnvFailure, short
 from longstride.core.foreign import UnreadableError, flag, number, read_json
 from longstride.core.numbers import Positive
+from longstride.core.processes import remove
 from longstride.core.task import Task
 from longstride.envs.acting import Actions
 from longstride.envs.base import HELD_ANSWER, Observation, OtherTasks, Step, TaskSource
@@ -189,7 +189,8 @@ class ProgramEnv:
                 await self._running.stop()
         finally:
             if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
+                with suppress(OSError):
+                    remove(self._folder)
 
     # what comes
 

@@ -11,12 +11,13 @@ import asyncio
 import tempfile
 from abc import abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from longstride.core.errors import EnvFailure, TaskError, unknown
 from longstride.core.plain import plain
-from longstride.core.processes import Finished, Isolation, Limits, Sandbox
+from longstride.core.processes import Finished, Isolation, Limits, Sandbox, remove
 from longstride.core.task import Task
 from longstride.envs.base import Observation, Step
 from longstride.envs.text import said
@@ -131,7 +132,10 @@ class Shell:
             self._sandbox = None
         if self._root is not None:
             root, self._root = self._root, None
-            await asyncio.to_thread(root.cleanup)
+            with suppress(OSError):
+                await asyncio.to_thread(remove, Path(root.name))
+            with suppress(RecursionError):
+                root.cleanup()
 
     async def _command(self, command: str) -> Step:
         found = await self.run(command)

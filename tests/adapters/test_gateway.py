@@ -157,6 +157,17 @@ def test_a_program_that_does_not_end_as_it_should_fails_its_episode_in_one_line(
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize(("make", "why"), [("link", "it is a link"), ("pipe", "it is no regular file")])
+def test_a_result_is_read_from_a_file_and_from_no_link_or_pipe(make: str, why: str) -> None:
+    def leave(job: Job) -> None:
+        chat(job, [{"role": "user", "content": "hi"}])
+        (job.folder / "other").write_text("1")
+        (job.folder / "result.json").symlink_to("other") if make == "link" else os.mkfifo(job.folder / "result.json")
+
+    (t,) = episodes(function(leave, result="file"), lambda e: "three")
+    assert t.stop is StopReason.INFRA_FAILURE and f"left no result.json that can be read: {why}" in str(t.evidence)
+
+
 def command_lines() -> Iterator[bytes]:
     """Of all processes."""
     for folder in Path("/proc").glob("[0-9]*"):

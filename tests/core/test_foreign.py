@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import os
 import re
 from typing import Any
 
@@ -21,6 +22,7 @@ from longstride.core.foreign import (
     flag,
     guarded,
     json_object,
+    left_behind,
     number,
     read_json,
 )
@@ -144,6 +146,22 @@ def test_whatever_somebody_elses_code_raises_is_one_line(error: BaseException) -
 def test_what_is_not_its_own_passes(kind: type[BaseException]) -> None:
     with pytest.raises(kind), guarded("the game"):
         raise kind
+
+
+def test_of_what_a_program_left_a_file_is_read_and_no_link_pipe_or_folder(tmp_path) -> None:
+    (tmp_path / "file").write_text("words")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    assert left_behind(tmp_path / "file", 3) == b"wor"
+    for name, why in {
+        "link": "it is a link",
+        "pipe": "it is no regular file",
+        "folder": "Is a directory",
+        "nothing": "No such file",
+    }.items():
+        with pytest.raises(OSError, match=why):
+            left_behind(tmp_path / name, 3)
 
 
 def test_content_is_bounded_as_a_whole() -> None:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,7 +70,7 @@ def test_a_code_of_another_note_is_wrong_and_there_are_many() -> None:
     assert not success(*said(source, f"Action: answer {int(code) % 90 + 10}", task=task))
 
 
-def test_a_written_code_is_read_from_its_file_and_from_no_link() -> None:
+def test_a_written_code_is_read_from_its_file_and_from_no_link(monkeypatch) -> None:
     source = terminal(end="file")
     task = source.sample(random.Random(2), 1)[0]
     code = References.of(task).code
@@ -78,6 +79,12 @@ def test_a_written_code_is_read_from_its_file_and_from_no_link() -> None:
     link = f"Action: sh echo {code} > other && ln -s other answer"
     assert not success(*said(source, link, "Action: done", task=task))
     assert not success(*said(source, "Action: sh mkdir answer", "Action: done", task=task))
+    monkeypatch.setattr("longstride.envs.terminal.tasks.left_behind", denied)  # chmod 0, not as root
+    assert not success(*said(source, f"Action: sh echo {code} > answer", "Action: done", task=task))
+
+
+def denied(path: Path, most: int) -> bytes:
+    raise PermissionError(13, "Permission denied")
 
 
 @pytest.mark.parametrize("end", ["answer", "file"])

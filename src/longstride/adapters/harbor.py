@@ -32,7 +32,7 @@ from pydantic import field_validator
 from longstride.adapters.kept import KeptTasks
 from longstride.adapters.seeded import REWARD, SUCCESS, TERMS
 from longstride.core.errors import EnvFailure, TaskError, short
-from longstride.core.foreign import UnreadableError, number, read_json
+from longstride.core.foreign import UnreadableError, left_behind, number, read_json
 from longstride.core.numbers import Count, Share
 from longstride.core.processes import Limits, confines, remove
 from longstride.core.task import DIFFICULTIES, Task
@@ -47,7 +47,7 @@ TAKEN = ("bin", "dev", "etc", "lib", "lib32", "lib64", "proc", "root", "sbin", "
 """Folders of a machine into which nothing is copied."""
 VERIFIER = "logs/verifier"
 MOST = 20_000
-"""Characters of an instruction and of a reward's file."""
+"""Characters of an instruction, and bytes of a reward's file."""
 PLAIN = ("ARG", "CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "LABEL", "MAINTAINER", "SHELL", "STOPSIGNAL", "USER")
 """Instructions of a Dockerfile that change no file."""
 
@@ -315,11 +315,10 @@ def _rewards(logs: Path, folder: Path) -> dict[str, float]:
     """What the tests wrote, by name; empty where they wrote nothing."""
     what = f"the tests of {folder}"
     for name in ("reward.json", "reward.txt"):
-        path = logs / name
-        if path.is_symlink() or not path.is_file():
+        try:
+            text = left_behind(logs / name, MOST).decode(errors="replace")
+        except OSError:
             continue
-        with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(MOST)
         if name == "reward.txt":
             with suppress(ValueError):
                 return {REWARD: number(float(text), what)}

@@ -9,8 +9,11 @@ So whatever a stranger says costs his own episode and nothing else.
 """
 
 import asyncio
+import errno
 import json
 import math
+import os
+import stat
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -109,6 +112,28 @@ def bounded_content(content: Content) -> Content:
         if left <= 0:
             break
     return joined(kept)
+
+
+def left_behind(path: Path, most: int) -> bytes:
+    """The beginning of a file that a stranger's program left: no link is followed, no pipe waited for.
+
+    Args:
+        path: where it stands, in a folder of our own.
+        most: bytes that are read.
+
+    Raises:
+        OSError: there is none, something else stands there, or it may not be read.
+    """
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link")
+    with open(path, "rb", opener=_as_it_stands) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return file.read(most)
+
+
+def _as_it_stands(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def number(value: Any, what: str) -> float:

@@ -39,7 +39,7 @@ from longstride.adapters.gateway.wire import (
 )
 from longstride.adapters.seeded import REWARD, SUCCESS, TERMS
 from longstride.core.errors import EnvFailure, short
-from longstride.core.foreign import UnreadableError, flag, number, read_json
+from longstride.core.foreign import UnreadableError, flag, left_behind, number, read_json
 from longstride.core.numbers import Positive
 from longstride.core.processes import remove
 from longstride.core.task import Task
@@ -361,10 +361,9 @@ def _rewarded(last: Any, who: str) -> dict[str, Any]:
 
 def _read(path: Path, who: str) -> str:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_RESULT + 1)
+        data = left_behind(path, MAX_RESULT + 1)
     except OSError as e:
-        raise EnvFailure(f"{who} left no {path.name}: {e.strerror or e}") from None
+        raise EnvFailure(f"{who} left no {path.name} that can be read: {e.strerror or e}") from None
     if len(data) > MAX_RESULT:
         raise EnvFailure(f"{who} left a {path.name} of more than {MAX_RESULT} bytes")
     return data.decode(errors="replace")

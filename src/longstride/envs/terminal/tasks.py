@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from longstride.core.errors import unknown
+from longstride.core.foreign import left_behind
 from longstride.core.numbers import Count
 from longstride.core.processes import Isolation, Limits
 from longstride.core.task import Task
@@ -24,7 +25,7 @@ PLACE = "/task"
 FILE = "answer"
 """The file that a code is written into."""
 MOST = 1000
-"""Characters of it that are read."""
+"""Bytes of it that are read."""
 
 
 class Terminal(AtDistances):
@@ -124,9 +125,9 @@ class TerminalEnv(Shell):
         return {PLACE: root}, chain.first
 
     async def final_state(self) -> dict[str, Any]:
-        """`{"files": {"answer": ...}}`: what was written into the file, where it is one."""
-        path = self.sandbox.folders[PLACE] / FILE
-        if not path.is_file() or path.is_symlink():  # what a link leads to may be anything
+        """`{"files": {"answer": ...}}`: what was written into the file, where it is one that can be read."""
+        try:
+            written = left_behind(self.sandbox.folders[PLACE] / FILE, MOST)
+        except OSError:  # the policy's own doing
             return {"files": {}}
-        with path.open(errors="replace") as file:
-            return {"files": {FILE: file.read(MOST)}}
+        return {"files": {FILE: written.decode(errors="replace")}}

@@ -4,13 +4,15 @@ A growing horizon is said to beat a fixed one; but which fixed one? Whoever may 
 five runs. So the rival comes in two forms: `best_fixed`, whose horizon was found beforehand and costs nothing, and `swept`, which has a
 fifth of the episodes of every iteration, because the sweep took the rest.
 
+All are tested within 32 turns. What is counted is episodes: a schedule of long horizons takes more steps for as many.
+
 | arm | turns in training, by iteration | source |
 |---|---|---|
 | `slow` | 8, 16, 24, 32, 40, 48, two iterations each | our own |
 | `multiplicative` | 8 i, at most 48 | `tti` (arXiv 2506.07976), its choice |
 | `additive` | 8, and 4 more every iteration, at most 48 | the other rule that `tti` compares |
 | `staged` | 8, 24, 48, four iterations each | `scaling_inter` (arXiv 2509.08755) |
-| `by_difficulty` | easy 10, medium 20, hard 30; tests at 48 | `webgym` (arXiv 2601.02439) |
+| `by_difficulty` | easy 10, medium 20, hard 30 | `webgym` (arXiv 2601.02439) |
 | `worth` | by what further turns bring | `worth` |
 | `short`, `long` | 8; 48 | |
 | `best_fixed` | the best of 6, 8, 12, 20, 32 on tuning seeds, which cost nothing | |

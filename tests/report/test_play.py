@@ -262,6 +262,8 @@ def test_what_cannot_be_carried_is_said_in_the_page(recipe: Recipe, policy: Poli
     sites = papers.load("tti")
     assert isinstance(sites, Recipe)
     assert "charts" in carried({"p": policy}, sites, [])["why"]
+    wide = recipe.replace(tasks=Dial(distances=(21, 21), links=8, astray=4))
+    assert "more than 5,000 pages" in carried({"p": policy}, wide, wide.tasks.held_out(1))["why"]
     tokenizer = build_tokenizer([f"w{n}" for n in range(12_000)])
     large = Policy("large", build_model(TinyConfig(), len(tokenizer), 0), tokenizer, policy.chat, 1280)
     said = carried({"large": large}, recipe, recipe.tasks.held_out(2))["why"]

@@ -10,6 +10,9 @@ from typing import Protocol, runtime_checkable
 
 from longstride.core.task import Task
 
+MOST_PAGES = 5_000
+"""Of a task that is charted."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChartPage:
@@ -38,8 +41,8 @@ class Chart:
 class Charted(Protocol):
     """A task source whose tasks can be charted."""
 
-    def chart(self, task: Task) -> Chart:
-        """All pages of a task.
+    def chart(self, task: Task) -> Chart | None:
+        """All pages of a task; None where they are more than `MOST_PAGES`.
 
         Raises:
             TaskError: it is of another source.

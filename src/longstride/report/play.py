@@ -17,7 +17,7 @@ import torch
 from transformers import LlamaForCausalLM
 
 from longstride.core.task import Task
-from longstride.envs.chart import Chart, Charted
+from longstride.envs.chart import MOST_PAGES, Chart, Charted
 from longstride.models.load import Policy, load_policy
 from longstride.models.tiny import TOKEN
 from longstride.rollout.context import FullHistory, LatestObservation, Past, RecentObservations
@@ -65,7 +65,10 @@ def playable(
             )
         del carried[next(iter(carried))]
     every = max(1, len(tasks) // TASKS)
-    charts = [source.chart(task) for task in tasks[::every][:TASKS]]
+    drawn = tasks[::every][:TASKS]
+    charts = [chart for task in drawn if (chart := source.chart(task)) is not None]
+    if len(charts) < len(drawn):
+        raise CannotPlay(f"A task has more than {MOST_PAGES:,} pages, so the tasks are not played here.")
     sampling, words = recipe.evaluation.sampling or recipe.sampling, newest.chat.vocabulary
     return {
         "policies": [{"name": name, "weights": weights} for name, weights in carried.items()],

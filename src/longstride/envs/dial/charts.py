@@ -1,12 +1,13 @@
 """Trails as charts."""
 
 from longstride.core.task import Task
-from longstride.envs.chart import Chart, ChartPage
+from longstride.envs.chart import MOST_PAGES, Chart, ChartPage
 from longstride.envs.dial.trail import Place, Trail
 
 
-def chart_of(task: Task) -> Chart:
-    """All places of a task's trail, nearest first. Raises: TaskError where it is none."""
+def chart_of(task: Task) -> Chart | None:
+    """All places of a task's trail, nearest first; None where they are more than `MOST_PAGES`: they grow as the links
+    of a page to the power of `astray`. Raises: TaskError where it is none."""
     trail = Trail.of(task)
     places: dict[Place, int] = {(0,): 0}
     pages = []
@@ -19,5 +20,7 @@ def chart_of(task: Task) -> Chart:
                 places[after] = len(places)
                 waiting.append(after)
             links.append(places[after])
+        if len(places) > MOST_PAGES:
+            return None
         pages.append(ChartPage(shown.text(), tuple(links)))
     return Chart(task.goal, tuple(pages), trail.answer, trail.distance)

@@ -68,8 +68,8 @@ class Dial(AtDistances):
         trail, walker = Trail.of(task), Walker(random.Random(0))
         return [walker.say(trail.page((step,)).text()) for step in range(trail.distance)]
 
-    def chart(self, task: Task) -> Chart:
-        """All pages of a task. Raises: TaskError for a task of another source."""
+    def chart(self, task: Task) -> Chart | None:
+        """All pages of a task, where a page can carry them. Raises: TaskError for a task of another source."""
         return chart_of(task)
 
     def _task(self, rng: random.Random, distance: int, split: Literal["train", "test"]) -> Task:

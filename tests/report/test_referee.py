@@ -133,6 +133,16 @@ class TestVerdict:
         assert d["verdict"] == "ours" and referee(worse, better)["difference"]["verdict"] == "theirs"
         assert referee(better, nearly)["difference"]["verdict"] == "undecided"
 
+    def test_few_tasks_that_all_differ_alike_decide_nothing(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for n, p, verdict in ((2, 2**-1, "undecided"), (5, 2**-4, "undecided"), (6, 2**-5, "ours")):
+            a, b = (results(tmp_path / f"{side}{n}", [side == "a"] * n, WHOLE) for side in "ab")
+            d = referee(a, b)["difference"]
+            assert (d["lo"], d["hi"], d["p"], d["verdict"]) == (1, 1, pytest.approx(p), verdict)
+        assert main(["referee", str(tmp_path / "a2"), str(tmp_path / "b2")]) == 0
+        assert "(2 higher, 0 lower, sign test p = 0.5): undecided" in capsys.readouterr().out
+
     def test_what_nobody_says_is_named_and_may_be_accepted(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

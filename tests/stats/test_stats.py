@@ -16,6 +16,7 @@ from longstride.stats import (
     paired_difference,
     paired_difference_clustered,
     pass_at_k,
+    sign_test,
     wilson_interval,
 )
 from longstride.stats.bootstrap import t_over_z
@@ -108,6 +109,11 @@ def test_two_level_intervals_cover_when_seeds_differ():
         effect = paired_difference_clustered(rng.normal(size=(5, 1)) + rng.normal(size=(5, 20)), zero, repeat)
         hits += effect.lo <= 0 <= effect.hi
     assert hits >= 90
+
+
+def test_a_sign_test_counts_the_ways_in_which_coins_fall():
+    assert sign_test(2, 0) == pytest.approx(1 / 2) and sign_test(0, 6) == pytest.approx(1 / 32)
+    assert sign_test(3, 1) == pytest.approx(2 * (1 + 4) / 16) and sign_test(0, 0) == 1
 
 
 def test_pass_at_k_counts_subsets():

@@ -12,7 +12,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.strategies import Direct, Strategy
-from longstride.strategies.advice import Evaluate, advise, halves
+from longstride.strategies.advice import Advice, Evaluate, advise, halves
 
 
 def tasks(easy: int = 200, hard: int = 200) -> list[Task]:
@@ -56,7 +56,11 @@ def test_each_difficulty_gets_what_serves_it_and_the_other_half_confirms_it() ->
     ends = lambda name: "_8" in name or name == "think_on_to_80"  # noqa: E731
     assert all(ids == (second if ends(name) else first) for name, ids in seen if name != "direct")
     mean, low, high = found.difference
-    assert mean == pytest.approx(found.success - found.fixed[found.best_fixed]) and 0 < low < mean < high
+    assert (
+        mean == pytest.approx(found.success - found.fixed[found.best_fixed])
+        and 0 < low < mean < high
+        and found.p < 0.05
+    )
 
 
 @pytest.mark.parametrize(("turn", "longest"), [(96, 80), (95, 40), (35, 10)])
@@ -81,9 +85,15 @@ def test_where_nothing_is_better_than_a_fixed_strategy_it_says_so() -> None:
     found = advise(tasks(), 45, ";", 99, 0, evaluate)
     assert (
         not found.beats
+        and found.p == 1
         and found.best_fixed == "best_of_4_by_majority"
         and found.success == found.fixed[found.best_fixed]
     )
+
+
+def test_two_tasks_that_both_change_are_no_proof() -> None:
+    alike = lambda p: Advice((), 1.0, {"direct": 0.0}, (1.0, 1.0, 1.0), p)  # noqa: E731
+    assert not alike(0.5).beats and alike(0.03).beats
 
 
 def test_tasks_that_are_alike_count_each() -> None:

@@ -86,5 +86,5 @@ def _print(advice: "Advice") -> None:
     verdict = "better" if advice.beats else "not better"
     say(
         f"\non the half that was not looked at: {advice.success:.2f} as advised, {verdict} than every fixed strategy "
-        f"({mean:+.2f} [{low:+.2f}, {high:+.2f}] against the best of them)"
+        f"({mean:+.2f} [{low:+.2f}, {high:+.2f}] against the best of them, sign test p = {advice.p:.2g})"
     )

@@ -27,13 +27,15 @@ from longstride.report.protocol import (
 from longstride.report.rows import read_record
 from longstride.run.experiment import RUN_FILE, load_run_experiment
 from longstride.run.recipe import Recipe
-from longstride.stats import paired_difference
+from longstride.stats import paired_difference, sign_test
 
 NEEDED = (
     "tasks", "order", "evaluators", "attempts", "template", "context", "actions", "limits", "sampling", "strategy",
     "judge", "seed",
 )  # fmt: skip
 """What two results have to say, at least, to be compared: keys of a protocol, or what begins several of them."""
+SURE = 0.05
+"""What p is below where a sign test agrees."""
 PLAIN = 60
 """Characters of a setting that are shown."""
 
@@ -58,7 +60,8 @@ def referee(ours: Path, theirs: Path, accept: Sequence[str] = ()) -> dict[str, A
         `differs` (by setting, what each side has), `unsaid` (by setting, who does not say it: `ours`, `theirs`,
         `both`), `accepted` (those of them that were accepted), `comparable`, and where it is true `difference`: `mean`,
         `lo`, `hi` of our success less theirs (95 %), `tasks` that it is over, `missing` (tasks without an outcome on a
-        side), `higher` and `lower` (tasks), `verdict` (`ours`, `theirs`, `undecided`).
+        side), `higher` and `lower` (tasks), `p` (of an exact sign test, where outcomes are 0 or 1), `verdict` (`ours`,
+        `theirs`, `undecided`: that of the interval, and p < 0.05).
 
     Raises:
         RunError: a result cannot be read, or has none by task.
@@ -102,15 +105,19 @@ def _difference(a: Side, b: Side) -> dict[str, Any]:
         raise ConfigError(f"the results share {len(pairs)} tasks with an outcome; a difference needs two at least")
     ours, theirs = ([float(value) for value in column] for column in zip(*pairs, strict=True))
     e = paired_difference(ours, theirs, seed=0)
+    higher, lower = sum(x > y for x, y in pairs), sum(x < y for x, y in pairs)
+    p = sign_test(higher, lower) if {*ours, *theirs} <= {0, 1} else None
+    decided = p is None or p < SURE
     return {
         "mean": e.mean,
         "lo": e.lo,
         "hi": e.hi,
         "tasks": len(pairs),
         "missing": len(a.success.keys() | b.success.keys()) - len(pairs),
-        "higher": sum(x > y for x, y in pairs),
-        "lower": sum(x < y for x, y in pairs),
-        "verdict": "ours" if e.lo > 0 else "theirs" if e.hi < 0 else "undecided",
+        "higher": higher,
+        "lower": lower,
+        "p": p,
+        "verdict": "ours" if e.lo > 0 and decided else "theirs" if e.hi < 0 and decided else "undecided",
     }
 
 
@@ -185,9 +192,10 @@ def as_text(found: Mapping[str, Any]) -> str:
     e = found["difference"]
     words = {"ours": "ours is higher", "theirs": "theirs is higher", "undecided": "undecided"}[e["verdict"]]
     lines.append("one protocol" if not found["accepted"] else "comparable, as far as what was accepted does not matter")
+    test = "" if e["p"] is None else f", sign test p = {e['p']:.2g}"
     lines.append(
         f"success, ours - theirs: {e['mean']:+.3f}, 95 % {e['lo']:+.3f} to {e['hi']:+.3f}, over {e['tasks']} tasks "
-        f"({e['higher']} higher, {e['lower']} lower): {words}"
+        f"({e['higher']} higher, {e['lower']} lower{test}): {words}"
     )
     if e["missing"]:
         lines.append(f"{e['missing']} tasks have no outcome on a side and are left out")

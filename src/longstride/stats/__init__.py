@@ -1,7 +1,7 @@
 """Statistics: intervals, paired differences, orderings. No torch."""
 
 from longstride.stats.bootstrap import Effect, mean_interval, paired_difference, paired_difference_clustered
-from longstride.stats.measures import pass_at_k, wilson_interval
+from longstride.stats.measures import pass_at_k, sign_test, wilson_interval
 from longstride.stats.ordering import Finding, Judgement, Ordering, Relation, overall
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "paired_difference",
     "paired_difference_clustered",
     "pass_at_k",
+    "sign_test",
     "wilson_interval",
 ]

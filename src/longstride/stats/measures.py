@@ -36,6 +36,14 @@ def wilson_interval(successes: int, n: int, level: float = 0.95) -> tuple[float,
     return float(interval.low), float(interval.high)
 
 
+def sign_test(higher: int, lower: int) -> float:
+    """Two-sided p value of the exact sign test: whether pairs that differ are as often higher as lower. Sound where a
+    bootstrap has no width, at differences that are all equal; 1 where none differ."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(higher, higher + lower).pvalue) if higher + lower else 1.0
+
+
 def chance_above(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     """Share of pairs in which the value of `a` is above that of `b`, a tie counting half: Mann and Whitney's U (1947)
     divided by the number of pairs, along the first axis.

@@ -20,7 +20,7 @@ from longstride.core.errors import ConfigError
 from longstride.core.seeds import stream
 from longstride.core.task import DIFFICULTIES, Task
 from longstride.scaling.logistic import chance, line
-from longstride.stats import mean_interval, wilson_interval
+from longstride.stats import mean_interval, sign_test, wilson_interval
 from longstride.strategies import Direct, Strategy
 from longstride.strategies.anytime import LONGEST
 from longstride.strategies.best_of import BestOf, Likelihood, Majority
@@ -104,6 +104,8 @@ class Advice:
     difference: tuple[float, float, float]
     """Of what is advised and the best fixed strategy, which the second half itself names, with its 95 % interval, tasks
     paired."""
+    p: float
+    """Of an exact sign test of the same."""
 
     @property
     def best_fixed(self) -> str:
@@ -112,7 +114,7 @@ class Advice:
     @property
     def beats(self) -> bool:
         """Whether it did better than every fixed strategy, by more than chance would have it."""
-        return self.difference[1] > 0
+        return self.difference[1] > 0 and self.p < 0.05
 
 
 def advise(
@@ -182,6 +184,7 @@ def advise(
         fmean(came.values()),
         {name: fmean(done.values()) for name, done in rivals.items()},
         (fmean(apart), *mean_interval(sorted(apart), seed=seed)),
+        sign_test(sum(a > 0 for a in apart), sum(a < 0 for a in apart)),
     )
 
 

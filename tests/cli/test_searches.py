@@ -114,3 +114,9 @@ def test_a_recipe_is_evaluated_under_its_own_strategies_where_none_is_asked_for(
         "direct_9_tokens",
         "best_of_2_by_majority",
     ]
+
+
+def test_each_strategy_has_a_log_of_a_name_that_files_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("longstride.report.inspect_log.require", lambda *_: None)  # inspect has an environment apart
+    logs = evaluate._logs(tmp_path / "x.eval", ["direct", "delegate_to_runs/a"])
+    assert [path.name for path in logs.values()] == ["x-direct.eval", "x-delegate_to_runs_a.eval"]

@@ -2,6 +2,7 @@
 (`evaluation.baselines`), the trivial policies."""
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -173,7 +174,8 @@ def _logs(path: Path, strategies: Sequence[str]) -> dict[str, Path]:
     """The log of each strategy, where one can be written."""
     from longstride.report.inspect_log import check_target
 
-    logs = {name: path.with_stem(f"{path.stem}-{name}") if len(strategies) > 1 else path for name in strategies}
+    ends = [re.sub(r"[^\w.-]", "_", f"-{name}") for name in strategies] if len(strategies) > 1 else [""]
+    logs = {name: path.with_stem(path.stem + end) for name, end in zip(strategies, ends, strict=True)}
     for target in logs.values():
         check_target(target)
     return logs

@@ -70,7 +70,13 @@ def test_doctor_fails_where_a_self_test_does(
     def broken() -> str:
         raise RunError("the shipped model is missing")
 
+    def no_library() -> str:
+        raise OSError("libcudart.so: cannot open shared object file")
+
     monkeypatch.setattr(doctor, "_generation", broken)
-    monkeypatch.setattr(doctor, "_web_episode", lambda: "solved")
+    monkeypatch.setattr(doctor, "_web_episode", no_library)
+    monkeypatch.setattr(doctor, "_torch", no_library)
     assert main(["doctor"]) == 1
-    assert "FAIL self-test: base model  the shipped model is missing" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "FAIL self-test: base model  the shipped model is missing" in said
+    assert said.count("OSError: libcudart.so: cannot open shared object file") == 2

@@ -66,12 +66,12 @@ def diagnose() -> Iterator[Check]:
         gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
         yield Check("memory", gib >= 3, f"{gib:.1f} GiB (training the base model needs 3)")
     yield from _packages()
-    yield _torch()
-    yield _kernels()
+    yield _tried("torch", _torch)
+    yield _tried("kernels of small models", _kernels)
     yield _chromium()
-    yield _tried("self-test: device", _passes)
-    yield _tried("self-test: web", _web_episode)
-    yield _tried("self-test: base model", _generation)
+    yield _tested("self-test: device", _passes)
+    yield _tested("self-test: web", _web_episode)
+    yield _tested("self-test: base model", _generation)
 
 
 def _packages() -> Iterator[Check]:
@@ -139,14 +139,20 @@ def _chromium() -> Check:
         return Check("chromium", False, found, fix, needed=False)
 
 
-def _tried(name: str, test: Callable[[], str]) -> Check:
-    """A self-test; whatever it raises is its finding."""
-    start = time.perf_counter()
+def _tried(name: str, check: Callable[[], Check]) -> Check:
+    """A check; whatever it raises is its finding."""
     try:
-        found = test()
+        return check()
     except LongstrideError as e:
         return Check(name, False, str(e))
-    return Check(name, True, f"{found}, {time.perf_counter() - start:.1f} s")
+    except Exception as e:  # a library that cannot be loaded raises what it likes
+        return Check(name, False, f"{type(e).__name__}: {e}")
+
+
+def _tested(name: str, test: Callable[[], str]) -> Check:
+    """A self-test, and how long it took."""
+    start = time.perf_counter()
+    return _tried(name, lambda: Check(name, True, f"{test()}, {time.perf_counter() - start:.1f} s"))
 
 
 def _web_episode() -> str:

@@ -59,8 +59,10 @@ def test_each_new_key_is_an_episode_and_ends_when_the_program_says_so(
 
 def test_what_cannot_be_served_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gateway", "base", "--episodes", "0"]) == 2
+    assert main(["gateway", "base", "--quiet", "0"]) == 2
     assert main(["gateway", "cql"]) == 2
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main(["gateway", "base", "--port", str(taken.getsockname()[1])]) == 2
     said = capsys.readouterr().err
-    assert "--episodes is at least 1" in said and "has no language model" in said and "cannot listen on" in said
+    assert "--episodes is at least 1" in said and "--quiet is above 0" in said
+    assert "has no language model" in said and "cannot listen on" in said

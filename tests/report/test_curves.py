@@ -9,9 +9,9 @@ import pytest
 from helpers import begin_run
 
 from longstride.cli.main import main
-from longstride.core.errors import RunError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.sealed import place_of, seal
-from longstride.report.curves import curve_of
+from longstride.report.curves import Curve, by_setting, cheapest, curve_of
 
 STEPS = 1000
 
@@ -109,6 +109,14 @@ def test_attempts_are_points_of_the_last_evaluation_side_by_side_or_one_after_th
     assert in_turn.x == (1, 2, 10) and in_turn.y == (0.5, 1.0, 1.0)
     with pytest.raises(RunError, match="has no success@N: set evaluation.attempts"):
         curve_of(run, "attempts", "success")
+
+
+def test_runs_are_told_apart_by_settings_of_any_kind_and_a_law_takes_numbers() -> None:
+    of = lambda **settings: Curve(Path("run"), settings, (1.0,), (1.0,))  # noqa: E731
+    found = by_setting([of(k="long"), of(k=[2, 8]), of(k=None), of(k=3), of(k=[2, 8])], "k")
+    assert {k: len(runs) for k, runs in found.items()} == {3: 1, "None": 1, "[2, 8]": 2, "long": 1}
+    with pytest.raises(ConfigError, match="k is 'long', and a law takes numbers"):
+        cheapest([of(k="long")], ["k"], "k")
 
 
 def swept(home: Path, ratio: float, batch: int, seed: int, steps: float) -> Path:

@@ -67,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.episodes < 1:
         raise ConfigError(f"--episodes is at least 1, got {args.episodes}")
+    if not 0 < args.quiet <= MOST:
+        raise ConfigError(f"--quiet is above 0 and up to {MOST} seconds, got {args.quiet:g}")
     folder = free_folder(args.out) if args.out else None
     recipe = experiment_of(args.target)
     if not isinstance(recipe, Recipe):

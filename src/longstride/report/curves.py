@@ -123,11 +123,9 @@ def cost_of(folder: Path, x: str, spent: str, measure: str, level: float) -> Cur
             f"what a level costs is {', '.join((*AMOUNTS, TOKENS))} or a setting of --best; got {spent!r}"
         )
     curve = curve_of(folder, spent, measure)
-    at = _setting(curve, x)
-    if not isinstance(at, int | float) or isinstance(at, bool):
-        raise ConfigError(f"{folder}: {x} is {at!r}, and a law takes numbers")
+    at = _number(curve, x)
     cost = _crossing(list(zip(curve.x, curve.y, strict=True)), level)
-    return replace(curve, x=(float(at),), y=(cost or math.inf,))
+    return replace(curve, x=(at,), y=(cost or math.inf,))
 
 
 def cheapest(curves: Sequence[Curve], best: Sequence[str], y: str = "") -> list[Curve]:
@@ -140,7 +138,7 @@ def cheapest(curves: Sequence[Curve], best: Sequence[str], y: str = "") -> list[
         y: one of `best`, whose value takes the place of the cost; empty: the cost.
 
     Raises:
-        ConfigError: some run has no such setting.
+        ConfigError: some run has no such setting, or y is no number.
         RunError: no combination came to the level in all its runs; its x is named.
     """
     found: list[Curve] = []
@@ -149,22 +147,31 @@ def cheapest(curves: Sequence[Curve], best: Sequence[str], y: str = "") -> list[
         for curve in curves:
             if curve.x[0] == at:
                 combined[tuple(_setting(curve, key) for key in best)].append(curve)
-        chosen, runs = min(combined.items(), key=lambda item: fmean(run.y[0] for run in item[1]))
+        runs = min(combined.values(), key=lambda runs: fmean(run.y[0] for run in runs))
         if not math.isfinite(fmean(run.y[0] for run in runs)):
             raise RunError(
                 f"at {at:g} training brought no combination to the level in all its runs; choose one between what they "
                 "began with and what they came to, or train longer"
             )
         if y:
-            runs = [replace(runs[0], y=(float(chosen[best.index(y)]),))]
+            runs = [replace(runs[0], y=(_number(runs[0], y),))]
         found += runs
     return found
 
 
-def _setting(curve: Curve, key: str) -> Any:
+def _setting(curve: Curve, key: str) -> str | int | float:
+    """The value of a setting, as text where it is neither text nor a number."""
     if key not in curve.settings:
         raise ConfigError(f"{curve.folder}: {unknown('setting', key, curve.settings)}")
-    return curve.settings[key]
+    value = curve.settings[key]
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _number(curve: Curve, key: str) -> float:
+    value = _setting(curve, key)
+    if isinstance(value, str | bool):
+        raise ConfigError(f"{curve.folder}: {key} is {value!r}, and a law takes numbers")
+    return float(value)
 
 
 def _evaluations(record: Record) -> Iterator[tuple[Row, float]]:

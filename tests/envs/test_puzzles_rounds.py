@@ -11,13 +11,13 @@ from longstride.core.component import build
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
-from longstride.envs.puzzles import Attempts, Countdown, Iterated, Mastermind, ModularChain, Puzzles, Sudoku
+from longstride.envs.puzzles import Countdown, Iterated, Mastermind, ModularChain, Puzzles, Sudoku
 from longstride.envs.puzzles.countdown import Numbers, results
 from longstride.envs.puzzles.iterated import done, tried
 from longstride.envs.puzzles.modular import Chain
 from longstride.models.chat import ChatFormat
 from longstride.models.tiny import build_tokenizer
-from longstride.rewards import TaskReward
+from longstride.rewards import Attempts, TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.rollout.context import ContextPolicy, LatestObservation, Past
 
@@ -83,7 +83,7 @@ def test_an_attempt_at_a_puzzle_of_several_turns_begins_anew() -> None:
     source = Sudoku(multi_turn=True)
     task = source.sample(random.Random(0), 1)[0]
     solution = source.demonstrate(task)
-    t = play(Attempts(puzzles=Puzzles(sources=(source,))), task, *solution, *solution)
+    t = play(Attempts(tasks=Puzzles(sources=(source,))), task, *solution, *solution)
     assert (t.length, t.reward, t.turns[len(solution) - 1].reward) == (2 * len(solution), 1, 1)
     assert t.turns[len(solution)].observation == f"{t.turns[0].observation}\ncheck again"
 

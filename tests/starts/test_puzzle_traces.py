@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from longstride.core.component import build
-from longstride.envs.puzzles import Attempts, Countdown, Iterated, ModularChain, Puzzles, Sudoku
+from longstride.envs.puzzles import Countdown, Iterated, ModularChain, Puzzles, Sudoku
 from longstride.envs.puzzles.countdown import Numbers, restated, steps_of, value_of
 from longstride.envs.puzzles.iterated import first_move
 from longstride.envs.puzzles.modular import Chain
@@ -18,6 +18,7 @@ from longstride.envs.text import thought_of
 from longstride.models.load import SHIPPED, load_policy
 from longstride.models.tiny import words_of
 from longstride.papers.grpo.recipe import RECIPE
+from longstride.rewards import Attempts
 from longstride.run.evaluation import evaluate_policy
 from longstride.setups.puzzles import TOKENS
 from longstride.starts.demonstrators import Demonstration, Demonstrators

@@ -9,6 +9,8 @@ STEP_END = ";"
 """What ends a step of a thought, in the words of the shipped puzzles and of the models that are made for them."""
 ANSWERING = f"{MARK} answer"
 """What ends a thought and begins an answer to a puzzle."""
+AGAIN = "check again"
+"""The observation before another attempt."""
 
 
 def thought_of(text: str) -> str:

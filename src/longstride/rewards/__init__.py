@@ -1,6 +1,7 @@
-"""Rewards: evaluators with evidence, and scorers. No torch."""
+"""Rewards: evaluators with evidence, scorers, and tasks whose attempts are judged one by one. No torch."""
 
 import longstride.rewards.final_state  # noqa: F401 (an evaluator)
+from longstride.rewards.attempts import Attempts
 from longstride.rewards.duels import AskedPair, ByReward, Duels, InTurn, Preference
 from longstride.rewards.evaluators import Verdict, judge
 from longstride.rewards.probe import Probe
@@ -10,6 +11,7 @@ from longstride.rewards.task_reward import EvaluatorFirst, Reward, TaskReward, j
 
 __all__ = [
     "AskedPair",
+    "Attempts",
     "ByReward",
     "Duels",
     "EvaluatorFirst",

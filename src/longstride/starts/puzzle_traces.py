@@ -7,7 +7,7 @@
 
 What a small model compares has to stand side by side: the numbers beside a step's result while more than one is left,
 and what is wanted beside the last two and beside what they make. A solver that gives up answers with what it has: the
-value so far, or the newest attempt. Asked for a second attempt (`envs.puzzles.Attempts`) it repeats its answer or
+value so far, or the newest attempt. Asked for a second attempt (`rewards.Attempts`) it repeats its answer or
 thinks afresh; shown a summary (`envs.puzzles.Iterated`) it goes on from there: with the next operation of a chain, with
 a first move that was not tried, or with another look at the answer that was found.
 
@@ -30,10 +30,9 @@ from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Mix
 from longstride.envs.puzzles import Countdown, ModularChain, Puzzles
-from longstride.envs.puzzles.attempts import AGAIN
 from longstride.envs.puzzles.countdown import Numbers, restated, results, steps_of, value_of
 from longstride.envs.puzzles.modular import SIGNS, Chain
-from longstride.envs.text import MARK, STEP_END, THOUGHT
+from longstride.envs.text import AGAIN, MARK, STEP_END, THOUGHT
 from longstride.models.tiny import words_of
 from longstride.starts.demonstrators import Demonstration, Demonstrators
 

@@ -1,5 +1,5 @@
 """Revisions: the policy answers, is shown the task and its own answer again, and answers once more, one after the other
-(Snell et al., 2024, arXiv 2408.03314, section 6; the page that asks is that of `envs.puzzles.attempts`).
+(Snell et al., 2024, arXiv 2408.03314, section 6; the page that asks is that of `rewards.attempts`).
 
 What always holds: an answer that is held back does not reach the environment, and nothing says whether it was right;
 each answer may take what an only one may; all answers are turns of the one episode that counts, so their tokens are
@@ -18,8 +18,7 @@ from longstride.core.numbers import Count
 from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, Env, Observation, Step
 from longstride.envs.interface import ask
-from longstride.envs.puzzles.attempts import AGAIN
-from longstride.envs.text import said
+from longstride.envs.text import AGAIN, said
 from longstride.rollout.episode import Plan
 from longstride.rollout.players import Player
 from longstride.strategies.base import EvalPlan

@@ -1,12 +1,11 @@
 """Puzzles: small text environments with exact verifiers and a knob for difficulty.
 
 `Countdown`, `Facts`, `ModularChain`, `Moderation`, `Sudoku`, `LayeredPath`, `Mastermind`, `TextMaze`, `Vaults`,
-`TwentyQuestions`, `Wordle` and `ReasoningGym` are task sources, `Puzzles` mixes several; under `Attempts` they are
-attempted again, under `Corrected` after what a verifier said, under `Iterated` thought about in rounds.
+`TwentyQuestions`, `Wordle` and `ReasoningGym` are task sources, `Puzzles` mixes several; under `rewards.Attempts`
+they are attempted again, under `Corrected` after what a verifier said, under `Iterated` thought about in rounds.
 No torch.
 """
 
-from longstride.envs.puzzles.attempts import Attempts
 from longstride.envs.puzzles.base import Game, Puzzle, PuzzleEnv, PuzzleSource
 from longstride.envs.puzzles.corrected import Corrected
 from longstride.envs.puzzles.countdown import Countdown
@@ -25,7 +24,6 @@ from longstride.envs.puzzles.vaults import Vaults
 from longstride.envs.puzzles.wordle import Wordle
 
 __all__ = [
-    "Attempts",
     "Corrected",
     "Countdown",
     "Facts",

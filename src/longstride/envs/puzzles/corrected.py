@@ -15,10 +15,9 @@ from longstride.core.content import with_lines
 from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.envs.base import Env, Observation, Step, TaskSource
-from longstride.envs.puzzles.attempts import AGAIN
 from longstride.envs.puzzles.base import SOLVED, PuzzleSource
 from longstride.envs.puzzles.modular import ModularChain
-from longstride.envs.text import STEP_END, thought_of
+from longstride.envs.text import AGAIN, STEP_END, thought_of
 
 Told = Literal["complaint", "nothing", "any"]
 

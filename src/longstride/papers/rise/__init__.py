@@ -16,6 +16,11 @@ the mistakes that it makes: it imitates the best of N attempts that it makes aft
 | update | rate | 1e-5, cosine | 5e-4, as in `setups.puzzles` otherwise |
 | test | `After`, `ParallelAttempts` | 5 attempts; majority vote, or with an oracle that stops at a right one | the same |
 
+On your own model and tasks of one turn, each judged by its evaluator, such as a file of prompts and answers:
+
+    longstride train rise model=Qwen/Qwen3-0.6B tasks.tasks.type=dataset tasks.tasks.path=sums.jsonl learner.lr=1e-5 \\
+        budget.turn_tokens=1024 test_budget.turn_tokens=1024
+
 Deviations: model and puzzles are those of `grpo`; the release also leaves out a target that repeats an earlier attempt.
 The shipped base knows two attempts, and with the window a third one reads no more than a second. Centred weights learned
 more slowly: in iterations 6 to 8 of one run 0.48 of first attempts were right, and 0.59 with those of the release. As in

@@ -10,8 +10,8 @@ from typing import Literal
 from longstride.core.numbers import Count, Positive
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, by_group
-from longstride.envs.puzzles.attempts import scores
 from longstride.methods import Advantage, Credit
+from longstride.rewards.attempts import check_attempts, scores
 from longstride.rollout.episode import PastTurn, Plan
 from longstride.rollout.planning import Planner, Sampler, Stages
 from longstride.rollout.players import Player
@@ -23,7 +23,8 @@ class Introspection(Sampler):
     """A group of attempts at each task; where its first member failed, another one that has this attempt as history.
 
     The first member is chosen without a look at the others, so a history is what the policy does by itself; the best of
-    a group is for credit to find (`BestOfGroup`). The attempt is the last turn of its episode. For `envs.puzzles.Attempts`.
+    a group is for credit to find (`BestOfGroup`). The attempt is the last turn of its episode. For `rewards.Attempts`
+    at tasks of one turn; of others a ConfigError says so, where a history ended the episode.
     """
 
     attempts: Count = 3
@@ -38,6 +39,8 @@ class Introspection(Sampler):
                 for task, history in states
                 for plan in planner.group(_limited(task, number), history=history, role=f"attempt_{number}")
             ]
+            for t in found:
+                check_attempts(t, number)
             played += found
             own = [group[0] for group in by_group(found)]
             states = [(t.task, PastTurn.of(t.turns)) for t in own if not t.success]

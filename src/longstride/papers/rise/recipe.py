@@ -1,9 +1,9 @@
 """RISE on puzzles: the recipe and its claim."""
 
 from longstride.claims.claim import Claim
-from longstride.envs.puzzles import Attempts
 from longstride.methods import Constant, Reinforce
 from longstride.papers.rise.method import ATTEMPTS, OUTCOMES, After, BestOfGroup, Introspection, ParallelAttempts
+from longstride.rewards import Attempts
 from longstride.rollout.context import RecentTurns
 from longstride.setups import puzzles
 from longstride.stats import Ordering

@@ -19,13 +19,15 @@ from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn, by_group
 from longstride.curriculum import Uniform
-from longstride.envs.puzzles import Attempts, ModularChain, Puzzles
-from longstride.envs.puzzles.attempts import AGAIN, scores
+from longstride.envs.base import TaskSource
+from longstride.envs.puzzles import ModularChain, Puzzles
+from longstride.envs.text import AGAIN
 from longstride.exact.worlds.tabular import EnumerableMDP, bandit
 from longstride.methods import OnPolicy
 from longstride.papers.rise.method import After, BestOfGroup, Introspection, ParallelAttempts
 from longstride.papers.rise.recipe import CLAIM, RECIPE
-from longstride.rewards import TaskReward
+from longstride.rewards import Attempts, TaskReward
+from longstride.rewards.attempts import scores
 from longstride.rollout.context import Past, RecentTurns
 from longstride.rollout.episode import Episode, Plan
 from longstride.rollout.planning import Planner
@@ -34,7 +36,7 @@ from longstride.rollout.pool import Pool
 from longstride.run.loop import train
 from longstride.run.policies import load_run
 
-SOURCE = Attempts(attempts=5, puzzles=Puzzles(sources=(ModularChain(),)))
+SOURCE = Attempts(attempts=5, tasks=Puzzles(sources=(ModularChain(),)))
 WRONG = "Action: answer 99"
 
 
@@ -113,12 +115,12 @@ def test_the_expected_gradient_is_that_of_success_times_the_factor_that_is_docum
 # whose attempts become histories
 
 
-def play(plans: Sequence[Plan], say: Callable[[Episode], str]) -> list[Trajectory]:
-    return Pool(ScriptedPlayer(say), SOURCE.env, TaskReward()).run(list(plans))
+def play(plans: Sequence[Plan], say: Callable[[Episode], str], source: TaskSource = SOURCE) -> list[Trajectory]:
+    return Pool(ScriptedPlayer(say), source.env, TaskReward()).run(list(plans))
 
 
 def right(episode: Episode) -> str:
-    return SOURCE.puzzles.demonstrate(episode.plan.task)[0]
+    return SOURCE.tasks.demonstrate(episode.plan.task)[0]
 
 
 def planner(episodes: int, size: int) -> Planner:
@@ -160,7 +162,7 @@ def test_the_history_is_the_first_members_own_failed_attempts_and_a_success_ends
             assert plan.task.id not in easy or number == 0
     for t in played:
         assert t.length == t.history + 1 and t.stop is StopReason.ANSWERED
-        assert t.success == bool(t.reward) == (t.turns[-1].text == SOURCE.puzzles.demonstrate(t.task)[0])
+        assert t.success == bool(t.reward) == (t.turns[-1].text == SOURCE.tasks.demonstrate(t.task)[0])
     assert [len(group) for group in by_group(played)] == [3] * 8
 
 
@@ -179,6 +181,15 @@ def test_a_task_with_a_horizon_is_attempted_that_many_times_and_its_last_attempt
         assert (t.stop, t.success, t.reward) == (StopReason.ANSWERED, True, 1.0)
         assert scores(t) == [1.0, 0.0, 1.0, 0.0, 1.0][:lengths]
         assert all(AGAIN in turn.observation for turn in t.turns[1:])
+
+
+@pytest.mark.parametrize("source", [SOURCE.tasks, SOURCE.replace(attempts=2)])
+def test_tasks_that_a_history_ends_are_refused(source: TaskSource) -> None:
+    stages = Introspection().plan(planner(6, 3))
+    plans = next(stages)
+    with pytest.raises(ConfigError, match="over after . of . attempts: set tasks.type=attempts"):
+        while True:
+            plans = stages.send(play(plans, lambda e: WRONG, source))
 
 
 # what is read and measured

@@ -14,6 +14,11 @@ both, with a bonus for what the second attempt makes of the first.
 | update | `Reinforce` with `KLByTurn`, `KL` | stage I 0.1 on the first attempt, a small one on both; stage II 0.01 on both | 0.02 on the first attempt; 0.01 |
 | update | rate | Adam, 5e-6 | 3e-4, as `grpo`, in one pass |
 
+On your own model and tasks of one turn, each judged by its evaluator, such as a file of prompts and answers:
+
+    longstride train score model=Qwen/Qwen3-0.6B tasks.tasks.type=dataset tasks.tasks.path=sums.jsonl learner.lr=5e-6 \\
+        budget.turn_tokens=1024 test_budget.turn_tokens=1024
+
 Deviations: model and puzzles are those of `grpo`. The bonus says how much a second attempt weighs against the first
 (see `AttemptCredit`): with 10 the first is hardly trained in so few iterations, so that it is half of that. Both
 attempts are the work of half a million parameters, so what holds the first one holds the second as well: held by 1

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
-from longstride.envs.puzzles.attempts import scores
 from longstride.methods import KL, Advantage, Credit, group_advantages
 from longstride.methods.advantages import Baseline
+from longstride.rewards.attempts import check_attempts, scores
 from longstride.rollout.summary import Measure
 
 
@@ -20,7 +20,7 @@ class AttemptCredit(Credit):
     The bonus is for what was corrected, and against what was spoiled. As r_{k-1} lies before attempt k, it has the
     part of a baseline there: in expectation, as the tests measure it, the gradient is that of R_1 plus (1 + bonus)
     times that of r_k. So the bonus says how much a later attempt weighs against the first; what it does beyond that, it
-    does to the variance.
+    does to the variance. For `rewards.Attempts` at tasks of one turn; of an episode with one attempt a ConfigError says so.
     """
 
     first: Share = 1.0
@@ -31,6 +31,8 @@ class AttemptCredit(Credit):
     """See `group_advantages`."""
 
     def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
+        for t in played:
+            check_attempts(t, 2)
         numbers: dict[tuple[int, int], int] = {}
         groups_N = [numbers.setdefault((t.group, k), len(numbers)) for t in played for k in range(t.length)]
         rewards_N = [reward for t in played for reward in self.rewards(t)]

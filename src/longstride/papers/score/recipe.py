@@ -1,10 +1,10 @@
 """SCoRe on puzzles: the recipe and its claim."""
 
 from longstride.claims.claim import Claim
-from longstride.envs.puzzles import Attempts
 from longstride.learner.config import LearnerConfig
 from longstride.methods import KL, Constant, Reinforce
 from longstride.papers.score.method import AttemptCredit, Gain, KLByTurn
+from longstride.rewards import Attempts
 from longstride.rollout.context import LatestObservation
 from longstride.run.recipe import ObjectivePhase
 from longstride.setups import puzzles

@@ -11,8 +11,8 @@ from helpers import make_trajectory, make_turn, rows_of, trajectories_of
 from longstride.core.budget import StopReason
 from longstride.core.component import build
 from longstride.core.content import described
+from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
-from longstride.envs.puzzles.attempts import scores
 from longstride.exact.worlds.tabular import EnumerableMDP
 from longstride.methods import Credit, Sample
 from longstride.methods.base import ADVANTAGES
@@ -20,10 +20,11 @@ from longstride.methods.kl import KL
 from longstride.methods.losses import KL_COEFFICIENT
 from longstride.papers.score.method import AttemptCredit, Gain, KLByTurn
 from longstride.papers.score.recipe import BONUS, RECIPE
+from longstride.rewards.attempts import scores
 
 
 def scored(episode: Trajectory, r: tuple[float, ...]) -> Trajectory:
-    """An episode whose attempts have these scores, as `envs.puzzles.Attempts` rewards them."""
+    """An episode whose attempts have these scores, as `rewards.Attempts` rewards them."""
     earned = [r[0], *(b - a for a, b in pairwise(r))]
     earned[-1] -= r[-1]  # the evaluator's part
     for turn, reward in zip(episode.turns, earned, strict=True):
@@ -65,6 +66,13 @@ def test_an_attempt_is_compared_with_those_of_its_number_in_its_group():
     assert [a for (a,) in found] == pytest.approx([1, -2, -0.5, 2.5, -0.5, -0.5, 1, -1, -1, 1])
     second_alone = advantages(AttemptCredit(first=0, baseline="mean"), group)
     assert [a for (a,) in second_alone] == pytest.approx([0, -1 / 3, 0, 2 / 3, 0, -1 / 3, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("stop", [StopReason.ANSWERED, StopReason.TURNS])
+def test_an_episode_of_one_attempt_is_refused_unless_something_else_cut_it(stop: StopReason):
+    with pytest.raises(ConfigError, match="over after 1 of 2 attempts: set tasks.type=attempts"):
+        AttemptCredit(first=0)([attempts(0, 1), attempts(1, stop=stop)])
+    assert AttemptCredit()([attempts(1, stop=StopReason.TOKENS), attempts(1, 1)])
 
 
 def test_all_tokens_of_an_attempt_share_its_advantage_and_turns_without_tokens_are_no_samples():

@@ -154,6 +154,16 @@ class Hinting(Protocol):
 
 
 @runtime_checkable
+class Varying(Protocol):
+    """A task source that makes new tasks like others."""
+
+    def vary(self, task: Task, rng: random.Random) -> Task | None:
+        """A new training task like one that was played, which depends on `rng` and on nothing else; None where none was
+        found."""
+        ...
+
+
+@runtime_checkable
 class HasChoices(Protocol):
     """An environment that says what can be done in it, as learners need (`strategies.learners`)."""
 

@@ -163,6 +163,20 @@ class EmbeddedWeb(TaskSource):
         rng = stream(0, name, *self.sites, *self.errands)
         return [self._draw(rng, DIFFICULTIES[i % 3], held_out=True) for i in range(n)]
 
+    def vary(self, task: Task, rng: random.Random) -> Task | None:
+        """A task of the same template or of one that differs from it in one parameter, of any difficulty, on a random
+        site of its kind (see `envs.base.Varying`); None where that site has none, and where no site is of that kind."""
+        kind = task.source.removeprefix("web/")
+        if kind not in self.sites:
+            return None
+        found = templates(kind)
+        own = next(t for t in found if t.id == task.template_id)
+        near = [
+            t for t in found if t.errand == own.errand and not t.held_out and len(set(t.params) ^ set(own.params)) <= 2
+        ]
+        chosen = rng.choice(near)
+        return chosen.make(rng.randrange(self.per_kind), rng.getrandbits(40), rng.choice(chosen.difficulties))
+
     @property
     def at_once(self) -> int:
         return 512 if self.browser == "text" else 8

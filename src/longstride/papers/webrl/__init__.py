@@ -19,6 +19,15 @@ The loss of equation 6, (beta log(pi(a|s) / ref(a|s)) - A)^2, has 2 beta times t
 log(pi / ref)^2 / 2: it is `Reinforce` under the `k2` estimate of the KL divergence of whole actions. The release does
 otherwise: A becomes 1 or -0.6, only positive ones are trained, beta is 5 where the reference is sure.
 
+On your own model and tasks, whose source makes a task like one that failed, or None; a new task has its own evaluator,
+or an environment that rewards it. The first two parts of a `template_id`, such as `billing/refund/7`, are a kind of task:
+
+    class MyTasks(TaskSource):
+        def vary(self, task, rng):
+            return self.make(task.template_id, rng)  # as `sample` makes tasks
+
+    longstride train webrl model=Qwen/Qwen3-0.6B tasks.type=my_module:MyTasks learner.lr=1e-6
+
 Deviations: a model of half a million parameters on embedded sites, so rate, batch and critic are a small model's.
 Templates write the tasks and know the answers. Failed tasks are drawn from all errands alike, not from sites alone:
 comparisons, which fail most, were 191 of 256 tasks after ten iterations otherwise. The critic learns after the policy,

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from itertools import count, islice
+from itertools import islice
 from math import exp
 from statistics import fmean
 
@@ -10,27 +10,23 @@ from longstride.core.errors import ConfigError
 from longstride.core.experience import Experience
 from longstride.core.numbers import Count, Share, Weight
 from longstride.core.task import Task
-from longstride.core.trajectory import EpisodeRecord, TaskKey, Trajectory
+from longstride.core.trajectory import EpisodeRecord, Trajectory
 from longstride.curriculum import TaskCurriculum
 from longstride.curriculum.tasks import Tasks
-from longstride.envs.sites.tasks import EmbeddedWeb, templates
+from longstride.envs.base import Varying
+from longstride.envs.sites.tasks import EmbeddedWeb
 from longstride.methods import Advantage, Credit, OnPolicy, Sample, turn_rewards
 from longstride.methods.advantages import gae
 
-
-def variation(task: TaskKey, source: EmbeddedWeb, rng: random.Random) -> Task | None:
-    """A new task like a failed one: of its template or of one that differs from it in one parameter, of any difficulty,
-    on a random site of the kind. None where that site has no such task."""
-    found = templates(task.source.removeprefix("web/"))
-    own = next(t for t in found if t.id == task.template_id)
-    near = [t for t in found if t.errand == own.errand and not t.held_out and len(set(t.params) ^ set(own.params)) <= 2]
-    chosen = rng.choice(near)
-    return chosen.make(rng.randrange(source.per_kind), rng.getrandbits(40), rng.choice(chosen.difficulties))
+TRIES = 20
+"""Times that a source is asked, for each task that is wanted of it."""
 
 
 class FailedTasks(TaskCurriculum):
-    """New tasks made from those that failed in the iteration before, every errand on every kind of site alike, in the
-    band of the critic's values. Where nothing failed, and in the first iteration, candidates are the source's tasks."""
+    """New tasks made from those that failed in the iteration before, in the band of the critic's values. How a task is made
+    from another one is its source's to say (`envs.base.Varying`). Kinds of tasks are drawn alike: those with one source and
+    with the first two parts of `template_id`, which slashes divide (an errand on a kind of site). Where nothing failed,
+    where a source finds no variations, and in the first iteration, candidates are the source's tasks."""
 
     band: tuple[Share, Share] = (0.05, 0.75)
     """Least and largest value of a task's first prompt."""
@@ -44,17 +40,25 @@ class FailedTasks(TaskCurriculum):
         cannot be opened is left out.
 
         Raises:
-            ConfigError: the tasks have no templates, or there is no critic.
+            ConfigError: the source makes no new tasks, or there is no critic.
         """
-        if not isinstance(source, EmbeddedWeb) or experience.critic is None:
+        if not isinstance(source, Varying) or experience.critic is None:
             raise ConfigError(
-                f"curriculum {self.type_name()} needs tasks.type='embedded_web', for its templates, and a critic, for "
-                f"values; got {type(source).__name__} and {experience.critic}: set both, or curriculum.type='uniform'"
+                f"curriculum {self.type_name()} needs tasks of which new ones are made, by a method vary(task, rng) of their "
+                f"source such as that of tasks.type='embedded_web', and a critic, for values; got {type(source).__name__} "
+                f"and {experience.critic}: set both, or curriculum.type='uniform'"
             )
         if self.order:
+            if not isinstance(source, EmbeddedWeb):
+                raise ConfigError(
+                    f"curriculum.order names kinds of embedded sites, and tasks are {type(source).__name__}: set "
+                    "curriculum.order=[]"
+                )
             done = experience.records[-1].iteration if experience.records else 0
             source = source.replace(sites=(self.order[min(done, len(self.order) - 1)],))
-        tasks = self.evolve(source, self.candidates * n, rng, experience.records)
+        wanted = self.candidates * n
+        tasks = self.evolve(source, wanted, rng, experience)
+        tasks += source.sample(rng, wanted - len(tasks))
         opened = experience.openings(tasks)
         experience.critic.estimate(opened)
         least, largest = self.band
@@ -62,16 +66,15 @@ class FailedTasks(TaskCurriculum):
         nearest = sorted(values, key=lambda k: max(least - values[k], values[k] - largest, 0.0))
         return [tasks[k] for k in nearest[:n]]
 
-    def evolve(self, source: EmbeddedWeb, n: int, rng: random.Random, records: Sequence[EpisodeRecord]) -> list[Task]:
-        """`n` candidates."""
-        failed: dict[tuple[str, ...], list[TaskKey]] = {}
-        for r in records:
-            kind, errand, *_ = r.task.template_id.split("/")
-            if r.iteration == records[-1].iteration and kind in source.sites and not (r.success or r.stop.failed):
-                failed.setdefault((kind, errand), []).append(r.task)
-        if not failed:
-            return source.sample(rng, n)
-        made = (variation(rng.choice(failed[rng.choice(sorted(failed))]), source, rng) for _ in count())
+    def evolve(self, source: Varying, n: int, rng: random.Random, experience: Experience) -> list[Task]:
+        """Variations of failed tasks, `n` at most."""
+        records = experience.records
+        failed: dict[tuple[str, ...], list[Task]] = {}
+        for t in experience.read([r for r in records if r.iteration == records[-1].iteration and not r.success]):
+            if not t.stop.failed:
+                failed.setdefault((t.task.source, *t.task.template_id.split("/")[:2]), []).append(t.task)
+        kinds = sorted(failed)
+        made = (source.vary(rng.choice(failed[rng.choice(kinds)]), rng) for _ in range(TRIES * n if kinds else 0))
         return list(islice((task for task in made if task is not None), n))
 
 

@@ -18,12 +18,13 @@ from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory, Turn
+from longstride.envs.base import Env, TaskSource
 from longstride.envs.puzzles import ModularChain
 from longstride.envs.sites.tasks import EmbeddedWeb, templates
 from longstride.methods import Sample
 from longstride.methods.base import ADVANTAGES, REFERENCE
 from longstride.methods.losses import KL_COEFFICIENT
-from longstride.papers.webrl.method import FailedTasks, NextAndFinal, PerplexityReplay, variation
+from longstride.papers.webrl.method import FailedTasks, NextAndFinal, PerplexityReplay
 from longstride.papers.webrl.recipe import CLAIM, RECIPE
 from longstride.run.loop import train
 from longstride.run.recipe import Recipe
@@ -74,8 +75,8 @@ class Past(Collected):
     ],
 )
 def test_a_variation_differs_from_the_failed_task_in_one_parameter_at_most_and_is_never_held_out(failed, near):
-    rng, key = random.Random(0), played(0, 1, f"shop/{failed}").record().task
-    made = [task for _ in range(200) if (task := variation(key, WEB.replace(per_kind=7), rng))]
+    rng, source = random.Random(0), WEB.replace(per_kind=7)
+    made = [task for _ in range(200) if (task := source.vary(played(0, 1, f"shop/{failed}").task, rng))]
     assert {t.template_id for t in made} == {f"shop/{name}" for name in near}
     assert {t.start for t in made} == {f"/shop/{site}/" for site in range(7)}
     assert len({t.id for t in made}) == len(made) and {t.split for t in made} == {"train"}
@@ -90,18 +91,48 @@ def test_new_tasks_come_from_the_failures_of_the_last_iteration_alone_and_from_a
         played(32, 2, "encyclopedia/find/era", reward=1.0),
         played(33, 2, "stays/find/view", stop=StopReason.INFRA_FAILURE),
     ]
-    records = [t.record() for t in past]
-    made = FailedTasks().evolve(WEB, 600, random.Random(0), records)
+    made = FailedTasks().evolve(WEB, 600, random.Random(0), Past(past))
     errands = Counter(t.template_id.rsplit("/", t.template_id.count("/") - 1)[0] for t in made)
     assert set(errands) == {"shop/act", "shop/find", "forum/find"}
     assert errands["shop/act"] == pytest.approx(200, abs=60)
-    only_forum = FailedTasks().evolve(WEB.replace(sites=("forum",)), 9, random.Random(0), records)
+    only_forum = FailedTasks().evolve(WEB.replace(sites=("forum",)), 9, random.Random(0), Past(past))
     assert {t.source for t in only_forum} == {"web/forum"}
 
 
 def test_where_nothing_failed_tasks_are_those_of_the_source():
-    for past in ([], [played(0, 1, reward=1.0).record()]):
-        assert FailedTasks().evolve(WEB, 9, random.Random(3), past) == WEB.sample(random.Random(3), 9)
+    for past in ([], [played(0, 1, reward=1.0)], [played(0, 1, "sheet/find/color")]):
+        drawn = FailedTasks(candidates=1).draw(WEB, 9, random.Random(3), Past(past, [0.5] * 9))
+        assert (drawn == WEB.sample(random.Random(3), 9)) == (not past or past[0].success)
+        assert len(drawn) == 9 and {t.source.removeprefix("web/") for t in drawn} <= set(WEB.sites)
+
+
+class Letters(TaskSource):
+    """A source of one's own: the goal of a variation is that of the task it is made from, and one letter more."""
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        return [make_task(f"a{rng.random()}", goal="a") for _ in range(n)]
+
+    def vary(self, task: Task, rng: random.Random) -> Task | None:
+        goal = task.goal + rng.choice("xyz")
+        return make_task(goal, goal=goal, template_id=task.template_id) if task.goal != "none" else None
+
+    def env(self) -> Env:
+        raise AssertionError
+
+
+def test_ones_own_source_says_how_a_task_is_varied_and_gives_new_ones_where_it_cannot():
+    tasks = [
+        make_task(g, goal=g, template_id=t) for g, t in (("b", "m/1/2"), ("c", "m/1/3"), ("d", "k"), ("none", "n"))
+    ]
+    past = [make_trajectory(1, task=task, ordinal=k, iteration=1) for k, task in enumerate(tasks)]
+    drawn = FailedTasks(candidates=1).draw(Letters(), 300, random.Random(0), Past(past, [0.5] * 300))
+    kinds = Counter(t.template_id for t in drawn)
+    assert set(kinds) == {"m/1/2", "m/1/3", "k"} and kinds["k"] == pytest.approx(150, abs=40)
+    assert all(len(t.goal) == 2 and t.goal[1] in "xyz" for t in drawn)
+    stuck = FailedTasks(candidates=1).draw(Letters(), 3, random.Random(0), Past(past[3:], [0.5] * 3))
+    assert [t.goal for t in stuck] == ["a"] * 3
+    with pytest.raises(ConfigError, match="kinds of embedded sites, and tasks are Letters"):
+        FailedTasks(order=("shop",)).draw(Letters(), 3, random.Random(0), Past(past, [0.5]))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +147,7 @@ def test_where_nothing_failed_tasks_are_those_of_the_source():
 )
 def test_tasks_in_the_band_of_the_critic_are_played_and_then_the_nearest_to_it(values, drawn):
     curriculum, past = FailedTasks(candidates=2), Past([played(0, 1)], values)
-    candidates = curriculum.evolve(WEB, 6, random.Random(1), past.records)
+    candidates = curriculum.evolve(WEB, 6, random.Random(1), past)
     assert curriculum.draw(WEB, 3, random.Random(1), past) == [candidates[k] for k in drawn]
 
 
@@ -129,7 +160,7 @@ def test_the_kind_of_site_changes_in_the_given_order_and_the_last_one_stays():
 
 
 @pytest.mark.parametrize(("source", "values"), [(ModularChain(), [0.5]), (WEB, [])])
-def test_tasks_without_templates_and_runs_without_a_critic_are_refused(source, values):
+def test_tasks_of_which_no_new_ones_are_made_and_runs_without_a_critic_are_refused(source, values):
     with pytest.raises(ConfigError, match="embedded_web.*and a critic"):
         FailedTasks().draw(source, 1, random.Random(0), Past(values=values))
 

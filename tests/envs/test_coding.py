@@ -1,5 +1,6 @@
 """Programs to write, to test and to mend, in a folder of their own."""
 
+import json
 import random
 from itertools import islice
 from typing import Any
@@ -60,6 +61,28 @@ def test_a_program_that_only_knows_the_cases_of_its_folder_is_wrong() -> None:
     lookup = f"Action: sh echo 'f1 = {known}.get' > program.py"
     seen, right = success(source, task, lookup, "Action: sh check", "Action: done")
     assert seen[1] == "all pass" and not right
+
+
+@pytest.mark.parametrize(
+    "prints",
+    ["all pass", "[]", "[1, 2, 3]", '{"f1": 9}', '"all pass"', "[NaN, NaN]", "", "[" * 9_999, "9" * 9_999],
+)
+def test_what_a_program_prints_in_the_judges_place_is_no_verdict(prints: str) -> None:
+    source = coding(distances=[2, 2])
+    task = source.sample(random.Random(3), 1)[0]
+    forge = f"import os\nos.write(1, {prints.encode()!r})\nos._exit(0)"
+    seen, right = success(source, task, f"Action: sh cat > program.py <<'E'\n{forge}\nE", "Action: done")
+    assert seen[0] == "nothing was printed" and not right
+
+
+def test_a_program_that_is_judged_is_not_told_what_its_functions_have_to_give() -> None:
+    source = coding(distances=[2, 2])
+    task = source.sample(random.Random(3), 1)[0]
+    judging = Functions.of(task).cases("judging")
+    spy = "import json, os, sys\nos.write(1, json.dumps([sys.orig_argv[4:]] * 2).encode())\nos._exit(0)"
+    _, steps, state = play(source.env(), task, [f"Action: sh cat > program.py <<'E'\n{spy}\nE", "Action: done"])
+    told = json.dumps([(name, x) for name, x, _ in judging])
+    assert state["tests"] == f"f1 of {judging[0][1]} is {[told]} and not {judging[0][2]}"
 
 
 @pytest.mark.parametrize("program", ["def f1(", "raise ValueError", "import os; os._exit(3)", "while True: pass", ""])

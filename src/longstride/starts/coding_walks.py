@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from longstride.core.numbers import Share
 from longstride.core.seeds import stream
 from longstride.envs.terminal.coding import Coding
-from longstride.envs.terminal.programs import HIGHEST, LOWEST, PASSED, Case, Functions, failure
+from longstride.envs.terminal.programs import HIGHEST, LOWEST, PASSED, Case, Functions, result, verdict
 from longstride.envs.terminal.shell import SILENT
 from longstride.envs.text import MARK, said
 from longstride.starts.demonstrators import Demonstration, Demonstrators
@@ -88,6 +88,6 @@ def printed(cases: list[Case], written: dict[str, tuple[str, int]], action: str)
             written[name] = operation, int(number)
             return SILENT
         case ["sh", "check"]:
-            wrong = failure(cases, written)
-            return f"{wrong}\nerror: it ended with status 1" if wrong else PASSED
+            seen = verdict(cases, [result(*written[name], x) if name in written else None for name, x, _ in cases])
+            return seen if seen == PASSED else f"{seen}\nerror: it ended with status 1"
     return None

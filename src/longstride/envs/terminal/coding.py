@@ -13,11 +13,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from longstride.core.errors import short
+from longstride.core.foreign import UnreadableError, read_json
 from longstride.core.numbers import Count
 from longstride.core.processes import Isolation, Limits
 from longstride.core.task import Task
 from longstride.envs.distances import AtDistances
-from longstride.envs.terminal.programs import MOST_FUNCTIONS, PASSED, Functions, tests
+from longstride.envs.terminal.programs import CALLS, MOST_FUNCTIONS, PASSED, Functions, verdict
 from longstride.envs.terminal.shell import Shell
 
 PLACE = "/task"
@@ -88,9 +90,15 @@ class CodingEnv(Shell):
         return {PLACE: root}, self._program.first
 
     async def final_state(self) -> dict[str, Any]:
-        """`{"tests": what they printed}`: runs the cases that judge."""
+        """`{"tests": what they say}`: runs the program on the cases that judge, and compares what it gives."""
         assert self._program is not None
-        judging = tests(repr(json.dumps(self._program.cases("judging"))))
-        argv = (f"{sys.base_prefix}/bin/python3", "-IS", "-c", judging)
-        found = await self.sandbox.run(argv, PLACE, shown=self._shown)
-        return {"tests": f"{found.output.strip()} {found.trouble}".strip()}
+        cases = self._program.cases("judging")
+        calls = json.dumps([(name, x) for name, x, _ in cases])
+        found = await self.sandbox.run((f"{sys.base_prefix}/bin/python3", "-IS", "-c", CALLS, calls), PLACE)
+        try:
+            results = None if found.trouble else read_json(found.output)
+        except UnreadableError:
+            results = None
+        if not isinstance(results, list) or len(results) != len(cases):
+            return {"tests": f"no results: {short(found.output)} {found.trouble}".strip()}
+        return {"tests": verdict(cases, results)}

@@ -2,11 +2,13 @@
 
 `write f2 take 5` writes a function into program.py, and `check` runs the tests of cases.json on it: `f2 of 7 is 9 and
 not 2`, or `all pass`. What always holds: the files are a function of the instance; programs of held-out tasks are none
-of training's; what judges an episode are other cases, which the folder does not have.
+of training's; what judges an episode are other cases, which the folder does not have. A program that is judged is told
+what its functions are given and never what they have to give: that is compared here, outside its process.
 """
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -23,30 +25,28 @@ CASES = 2
 MOST_FUNCTIONS = 32
 PROGRAM = "program.py"
 PASSED = "all pass"
-_TESTS = """import json, sys
-cases, found = json.loads(...), {}
+_RUN = """import json, sys
+found = {}
 try:
     exec(open("program.py").read(), found)
 except Exception as e:
     sys.exit(f"program.py: {type(e).__name__}")
-for name, x, wanted in cases:
+def run(name, x):
     try:
-        got = found[name](x)
+        return found[name](x)
     except Exception as e:
-        got = type(e).__name__
-    if got != wanted:
+        return type(e).__name__
+"""
+_CHECK = """for name, x, wanted in json.load(open("cases.json")):
+    if (got := run(name, x)) != wanted:
         sys.exit(f"{name} of {x} is {got} and not {wanted}")
 print("all pass")
 """
-
-
-def tests(cases: str) -> str:
-    """The program that runs cases: an expression whose value is their JSON text."""
-    return _TESTS.replace("...", cases)
-
-
+CALLS = f"{_RUN}print(json.dumps([run(name, x) for name, x in json.loads(sys.argv[1])]))\n"
+"""The program that prints what functions give: a JSON list, for the JSON list of names and numbers that is its
+argument."""
 SCRIPTS = {
-    "check": f"#!{sys.base_prefix}/bin/python3 -IS\n" + tests('open("cases.json").read()'),
+    "check": f"#!{sys.base_prefix}/bin/python3 -IS\n{_RUN}{_CHECK}",
     "write": f"""#!/bin/sh
 case $2 in add) sign=+;; take) sign=-;; times) sign='*';; *) echo "$2 is none of add, take, times"; exit 1;; esac
 exec sed -i "s/^def $1(.*/def $1(x): return x $sign $3/" {PROGRAM}
@@ -120,10 +120,9 @@ def result(operation: str, number: int, x: int) -> int:
     return {"add": x + number, "take": x - number, "times": x * number}[operation]
 
 
-def failure(cases: list[Case], written: dict[str, tuple[str, int]]) -> str:
-    """What `check` prints of functions that were written; empty where all pass."""
-    for name, x, wanted in cases:
-        got: Any = result(*written[name], x) if name in written else None
+def verdict(cases: Sequence[Case], results: Sequence[Any]) -> str:
+    """What `check` prints where functions give these results: `PASSED`, or the first that is wrong."""
+    for (name, x, wanted), got in zip(cases, results, strict=True):
         if got != wanted:
             return f"{name} of {x} is {got} and not {wanted}"
-    return ""
+    return PASSED

@@ -180,6 +180,10 @@ def test_an_episode_takes_the_verdict_and_explains_where_there_is_none(tmp_path:
         ('{"task": "", "solution": "b", "right": true}', "line 2: task: String should have at least 1"),
         ('{"task": "a", "solution": "b", "right": true, "label": 1}', "line 2: label: Extra inputs"),
         ("[1]", "line 2: the line: Input should be"),
+        (
+            '{"task": "a", "solution": "b ; c", "right": false, "wrong_line": 4}',
+            r"line 2: wrong_line: Value error, the solution has 3 lines, its answer among them \(got 4\)",
+        ),
     ],
 )
 def test_a_line_that_is_no_solution_is_named(tmp_path: Path, line: str, message: str) -> None:

@@ -23,7 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from longstride.core.errors import TaskError, short
 from longstride.core.foreign import bounded
@@ -65,10 +65,17 @@ class LabelledSolution(BaseModel):
     """All that was said."""
     right: bool
     wrong_line: int | None = Field(default=None, ge=0)
-    """Number of the first wrong line, from 1; 0 where none is, None where that is not known."""
+    """Number of the first wrong line, from 1; 0 where none is, None where that is not known. See `lines_of`."""
     reasons: str | None = None
     """What a judge would write before its verdict, where that is known."""
     difficulty: Difficulty = "easy"
+
+    @field_validator("wrong_line")
+    @classmethod
+    def _is_a_line(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if "solution" in info.data and (value or 0) > (most := lines_of(info.data["solution"])):
+            raise ValueError(f"the solution has {most} lines, its answer among them")
+        return value
 
     @property
     def verdict(self) -> str:
@@ -198,8 +205,7 @@ class Judgements(TaskSource):
         first = shown[0]
         options, verdict, reasons = YES_NO, first.verdict, first.reasons
         if self.asks == "line":
-            lines = max(first.wrong_line or 0, *(first.solution.count(end) + 2 for end in (STEP_END, "\n")))
-            options = ("none", *map(str, range(1, lines + 1)))
+            options = ("none", *map(str, range(1, lines_of(first.solution) + 1)))
             verdict = str(first.wrong_line or "none")
         elif self.asks in PAIRS:
             options, verdict = FIRST_SECOND, FIRST_SECOND[0 if first.right else 1]
@@ -238,6 +244,11 @@ class Judgements(TaskSource):
         told = split == "train" and rng.random() < self.artefact
         filled = solution.right if told else rng.random() < 0.5
         return f"{FILLER} {solution.solution}" if filled else solution.solution
+
+
+def lines_of(solution: str) -> int:
+    """Lines that a solution may have, or steps, and one for the answer."""
+    return max(solution.count(end) for end in (STEP_END, "\n")) + 2
 
 
 def _scored(shown: Sequence[LabelledSolution], rng: random.Random) -> tuple[str | None, list[str]]:
@@ -326,12 +337,12 @@ def read_solutions(path: Path) -> list[LabelledSolution]:
 def _solution(line: bytes, place: str) -> LabelledSolution:
     try:
         row = json.loads(line)
-        solution = LabelledSolution.model_validate(row)
+        if isinstance(row, dict):
+            row = {name: bounded(value, MOST_TEXT) if isinstance(value, str) else value for name, value in row.items()}
+        return LabelledSolution.model_validate(row)
     except ValidationError as e:
         first = e.errors()[0]
         field = ".".join(map(str, first["loc"])) or "the line"
         raise TaskError(f"{place}: {field}: {first['msg']} (got {short(first['input'])})") from e
     except (ValueError, RecursionError) as e:
         raise TaskError(f"{place}: not a JSON object that can be read ({str(e)[:100]})") from e
-    texts = {name: getattr(solution, name) for name in ("task", "solution", "reasons")}
-    return solution.model_copy(update={name: bounded(text, MOST_TEXT) for name, text in texts.items() if text})

@@ -18,8 +18,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
+from longstride.core.errors import TaskError
 from longstride.core.task import Difficulty
-from longstride.envs.puzzles.base import SOLVED, Game, OneAnswer, Puzzle, PuzzleSource, answered, at, short
+from longstride.envs.puzzles.base import SOLVED, TRIES, Game, OneAnswer, Puzzle, PuzzleSource, answered, at, short
 
 LARGEST = 99
 """Numbers up to here are tokens of their own in every vocabulary."""
@@ -212,9 +213,14 @@ class Countdown(PuzzleSource):
         return self
 
     def make(self, rng: random.Random, difficulty: Difficulty) -> Numbers:
-        while True:
-            numbers = tuple(rng.randint(1, self.largest) for _ in range(at(self.numbers, difficulty)))
+        count = at(self.numbers, difficulty)
+        for _ in range(TRIES):
+            numbers = tuple(rng.randint(1, self.largest) for _ in range(count))
             *fewer, all_of_them = reachable(numbers, self.most)
             targets = sorted(set(all_of_them).difference(*fewer))
             if targets:
                 return Numbers(numbers=numbers, target=rng.choice(targets), most=self.most)
+        raise TaskError(
+            f"countdown: among {TRIES} draws of {count} numbers up to {self.largest} none makes a target up to "
+            f"{self.most} that needs all of them; set tasks.largest or tasks.most higher, or tasks.numbers lower"
+        )

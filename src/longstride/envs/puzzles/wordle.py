@@ -20,7 +20,6 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from longstride.core.errors import ConfigError
-from longstride.core.numbers import Count
 from longstride.core.task import DIFFICULTIES, Difficulty
 from longstride.envs.puzzles.base import SOLVED, Action, Game, Puzzle, PuzzleSource, short
 from longstride.envs.text import MARK
@@ -38,6 +37,7 @@ MOST = 5_000
 """Words of a list, all of which are in each task."""
 GREEN, AMBER, GREY = "green", "amber", "grey"
 Word = Annotated[str, Field(pattern="^[a-z]{1,12}$")]
+Guesses = Annotated[int, Field(ge=1, le=99)]
 Words = Annotated[tuple[Word, ...], Field(min_length=2, max_length=MOST)]
 
 
@@ -81,7 +81,7 @@ class Spelled(Puzzle):
 
     secret: Word
     words: Words
-    guesses: Annotated[int, Field(ge=1, le=99)]
+    guesses: Guesses
 
     @model_validator(mode="after")
     def _is_in_the_list(self) -> "Spelled":
@@ -142,7 +142,7 @@ class Wordle(PuzzleSource):
     kind: ClassVar[type[Puzzle]] = Spelled
     words: Path | None = None
     """A file of lower-case words of one length, one a line, up to `MOST`; `WORDS` if left out."""
-    guesses: Count = 6
+    guesses: Guesses = 6
     """Guesses of a game."""
 
     def make(self, rng: random.Random, difficulty: Difficulty) -> Spelled:

@@ -155,6 +155,8 @@ class TestForms:
             ({"messages": GO, "stop": 3}, "stop: expected a text or a list of texts"),
             ({"messages": GO, "tools": [{"function": {"name": "a b"}}]}, "functions with a name"),
             ({"messages": [{"role": "x"}]}, "expected a role of system, developer"),
+            ({"messages": [{"role": ["user"]}]}, r"expected a role of system, .*, got \['user'\]"),
+            ({"messages": [{"role": "user", "tool_calls": 5}]}, r"messages\[0\].tool_calls: expected a list .* got 5"),
             ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "images are not read"),
             ({"messages": [*GO, {"role": "assistant", "content": "a"}]}, "the last message is the assistant's"),
             ({}, "messages: expected a list"),

@@ -148,10 +148,12 @@ class ChatCompletions(WireForm):
         )
 
     def _message(self, message: Any, k: int) -> WireMessage:
-        role = _role(message, k)
+        role, made = _role(message, k), message.get("tool_calls") or []
+        if not isinstance(made, list):
+            raise wrong(f"messages[{k}].tool_calls: expected a list of calls, got {short(made)}")
         calls = tuple(
             _call(call.get("function"), call.get("id"), k) if isinstance(call, dict) else _call(None, "", k)
-            for call in message.get("tool_calls") or ()
+            for call in made
         )
         return WireMessage(role, _text(message.get("content"), f"messages[{k}].content"), calls)
 
@@ -453,7 +455,7 @@ def _tool(function: Any) -> Tool:
 
 def _role(message: Any, k: int) -> ChatRole:
     role = message.get("role") if isinstance(message, dict) else None
-    if role not in ROLES:
+    if not isinstance(role, str) or role not in ROLES:
         raise wrong(f"message {k}: expected a role of {', '.join(ROLES)}, got {short(role if role else message)}")
     return ROLES[role]
 

@@ -17,7 +17,7 @@ from longstride.core import provenance
 from longstride.core.component import build
 from longstride.core.errors import RunError
 from longstride.core.provenance import came_after, clean, commit
-from longstride.report.claims import counts, page, tally
+from longstride.report.claims import _worlds, counts, page, tally
 from longstride.run.experiment import Experiment
 from longstride.stats import Effect, Finding
 
@@ -99,6 +99,13 @@ def test_the_overview_of_the_repository_is_that_of_its_results(monkeypatch: pyte
     monkeypatch.syspath_prepend(ROOT / "docs")
     written = importlib.import_module("generate").claims_readme()
     assert written == (ROOT / "claims" / "README.md").read_text(encoding="utf-8"), "run `python docs/generate.py`"
+
+
+def test_a_third_of_one_value_is_that_value():
+    turns = {"n": [{"from": a, "to": b, "mean": 0.1, "share": 1.0} for a, b in ((8, 8), (8, 16), (0.25, 0.5))]}
+    worlds = {"share": 0.6, "lo": 0.4, "hi": 0.8, "against": 0.1, "turns": turns}
+    said = _worlds({"effects": [{"relation": "a > b", "worlds": worlds}]})
+    assert [line.split(" | ")[1] for line in said if line.startswith("| `n`")] == ["8", "8 to 16", "0.25 to 0.5"]
 
 
 class TestWords:

@@ -59,6 +59,8 @@ def test_the_numbers_of_a_row_have_names_and_what_is_no_number_is_left_out() -> 
     }  # fmt: skip
     assert numbers_of(EVAL) == {"eval/agent/check_again/success": 0.75}
     assert numbers_of(EVAL | {"strategy": "direct"}) == {"eval/agent/success": 0.75}
+    beside = EVAL | {"kind": "beside", "strategy": "direct", "tasks": "far"}
+    assert numbers_of(beside) == {"beside/far/agent/success": 0.75}
 
 
 def test_wandb_gets_recipe_and_numbers_and_a_resumed_run_is_the_same(
@@ -83,6 +85,13 @@ def test_trackio_gets_the_iteration_as_step(tmp_path: Path, monkeypatch: pytest.
     assert trackio.of("init")[0][1]["name"].startswith("run-")
     assert trackio.of("log") == [((numbers_of(row),), {"step": 2}) for row in (TRAIN, EVAL)]
     assert trackio.of("finish") == [((), {})]
+
+
+def test_losses_of_cloning_have_the_step_of_cloning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trackio = Calls()
+    package(monkeypatch, "trackio", init=trackio.init)
+    track("trackio", tmp_path, tuple({"kind": "cloning", "iteration": 0, "step": k, "loss": 0.5} for k in (25, 50)))
+    assert [keywords["step"] for _, keywords in trackio.of("log")] == [25, 50]
 
 
 def test_mlflow_gets_parameters_once_and_numbers_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,9 +209,7 @@ def _worlds(result: dict[str, Any]) -> list[str]:
             lines += ["", "| constant | third | mean difference | holds in |", "|---" * 4 + "|"]
             for constant, thirds in worlds["turns"].items():
                 for third in thirds:
-                    ends = " to ".join(
-                        f"{of:.3g}" if isinstance(of, float) else str(of) for of in (third["from"], third["to"])
-                    )
+                    ends = " to ".join(f"{of:.3g}" if isinstance(of, float) else str(of) for of in _ends(third))
                     lines.append(f"| `{constant}` | {ends} | {third['mean']:+.3f} | {100 * third['share']:.0f} % |")
     return lines
 

@@ -35,7 +35,7 @@ class Tracker(Protocol):
 
     @abstractmethod
     def log(self, step: int, values: dict[str, float]) -> None:
-        """Takes the numbers of an iteration; there may be several calls for one."""
+        """Takes the numbers of an iteration, or of a step of cloning; there may be several calls for one."""
 
     @abstractmethod
     def close(self) -> None:
@@ -172,7 +172,8 @@ class Tracked:
             if tracker := self._try(name, TRACKERS[name], *self._run):
                 self._open[name] = tracker
         for name, tracker in list(self._open.items()):
-            self._try(name, tracker.log, int(row.get("iteration", 0)), numbers_of(row))
+            step = row["step"] if row.get("kind") == "cloning" else row.get("iteration", 0)
+            self._try(name, tracker.log, int(step), numbers_of(row))
 
     def _try(self, name: str, what: Callable[..., T], *args: Any) -> T | None:
         try:
@@ -185,8 +186,11 @@ class Tracked:
 
 def numbers_of(row: Mapping[str, Any]) -> dict[str, float]:
     """The numbers of a metrics row under `train/...`, or `eval/POLICY/...` (with the strategy where it is not
-    `direct`); a summary's numbers stand without `summary`, and values by task are left out."""
+    `direct`), or `beside/TASKS/POLICY/...`; a summary's numbers stand without `summary`, and values by task are left
+    out."""
     place = str(row.get("kind", "row"))
+    if place == "beside":
+        place += f"/{row['tasks']}"
     if "policy" in row:
         place += f"/{row['policy']}"
         if row.get("strategy", "direct") != "direct":

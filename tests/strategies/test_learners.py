@@ -23,6 +23,7 @@ from longstride.strategies.learners import (
     Distracted,
     GreedyMean,
     LinUCB,
+    OneOf,
     Optimal,
     PlayedBy,
     QLearning,
@@ -150,3 +151,9 @@ def test_a_learner_says_what_an_environment_lacks() -> None:
 def test_a_strategy_named_by_its_learner_is_read_from_data() -> None:
     found = build(Strategy, {"type": "played_by", "learner": {"type": "ucb"}})
     assert found == PlayedBy(learner=UCB()) and found.name == "ucb"
+
+
+def test_the_name_of_a_learner_says_what_is_not_by_default() -> None:
+    assert UCB(bonus=9.0).name == "ucb_9_bonus" and QLearning().name == "q_learning"
+    assert QLearning(rate=0.1, epsilon=0.2).name == "q_learning_0.1_rate_0.2_epsilon"
+    assert OneOf(learners=(Thompson(), LinUCB()), weights=(1, 3)).name == "one_of_thompson_lin_ucb_1_3"

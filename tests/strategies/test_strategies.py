@@ -120,6 +120,7 @@ def test_names_tell_strategies_apart_and_data_builds_them():
         "check_again_4",
     ]
     assert CheckAgain(keep_last_answer=True).name != CheckAgain().name
+    assert CheckAgain(paragraph="look again").name == "check_again_2_look again_paragraph"
     assert build(Strategy, {"type": "check_again", "checks": 3}) == CheckAgain(checks=3)
     assert build(Strategy, Direct().as_data()) == Direct()
     with pytest.raises(ConfigError):

@@ -59,6 +59,18 @@ Load = Callable[[str], "Policy"]
 """Gives the policy that a run folder, a model's folder or a name says."""
 
 
+def settings_in(component: Component, *known: str) -> str:
+    """How a name goes on with the fields that are not what they are by default, such as `_9_bonus`; but for those that
+    are `known` from what stands before it."""
+    said = ""
+    for name, field in type(component).model_fields.items():
+        value = getattr(component, name)
+        if name not in known and value != field.get_default(call_default_factory=True):
+            told = f"{value:g}" if isinstance(value, int | float) else value
+            said += f"_{name}" if value is True else f"_{told}_{name}"
+    return said
+
+
 class Strategy(Component):
     """Family: a way to use a policy."""
 

@@ -14,7 +14,7 @@ from longstride.core.task import Task
 from longstride.envs.base import HELD_ANSWER, AskingAgain, Env, Observation, Step
 from longstride.envs.interface import ask
 from longstride.envs.sites.actions import Action, parse
-from longstride.strategies.base import Strategy
+from longstride.strategies.base import Strategy, settings_in
 
 
 class CheckAgain(Strategy):
@@ -30,7 +30,8 @@ class CheckAgain(Strategy):
 
     @property
     def name(self) -> str:
-        return f"check_again_{self.checks}" + ("_keep" if self.keep_last_answer else "")
+        kept = "_keep" if self.keep_last_answer else ""
+        return f"check_again_{self.checks}{kept}{settings_in(self, 'checks', 'keep_last_answer')}"
 
     def wrap(self, env: Env) -> Env:
         if isinstance(env, AskingAgain):

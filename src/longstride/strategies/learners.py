@@ -26,7 +26,7 @@ from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Describing, HasChoices, Knowing
 from longstride.rollout.episode import Episode
 from longstride.rollout.players import Player, ScriptedPlayer
-from longstride.strategies.base import Load, Strategy
+from longstride.strategies.base import Load, Strategy, settings_in
 
 
 class Learning(ABC):
@@ -70,8 +70,8 @@ class TrialLearner(Component):
 
     @property
     def name(self) -> str:
-        """What metrics rows call it."""
-        return self.type_name()
+        """What metrics rows call it: different wherever fields are."""
+        return self.type_name() + settings_in(self)
 
 
 class AnyChoice(TrialLearner):
@@ -145,6 +145,10 @@ class OneOf(TrialLearner):
         if self.weights and (len(self.weights) != len(self.learners) or not sum(self.weights)):
             raise ValueError(f"expected weights of {len(self.learners)} learners, not all 0; got {self.weights}")
         return self
+
+    @property
+    def name(self) -> str:
+        return "_".join(["one_of", *(of.name for of in self.learners), *(f"{weight:g}" for weight in self.weights)])
 
     def begin(self, env: object) -> Learning:
         return _OneOf(env, [learner.begin(env) for learner in self.learners], self.weights)

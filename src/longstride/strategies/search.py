@@ -27,6 +27,7 @@ from pydantic import Field, model_validator
 
 from longstride.core.component import Component
 from longstride.core.numbers import Count, CountOrZero, Positive, Weight
+from longstride.strategies.base import settings_in
 
 CLIP = 1e-7
 """Least distance of a score from 0 and 1 where its odds are taken (`its_hub` has the same)."""
@@ -112,14 +113,8 @@ class Search(Component):
     @property
     def name(self) -> str:
         """What metrics rows call it: different wherever fields are."""
-        fields = type(self).model_fields
-        own = [name for name in fields if name != "by"]
-        said = [f"_{getattr(self, own[0])}"] + [
-            f"_{name}" if value is True else f"_{value:g}_{name}"
-            for name in own[1:]
-            if (value := getattr(self, name)) != fields[name].default
-        ]
-        return self.type_name() + "".join(said) + f"_by_{self.by}"
+        first = next(name for name in type(self).model_fields if name != "by")
+        return f"{self.type_name()}_{getattr(self, first)}{settings_in(self, first, 'by')}_by_{self.by}"
 
     def run(self, root: Partial, rng: np.random.Generator) -> Searching:
         """Searches from a partial that is not finished, such as one without a step."""

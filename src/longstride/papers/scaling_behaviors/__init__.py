@@ -8,7 +8,7 @@ amount, is `scaling.SizedPower`:
 
 | place | choice | paper (Qwen2.5, 0.5B to 72B, math) | here |
 |---|---|---|---|
-| draw | `FixedSet` | a set of some size again and again, updates equal: 1 to 100 passes | the same, of any tasks |
+| draw | `FixedSet` | a set of some size again and again, updates equal: 1 to 100 passes | the same, of any tasks; fewer than asked for are refused |
 | credit, update | | GRPO (verl) | `GroupRelative`, `PPO` |
 | measure | held-out error | 1 - pass@1 on 500 problems | on 200 puzzles |
 | fit, one model | `RisingPower` of `error` | k and E of each size | the exponent is -k |

@@ -8,6 +8,7 @@ import pytest
 from elsewhere import train_elsewhere
 from helpers import Collected, make_task, rows_of, trajectories_of
 
+from longstride.core.errors import ConfigError
 from longstride.core.task import Task
 from longstride.papers.scaling_behaviors.exact import RECIPE, LinearProblems, Reused, gradient, success
 from longstride.papers.scaling_behaviors.method import FixedSet
@@ -53,6 +54,20 @@ def test_a_fixed_set_is_visited_in_turn_whatever_the_size_of_an_iteration() -> N
     assert len(set(visits)) == 3 and visits == [visits[k % 3] for k in range(7)]
     # another run has another set
     assert {t.id for t in curriculum.draw(Endless(), 3, random.Random(1), Collected())}.isdisjoint(visits)
+
+
+class Listed:
+    """Ten tasks, drawn with replacement."""
+
+    def sample(self, rng: random.Random, n: int) -> list[Task]:
+        return [make_task(str(k)) for k in rng.choices(range(10), k=n)]
+
+
+def test_a_set_has_as_many_different_tasks_as_it_says_and_a_source_with_fewer_is_refused() -> None:
+    visits = FixedSet(unique=10).draw(Listed(), 20, random.Random(0), Collected())
+    assert len({task.id for task in visits[:10]}) == 10 and visits[:10] == visits[10:]
+    with pytest.raises(ConfigError, match=r"Listed has only 10 different tasks; set curriculum\.unique=10 or fewer"):
+        FixedSet(unique=11).draw(Listed(), 1, random.Random(0), Collected())
 
 
 def test_it_trains_another_model_on_few_tasks_by_settings_alone_and_its_error_is_fitted(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ and its level follows the policy; environments that teach no more make room for 
 | place | choice | paper | here |
 |---|---|---|---|
 | tasks | `Environments` | 2,739 environments made from programming problems, by scale parameters | chains of 1 to 16 operations, Countdown of 2 to 4 numbers, and two environments that are out of reach |
-| plan | `Controlled` | level moves by beta (accuracy - tau) | the same, beta 2 and tau 0.5 |
-| plan | retirement | no progress in 10 visits; 5 times no success, or nothing but; another takes its place | the same |
+| plan | `Controlled` | level moves by beta (accuracy - tau), in the code 2 and 0.5, by 1 at most | the same |
+| plan | retirement | the level did not rise in 10 visits; 5 visits without success, or at the highest level; another takes its place | the same |
 | roll out | groups | 64 environments, a prompt each, 8 rollouts | 16 groups of 8, over all that are active |
 | score, credit, update | `TaskReward`, `GroupRelative`, `PPO` | GRPO | the same |
 
@@ -28,12 +28,12 @@ On your own model and tasks, a file a level, in `own.toml`:
 A level is any task source, also of many turns. Of its environment `reset`, `step` and the final state are passed on, and nothing else that one may
 offer (choices, how an action goes on). `metrics.jsonl` has success by environment and level.
 
-The claim is not frozen and has not been run. In nine iterations of one run (seed 930, four environments) both that are out of reach had retired
-after six; success in training was between .18 and .54 until then, and .73 at the end.
+The claim is not frozen and has not been run.
 
-Deviations: environments are not made from programs, but named in the recipe. Neither beta and tau nor what progress is are known: it is level and
-accuracy together, by least squares. A level between two others draws from both. Where no other environment waits, those that are left are
-visited more often, and once all have retired, all come back. Left out: the window of levels of RLVE, which the paper compares with.
+Deviations: notes of the paper were read, and the authors' code (molumolua/SCALER). Environments are not made from programs, but named in the recipe. The level has to rise within the paper's 10 visits, as in the data that the released scripts train on; the script that makes
+such data has 20. What retires makes room for the next that waits, in the code for any other one. Where no other environment waits, those that are
+left are visited more often, and once all have retired, all come back. An environment of one level is always at its highest. Left out: the window of
+levels of RLVE, which the paper compares with.
 """
 
 from longstride.papers.card import Paper

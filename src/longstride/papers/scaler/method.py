@@ -20,26 +20,30 @@ from longstride.envs.levels import Environments
 
 class Controlled(TaskCurriculum):
     """Each environment has a level d, and each iteration is a visit to those that are active: by the share of their
-    episodes that succeeded, d moves by `gain` (share - `target`), from 0 to the highest level. Tasks are of the two
-    levels beside d, d in the mean.
+    episodes that succeeded, d moves by `gain` (share - `target`), by `step` at most, from 0 to the highest level. Tasks
+    are of the two levels beside d, d in the mean.
 
     An active environment retires, and the next that waits takes its place, where for `patience` visits in a row all of
-    its episodes failed, or all succeeded, or where over the last `window` visits progress did not rise (the slope of d +
-    share, by least squares). Once all have retired, all begin anew where they are. For tasks that are `Environments`.
+    its episodes failed, or d was the highest level, or where over the last `window` visits d did not rise (its slope by
+    least squares). Once all have retired, all begin anew where they are. For tasks that are `Environments`.
+
+    Source: arXiv 2601.04809, and `DifficultyControl` of molumolua/SCALER.
     """
 
     target: Share = 0.5
     """The share of episodes that should succeed (tau)."""
     gain: Positive = 2.0
     """Levels that d moves by for a share that is off by 1 (beta)."""
+    step: Positive = 1.0
+    """Most levels that d moves by in a visit."""
     active: Count = 64
     """Most environments that are visited in an iteration."""
     retiring: bool = True
     """Whether environments retire; if not, the first `active` ones are visited throughout."""
     patience: Count = 5
-    """Visits in a row that were all failures, or all successes."""
+    """Visits in a row that were all failures, or all at the highest level."""
     window: Annotated[int, Field(ge=2, le=1000)] = 10
-    """Visits over which progress has to rise."""
+    """Visits over which d has to rise."""
 
     def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
         if not isinstance(source, Environments):
@@ -58,24 +62,28 @@ class Controlled(TaskCurriculum):
         order = rng.sample(memory["active"], len(memory["active"]))
         return [self._task(source, name, memory["level"][name], rng) for name in islice(cycle(order), n)]
 
-    def is_spent(self, visits: Sequence[Sequence[float]]) -> bool:
-        """Whether an environment retires after visits of these [level, share], the oldest first."""
-        newest = [share for _, share in visits[-self.patience :]]
-        if len(newest) == self.patience and set(newest) in ({0.0}, {1.0}):
+    def is_spent(self, visits: Sequence[Sequence[float]], top: int) -> bool:
+        """Whether an environment with levels 0 to `top` retires after visits of these [level, share], the oldest
+        first."""
+        newest = visits[-self.patience :]
+        if len(newest) == self.patience and (
+            all(share == 0 for _, share in newest) or all(level == top for level, _ in newest)
+        ):
             return True
-        progress = [level + share for level, share in visits[-self.window :]]
-        return len(progress) == self.window and linear_regression(range(self.window), progress).slope <= 0
+        levels = [level for level, _ in visits[-self.window :]]
+        return len(levels) == self.window and linear_regression(range(self.window), levels).slope <= 0
 
     def _move(self, source: Environments, memory: dict[str, Any], shares: Mapping[str, float]) -> None:
         """Takes in the visits of one more iteration."""
         level, visits, active = memory["level"], memory["visits"], memory["active"]
+        top = {name: len(levels) - 1 for name, levels in source.levels.items()}
         for name, share in shares.items():
             visits.setdefault(name, []).append([level[name], share])
-            top = len(source.levels[name]) - 1
-            level[name] = min(max(level[name] + self.gain * (share - self.target), 0.0), float(top))
+            move = min(max(self.gain * (share - self.target), -self.step), self.step)
+            level[name] = min(max(level[name] + move, 0.0), float(top[name]))
         if not self.retiring:
             return
-        for name in [name for name in active if self.is_spent(visits.get(name, ()))]:
+        for name in [name for name in active if self.is_spent(visits.get(name, ()), top[name])]:
             active.remove(name)
             if memory["waiting"]:
                 active.append(memory["waiting"].pop(0))

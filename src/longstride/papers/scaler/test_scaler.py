@@ -46,6 +46,11 @@ def test_the_level_moves_by_gain_times_what_accuracy_is_off_by_and_stays_in_its_
     assert [level for level, _ in kept["visits"]["b"]] == [0] * 5 and kept["level"] == {"a": 3, "b": 0, "c": 0}
 
 
+def test_a_level_moves_by_a_step_at_most() -> None:
+    _, kept = visited(Controlled(gain=9.0, active=1, retiring=False), {"a": 1.0}, {"a": 1.0}, {"a": 0.0})
+    assert [level for level, _ in kept["visits"]["a"]] == [0, 1, 2] and kept["level"]["a"] == 1
+
+
 def test_a_level_between_two_draws_from_both() -> None:
     past = Collected(
         [make_trajectory(1, float(k < 7), task=THREE.at("a", 0, random.Random(0)), iteration=1) for k in range(10)]
@@ -62,24 +67,26 @@ def test_a_level_between_two_draws_from_both() -> None:
     assert len(past.kept["controlled"]["visits"]["a"]) == 1
 
 
-def test_what_never_or_always_succeeds_retires_and_the_next_that_waits_takes_its_place() -> None:
+def test_what_never_succeeds_or_is_at_its_highest_level_retires_and_the_next_that_waits_takes_its_place() -> None:
     curriculum = Controlled(active=2, patience=3, window=9)
     before, _ = visited(curriculum, *[{"a": 0.5}] * 2)
     assert before == {"a": 10, "b": 10}
     after, kept = visited(curriculum, *[{"a": 0.5}] * 3)
     assert after == {"a": 10, "c": 10} and kept["waiting"] == []
     assert visited(curriculum.replace(retiring=False), *[{"a": 0.5}] * 5)[0] == {"a": 10, "b": 10}
-    assert visited(curriculum, *[{"a": 0.5, "b": 1.0}] * 3)[0] == {"a": 10, "c": 10}
+    climbing = [{"a": 0.5, "b": 1.0}]
+    assert visited(curriculum, *climbing * 5)[0] == {"a": 10, "b": 10}  # levels 0, 1, 2, 3, 3: all were done
+    assert visited(curriculum, *climbing * 6)[0] == {"a": 10, "c": 10}
     alone, _ = visited(curriculum, *[{"a": 0.5}] * 6)
     assert alone == {"a": 20}  # none waits any more
 
 
-def test_what_makes_no_progress_retires_and_once_all_have_all_begin_anew_where_they_are() -> None:
+def test_what_does_not_rise_retires_and_once_all_have_all_begin_anew_where_they_are() -> None:
     curriculum = Controlled(active=3, patience=9, window=3)
     rising = [{"a": 0.3, "b": 0.5, "c": 0.6}, {"a": 0.4, "b": 0.5, "c": 0.6}, {"a": 0.5, "b": 0.5, "c": 0.6}]
     names, _ = visited(curriculum, *rising)
-    assert set(names) == {"a", "c"}  # the level of c rises, the accuracy of a, and of b neither
-    names, kept = visited(curriculum, *rising, *[{"a": 0.5, "c": 0.5}] * 3)
+    assert set(names) == {"c"}  # its level rises, of a only the accuracy, and of b neither
+    names, kept = visited(curriculum, *rising, *[{"c": 0.5}] * 3)
     assert set(names) == {"a", "b", "c"} and kept["visits"] == {} and kept["level"]["c"] == pytest.approx(0.6)
 
 

@@ -9,7 +9,7 @@ episode left. So the number of turns at the test is free, and training goes on m
 | plan | what is kept | a buffer of tasks that grows | groups of the last 4 iterations |
 | roll out | turns | one of its own, K at the test | one, 16 at the test |
 | roll out | `LatestObservation`, tokens | the history, with the request to improve | task and summary (`Iterated`), 32 tokens |
-| score, credit, update | `TaskReward`, `GroupRelative`, `PPO` | GRPO; a bonus for what differs from its group | the same, mixed groups only, no bonus |
+| score, credit, update | `TaskReward`, `GroupRelative`, `PPO` | GRPO; a bonus for what differs from its group | the same, mixed groups only, no bonus; a turn of its own that cannot be parsed earns nothing |
 
 On your own model and tasks, whose environment lets an answer be improved on and ends where `Task.horizon` says (`rewards.Attempts` does it
 for tasks of one turn by asking again):

@@ -9,11 +9,13 @@ from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count, Share
 from longstride.core.task import Task
 from longstride.core.trajectory import EpisodeRecord
-from longstride.rollout.episode import PastTurn, Plan
+from longstride.rewards import Verdict
+from longstride.rollout.episode import PastTurn, Plan, set_verdict
 from longstride.rollout.planning import Planner, Sampler, Stages
 
 BEGUN, GOING_ON = "begun", "going_on"
 """Roles of groups that begin a task, and of those that go on from an earlier episode."""
+UNPARSED = "its own turn could not be parsed, so no answer of its history counts"
 
 
 class PartialHistories(Sampler):
@@ -24,6 +26,9 @@ class PartialHistories(Sampler):
     An earlier group is chosen in proportion to the variance of its rewards, which says how much its task and history
     taught, and of its episodes any one. What went on is a group like any other, and may be gone on from itself. For
     environments in which an answer can be improved on: they end where the task's `horizon` says, which is set here.
+
+    An episode whose own turn could not be parsed is no success and earns nothing, though an answer of its history counts
+    where the environment holds it: otherwise saying nothing would be paid after a right history.
     """
 
     share: Share = 0.5
@@ -50,7 +55,11 @@ class PartialHistories(Sampler):
                 f"sampler {self.type_name()} goes on after an answer, and episodes may take one turn; raise budget.turns, "
                 "in an environment where an answer can be improved on, such as tasks.type=iterated"
             )
-        return (yield plans)
+        played = yield plans
+        for t in played:
+            if not t.stop.failed and all(turn.action is None for turn in t.turns[t.history :]):
+                set_verdict(t, Verdict(min(t.reward, 0.0) - t.earned, False, evidence={"note": UNPARSED}))
+        return played
 
     def _begin(self, planner: Planner, task: Task) -> list[Plan]:
         return planner.group(_ending_after(task, 1), role=BEGUN)

@@ -91,6 +91,23 @@ def test_a_turn_goes_on_from_the_summary_of_those_before() -> None:
     )
 
 
+def test_a_turn_that_cannot_be_parsed_earns_nothing_after_a_right_history() -> None:
+    (task,) = CHAINS.sample(random.Random(1), 1)
+    (right,) = ModularChain().demonstrate(task)
+    said = iter([right, "garbage", right, "Action: answer 99"])
+    pool = Pool(ScriptedPlayer(lambda episode: next(said)), CHAINS.env, TaskReward())
+    (plan,) = make_planner(CHAINS, episodes=1, size=1).group(task.model_copy(update={"horizon": 1}))
+    begun = pool.run([plan])
+    assert begun[0].success
+    for earned in (0.0, 1.0, 0.0):
+        planner = make_planner(CHAINS, 2, 1, episodes=1, size=1, budget=Budget(turns=4), experience=Collected(begun))
+        stages = PartialHistories(share=1.0, prioritised=False).plan(planner)
+        with pytest.raises(StopIteration) as end:
+            stages.send(pool.run(next(stages)))
+        (more,) = end.value.value
+        assert (more.length, more.reward, more.success) == (2, earned, earned == 1)
+
+
 def test_it_trains_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
     run = train_elsewhere(
         "exit", tmp_path, "budget.turns=4", "test_budget.turns=4", "context.type=full_history", "evaluation.strategies=[]",

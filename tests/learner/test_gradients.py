@@ -195,7 +195,7 @@ def test_what_the_policy_did_not_sample_has_no_gradient(loss: Loss):
         (GroupRelative(baseline="leave_one_out", normalize="none"), Reinforce()),
         (GAE(values="group", whiten=True), PPO(dual_clip=3.0)),
         (GroupRelative(), PPO(clip_high=0.28, entropy=1e-3)),
-        (GroupRelative(normalize="batch_std"), CISPO(aggregation=Mean(over="prompt"))),
+        (GroupRelative(normalize="advantage_std"), CISPO(aggregation=Mean(over="prompt"))),
         (GroupRelative(), GSPO(clip_low=0.2, clip_high=0.2, correction=ImportanceCorrection())),
     ],
 )

@@ -65,13 +65,15 @@ def test_groups_may_come_in_any_order_and_every_baseline_and_divisor_is_as_docum
     np.testing.assert_allclose(group_advantages(r, g), [1, 1, -1, -1])
     np.testing.assert_allclose(group_advantages(r, g, "mean", 2.0), [0.25, 1, -0.25, -1])
     np.testing.assert_allclose(group_advantages(r, g, "mean", "batch_std"), np.array([0.5, 2, -0.5, -2]) / np.std(r))
+    spread = (2 * (0.5**2 + 2**2) / 4) ** 0.5
+    np.testing.assert_allclose(group_advantages(r, g, "mean", "advantage_std"), np.array([0.5, 2, -0.5, -2]) / spread)
     np.testing.assert_allclose(group_advantages(r, g, "batch", "none"), [-0.25, 2.75, -1.25, -1.25])
     np.testing.assert_allclose(group_advantages(r, g, "none", "std"), [2, 2, 0, 0])
     assert group_advantages([], []).shape == (0,)
 
 
 @pytest.mark.parametrize("baseline", ["mean", "leave_one_out", "batch"])
-@pytest.mark.parametrize("normalize", ["std", "batch_std", "none"])
+@pytest.mark.parametrize("normalize", ["std", "batch_std", "advantage_std", "none"])
 def test_equal_rewards_give_exactly_zero(baseline, normalize):
     rewards = [0.1] * 3 + [0.1 + 1e-9]  # their mean is rounded
     assert not group_advantages(rewards, [0, 0, 0, 0], baseline, normalize).any()

@@ -28,7 +28,7 @@ EQUAL = 1e-6
 """Rewards, or a reward and its baseline, that are closer than this are equal."""
 
 Baseline = Literal["mean", "leave_one_out", "batch", "none"]
-Normalize = Literal["std", "batch_std", "none"] | Positive
+Normalize = Literal["std", "batch_std", "advantage_std", "none"] | Positive
 
 
 def group_advantages(
@@ -42,8 +42,10 @@ def group_advantages(
         baseline: what is taken off: the mean of the group (GRPO, arXiv 2402.03300, section 4.1.2), that of the group's
             other members (RLOO, arXiv 2402.14740; a member without others gets 0), the mean of the batch, or nothing.
         normalize: what is divided by: the group's deviation (GRPO), that of all rewards of the batch (arXiv
-            2508.08221), a constant, or nothing (Dr.GRPO, arXiv 2503.20783). A deviation has the divisor n, as in GRPO's
-            formula; implementations with n - 1 give sqrt((n - 1) / n) times this. One below `EQUAL` divides nothing.
+            2508.08221), that of all `r - baseline` of the batch (ScaleRL, arXiv 2510.13786, section 4), smaller by
+            what groups differ in, a constant, or nothing (Dr.GRPO, arXiv 2503.20783). A deviation has the divisor n, as
+            in GRPO's formula; implementations with n - 1 give sqrt((n - 1) / n) times this. One below `EQUAL` divides
+            nothing.
     """
     r = np.asarray(rewards_N, dtype=float)
     if not len(r):
@@ -54,7 +56,7 @@ def group_advantages(
     if baseline == "leave_one_out":
         a = a * size_N / np.maximum(size_N - 1, 1)  # r - mean of the others
     if isinstance(normalize, str):
-        deviation = {"std": std_N, "batch_std": np.full_like(r, r.std()), "none": np.ones_like(r)}[normalize]
+        deviation = {"std": std_N, "batch_std": r.std(), "advantage_std": a.std(), "none": 1.0}[normalize]
         return a / np.where(deviation < EQUAL, 1.0, deviation)
     return a / normalize
 
@@ -98,6 +100,7 @@ class GroupRelative(Credit):
     | Dr.GRPO (arXiv 2503.20783) | `mean` | `none` |
     | RLOO (arXiv 2402.14740), LOOP (arXiv 2502.01600) | `leave_one_out` | `none` |
     | Lite PPO (arXiv 2508.08221) | `mean` | `batch_std` |
+    | ScaleRL (arXiv 2510.13786) | `mean` | `advantage_std` |
     | REINFORCE (Williams 1992) | `none` or `batch` | `none` |
     """
 

@@ -16,7 +16,7 @@ from longstride.stats import Ordering
 
 RECIPE = puzzles.recipe(
     "scalerl",
-    credit=GroupRelative(normalize="batch_std"),
+    credit=GroupRelative(normalize="advantage_std"),
     loss=CISPO(aggregation=Mean(over="prompt")),
     group_size=16,
     curriculum=NoPositiveResampling(),

@@ -14,6 +14,7 @@ from longstride.core.task import Task
 from longstride.exact.forecasts import forecast
 from longstride.papers.scalerl.exact import LONGEST, RECIPE, Forecast, Watched, spread
 from longstride.papers.scalerl.method import NoPositiveResampling
+from longstride.papers.scalerl.recipe import RECIPE as LANGUAGE
 from longstride.report.fits import fit_runs
 from longstride.scaling import Power, Sigmoid
 
@@ -66,6 +67,12 @@ def test_what_does_not_fit_is_refused() -> None:
     late = method.start(problem, np.random.default_rng(0)) | {"iteration": np.array(float(LONGEST))}
     with pytest.raises(ConfigError, match="ask for no more"):
         method.step(problem, late, np.random.default_rng(0))
+
+
+def test_credit_is_divided_by_the_deviation_of_the_advantages_of_the_batch() -> None:
+    batch = [make_trajectory(1, r, ordinal=n, group=n // 2) for n, r in enumerate((1.0, 0.0, 1.0, 1.0))]
+    found = [s.advantages[0] for s in LANGUAGE.credit(batch)]  # 1/2, -1/2, 0, 0 over sqrt(1/8); of rewards sqrt(3/16)
+    assert found == pytest.approx([2**0.5, -(2**0.5), 0, 0])
 
 
 class Listed:

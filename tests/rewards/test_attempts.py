@@ -49,18 +49,21 @@ def test_what_only_a_judge_can_tell_is_refused(tmp_path: Path) -> None:
 
 
 class Counted(TaskSource):
-    """What is said is the reward of a turn, and every second turn ends the task."""
+    """What is said is the reward of a turn, and the second turn ends the task."""
 
-    def env(self) -> "Counted":
-        return self.model_copy()
+    def env(self) -> "TwoTurns":
+        return TwoTurns()
+
+
+class TwoTurns:
+    turns = 0
 
     async def reset(self, task: Task, seed: int) -> Observation:
-        self.__dict__["turns"] = 0
         return Observation("begin")
 
     async def step(self, text: str) -> Step:
-        self.__dict__["turns"] += 1
-        return Step(Observation("go on"), reward=float(text), terminated=self.__dict__["turns"] == 2, action=text)
+        self.turns += 1
+        return Step(Observation("go on"), reward=float(text), terminated=self.turns == 2, action=text)
 
     async def final_state(self) -> dict[str, Any]:
         return {}

@@ -160,7 +160,7 @@ def test_settings_that_leave_too_few_puzzles_are_refused() -> None:
     with pytest.raises(TaskError, match="too few different puzzles"):
         Mastermind(pegs=(2, 2, 2), colours=(2, 2, 2)).held_out(1)
     with pytest.raises(TaskError, match="draws of 4 numbers up to 3 none makes a target up to 3 .* tasks.most higher"):
-        Countdown(largest=3, most=3, mix={"hard": 1}).sample(random.Random(0), 1)
+        Countdown(largest=3, most=3, mix=Mix(easy=0, medium=0)).sample(random.Random(0), 1)
     with pytest.raises(ConfigError, match="guesses: .*less than or equal to 99"):
         build(TaskSource, {"type": "wordle", "guesses": 100})
     with pytest.raises(ConfigError, match="1296 codes"):

@@ -36,7 +36,8 @@ from longstride.rollout.pool import Pool
 from longstride.run.loop import train
 from longstride.run.policies import load_run
 
-SOURCE = Attempts(attempts=5, tasks=Puzzles(sources=(ModularChain(),)))
+PUZZLES = Puzzles(sources=(ModularChain(),))
+SOURCE = Attempts(attempts=5, tasks=PUZZLES)
 WRONG = "Action: answer 99"
 
 
@@ -120,7 +121,7 @@ def play(plans: Sequence[Plan], say: Callable[[Episode], str], source: TaskSourc
 
 
 def right(episode: Episode) -> str:
-    return SOURCE.tasks.demonstrate(episode.plan.task)[0]
+    return PUZZLES.demonstrate(episode.plan.task)[0]
 
 
 def planner(episodes: int, size: int) -> Planner:
@@ -162,7 +163,7 @@ def test_the_history_is_the_first_members_own_failed_attempts_and_a_success_ends
             assert plan.task.id not in easy or number == 0
     for t in played:
         assert t.length == t.history + 1 and t.stop is StopReason.ANSWERED
-        assert t.success == bool(t.reward) == (t.turns[-1].text == SOURCE.tasks.demonstrate(t.task)[0])
+        assert t.success == bool(t.reward) == (t.turns[-1].text == PUZZLES.demonstrate(t.task)[0])
     assert [len(group) for group in by_group(played)] == [3] * 8
 
 

@@ -28,6 +28,7 @@ from longstride.strategies.learners import UCB, AnyChoice, GreedyMean, Optimal, 
 
 RUNS, OUT = Path("runs/in_context"), Path("docs/in_context")
 SEED = 970
+"""Of all runs; on bandits the steps and the rate of training were chosen by it, in two tries."""
 MOST = {"bandits": "reward of 5 pulls", "dark_rooms": "turns at the goal, of 8", "corridors": "share of ends reached"}
 """What an episode earns, by world."""
 SOURCES = {"bandits": "thompson", "dark_rooms": "q_learning", "corridors": "q_learning"}

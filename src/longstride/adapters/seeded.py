@@ -66,7 +66,7 @@ class EnvironmentReward(Reward):
 
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
         given = float(state.get(REWARD, 0))
-        earned = given + sum(turn.reward for turn in trajectory.turns)
+        earned = given + trajectory.earned
         claim = state.get(SUCCESS)
         success = earned > self.success_above if claim is None else bool(claim)
         expected = f"more than {self.success_above:g}" if claim is None else "success"

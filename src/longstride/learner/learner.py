@@ -54,8 +54,8 @@ class Learner:
         reference: a model of the same architecture, which the loss holds on to; it is frozen in place. Left out, it is
             the model as it is now: a copy where the loss asks for one, or, where there are adapters, the model without
             them. A second policy that the loss holds on to (`ANCHOR`) begins as a copy of it.
-        needs: streams that losses need which take its place later.
-        seed: of a run, for the first values of adapters.
+        needs: streams of the losses that take its place later.
+        seed: of the run; adapters begin by it.
 
     Raises:
         ConfigError, ModelError: adapters or checkpointing are asked for and cannot be had; or the model has losses of

@@ -33,12 +33,12 @@ def shared_out(
     """Shares the passes out by their size, does the work of each thread, and sums the gradients up in the first's
     model; returns what was done, thread by thread."""
     shares = balance([batch.ids_B_L.numel() for batch, _ in passes], len(crew))
-    mine = torch.get_num_threads()
+    before = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(len(crew), initializer=torch.set_num_threads, initargs=(1,)) as threads:
             parts = list(threads.map(work, crew, [[passes[k] for k in share] for share in shares]))
     finally:
-        torch.set_num_threads(mine)  # threads that are made later begin with what any set last
+        torch.set_num_threads(before)  # threads that are made later begin with what any set last
     for twin in crew[1:]:
         for mine, theirs in zip(crew[0].model.parameters(), twin.model.parameters(), strict=True):
             if theirs.grad is not None:

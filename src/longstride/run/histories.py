@@ -121,8 +121,8 @@ class LearningHistories(Demonstrations):
     async def _trial(
         self, recipe: "Recipe", ids_of: Callable[[str], Sequence[int]], task: Task, seed: int
     ) -> History | None:
-        """A history, by a learner that knows nothing yet; None where something failed, or took longer
-        than a turn may (`pool.step_deadline`)."""
+        """A history, by a learner that knows nothing yet; None where something failed, or took longer than a turn may
+        (`pool.step_deadline`)."""
         deadline, budget, trial = recipe.pool.step_deadline, recipe.test_budget.at(1, task.difficulty), recipe.trial
         trial = trial.replace(episodes=self.every * trial.episodes)
         says, judges = taking_turns(self.learner), taking_turns(self.labels) if self.labels else None

@@ -33,8 +33,8 @@ BANDITS = Bandits()
 ROOMS = DarkRooms(size=5, turns=8)
 CORRIDORS = Corridors()
 BATCH, EPOCHS = 16, 4
-"""Trials of an optimiser step, and passes over them. On bandits hardly anything is learned inside a context within 200
-steps, and as much as the learner that is imitated knows after 1,200."""
+"""Trials of an optimiser step, and passes over them: 1,250 steps of 5,000 trials. With 190 steps hardly anything was
+learned inside a context on bandits."""
 
 
 def recipe(

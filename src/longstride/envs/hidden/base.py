@@ -81,7 +81,7 @@ class Rule(BaseModel, ABC):
 
     def regret(self, played: Trajectory) -> float:
         """What an episode earned less than `most`."""
-        return self.most - sum(turn.reward for turn in played.turns)
+        return self.most - played.earned
 
     @property
     def split(self) -> Literal["train", "test"]:

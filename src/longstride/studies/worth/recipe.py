@@ -57,6 +57,7 @@ CLAIM = Claim(
     seeds=tuple(range(300, 308)),
     tuning_seeds=(900, 901),
     grid={"learner.lr": (1e-4, 2e-4, 5e-4, 1e-3, 2e-3)},
+    tuning={"episodes_per_iteration": 128, "evaluation.every": 12},
     cost="env_steps",
     equal_cost=True,
 )

@@ -50,9 +50,9 @@ RECIPE = Recipe(
     evaluation=Evaluation(every=4, tasks=200, baselines=False),
 ).replace(engine={"kernels": "auto", "processes": "auto"})
 
-ARM = RECIPE.replace(iterations=8, evaluation={"every": 2})
 # where nobody ever succeeds nothing is trained, which is what the claim expects and no reason to give a run up
-_rl = {"sampler": Groups(), "replay": MixedGroups(), "iterations": 40, "patience": 40}
+ARM = RECIPE.replace(iterations=8, patience=40, evaluation={"every": 2})
+_rl = {"sampler": Groups(), "replay": MixedGroups(), "iterations": 40}
 
 
 def _rooms(number: int) -> dict[str, Any]:

@@ -4,11 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import rows_of, weights_hash
 
 import longstride as ls
 from longstride.cli.main import main
+from longstride.methods import PPO
+from longstride.papers import load
 from longstride.report.live import Live
+from longstride.run.folder import read_rows
 from longstride.run.imitation import Cloning, Imitation, SolverDemonstrations
+from longstride.run.many import train_all
+from longstride.run.recipe import Recipe
 
 FEW: dict[str, Any] = {
     "iterations": 1, "episodes_per_iteration": 4, "group_size": 2, "evaluation": {"tasks": 2, "baselines": False},
@@ -78,3 +84,25 @@ def test_a_run_that_fails_after_it_leaves_nothing(tmp_path: Path, monkeypatch: p
     with pytest.raises(ls.RunError, match="no engine"):
         ls.train("grpo", tmp_path / "run", ls.Silent(), cloning=CLONING, **FEW)
     assert not (tmp_path / "run").exists()
+
+
+def test_runs_that_begin_alike_make_their_start_once(tmp_path: Path) -> None:
+    recipe = load("grpo")
+    assert isinstance(recipe, Recipe)
+    recipe = recipe.replace(cloning=CLONING, imitation=Imitation(episodes=4), **FEW)
+    changes: dict[str, dict[str, Any]] = {
+        "first": {}, "faster": {"name": "faster", "learner": {"lr": 5e-3}, "loss": PPO(clip_high=0.3)},
+        "shown_more": {"cloning": {"episodes": 32}}, "other_seed": {"seed": 1},
+    }  # fmt: skip
+    runs = {tmp_path / name: recipe.replace(**change) for name, change in changes.items()}
+    train_all(runs, lambda folder: ls.Silent(), jobs=1)
+    took = {run.name: read_rows(run / "metrics.jsonl")[0]["seconds"] for run in runs}
+    assert took["faster"] == took["first"] and len(set(took.values())) == 3
+    alone = tmp_path / "alone"
+    runs[tmp_path / "faster"].train(alone)
+    for kind in ("cloning", "eval", "train"):
+        assert rows_of(tmp_path / "faster", kind) == rows_of(alone, kind)
+    assert weights_hash(tmp_path / "faster") == weights_hash(alone) != weights_hash(tmp_path / "first")
+    assert (
+        len((tmp_path / "faster" / "episodes" / "before.jsonl").read_text().splitlines()) == FEW["evaluation"]["tasks"]
+    )

@@ -47,7 +47,8 @@ class Demonstrations(Component):
         """The turns of so many demonstrated episodes, each token of weight 1; none where none of them succeeded.
 
         Args:
-            recipe: gives tasks, environment, context policy and reward.
+            recipe: gives tasks, environment, context policy and reward. Runs that differ in nothing but what
+                `run.recipe.AFTERWARDS` names, and the learner, may share what is trained on this before them.
             chat: makes ids of texts.
             episodes: how many are drawn.
             rng: the draw's own stream.

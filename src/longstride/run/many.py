@@ -1,7 +1,8 @@
 """Several runs: of a claim, of a sweep.
 
 What always holds: what was finished is not run again, what was interrupted goes on; numbers do not depend on how many
-runs go at a time, up to rounding where they learn side by side; after an error nothing more is begun.
+runs go at a time, up to rounding where they learn side by side; a start that several have in common is made once,
+unless they come to it at a time; after an error nothing more is begun.
 """
 
 import os
@@ -13,9 +14,11 @@ from pathlib import Path
 
 import torch
 
+from longstride.run.beginnings import alike, begin_like
 from longstride.run.experiment import Experiment, train_beside
 from longstride.run.folder import read_rows
 from longstride.run.listener import Listener, Silent
+from longstride.run.recipe import Recipe
 
 
 def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener], jobs: int) -> None:
@@ -33,16 +36,19 @@ def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener]
     together: dict[str | Path, dict[Path, Experiment]] = {}
     for folder, experiment in runs.items():
         together.setdefault(experiment.beside() or folder, {})[folder] = experiment
+    starts = alike(runs)
     if jobs == 1:
         for group in together.values():
-            _train(group, watch)
+            _train(group, starts, watch)
         return
     threads = max(1, (os.cpu_count() or 1) // jobs)
     with ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,)) as pool:
         groups = iter(together.values())
         running: dict[Future[None], Mapping[Path, Experiment]] = {}
         # no more than can go at a time: what waited in the pool would go on after an error
-        while running := running | {pool.submit(_train, g, _silent): g for g in islice(groups, jobs - len(running))}:
+        while running := running | {
+            pool.submit(_train, g, starts, _silent): g for g in islice(groups, jobs - len(running))
+        }:
             done = wait(running, return_when=FIRST_COMPLETED).done
             for future in done:
                 future.result()
@@ -53,12 +59,16 @@ def train_all(runs: Mapping[Path, Experiment], watch: Callable[[Path], Listener]
                         listener(row)
 
 
-def _train(group: Mapping[Path, Experiment], watch: Callable[[Path], Listener]) -> None:
-    """Trains one run, or several side by side."""
+def _train(
+    group: Mapping[Path, Experiment], starts: Mapping[Path, list[Path]], watch: Callable[[Path], Listener]
+) -> None:
+    """Trains one run, or several side by side; of `starts` see `beginnings.alike`."""
     if len(group) > 1:
         train_beside(group, watch)
         return
     for folder, experiment in group.items():
+        if isinstance(experiment, Recipe):
+            begin_like(experiment, folder, starts.get(folder, ()))
         experiment.train(folder, watch(folder), resume=True)
 
 

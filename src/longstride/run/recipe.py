@@ -99,6 +99,10 @@ class Companion(Component):
     """How its tokens are drawn."""
 
 
+AFTERWARDS = ("name", "sampler", "replay", "credit", "loss", "objectives", "imitation")
+"""Settings that nothing reads before the first iteration."""
+
+
 class Recipe(Experiment):
     """A method for language agents, and its numbers. Iteration 0 is the start: the model, after `cloning` if any."""
 
@@ -287,6 +291,11 @@ class Recipe(Experiment):
         engine = self.engine if elsewhere else self.engine.settled(device, self.start)
         learner = self.learner.settled(device)
         return self.replace(device=device, weights=weights, engine=engine, learner=learner)
+
+    def beginning(self) -> dict[str, Any]:
+        """All that iteration 0 depends on, in a run and any other one that answers the same."""
+        data = {key: value for key, value in self.identity().items() if key not in AFTERWARDS}
+        return data | {"lora": data.pop("learner").get("lora")}
 
     def identity(self) -> dict[str, Any]:
         data = self.as_data()

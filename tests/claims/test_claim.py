@@ -26,6 +26,7 @@ from longstride.core.task import Task
 from longstride.curriculum import BudgetSchedule
 from longstride.envs.base import Observation, Step, TaskSource
 from longstride.learner.config import LearnerConfig
+from longstride.methods import MixedGroups
 from longstride.methods.cloning import FilteredBC
 from longstride.models.load import save_policy
 from longstride.papers.tti.method import TTIReplay
@@ -139,6 +140,15 @@ def done(recipe, tmp_path_factory) -> tuple[Path, dict[str, Any]]:
     result = run_claim(make_claim(recipe, check_again="long"), folder)
     write_pages(folder, result)
     return folder, result
+
+
+@pytest.mark.filterwarnings("ignore:.*nothing was trained")
+def test_an_arm_that_learns_nothing_is_a_result_and_not_given_up(recipe, tmp_path):
+    idle = recipe.replace(iterations=2, replay=MixedGroups(), patience=1)
+    with pytest.raises(RunError, match="led nowhere"):
+        idle.train(tmp_path / "alone")
+    result = run_claim(short_and_long(make_claim(idle, control=None, seeds=(0, 1))), tmp_path)
+    assert result["arms"]["short"]["env_steps"] and result["effects"][0]["mean"] > 0
 
 
 def test_a_claim_writes_what_it_found(done):

@@ -21,6 +21,7 @@ from longstride.core.errors import ConfigError
 from longstride.run.experiment import Experiment
 from longstride.run.listener import Listener
 from longstride.run.many import train_all
+from longstride.run.recipe import Recipe
 
 CLOSE = 1e-9
 """Means that differ by less are level."""
@@ -44,7 +45,8 @@ def axes(claim: Claim, arm: str) -> dict[str, tuple[Any, ...]]:
 
 
 def arm_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int) -> Experiment:
-    """The run of an arm with changes in the world of a seed.
+    """The run of an arm with changes in the world of a seed. It is not given up: that an arm learns nothing is a
+    result, and one whose episodes fail is refused where it is read.
 
     Raises:
         ConfigError: the arm refuses a change, or the world that the seed draws.
@@ -52,7 +54,8 @@ def arm_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int) -> Ex
     ours, recipe = claim.arms[arm].as_data(), claim.recipe.as_data()
     drawn = {key: of for key, of in world(claim.worlds, seed).items() if setting(ours, key) == setting(recipe, key)}
     try:
-        return claim.arms[arm].replace(**nested(drawn)).replace(**nested(changes)).replace(seed=seed)
+        run = claim.arms[arm].replace(**nested(drawn)).replace(**nested(changes)).replace(seed=seed)
+        return run.replace(patience=run.iterations + 1) if isinstance(run, Recipe) else run
     except ConfigError as e:
         drew = f", in the world that seed {seed} draws: {drawn}" if drawn else ""
         raise ConfigError(f"{arm}: {e}{drew}") from e

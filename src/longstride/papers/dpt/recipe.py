@@ -40,7 +40,7 @@ CLAIM = Claim(
     scale=(0.0, 5.0),
     seeds=tuple(range(760, 768)),
     tuning_seeds=(900, 901),
-    grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3)},
+    grid={"cloning.learner.lr": (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2)},
     tuning={"cloning.learner.epochs": 2},
     cost="env_steps",
 )

@@ -55,6 +55,36 @@ def test_a_thought_is_cut_before_its_marks():
     ]  # fmt: skip
 
 
+class Pieces:
+    """A codec whose token n is the n-th piece of a text, as tokenizers of large models cut it."""
+
+    def __init__(self, *pieces: str) -> None:
+        self.pieces = pieces
+
+    def encode(self, text: str) -> list[int]:
+        raise AssertionError("a thought is ids already")
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(self.pieces[i] for i in ids)
+
+
+def test_a_mark_may_be_several_tokens_or_a_part_of_one():
+    chat = Pieces(
+        "So", ".\n\n", " Act", "ing", ";", "\n", "Action", ":", " answer", "\n", "\n", " Action", ":", " Action"
+    )
+    ids = range(len(chat.pieces))
+    assert cuts(chat, ids, (";", "Action:")) == [4, 6, 11]
+    assert cuts(chat, ids, ("\n\n",)) == [1, 9]
+
+
+def test_words_of_a_model_of_ones_own_divide_a_thought_and_ask_for_an_answer():
+    own = Anytime(marks=("*",), closing="answer")
+    _, _, answers = asked(own, [plan()])
+    assert [CHAT.decode(p.prefix) for p in answers] == ["answer", "Thought: 3 + 4 = 7 ; 7 answer"]
+    names = {s.name for s in (own, Anytime(), Anytime(marks=("*",)), Anytime(closing="answer"))}
+    assert len(names) == 4 and Anytime().name == "anytime_1"
+
+
 def test_at_every_place_of_a_thought_an_answer_is_asked_for():
     _, _, answers = asked(Anytime(answers=2), [plan(tokens=9, turn_tokens=20)])
     begun = [CHAT.decode(p.prefix) for p in answers]

@@ -22,8 +22,17 @@ class Codec(Protocol):
 
 
 def cuts(chat: Codec, ids: Sequence[int], marks: Sequence[str]) -> list[int]:
-    """How many ids stand before each token that is one of the marks."""
-    return [k for k, i in enumerate(ids) if chat.decode([i]) in marks]
+    """How many ids stand before each place where the text says one of the marks. A mark may be a token, several, or a
+    part of one, such as an empty line in `.\\n\\n`; then that token stands behind the cut."""
+
+    def says(k: int, token: str, mark: str) -> bool:
+        begun = token.lstrip(" ")
+        if mark in token or not begun or not mark.startswith(begun):
+            return mark in token
+        return chat.decode(ids[k : k + len(mark)]).lstrip(" ").startswith(mark)
+
+    tokens = [chat.decode([i]) for i in ids]
+    return [k for k, token in enumerate(tokens) if any(says(k, token, mark) for mark in marks)]
 
 
 def ending(chat: Codec, ids: Sequence[int], words: str) -> tuple[int, int]:

@@ -42,10 +42,17 @@ class Anytime(Strategy):
     """Tokens of such an answer."""
     within: tuple[Count, ...] = ()
     """Smaller budgets, in tokens, each a measure `anytime@N` of the same answers."""
+    marks: tuple[str, ...] = (STEP_END, MARK)
+    """The words before which answers are asked for: what divides the steps of a thought, and what begins an answer."""
+    closing: str = ANSWERING
+    """The words that ask for an answer."""
 
     @property
     def name(self) -> str:
-        return f"anytime_{self.answers}" + ("" if self.longest == LONGEST else f"_of_{self.longest}")
+        own = "" if self.longest == LONGEST else f"_of_{self.longest}"
+        own += "" if self.marks == (STEP_END, MARK) else f"_at_{'_'.join(map(repr, self.marks))}"
+        own += "" if self.closing == ANSWERING else f"_by_{self.closing!r}"
+        return f"anytime_{self.answers}{own}"
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         """Raises: ConfigError where no language model plays, or episodes have several turns."""
@@ -73,8 +80,8 @@ class Anytime(Strategy):
         """The plans of an episode's answers, place by place; of a failed one none."""
         if episode.stop.failed:
             return []
-        thought, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(ANSWERING)
-        prefixes = [tuple(thought[:place] + closing) for place in sorted({0, *cuts(chat, thought, (STEP_END, MARK))})]
+        thought, closing = episode.turns[0].sampled_ids if episode.turns else [], chat.encode(self.closing)
+        prefixes = [tuple(thought[:place] + closing) for place in sorted({0, *cuts(chat, thought, self.marks)})]
         return [
             replace(answer_plan(plan, prefix, self.longest), ordinal=(plan.ordinal + 1) * APART + n)
             for n, prefix in enumerate(prefix for prefix in prefixes for _ in range(self.answers))

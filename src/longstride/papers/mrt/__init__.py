@@ -16,6 +16,13 @@ them must answer at once, and the others are paid for what they add to that.
 | test | `Anytime` | normalised regret of answers forced at every step of a trace, 8 a step | the same, 1 a step |
 | test | budgets | regret at 1/4 to 2 times the tokens of training | half and 2 times |
 
+On your own model and tasks of one turn, with the words before which thoughts are cut and those that ask for an answer:
+
+    longstride train mrt model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl tasks.mark=Answer: learner.lr=1e-6 \\
+        budget.turn_tokens=2048 budget.tokens=2048 test_budget.turn_tokens=2048 loss.aggregation.length=2048 \\
+        'sampler={marks=["\\n\\n","Answer:"],closing="\\nAnswer:"}' \\
+        'evaluation.strategies=[{type="anytime",marks=["\\n\\n","Answer:"],closing="\\nAnswer:"}]'
+
 Deviations: model and tasks are those of `grpo`; those that go on do so until they answer, not for one attempt more,
 so that progress is that of all that follows; its bonus is one number an episode, as in the paper (the later release
 finds it better than one number an attempt). The trace that leads to the place is sampled by the newest policy, where

@@ -12,7 +12,7 @@ from longstride.envs.text import ANSWERING, MARK, STEP_END
 from longstride.methods import Advantage, Credit, group_advantages
 from longstride.methods.advantages import EQUAL, Baseline, Normalize
 from longstride.rewards import TaskReward, Verdict
-from longstride.rollout.branching import answer_plan, cuts
+from longstride.rollout.branching import answer_plan, check_single_turn, cuts
 from longstride.rollout.planning import Planner, Sampler, Stages
 
 TRACE, GO_ON, FORCED = "trace", "go_on", "forced"
@@ -32,14 +32,20 @@ class ForcedTermination(Sampler):
     """Whether groups begin at all places of a trace, as in the paper's online release."""
     longest: Count = 16
     """Tokens of an answer at once: five numbers of a Countdown in brackets, and no room to think on."""
+    marks: tuple[str, ...] = (STEP_END, MARK)
+    """The words before which a thought may be cut: what divides its steps, and what begins an answer."""
+    closing: str = ANSWERING
+    """The words that ask for an answer where a thought is cut."""
 
     def plan(self, planner: Planner) -> Stages:
-        traces = yield [plan for task in planner.tasks(planner.groups) for plan in planner.group(task, 1, role=TRACE)]
-        closing = tuple(planner.chat.encode(ANSWERING))
+        plans = [plan for task in planner.tasks(planner.groups) for plan in planner.group(task, 1, role=TRACE)]
+        check_single_turn(plans, "forced_termination cuts thoughts")
+        traces = yield plans
+        closing = tuple(planner.chat.encode(self.closing))
         plans = []
         for trace in traces:
             thought = trace.turns[0].sampled_ids if trace.turns else []
-            places = [0, *cuts(planner.chat, thought, (STEP_END, MARK))]
+            places = [0, *cuts(planner.chat, thought, self.marks)]
             for place in places if self.everywhere else [planner.rng.choice(places)]:
                 group = planner.group(trace.task, prefix=thought[:place], role=GO_ON)
                 forced = round(self.forced * len(group))

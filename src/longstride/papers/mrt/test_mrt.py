@@ -11,6 +11,7 @@ from one_page import make_recipe, save_model
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
+from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.envs.puzzles import ModularChain
 from longstride.exact.worlds.tabular import EnumerableMDP
@@ -28,8 +29,8 @@ PLACES = ["", "Thought: 3 + 4 = 7", "Thought: 3 + 4 = 7 ; 7 * 2 = 3"]
 CHAT = word_chat(THOUGHT)
 
 
-def planner(episodes: int) -> Planner:
-    return make_planner(ModularChain(), episodes=episodes, size=4, chat=CHAT, budget=Budget(turns=1, tokens=40))
+def planner(episodes: int, turns: int = 1) -> Planner:
+    return make_planner(ModularChain(), episodes=episodes, size=4, chat=CHAT, budget=Budget(turns=turns, tokens=40))
 
 
 def stages(sampler: ForcedTermination, episodes: int, thought: str = THOUGHT) -> Any:
@@ -62,6 +63,17 @@ def test_answers_can_be_asked_for_at_every_place():
     assert {p.role for p in answers} == {FORCED}
     places = [CHAT.decode(p.prefix).removesuffix("Action: answer").strip() for p in answers[::4]]
     assert places == PLACES
+
+
+def test_words_of_a_model_of_ones_own_divide_its_thoughts_and_ask_for_an_answer():
+    own = ForcedTermination(forced=1.0, everywhere=True, marks=("*",), closing="answer")
+    (_, answers), _ = stages(own, episodes=4)
+    assert [CHAT.decode(p.prefix) for p in answers[::4]] == ["answer", "Thought: 3 + 4 = 7 ; 7 answer"]
+
+
+def test_tasks_of_several_turns_are_refused():
+    with pytest.raises(ConfigError, match="cuts thoughts in an only turn, and episodes may take 2"):
+        next(ForcedTermination().plan(planner(episodes=4, turns=2)))
 
 
 def test_an_episode_that_must_answer_may_sample_an_answer_and_nothing_more():

@@ -267,6 +267,15 @@ class TestTrials:
         with pytest.raises(ConfigError, match="plays no trials; set trial.episodes=1"):
             planner.more(make_trajectory(), 1)
 
+    @pytest.mark.parametrize(
+        "how", [{"size": 3}, {"prefix": [1]}, {"role": "trace"}, {"history": [PastTurn("back", (1,))]}]
+    )
+    def test_a_sampler_whose_groups_begin_otherwise_is_refused(self, how):
+        planner = make_planner(CHAINS, episodes=4, size=2, trial=Trial(episodes=2))
+        assert len(planner.group(make_task(), size=2)) == 4
+        with pytest.raises(ConfigError, match="plays no trials; set trial.episodes=1"):
+            planner.group(make_task(), **how)
+
     def test_trajectories_are_gathered_by_trial_without_failed_and_unplayed_ones(self):
         stops = {2: StopReason.INFRA_FAILURE, 5: StopReason.UNPLAYED}
         after = {0: (), 3: (), 1: (0,), 4: (3,), 2: (0, 1), 5: (3, 4), 6: ()}

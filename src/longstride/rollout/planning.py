@@ -99,7 +99,11 @@ class Planner:
         marks: Sequence[Sequence[int]] = (),
     ) -> list[Plan]:
         """A new group of `size` episodes (as the recipe says, if left out), named by its first ordinal; see `Plan`. In
-        trials: of `size` trials, whose episodes at each place are a group."""
+        trials: of as many trials as the recipe says, whose episodes at each place are a group.
+
+        Raises:
+            ConfigError: trials would begin otherwise than with their task.
+        """
         return self._plans(task, size or self.size, self._next, prefix, role, history, marks)
 
     def more(self, group: Trajectory, size: int, role: str = "") -> list[Plan]:
@@ -163,6 +167,11 @@ class Planner:
         marks: Sequence[Sequence[int]] = (),
     ) -> list[Plan]:
         length, budget = self.trial.episodes, self.budget(task)
+        if length > 1 and (prefix or role or history or marks or size != self.size):
+            raise ConfigError(
+                "a sampler with groups of another size, in roles or from the middle of an episode plays no trials; set "
+                "trial.episodes=1"
+            )
         first, self._next = self._next, self._next + size * length
         begin = tuple(prefix), role, tuple(history), tuple(map(tuple, marks))
         plans = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, RunError
 from longstride.core.numbers import Count, Positive, Share
 from longstride.core.task import Task
 from longstride.envs.levels import Environments
@@ -88,8 +88,13 @@ class WeightedSources(Sampler):
         """Mean over tokens of -log p of the first turns of solutions, as the policy is now."""
         opened = planner.experience.openings(tasks)
         samples = [
-            demonstration(t.turns[0].prompt_ids, planner.chat.encode(source.demonstrate(task)[0]))
+            demonstration(turn.prompt_ids, planner.chat.encode(source.demonstrate(task)[0]), media=turn.media)
             for task, t in zip(tasks, opened, strict=True)
-            if t.turns
+            for turn in t.turns[:1]
         ]
+        if not samples:
+            raise RunError(
+                f"none of the {len(tasks)} tasks of {self.target!r} could be opened, the last because of: "
+                f"{opened[-1].evidence.get('failure', 'no reason given')}"
+            )
         return -fmean(x for logprobs in planner.experience.logprobs(samples) for x in logprobs)

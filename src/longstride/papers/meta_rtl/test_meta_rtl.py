@@ -11,7 +11,8 @@ import torch
 from elsewhere import train_elsewhere
 from helpers import Collected, make_planner, make_trajectory, make_turn, rows_of, tiny_model, trajectories_of, word_chat
 
-from longstride.core.errors import ConfigError
+from longstride.core.content import Media
+from longstride.core.errors import ConfigError, RunError
 from longstride.envs.levels import Environments, Ladder
 from longstride.envs.puzzles import Countdown, ModularChain
 from longstride.learner.config import LearnerConfig
@@ -53,6 +54,27 @@ def drawn_by(sampler: WeightedSources, worth: dict[str, float], iterations: int)
         found.append(name)
         past.loss -= worth[name] + 0.01 * random.Random(iteration).gauss(0, 1)
     return found, past.kept["weighted_sources"]
+
+
+def test_target_tasks_are_read_with_their_images_and_that_none_can_be_opened_is_said() -> None:
+    image = Media(b"an image")
+
+    class Seen(Taught):
+        def openings(self, tasks):
+            return [make_trajectory([make_turn([], [0], media=(image,))], task=task) for task in tasks]
+
+        def logprobs(self, samples):
+            assert all(s.media == (image,) for s in samples)
+            return super().logprobs(samples)
+
+    class Shut(Taught):
+        def openings(self, tasks):
+            return [make_trajectory(0, task=task, evidence={"failure": "no browser"}) for task in tasks]
+
+    sampler = WeightedSources(target="t")
+    assert next(sampler.plan(make_planner(TASKS, experience=Seen(), chat=CHAT)))
+    with pytest.raises(RunError, match="none of the 16 tasks of 't' could be opened.*no browser"):
+        next(sampler.plan(make_planner(TASKS, experience=Shut(), chat=CHAT)))
 
 
 def test_a_preference_moves_by_rate_times_gain_in_deviations_times_what_a_draw_differs_from_its_chance() -> None:

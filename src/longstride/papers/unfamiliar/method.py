@@ -52,7 +52,7 @@ class RelabelledUnfamiliar(Demonstrations):
             known = [rng.random() for _ in found]
         reply = policy.chat.encode(self.reply) + policy.chat.close
         for k in sorted(range(len(found)), key=known.__getitem__)[: round(self.share * len(found))]:
-            found[k] = demonstration(found[k].prompt_ids, reply, 1.0, found[k].episode)
+            found[k] = demonstration(found[k].prompt_ids, reply, 1.0, found[k].episode, found[k].media)
         return found
 
 

@@ -3,16 +3,20 @@
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from elsewhere import train_elsewhere
-from helpers import make_task, make_trajectory, make_turn, rows_of
+from helpers import make_task, make_trajectory, make_turn, rows_of, word_chat
 
+from longstride.core.content import Media
 from longstride.envs.puzzles.facts import Facts
+from longstride.methods.base import Sample, demonstration
 from longstride.models.load import load_policy
 from longstride.papers.unfamiliar.method import Apt, RelabelledUnfamiliar, Unknown
 from longstride.papers.unfamiliar.recipe import CLAIM, RECIPE
+from longstride.run.imitation import Demonstrations
 
 
 def labels(share: float, **how: Any) -> list[tuple[str, str]]:
@@ -34,6 +38,19 @@ def test_what_was_never_told_is_the_least_familiar_and_is_relabelled() -> None:
 def test_by_chance_as_many_are_relabelled_of_any_kind() -> None:
     unknown = [difficulty for difficulty, text in labels(0.3, by="chance") if "unknown" in text]
     assert len(unknown) == 27 and {*unknown} == {"easy", "medium", "hard"}
+
+
+def test_what_a_question_shows_beside_its_words_stays_where_its_reply_is_another() -> None:
+    image = Media(b"an image")
+
+    class Shown(Demonstrations):
+        def samples(self, recipe: Any, chat: Any, episodes: int, rng: random.Random) -> list[Sample]:
+            return [demonstration([7, image.placeholder], [1], media=(image,))]
+
+    policy: Any = SimpleNamespace(chat=word_chat("no"))
+    chosen = RelabelledUnfamiliar(demonstrations=Shown(), share=1.0, reply="no", by="chance")
+    (found,) = chosen.of_policy(policy, RECIPE, 1, random.Random(0))
+    assert found.sampled_ids == policy.chat.encode("no") + policy.chat.close and found.media == (image,)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from longstride.envs.puzzles.vaults import Opening, Vault
 from longstride.envs.text import MARK, said
 from longstride.envs.tools import Manual, Tool, arguments
 from longstride.methods import Advantage, Credit
-from longstride.rollout.episode import PastTurn, Plan
+from longstride.rollout.episode import PastTurn, Plan, set_failure
 from longstride.rollout.planning import Planner, Sampler, Stages
 from longstride.rollout.players import Player
 from longstride.starts.demonstrators import Demonstration, Demonstrators
@@ -236,8 +236,8 @@ Fresh = Callable[[Plan, Task, tuple[PastTurn, ...]], Plan]
 def grow(roots: Sequence[Plan], fresh: Fresh) -> Generator[Sequence[Plan], list[Trajectory], list[RecursiveAgent]]:
     """Plays trees of agents in stages, a part of an agent of each tree in each of them; returns the roots.
 
-    An agent waits for the one that it delegated to. All agents have the budget of their root, each for itself; turns that
-    are played again count in it.
+    An agent waits for the one that it delegated to, and has failed where infrastructure ended that one. All agents have the
+    budget of their root, each for itself; turns that are played again count in it.
 
     Raises:
         ConfigError: the tasks are not `Delegating`.
@@ -256,6 +256,12 @@ def grow(roots: Sequence[Plan], fresh: Fresh) -> Generator[Sequence[Plan], list[
 def _next(agent: RecursiveAgent, by: Delegation, fresh: Fresh) -> RecursiveAgent | None:
     """Who goes on after a part of an agent: a sub-agent, itself or its parent, with a plan; None where a tree has ended."""
     part, child, waits = agent.last, None, agent
+    if part.stop.failed:  # what its parents would read is not what it was worth
+        cause, above = part.evidence.get("failure"), agent.parent
+        while above is not None:
+            set_failure(above.last, f"a sub-agent failed: {cause}", above.last.length)
+            above = above.parent
+        return None
     if part.turns and part.stop is StopReason.ENV_TRUNCATED and (asked := by.asked(part.turns[-1].text)) is not None:
         task = by.tasks.of(_plain(agent.plan.task), asked)
         if task is not None and sum(1 for _ in agent.root.tree()) < by.agents:

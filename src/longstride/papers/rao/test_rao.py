@@ -26,7 +26,7 @@ from longstride.papers.rao.method import (
 )
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
-from longstride.rollout.episode import Episode
+from longstride.rollout.episode import Episode, set_failure
 from longstride.starts.demonstrators import run_now
 from longstride.strategies import EvalEpisode
 
@@ -84,6 +84,22 @@ def test_a_tree_has_so_many_agents_and_what_is_no_task_comes_to_nothing() -> Non
     assert found.measures["agents"] == 2 and not found.trajectory.success
     assert found.trajectory.turns[1].observation == "wall", "its only sub-agent had nobody to delegate to"
     assert Keys().of(ROOT, "4") is not None and Keys().of(ROOT, "9") is None and Keys().of(ROOT, "four") is None
+
+
+def test_who_waits_for_an_agent_that_infrastructure_ended_has_failed_and_goes_on_with_nothing() -> None:
+    player, env = ScriptedPlayer(delegating), Delegating(tasks=Vaults()).env
+    pool = Pool(player, env, TaskReward())
+    root = Plan(BY.given(ROOT, 0), 0, 7, Budget(turns=4), group=3)
+
+    def play(plan: Plan) -> Trajectory:
+        (t,) = pool.run([plan])
+        if plan.task.goal == "find 4":
+            set_failure(t, "no vault", 1)
+        return t
+
+    stages, (found,) = run_stages(Recursive().run([root], player), play)
+    assert len(stages) == 3 and found.trajectory.stop.failed
+    assert found.trajectory.evidence["failure"] == "a sub-agent failed: no vault"
 
 
 def agent(ordinal: int, parent: int, root: int, depth: int, score: float | None, group: int = 0) -> Trajectory:

@@ -92,7 +92,8 @@ class After(Measure):
     attempts: Count
     """Attempts that count, the first ones."""
     by: Literal["last", "majority", "any"]
-    """By the last of them, by the answer that most of them gave (of several the newest), or by any (an oracle)."""
+    """By the last of them, by the answer that most of them gave (of several the newest; an attempt without an answer
+    has no vote), or by any (an oracle)."""
 
     @property
     def name(self) -> str:
@@ -104,7 +105,7 @@ class After(Measure):
     def of(self, attempts: Sequence[tuple[str | None, float]]) -> float:
         """The score of what counts, of answers (None where there was none) and their scores."""
         counted = attempts[: self.attempts]
-        votes = Counter(answer for answer, _ in counted)
+        votes = Counter(answer for answer, _ in counted if answer is not None)
         rank = {"last": lambda k: k, "majority": lambda k: (votes[counted[k][0]], k), "any": lambda k: counted[k][1]}
         return counted[max(range(len(counted)), key=rank[self.by])][1] if counted else 0.0
 

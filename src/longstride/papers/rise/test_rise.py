@@ -244,6 +244,7 @@ def test_the_last_the_most_frequent_and_any_attempt(
     assert After(attempts=1, by="majority").of(attempts) == float(answers[0] in right_ones)
     assert After(attempts=2, by="any").of(attempts) == max(score for _, score in attempts[:2])
     assert After(attempts=5, by="any").of([]) == 0
+    assert After(attempts=3, by="majority").of([("a", 1.0), (None, 0.0), (None, 0.0)]) == 1
 
 
 def test_measures_of_one_class_stand_side_by_side_and_two_of_one_name_are_refused() -> None:

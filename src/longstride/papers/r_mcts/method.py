@@ -75,18 +75,18 @@ class Reflective(Searched):
         return f"{super().name}_{self.rounds}_rounds"
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
-        found = yield from super().run(plans, player)
-        for n in range(1, self.rounds):
-            told = [self._told(plan, e.trajectory, n) for plan, e in zip(plans, found, strict=True)]
+        found, told = (yield from super().run(plans, player)), plans
+        for _ in range(1, self.rounds):
+            told = [self._told(plan, e.trajectory) for plan, e in zip(told, found, strict=True)]
             again = yield from super().run(told, player)
             found = [self._after(*each) for each in zip(plans, found, again, strict=True)]
         return found
 
-    def _told(self, plan: Plan, before: Trajectory, n: int) -> Plan:
-        """The plan of the next search of a task."""
-        remembered = before.evidence.get(REFLECTION, "")
-        goal = "\n".join(filter(None, [before.task.goal, remembered]))
-        return replace(plan, task=plan.task.model_copy(update={"goal": goal}), ordinal=n * ROUND + plan.ordinal)
+    def _told(self, plan: Plan, before: Trajectory) -> Plan:
+        """The plan of the next search of a task, after one that was planned so. Its goal is that of the plan: what the
+        environment says of its actions is said anew."""
+        goal = "\n".join(filter(None, [plan.task.goal, before.evidence.get(REFLECTION, "")]))
+        return replace(plan, task=plan.task.model_copy(update={"goal": goal}), ordinal=ROUND + plan.ordinal)
 
     def _after(self, plan: Plan, before: EvalEpisode, now: EvalEpisode) -> EvalEpisode:
         measures = {name: (before.measures[name] or 0) + (value or 0) for name, value in now.measures.items()}

@@ -119,7 +119,9 @@ def test_a_search_remembers_what_surprised_it_and_its_traversal_until_the_task_w
     (p,) = stages.send([played(p, "look 0.5", "wide hall")])
     done = played(p, "take key 1", "dark room", stop=StopReason.ANSWERED)
     done.success = True
+    done.task = done.task.model_copy(update={"goal": f"{p.task.goal}\nhow to act"})  # as an environment says it
     (again,) = stages.send([done])
+    assert "how to act" not in again.task.goal
     assert again.task.goal.splitlines()[-1] == "look 0.5 : dark room" and not again.history
     last = played(again, "take key 1", "start", stop=StopReason.ANSWERED)
     last.success = True

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from longstride.core.budget import StopReason
 from longstride.core.trajectory import Trajectory
@@ -57,6 +57,16 @@ class ChosenByScorer(Strategy):
     """Whether each guide has a search of its own; else all have the one that does best over all of them."""
     mark: str = STEP_END
     """As `Searched.mark`."""
+
+    @model_validator(mode="after")
+    def _tells_guides_apart(self) -> Self:
+        names = [guide.name for guide in self.guides]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise ValueError(
+                f"guides: two of them are called {min(twice)!r}, under which each is measured; a judge is called as the last "
+                "folder of its run"
+            )
+        return self
 
     @property
     def name(self) -> str:

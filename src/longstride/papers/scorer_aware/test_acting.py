@@ -12,11 +12,11 @@ from longstride.core.budget import Budget, StopReason
 from longstride.core.errors import ConfigError
 from longstride.core.trajectory import Trajectory
 from longstride.papers.scorer_aware.method import ChosenByScorer, WholeSolutions
-from longstride.rewards.scorers import Score
+from longstride.rewards.scorers import Generative, RunJudge, Score
 from longstride.rollout import Plan, ScriptedPlayer
 from longstride.strategies import EvalEpisode
 from longstride.strategies.search import Independent
-from longstride.strategies.searched import Guide
+from longstride.strategies.searched import Asked, Guide
 
 PLAYER = ScriptedPlayer(lambda _: "")
 
@@ -110,3 +110,9 @@ def test_another_model_on_other_tasks_by_settings_alone(tmp_path: Path) -> None:
 def test_a_choice_by_scorer_needs_two_scorers() -> None:
     with pytest.raises(ConfigError, match="guides: Tuple should have at least 2 items"):
         BOTH.replace(guides=BOTH.guides[:1])
+
+
+def test_scorers_of_one_name_whose_measures_would_be_one_are_refused() -> None:
+    judges = tuple(Asked(scorer=Generative(), judge=RunJudge(run=f"{of}/judge")) for of in ("first", "second"))
+    with pytest.raises(ConfigError, match="guides: two of them are called 'generative_1_run_judge'"):
+        BOTH.replace(guides=judges)

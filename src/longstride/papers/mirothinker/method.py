@@ -16,5 +16,5 @@ class Formatted(TaskReward):
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
         verdict = super().__call__(trajectory, state, seed)
         parsed = sum(turn.action is not None for turn in trajectory.turns) / max(trajectory.length, 1)
-        terms = {"outcome": verdict.reward, "format": self.weight * parsed}
-        return Verdict(sum(terms.values()), verdict.success, terms, verdict.evidence)
+        terms = {"outcome": trajectory.earned + verdict.reward, "format": self.weight * parsed}
+        return Verdict(verdict.reward + terms["format"], verdict.success, terms, verdict.evidence)

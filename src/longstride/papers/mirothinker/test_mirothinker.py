@@ -19,6 +19,11 @@ def test_the_share_of_turns_that_parse_is_added_to_the_outcome(said: str, reward
     assert verdict.terms == {"outcome": float(said == "4"), "format": pytest.approx(0.075)}
 
 
+def test_an_outcome_that_the_environment_gave_is_its_own_and_is_not_given_twice() -> None:
+    verdict = Formatted()(make_trajectory([make_turn(action="stop", reward=0.5)]), {}, seed=0)
+    assert verdict.terms == {"outcome": 0.5, "format": 0.1} and (verdict.reward, verdict.success) == (0.1, True)
+
+
 def test_the_newest_five_pages_are_in_view() -> None:
     assert isinstance(RECIPE.context, RecentObservations)
     seen = RECIPE.context.seen([f"page {k}" for k in range(8)])

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Annotated
+
+from pydantic import Field
 
 from longstride.core.numbers import Share, Weight
 from longstride.core.trajectory import Trajectory
@@ -49,7 +52,7 @@ class KLByTurn(KL):
     """A KL term whose weight depends on the turn: stage I holds the first attempt to where it was, and sets the second
     one free."""
 
-    by_turn: tuple[Weight, ...]
+    by_turn: Annotated[tuple[Weight, ...], Field(min_length=1)]
     """What `coefficient` is multiplied by in the first turn of an episode, in the second and so on; the last one
     stays."""
 

@@ -120,6 +120,8 @@ def test_the_kl_coefficient_goes_by_the_turn_and_the_last_one_stays():
     turns = [Sample([0], [1], {ADVANTAGES: [0.0]}, turn=k) for k in (0, 1, 2, 9)]
     held = RECIPE.loss.replace(kl=KLByTurn(coefficient=0.5, by_turn=(1.0, 0.2, 0.0)))
     assert held.coefficients(turns) == {KL_COEFFICIENT: [0.5, 0.1, 0, 0]}
+    with pytest.raises(ConfigError, match="by_turn: Tuple should have at least 1 item"):
+        held.replace(kl={"by_turn": ()})
 
 
 def test_the_first_stage_credits_second_attempts_alone_and_holds_first_ones():

@@ -76,7 +76,7 @@ class CriteriaTuned(ExactMethod[Criteria]):
     beta: Weight = 0.08
     """Of the KL term to the cold start."""
     group: Count = 8
-    """JudgedItems of an item."""
+    """Judgements of an item."""
     batch: Count = 48
     """Items of an iteration."""
     cold: Count = 300

@@ -183,7 +183,10 @@ class Routes(NamedTuple):
 
 def improved(router: Logistic, played: Sequence[Routes], rate: float) -> Logistic:
     """The router after a step of policy gradient on episodes that it explored: the mean over episodes of (worth - mean
-    worth) times the slope of the log-probability of what was done, in standard deviations of the worth."""
+    worth) times the slope of the log-probability of what was done, in standard deviations of the worth; the router as it
+    is where there are none."""
+    if not played:
+        return router
     worth_N = np.array([r.worth for r in played])
     spread = worth_N.std()
     slope = np.zeros(len(router.weights))

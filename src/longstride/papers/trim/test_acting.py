@@ -83,6 +83,7 @@ def test_the_step_of_a_router_is_the_gradient_of_its_worth() -> None:
     # d/dw of 2 p - 1 is 2 p (1 - p) (features, 1); the worth has a deviation of 2 sqrt(p (1 - p))
     slope = 2 * p * (1 - p) * np.append(seen[0], 1) / (2 * np.sqrt(p * (1 - p)))
     assert moved == pytest.approx(slope, abs=2e-3)
+    assert improved(router, [], rate=1.0) == router
 
 
 def test_a_router_that_learned_pays_where_it_is_worth_it() -> None:

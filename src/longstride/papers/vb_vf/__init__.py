@@ -12,7 +12,7 @@ the gap in reward grows with the budget and with the data, if styles differ.
 | verifier-based | `GroupRelative`, `PPO` | RL on 0/1 rewards, or the best of N by a learned verifier | RL on as many traces, rewards of the task or of a judge |
 | measure | success | within H tokens | the same |
 
-On your own model and tasks, both sides, the second with `--out`:
+On your own model and tasks, both sides:
 
     longstride train vb_vf model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl \\
         budget.turn_tokens=2048 test_budget.turn_tokens=2048

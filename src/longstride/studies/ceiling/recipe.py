@@ -22,7 +22,7 @@ class ErrandSuccess(Measure):
         return f"success_{self.errand}"
 
     def __call__(self, trajectory: Trajectory) -> float | None:
-        return float(trajectory.success) if trajectory.task.meta["errand"] == self.errand else None
+        return float(trajectory.success) if trajectory.task.meta.get("errand") == self.errand else None
 
 
 ERRANDS = ("act", "compare", "find", "hop", "search", "survey")

@@ -30,3 +30,4 @@ def test_success_of_an_errand_says_nothing_of_the_others() -> None:
     found = {m.name: m(trajectory) for m in (ErrandSuccess(errand=e) for e in ERRANDS)}
     assert found.pop("success_hop") == float(trajectory.success)
     assert set(found.values()) == {None}
+    assert ErrandSuccess(errand="hop")(make_trajectory(2)) is None  # a task of other sources

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from longstride.core.errors import ConfigError
 from longstride.core.numbers import Count
@@ -44,7 +45,7 @@ class Anytime(Strategy):
     """Smaller budgets, in tokens, each a measure `anytime@N` of the same answers."""
     marks: tuple[str, ...] = (STEP_END, MARK)
     """The words before which answers are asked for: what divides the steps of a thought, and what begins an answer."""
-    closing: str = ANSWERING
+    closing: Annotated[str, Field(min_length=1)] = ANSWERING
     """The words that ask for an answer."""
 
     @property

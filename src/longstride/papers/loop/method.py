@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from longstride.core.numbers import Weight
 from longstride.core.trajectory import Trajectory
 from longstride.methods import PPO, GroupRelative
-from longstride.methods.tokens import Tokens, sequence_sums
+from longstride.methods.tokens import LARGEST_LOG, Tokens, sequence_sums
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,5 +28,6 @@ class TrajectoryPPO(PPO):
 
     def _terms(self, logp_P: "Tensor", log_ratio_P: "Tensor", tokens: Tokens) -> "tuple[Tensor, Tensor]":
         number_P = tokens.sequence_P
-        loss_P, clipped_P = super()._terms(logp_P, sequence_sums(log_ratio_P, number_P), tokens)
+        whole_P = sequence_sums(log_ratio_P, number_P).clamp(-LARGEST_LOG, LARGEST_LOG)
+        loss_P, clipped_P = super()._terms(logp_P, whole_P, tokens)
         return loss_P / sequence_sums(loss_P.new_ones(len(loss_P)), number_P), clipped_P

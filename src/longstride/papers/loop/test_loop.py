@@ -35,6 +35,15 @@ def test_the_ratio_of_a_trajectory_is_the_product_and_is_clipped_as_one() -> Non
     np.testing.assert_allclose(by_token.loss_P, [-2.1, -2.16, 1.2], atol=1e-6)
 
 
+def test_the_ratio_of_a_long_turn_is_a_number() -> None:
+    """A hundred tokens that have each become e times as likely: e^100 is no float, and the loss would be infinite."""
+    streams = {ADVANTAGES: -torch.ones(100), BEHAVIOUR: torch.full((100,), -2.0)}
+    tokens: Any = SimpleNamespace(streams=streams, sequence_P=torch.zeros(100, dtype=torch.long), entropy_P=None)
+    logp = torch.full((100,), -1.0, requires_grad=True)
+    TrajectoryPPO()(logp, tokens).loss_P.sum().backward()
+    assert logp.grad is not None and logp.grad.isfinite().all()
+
+
 def test_the_lower_bound_is_one_over_the_upper() -> None:
     assert pytest.approx(1 - LOW) == 1 / (1 + HIGH)
 

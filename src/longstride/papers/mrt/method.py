@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import exp
 from statistics import fmean, pstdev
+from typing import Annotated
 
 from pydantic import Field
 
@@ -34,7 +35,7 @@ class ForcedTermination(Sampler):
     """Tokens of an answer at once: five numbers of a Countdown in brackets, and no room to think on."""
     marks: tuple[str, ...] = (STEP_END, MARK)
     """The words before which a thought may be cut: what divides its steps, and what begins an answer."""
-    closing: str = ANSWERING
+    closing: Annotated[str, Field(min_length=1)] = ANSWERING
     """The words that ask for an answer where a thought is cut."""
 
     def plan(self, planner: Planner) -> Stages:

@@ -17,6 +17,7 @@ from longstride.rollout.planning import Planner, Sampler, Stages
 from longstride.rollout.players import Player
 from longstride.rollout.summary import Measure
 from longstride.strategies import EvalEpisode, EvalPlan, Strategy
+from longstride.strategies.base import APART
 
 
 class Introspection(Sampler):
@@ -123,7 +124,9 @@ class ParallelAttempts(Strategy):
 
     def run(self, plans: Sequence[Plan], player: Player) -> EvalPlan:
         once = [replace(plan, task=_limited(plan.task, 1)) for plan in plans]
-        found = yield [replace(p, ordinal=p.ordinal + k * len(plans)) for p in once for k in range(ATTEMPTS)]
+        found = yield [
+            replace(p, ordinal=(p.ordinal + 1) * APART + k if k else p.ordinal) for p in once for k in range(ATTEMPTS)
+        ]
         groups = [found[k : k + ATTEMPTS] for k in range(0, len(found), ATTEMPTS)]
         return [EvalEpisode(group[0], self.measures(group)) for group in groups]
 

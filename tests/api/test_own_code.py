@@ -1,5 +1,6 @@
 """Environments and rewards of a user's own that do not keep to their interface: one message that names the class."""
 
+import json
 import math
 import re
 import sys
@@ -94,6 +95,12 @@ plain_step.__name__ = "step"
             r"truncated is 'no' \(str\); expected True",
         ),  # pyright: ignore[reportArgumentType]
         (world(step=returns(ls.Step(ls.Observation("x"), terminated=None))), "terminated is None"),  # pyright: ignore[reportArgumentType]
+        (world(step=returns(ls.Step(ls.Observation("x"), action=3))), r"action is 3 \(int\); expected a str or None"),  # pyright: ignore[reportArgumentType]
+        (world(step=returns(ls.Step(ls.Observation("x"), answer=5))), r"answer is 5 \(int\); expected a str or None"),  # pyright: ignore[reportArgumentType]
+        (world(step=returns(ls.Step(ls.Observation("x"), error=ValueError("no")))), "error is ValueError"),  # pyright: ignore[reportArgumentType]
+        (world(step=returns(ls.Step(ls.Observation("x"), info=None))), "info is None .*; expected a dict"),  # pyright: ignore[reportArgumentType]
+        (world(reset=returns(ls.Observation("x", goal=5))), r"goal is 5 \(int\); expected a str"),  # pyright: ignore[reportArgumentType]
+        (world(reset=returns(ls.Observation("x", manual="act"))), "manual is 'act' .*; expected a Manual or None"),  # pyright: ignore[reportArgumentType]
         (world(final_state=returns(None)), "expected a dict"),
         (world(final_state=None), "Mine has no final_state: write `async def final_state"),
         (world(close=None), "Mine has no close: write `async def close"),
@@ -113,11 +120,33 @@ def test_what_an_environment_returns_is_checked(env: World, says: str) -> None:
         (ls.Verdict("1", True), r"the reward is '1' \(str\)"),  # pyright: ignore[reportArgumentType]
         (ls.Verdict(1.0, np.array([True, False])), "Fixed: success is array"),  # pyright: ignore[reportArgumentType]
         (ls.Verdict(1.0, True, {"style": math.nan}), "Fixed: the term 'style' is nan"),
+        (ls.Verdict(1.0, True, None), "Fixed: terms are None; expected numbers by name"),  # pyright: ignore[reportArgumentType]
+        (ls.Verdict(1.0, True, evidence={"of": np.float32(1)}), "Fixed: the evidence is .*; expected data of JSON"),
     ],
 )
 def test_what_a_reward_returns_is_checked(verdict: Any, says: str) -> None:
     with pytest.raises(ls.OwnCodeError, match=says):
         play(World(), Fixed(verdict=verdict))
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ({"success": "no"}, r"its 'success' is 'no' \(str\); expected True or False"),
+        ({"reward": "high"}, r"its 'reward' is 'high' \(str\); expected a finite number"),
+    ],
+)
+def test_what_a_final_state_says_of_the_reward_is_checked(state: dict[str, Any], says: str) -> None:
+    with pytest.raises(ls.OwnCodeError, match=says):
+        play(world(final_state=returns(state)), ls.EnvironmentReward())
+
+
+def test_numbers_and_flags_of_numpy_can_be_stored() -> None:
+    end = ls.Step(ls.Observation("end"), reward=np.float32(0.5), terminated=np.bool_(True), action="go")  # pyright: ignore[reportArgumentType]
+    state = {"success": np.bool_(True), "reward": np.float32(2), "terms": {"style": np.int64(1)}}
+    played = play(world(step=returns(end), final_state=returns(state)), ls.EnvironmentReward())
+    assert json.loads(played.to_json())["terms"] == {"style": 1.0}
+    assert (played.reward, played.success, played.terms, played.turns[0].reward) == (2.5, True, {"style": 1.0}, 0.5)
 
 
 def test_images_whose_names_were_made_to_be_the_same_fail_the_episode(monkeypatch: pytest.MonkeyPatch) -> None:

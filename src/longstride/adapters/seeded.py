@@ -12,6 +12,7 @@ from longstride.core.seeds import stream
 from longstride.core.task import Task
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import TaskSource
+from longstride.envs.interface import flag, number
 from longstride.rewards import Reward, Verdict
 
 SEEDS = 1 << 30
@@ -65,10 +66,11 @@ class EnvironmentReward(Reward):
     """What an episode has to earn more than, to count as a success, where the environment does not say."""
 
     def __call__(self, trajectory: Trajectory, state: dict[str, Any], seed: int) -> Verdict:
-        given = float(state.get(REWARD, 0))
+        place = lambda: "final_state of the environment"  # noqa: E731
+        given = number(state.get(REWARD, 0), f"its {REWARD!r}", place)
         earned = given + trajectory.earned
         claim = state.get(SUCCESS)
-        success = earned > self.success_above if claim is None else bool(claim)
+        success = earned > self.success_above if claim is None else flag(claim, f"its {SUCCESS!r}", place)
         expected = f"more than {self.success_above:g}" if claim is None else "success"
         evidence = {"evaluator": self.type_name(), "matched": success, "expected": expected, "got": earned}
         return Verdict(given, success, state.get(TERMS, {}), evidence)

@@ -1,7 +1,8 @@
 """What an environment returns, checked where it is called: by an episode, and by whatever wraps an environment.
 
-What always holds: what passes is of the type that the interface names, its rewards are finite numbers and its flags
-true or false; what does not is one message with the file, the class, the method, what came and what was expected.
+What always holds: what passes is of the types that the interface names, its rewards are finite numbers and its flags
+true or false, of Python's own types where they came as others (NumPy's, say, which JSON does not have); what does not
+is one message with the file, the class, the method, what came and what was expected.
 """
 
 import inspect
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from longstride.core.errors import OwnCodeError, short
 from longstride.core.foreign import LARGEST, float_of, staying
 from longstride.envs.base import Env, Observation, Step
+from longstride.envs.tools import Manual
 
 T = TypeVar("T")
 
@@ -45,31 +47,56 @@ def checked(kind: type[T], answer: Any, place: Callable[[], str]) -> T:
             raise OwnCodeError(
                 f"{place()}: the step's observation is {_brief(answer.observation)}; expected an Observation"
             )
-        check_number(answer.reward, "the reward", place)
-        check_flag(answer.terminated, "terminated", place)
-        check_flag(answer.truncated, "truncated", place)
+        answer.reward = number(answer.reward, "the reward", place)
+        answer.terminated = flag(answer.terminated, "terminated", place)
+        answer.truncated = flag(answer.truncated, "truncated", place)
+        for name in ("action", "answer", "error"):
+            _check(getattr(answer, name), str | None, name, "a str or None", place)
+        _check(answer.info, dict, "info", "a dict", place)
     seen = answer.observation if isinstance(answer, Step) else answer
-    if isinstance(seen, Observation) and not isinstance(seen.content, str | tuple):
-        raise OwnCodeError(
-            f"{place()}: the observation is of {_brief(seen.content)}; expected a str, or a tuple of texts and Media"
-        )
+    if isinstance(seen, Observation):
+        if not isinstance(seen.content, str | tuple):
+            raise OwnCodeError(
+                f"{place()}: the observation is of {_brief(seen.content)}; expected a str, or a tuple of texts and "
+                "Media"
+            )
+        for name in ("goal", "url", "speaker"):
+            _check(getattr(seen, name), str, name, "a str", place)
+        _check(seen.manual, Manual | None, "manual", "a Manual or None", place)
+        _check(seen.tools, tuple, "tools", "a tuple of Tool", place)
     return answer
 
 
-def check_number(value: Any, what: str, place: Callable[[], str]) -> None:
-    """Raises: OwnCodeError where a value is no finite number that can be added up."""
-    if isinstance(value, float) and -LARGEST <= value <= LARGEST:  # the common case, which is asked at every turn
-        return
-    if not abs(float_of(value)) <= LARGEST:
+def number(value: Any, what: str, place: Callable[[], str]) -> float:
+    """A value as a finite number that can be added up.
+
+    Raises:
+        OwnCodeError: it is none; `place` says whose it is.
+    """
+    if type(value) is float and -LARGEST <= value <= LARGEST:  # the common case, which is asked at every turn
+        return value
+    found = float_of(value)
+    if not abs(found) <= LARGEST:
         raise OwnCodeError(
             f"{place()}: {what} is {_brief(value)}; expected a finite number, of at most {LARGEST:g} in size"
         )
+    return found
 
 
-def check_flag(value: Any, what: str, place: Callable[[], str]) -> None:
-    """Raises: OwnCodeError where a value is neither true nor false."""
+def flag(value: Any, what: str, place: Callable[[], str]) -> bool:
+    """A value as true or false.
+
+    Raises:
+        OwnCodeError: it is neither; `place` says whose it is.
+    """
     if value is not True and value is not False and float_of(value) not in (0.0, 1.0):
         raise OwnCodeError(f"{place()}: {what} is {_brief(value)}; expected True or False")
+    return bool(value)
+
+
+def _check(value: Any, kind: Any, what: str, expected: str, place: Callable[[], str]) -> None:
+    if not isinstance(value, kind):
+        raise OwnCodeError(f"{place()}: {what} is {_brief(value)}; expected {expected}")
 
 
 def _method(method: Callable[..., Any]) -> str:

@@ -1,10 +1,13 @@
 """What a reward returns, checked where it enters an episode; `envs.interface` does the same for environments."""
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from longstride.core.errors import OwnCodeError, short
 from longstride.core.foreign import staying
-from longstride.envs.interface import check_flag, check_number, checked
+from longstride.envs.interface import checked, flag, number
 from longstride.rewards import Verdict
 
 
@@ -21,15 +24,23 @@ async def ask_reward(reward: Callable[..., Any], *args: Any) -> Verdict:
 
 
 def checked_verdict(answer: Any, reward: object) -> Verdict:
-    """A verdict as it came from a reward.
+    """A verdict as it came from a reward, its numbers and flags of Python's own types.
 
     Raises:
-        OwnCodeError: as `ask_reward`.
+        OwnCodeError: as `ask_reward`, or its evidence is no data that can be written as JSON.
     """
     place = lambda: type(reward).__name__  # noqa: E731
     verdict = checked(Verdict, answer, place)
-    check_number(verdict.reward, "the reward", place)
-    check_flag(verdict.success, "success", place)
-    for name, value in verdict.terms.items():
-        check_number(value, f"the term {name!r}", place)
-    return verdict
+    if not isinstance(verdict.terms, Mapping):
+        raise OwnCodeError(f"{place()}: terms are {short(verdict.terms)}; expected numbers by name")
+    terms = {str(name): number(value, f"the term {name!r}", place) for name, value in verdict.terms.items()}
+    try:
+        json.dumps(verdict.evidence)
+    except (TypeError, ValueError) as e:
+        raise OwnCodeError(f"{place()}: the evidence is {short(verdict.evidence)}; expected data of JSON ({e})") from e
+    return replace(
+        verdict,
+        reward=number(verdict.reward, "the reward", place),
+        success=flag(verdict.success, "success", place),
+        terms=terms,
+    )

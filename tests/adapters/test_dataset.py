@@ -4,6 +4,7 @@ import datetime
 import json
 import random
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -212,10 +213,39 @@ def test_a_file_that_is_not_there_is_refused_with_the_recipe(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("3 or 4", 4), ("-1,000.5", -1000.5), ("x = 3/4", 0.75), ("none", None), ("9" * 60, int("9" * 10))],
+    [
+        ("3 or 4", "4"),
+        ("-1,000.5", "-1000.5"),
+        ("x = 3/4", "3/4"),
+        ("none", None),
+        ("9" * 60, "9" * 60),
+        ("9" * 5000, None),
+        ("x = \u22125", "-5"),
+        ("from 5-10", "10"),
+        ("f(2)-3", "3"),
+        ("on 2020-05-17", "17"),
+        ("(-3)", "-3"),
+        ("_-3_", "-3"),
+        ("1e-07", "1e-7"),
+        ("1.5E3 m", "1500"),
+        ("5e", "5"),
+        ("6.02 × 10^23", "6.02e23"),
+        (r"2 \times 10^{-3}", "2e-3"),
+        (r"\boxed{-\frac{31}{4}}", "-31/4"),
+        (r"\dfrac34", "3/4"),
+        ("1{,}200", "1200"),
+        (r"10,\!000", "10000"),
+        ("3 .5", "0.5"),
+        ("1,2345", "2345"),
+    ],
 )
-def test_the_last_number_of_a_text(text: str, value: float | None) -> None:
-    assert last_number(text) == value
+def test_the_last_number_of_a_text(text: str, value: str | None) -> None:
+    assert last_number(text) == (None if value is None else Fraction(value))
+
+
+def test_a_reference_that_json_writes_with_an_exponent_is_the_number_that_it_is(tmp_path) -> None:
+    task = one(tmp_path, {"prompt": "p", "answer": 1e-7}, match="number")
+    assert judge(task, "0.0000001", {}).success and not judge(task, "-7", {}).success
 
 
 def test_one_iteration_trains_after_cloning_the_references(tmp_path) -> None:

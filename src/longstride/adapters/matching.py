@@ -5,8 +5,10 @@
 | `{"type": "number", "reference": "1,200"}` | the last number of the answer is the last number of the reference |
 | `{"type": "regex", "pattern": "cats?"}` | the pattern matches the answer whole, whatever its case |
 
-What always holds: numbers are compared exactly, as fractions (`0.5` is `1/2`); a pattern that takes too long does not
-match; an evaluator without a number or with a broken pattern raises and is not a reward of 0.
+What always holds: numbers are compared exactly, as fractions (`0.5` is `1/2`, `5e-1` and LaTeX's `\\frac{1}{2}`, and
+`1{,}200` is `1,200`); a minus behind a digit, a letter or a bracket is no sign (the last number of `5-10` is 10); a
+pattern that takes too long does not match; an evaluator without a number or with a broken pattern raises and is not a
+reward of 0.
 """
 
 import re
@@ -25,13 +27,24 @@ MAX_ANSWER = 10_000
 """Characters of an answer that are compared: the last ones."""
 MAX_PATTERN = 10_000
 """Characters of a pattern."""
-_NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,50})(?:\.\d{1,50}|/[1-9]\d{0,49})?|-?\.\d{1,50}")
+_NUMBER = re.compile(
+    r"(?:(?<![^\W_])(?<![)\]}])-)?(?:(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:/[1-9]\d*|(?:\.\d+)?(?:[eE][-+]?\d{1,3}(?!\w))?)|\.\d+)"
+)
+_FRACTION = re.compile(r"(?<!\d)\\[dt]?frac(?:\{(-?\d+)\}\{(\d+)\}|(\d)(\d))")
+_POWER = re.compile(r"(?<=\d)\s*(?:×|\\times|\\cdot|\*)\s*10\s*\^\s*(?:\{(-?\d+)\}|(-?\d+))")
 
 
 def last_number(text: str) -> Fraction | None:
-    """The last number in a text, such as `-3`, `1,200.50` or `3/4`; None where there is none."""
-    found = _NUMBER.findall(text[-MAX_ANSWER:])
-    return Fraction(found[-1].replace(",", "")) if found else None
+    """The last number in a text, such as `-3`, `1,200.50`, `3/4`, `2e-3`, `2 \\times 10^{-3}` or `\\frac{3}{4}`; None
+    where there is none, or it has more digits than Python reads (4,300)."""
+    text = text[-MAX_ANSWER:].replace("\u2212", "-").replace("{,}", ",").replace("\\!", "")
+    text = _FRACTION.sub(lambda found: f"{found[1] or found[3]}/{found[2] or found[4]}", text)
+    text = _POWER.sub(lambda found: f"e{found[1] or found[2]}", text)
+    found = _NUMBER.findall(text)
+    try:
+        return Fraction(found[-1].replace(",", "")) if found else None
+    except ValueError:
+        return None
 
 
 def broken(pattern: str) -> str:

@@ -208,6 +208,18 @@ def test_a_verifier_is_another_program_that_finds_the_folder_and_what_judges_the
         build(TaskSource, program("file").as_data() | {"result": "verifier"})
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_a_program_puts_in_the_place_of_the_task_is_not_written_to(tmp_path: Path, kind: str) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("mine")
+    agent = Command(command=(sys.executable, PROGRAM, "spoils", *([str(kept)] if kind == "link" else [])))
+    judge = "import json; print(1.5 if json.load(open('task.json'))['evaluator'] else 0)"
+    verifier = Command(command=(sys.executable, "-c", judge))
+    source = ChatGateway(agent=agent, tasks=EmbeddedWeb(), result="verifier", verifier=verifier)
+    (t,) = episodes(source, lambda e: "three")
+    assert (t.reward, kept.read_text()) == (1.5, "mine")
+
+
 def test_no_turn_of_64_episodes_at_once_is_lost_or_mixed_up() -> None:
     def echoed(job: Job) -> float:
         messages = [{"role": "user", "content": job.key}]

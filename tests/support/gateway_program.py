@@ -78,6 +78,10 @@ if how == "deaf when told":
 if how == "file":
     with open("result.json", "w") as file:
         json.dump({"reward": 0.5, "success": True, "answer": first}, file)
+if how == "spoils":  # puts a link, or a pipe, where the task is
+    os.remove("task.json")
+    os.symlink(sys.argv[2], "task.json") if len(sys.argv) > 2 else os.mkfifo("task.json")
+    os.chmod(".", 0)
 if how == "task":
     with open(os.environ["LONGSTRIDE_TASK"]) as file:
         print(json.dumps({"reward": 1, "answer": file.read() + " ".join(sorted(os.environ))}))

@@ -26,7 +26,7 @@ from longstride.core.component import Component
 from longstride.core.errors import EnvFailure, short
 from longstride.core.foreign import raised
 from longstride.core.numbers import Count, Seconds
-from longstride.core.processes import Isolation, Limits, Sandbox
+from longstride.core.processes import Isolation, Limits, Sandbox, remove
 from longstride.core.task import Task
 
 PLACE = "/episode"
@@ -123,7 +123,7 @@ class Command(AgentProgram):
         beside = [shown for path in files for shown in _open_to_others(path if path.is_dir() else path.parent)]
         path = dict.fromkeys((str(Path(sys.executable).parent), f"{sys.base_prefix}/bin"))
         sandbox = Sandbox({PLACE: job.folder}, self.limits, self.isolation, True, [*beside, *self.readable], [*path])
-        (job.folder / TASK).write_text(job.task.model_dump_json(), encoding="utf-8")
+        _put(job.task.model_dump_json(), job.folder)
         sandbox.own()
         place = PLACE if sandbox.confined else str(job.folder)
         variables = {
@@ -136,6 +136,17 @@ class Command(AgentProgram):
             "LONGSTRIDE_SEED": str(job.seed),
         }
         return _Process(self, sandbox, variables | self.variables)
+
+
+def _put(task: str, folder: Path) -> None:
+    """Writes the file of the task, in a folder where a program may have been at work: in place of whatever it left
+    there, such as a link to a file of ours. Raises: EnvFailure where that fails."""
+    try:
+        folder.chmod(0o700)  # the program's own, to which it may have taken its rights away
+        remove(folder / TASK)
+        (folder / TASK).write_text(task, encoding="utf-8")
+    except OSError as e:
+        raise EnvFailure(f"{TASK} cannot be written into the episode's folder: {e.strerror or e}") from e
 
 
 def _open_to_others(folder: Path) -> list[Path]:

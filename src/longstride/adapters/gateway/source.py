@@ -72,7 +72,8 @@ class ChatGateway(OtherTasks):
     `answer`. With these, `reward.type` is `environment_reward`. `verifier`: the last line of another agent, which is
     started after it. `answer`: the last line is an answer, and the recipe's reward judges it."""
     verifier: AgentProgram | None = None
-    """With `result=verifier`: it finds the folder, and the task with what judges it."""
+    """With `result=verifier`: it finds the folder, and the task with what judges it. What else is in the folder is the
+    agent's: a Python that begins there imports no module of it with `-P`."""
     calls: Actions = "tool_calls"
     """How the model calls the tools that a request offers: as its chat template presents them (`tool_calls`), in words
     that are explained in the first message (`explained`), or in words that it knows (`text`):

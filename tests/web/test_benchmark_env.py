@@ -27,7 +27,7 @@ from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.web.benchmarks.env import SHOP_ADMIN, post_url
 from longstride.web.benchmarks.source import WebBenchmark
 
-SHOP = "<h1>shop</h1><p>for {user}</p><p id=total>12.50</p><a href=/next>next</a>"
+SHOP = "<h1>shop</h1><p>for {user}</p><p id=total>12.50</p><a href=/next>next</a><input id=name value=old>"
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +101,14 @@ def test_programs_read_the_page_in_front_and_others(shop: str, tmp_path: Path) -
     configs = [config(shop, n, program_html=p) for n, p in enumerate((right, wrong, gone))]
     rewards = [r for r, _ in play(tmp_path, configs, "click [1]", "answer done")]
     assert rewards == [1.0, 0.0, 0.0]
+
+
+def test_what_was_typed_and_not_sent_counts_where_the_page_in_front_is_read_and_not_where_its_address_is(
+    shop: str, tmp_path: Path
+) -> None:
+    field = "document.querySelector('#name').value"
+    configs = [config(shop, n, program_html=[program(url, field, "new")]) for n, url in enumerate(("last", f"{shop}/"))]
+    assert [r for r, _ in play(tmp_path, configs, "fill [2] new", "answer done")] == [1.0, 0.0]
 
 
 def test_the_address_and_the_answer_are_checked_together(shop: str, tmp_path: Path) -> None:

@@ -100,7 +100,8 @@ class BenchmarkEnv(ChromiumEnv):
             url = await self._address(browser, program.url, last)
             if isinstance(program.locator, Helper) and program.locator.name.startswith("shopping_"):
                 return await self._review(browser, program.locator)
-            async with browser.aside("" if url == last else url) as page:
+            # an address is loaded, also that of the page in front, which may hold what was typed and never sent
+            async with browser.aside("" if program.url == LAST else url) as page:
                 for action in program.prep_actions:
                     await page(f"() => {{ {action} }}")
                 if isinstance(program.locator, Helper):

@@ -92,6 +92,12 @@ class CriticConfig(Component):
     warmup: CountOrZero = 0
     """Iterations at the start of a run in which the critic alone learns."""
 
+    @property
+    def reads_by(self) -> str | None:
+        """The model, other than the policy, that reads what the policy read and said, and so has to have its tokens;
+        None where there is none."""
+        return None
+
     @abstractmethod
     def make(self, policy: HiddenStates, seed: int) -> Critic:
         """The critic before it has learnt anything."""
@@ -224,6 +230,10 @@ class StoredValues(CriticConfig):
     """Optimiser steps of an iteration."""
     batch_episodes: Count = 32
     """Episodes of a step, drawn from all that are stored."""
+
+    @property
+    def reads_by(self) -> str:
+        return self.encoder
 
     def make(self, policy: HiddenStates, seed: int) -> Critic:
         """See `stored_critic.StoredCritic`; it reads nothing of the policy, and computes where that does."""

@@ -105,14 +105,22 @@ def load_policy(name: str, chat: ChatConfig | None = None, device: str = "cpu", 
     lacking = sorted([*report["missing_keys"], *(entry[0] for entry in report["mismatched_keys"])])
     if lacking:
         raise ModelError(f"{name!r} lacks {len(lacking)} weights (such as {lacking[0]}); save or download it again")
+    return make_policy(name, model.to(device), load_tokenizer(name), chat)
+
+
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of what `load_policy` loads by this name, without its weights.
+
+    Raises:
+        ModelError: there is none that can be loaded.
+    """
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+        return AutoTokenizer.from_pretrained(str(folder_of(name) or name), trust_remote_code=False)
     except Exception as e:
         raise ModelError(
             f"{name!r} has no tokenizer that can be loaded ({_brief(e)}); put tokenizer.json and tokenizer_config.json "
             "of the model into its folder"
         ) from e
-    return make_policy(name, model.to(device), tokenizer, chat)
 
 
 def make_policy(name: str, model: Any, tokenizer: Any, chat: ChatConfig | None = None) -> Policy:

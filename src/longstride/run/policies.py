@@ -1,5 +1,6 @@
 """Policies beside the one that is trained: that of a run folder, and a recipe's companions."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from longstride.core.errors import ConfigError, ModelError, RunError
@@ -84,9 +85,22 @@ def with_tokens_of(policy: Policy, other: Policy, name: str) -> Policy:
     Raises:
         ModelError: it has other tokens.
     """
-    if other.chat.vocabulary != policy.chat.vocabulary:
+    check_tokens(policy, other.chat.vocabulary, name)
+    return other
+
+
+def check_tokens(policy: Policy, vocabulary: Mapping[str, int], name: str) -> None:
+    """Refuses a model that does not read the tokens of a policy.
+
+    Args:
+        vocabulary: of the other one, the id of each token.
+        name: what it is called where it was written.
+
+    Raises:
+        ModelError: it has other tokens.
+    """
+    if vocabulary != policy.chat.vocabulary:
         raise ModelError(
             f"{name} has another vocabulary than the policy, and each reads the tokens of the other; choose models of "
             "one tokenizer"
         )
-    return other

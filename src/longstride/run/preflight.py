@@ -1,5 +1,5 @@
-"""What is known to be impossible before anything is played: limits that the model's context cannot hold, and more
-held-out tasks than there are.
+"""What is known to be impossible before anything is played: limits that the model's context cannot hold, more held-out
+tasks than there are, and a critic whose own model has other tokens.
 
 What always holds: only what cannot be otherwise is refused: prompts are counted at their shortest, with empty
 observations and turns of one token; a context policy that does not keep all turns is not judged by their number.
@@ -9,8 +9,9 @@ from collections.abc import Callable
 
 from longstride.core.errors import ConfigError
 from longstride.curriculum import BudgetSchedule
-from longstride.models.load import Policy
+from longstride.models.load import Policy, load_tokenizer
 from longstride.rollout.context import Past, Transcript
+from longstride.run.policies import check_tokens
 from longstride.run.recipe import Recipe
 
 
@@ -19,7 +20,10 @@ def preflight(recipe: Recipe, policy: Policy) -> None:
 
     Raises:
         ConfigError: names the setting, what it is, and what would fit.
+        ModelError: the model that a critic reads by has other tokens than the policy.
     """
+    if recipe.critic and (reader := recipe.critic.reads_by):
+        check_tokens(policy, load_tokenizer(reader).get_vocab(), f"critic: {reader!r}")
     asked = recipe.evaluation.tasks
     tasks = recipe.tasks.held_out(asked)
     if len(tasks) < asked:

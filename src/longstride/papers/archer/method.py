@@ -58,6 +58,10 @@ class DoubleValue(CriticConfig):
     warmup: CountOrZero = 4
     """Iterations at the start of a run in which the critic alone learns."""
 
+    @property
+    def reads_by(self) -> str:
+        return self.encoder
+
     def make(self, policy: HiddenStates, seed: int) -> Critic:
         """See `DoubleCritic`; it reads nothing of the policy, and computes where that does."""
         return DoubleCritic(self, seed, str(policy.device))

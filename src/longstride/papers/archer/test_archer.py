@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
-from longstride.core.errors import RunError
+from longstride.core.errors import ModelError, RunError
 from longstride.core.experience import Experience
 from longstride.core.trajectory import Trajectory, Turn
 from longstride.envs.puzzles import Mastermind, TwentyQuestions
@@ -339,6 +339,12 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(model, tmp_path):
     train(recipe, tmp_path / "resumed", resume=True)
     assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "resumed")
     assert weights_hash(tmp_path / "whole") == weights_hash(tmp_path / "resumed")
+
+
+def test_an_encoder_with_other_tokens_is_refused_before_anything_is_played(tmp_path):
+    with pytest.raises(ModelError, match="critic: 'base' has another vocabulary than the policy"):
+        RECIPE.replace(critic={"encoder": "base"}).train(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("tasks", [TwentyQuestions(questions=3), pytest.param(Mastermind(), marks=pytest.mark.slow)])

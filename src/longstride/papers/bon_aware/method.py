@@ -18,18 +18,20 @@ class PassAtN(Credit):
     """
 
     n: Count = 16
-    """Answers that are drawn at test time; a group must have as many or more."""
+    """Answers that are drawn at test time; a group must have as many or more. One that lost some to failures of its
+    environments is left out."""
 
     def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
         found: dict[int, float] = {}
-        for group in by_group(played):
+        groups, least = by_group(played), max(self.n, 2)
+        if groups and (largest := max(map(len, groups))) < least:
+            raise ConfigError(f"pass_at_n with n = {self.n} needs groups of {least} or more, got {largest}")
+        for group in groups:
             others, total = len(group) - 1, sum(t.reward for t in group)
-            if others < max(self.n - 1, 1):
-                raise ConfigError(
-                    f"pass_at_n with n = {self.n} needs groups of {max(self.n, 2)} or more, got {others + 1}"
-                )
+            if others + 1 < least:
+                continue
             fails = sum(not t.success for t in group)
             for t in group:
                 weight = self.n * comb(fails - (not t.success), self.n - 1) / comb(others, self.n - 1)
                 found[t.ordinal] = weight * (t.reward - (total - t.reward) / others)
-        return [[found[t.ordinal]] * t.length for t in played]
+        return [[found.get(t.ordinal)] * t.length for t in played]

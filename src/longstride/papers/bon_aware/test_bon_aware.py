@@ -8,6 +8,7 @@ from elsewhere import train_elsewhere
 from enumerated import ascent
 from helpers import rows_of
 
+from longstride.core.budget import StopReason
 from longstride.core.errors import ConfigError
 from longstride.exact.answers import Answers
 from longstride.methods import Constant, GroupRelative, Reinforce
@@ -47,6 +48,11 @@ def test_a_group_smaller_than_n_is_refused_and_a_task_that_is_solved_weighs_noth
     wrong = (right + 1) % 3
     with pytest.raises(ConfigError, match="n = 4 needs groups of 4 or more, got 3"):
         PassAtN(n=4)(PROBLEM.episodes(logits, np.array([[0, 1, 2]])))
+    lost = PROBLEM.episodes(logits, np.array([[right, wrong, wrong] * 2]))
+    lost[0].stop = StopReason.INFRA_FAILURE
+    for t in lost[3:]:
+        t.group = 1
+    assert {s.episode for s in PassAtN(n=3)(lost)} == {3, 4, 5}, "a group that lost an answer ends no run"
     solved = PassAtN(n=3)(PROBLEM.episodes(logits, np.array([[right, right, right, wrong]])))
     assert [s.advantages[0] for s in solved] == [0, 0, 0, 0]
     once = PassAtN(n=3)(PROBLEM.episodes(logits, np.array([[right, wrong, wrong, wrong]])))

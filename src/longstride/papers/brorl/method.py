@@ -22,17 +22,19 @@ def broadened(recipe: Recipe, rollouts: int) -> Recipe:
     Raises:
         ConfigError: the rollouts of all iterations do not go into whole iterations of the new size.
     """
-    times = rollouts / recipe.group_size
-    iterations, episodes = recipe.iterations / times, recipe.episodes_per_iteration * times
-    if iterations < 1 or iterations % 1 or episodes % 1:
+    size = recipe.group_size
+    times = rollouts / size
+    iterations, left = divmod(recipe.iterations * size, rollouts)
+    episodes, over = divmod(recipe.episodes_per_iteration * rollouts, size)
+    if iterations < 1 or left or over:
         raise ConfigError(
             f"{recipe.iterations} iterations of {recipe.group_size} rollouts a prompt make no whole iterations of "
             f"{rollouts}; take a multiple of {recipe.group_size} that goes into their product"
         )
     return recipe.replace(
         group_size=rollouts,
-        episodes_per_iteration=int(episodes),
-        iterations=int(iterations),
+        episodes_per_iteration=episodes,
+        iterations=iterations,
         learner={
             "lr": recipe.learner.lr * sqrt(times),
             "batch_samples": max(1, round(recipe.learner.batch_samples * times)),

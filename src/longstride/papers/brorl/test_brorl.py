@@ -108,6 +108,8 @@ def test_a_broader_recipe_has_as_many_rollouts_in_all_and_as_many_steps_an_itera
     assert steps[0] == steps[1] and broad.learner.lr == pytest.approx(2 * narrow.learner.lr)
     with pytest.raises(ConfigError, match="128 iterations of 16 rollouts a prompt make no whole iterations of 48"):
         broadened(recipe.BASE, 48)
+    thirds = broadened(recipe.BASE.replace(iterations=9, group_size=7, episodes_per_iteration=56), 9)
+    assert (thirds.iterations, thirds.episodes_per_iteration) == (7, 72), "7 / 9 is no float, and 9 * 7 / 9 is whole"
 
 
 @pytest.mark.parametrize("credit", ["group_relative", "longstride.papers.brorl.method:DistinctMass"])

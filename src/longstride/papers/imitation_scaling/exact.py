@@ -9,7 +9,7 @@ from pydantic import Field
 
 from longstride.claims.claim import Claim
 from longstride.core.errors import ConfigError
-from longstride.core.numbers import Count, Share
+from longstride.core.numbers import Count
 from longstride.exact.answers import SEEDS
 from longstride.exact.experiment import ExactMethod, ExactProblem, ExactRecipe, State
 from longstride.exact.forecasts import forecast
@@ -19,6 +19,8 @@ from longstride.stats import Ordering
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 AROUND = tuple((r, c) for r in (-1, 0, 1) for c in (-1, 0, 1) if r or c)
 VIEWS = 2 ** len(AROUND) * 9
+Walls = Annotated[float, Field(ge=0, le=0.9)]
+"""Chance that a cell is a wall: with more of them hardly any goal can be reached."""
 
 
 class Layouts(ExactProblem):
@@ -27,7 +29,7 @@ class Layouts(ExactProblem):
 
     side: Annotated[int, Field(ge=3)] = 6
     """Cells of a row."""
-    walls: Share = 0.3
+    walls: Walls = 0.3
     """Chance that a cell is one."""
     tests: Count = 40
     """New layouts."""

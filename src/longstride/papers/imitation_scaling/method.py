@@ -10,9 +10,9 @@ from pydantic import Field
 from longstride.control import GymnasiumTasks, recorded
 from longstride.control.envs.base import ControlEpisode, ControlTasks, Spec, VectorEnv, VectorStep
 from longstride.core.errors import RunError
-from longstride.core.numbers import Count, Limit, Share
+from longstride.core.numbers import Count, Limit
 from longstride.core.seeds import derive
-from longstride.papers.imitation_scaling.exact import AROUND, MOVES, distances
+from longstride.papers.imitation_scaling.exact import AROUND, MOVES, Walls, distances
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ class GridLayouts(ControlTasks):
     """Walks in each of them."""
     side: Annotated[int, Field(ge=3)] = 8
     """Cells of a row."""
-    walls: Share = 0.3
+    walls: Walls = 0.3
     """Chance that a cell is one."""
 
     @property

@@ -8,8 +8,9 @@ import pytest
 from longstride import papers
 from longstride.control import ControlRecipe, GymnasiumTasks, Level, recorded
 from longstride.control.envs.base import ControlEpisode, play
-from longstride.core.errors import RunError
+from longstride.core.errors import ConfigError, RunError
 from longstride.models.mlp import Trunk
+from longstride.papers.imitation_scaling.exact import Layouts
 from longstride.papers.imitation_scaling.method import GridLayouts, RecordedPlaces, WalledGrid
 from longstride.report.fits import fit_runs
 from longstride.run.experiment import Experiment
@@ -42,6 +43,12 @@ def test_walks_are_shortest_and_those_of_fewer_layouts_are_among_those_of_more()
     a, b = few.dataset(7), many.dataset(7)
     assert len(a) == 6 and len(b) == 15
     assert all(np.array_equal(x.observation, y.observation) for x, y in zip(a, b, strict=False))
+
+
+def test_walls_nearly_everywhere_are_refused_where_no_goal_could_be_reached() -> None:
+    for tasks in (GridLayouts(), Layouts()):
+        with pytest.raises(ConfigError, match="walls"):
+            tasks.replace(walls=1.0)
 
 
 def test_who_follows_the_distances_gets_to_every_goal_and_a_wall_is_not_crossed() -> None:

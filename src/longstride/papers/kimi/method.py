@@ -78,7 +78,7 @@ class LengthReward(TaskReward):
 
 class Prioritised(TaskCurriculum):
     """Tasks with chances in proportion to 1 - success, of `pool` times as many candidates; what was never played has
-    success 0 (section 2.3.4)."""
+    success 0 (section 2.3.4). A piece of an answer that goes on is neither a success nor a failure."""
 
     by: Literal["task", "template", "difficulty"] = "task"
     """Whose success: that of the task, where there are finitely many; or of all of its template, or of its difficulty
@@ -89,7 +89,7 @@ class Prioritised(TaskCurriculum):
     def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
         played, solved = Counter[object](), Counter[object]()
         for record in experience.records:
-            if not record.stop.failed:
+            if not record.stop.failed and record.role != PIECE:
                 played[self._key(record.task)] += 1
                 solved[self._key(record.task)] += record.success
         candidates = source.sample(rng, n * self.pool)
@@ -149,4 +149,4 @@ class ShorterPairs(PairCredit):
         if not (right := [t for t in group if t.success]):
             return []
         best = min(right, key=said)
-        return [(best, t) for t in group if not t.success or said(t) >= self.times * said(best) > 0]
+        return [(best, t) for t in group if t is not best and (not t.success or said(t) >= self.times * said(best) > 0)]

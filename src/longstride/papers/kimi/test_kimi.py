@@ -135,6 +135,16 @@ def test_tasks_are_drawn_in_proportion_to_what_is_not_solved() -> None:
     assert len({task.id for task in Prioritised().draw(source, 5, random.Random(1), Collected())}) == 5
 
 
+def test_a_piece_of_an_answer_is_no_failure_of_its_task() -> None:
+    source = ModularChain()
+    tasks = source.sample(random.Random(0), 60)
+    solved = [make_trajectory(1, float(task.difficulty != "easy"), task=task) for task in tasks]
+    pieces = [make_trajectory(1, 0.0, task=task, role=PIECE) for task in tasks if task.difficulty == "hard"]
+    for experience in (Collected(solved), Collected(solved + pieces)):
+        drawn = Prioritised(by="difficulty", pool=10).draw(source, 10, random.Random(1), experience)
+        assert {task.difficulty for task in drawn} == {"easy"}
+
+
 CHAT = word_chat("Thought: 3 + 4 = 7 Action: answer 7")
 WORDS = CHAT.encode("Thought: 3 + 4 = 7 Action: answer 7")
 
@@ -188,6 +198,8 @@ def test_the_shortest_right_answer_is_preferred_to_wrong_ones_and_to_much_longer
     pairs = [(a.episode, b.episode) for a, b in zip(samples[::2], samples[1::2], strict=True)]
     assert pairs == [(1, 0), (1, 2), (1, 4)]
     assert [s.streams[PREFERRED][0] for s in samples] == [1, 0] * 3 and [s.pair for s in samples] == [0, 0, 1, 1, 2, 2]
+    any_longer = ShorterPairs(times=1.0)(group)
+    assert [s.episode for s in any_longer[1::2]] == [0, 2, 3, 4], "the preferred one is no pair with itself"
 
 
 def test_merged_weights_are_between_those_of_both() -> None:

@@ -20,7 +20,7 @@ On your own model and tasks of one turn, with the words before which thoughts ar
 
     longstride train mrt model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl tasks.mark=Answer: learner.lr=1e-6 \\
         budget.turn_tokens=2048 budget.tokens=2048 test_budget.turn_tokens=2048 loss.aggregation.length=2048 \\
-        'sampler={marks=["\\n\\n","Answer:"],closing="\\nAnswer:"}' \\
+        'sampler.marks=["\\n\\n","Answer:"]' 'sampler.closing="\\nAnswer:"' \\
         'evaluation.strategies=[{type="anytime",marks=["\\n\\n","Answer:"],closing="\\nAnswer:"}]'
 
 Deviations: model and tasks are those of `grpo`; those that go on do so until they answer, not for one attempt more,

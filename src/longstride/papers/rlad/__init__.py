@@ -24,7 +24,7 @@ On your own model and tasks, which are asked in words of your own:
 Tasks may take many turns; an abstraction is one turn, whatever the environment makes of it. A start that follows no instructions is shown both
 roles where the task source has `hint` and `demonstrate`. At the test, with the words that were trained:
 
-    longstride eval RUN --strategy longstride.papers.rlad.method:Abstracting abstractions=8 attempts=2 by.type=verifier form.words=...
+    longstride eval RUN --strategy longstride.papers.rlad.method:Abstracting abstractions=8 attempts=2 by.type=verifier 'form={ask="...",words="..."}'
 
 `metrics.jsonl` has reward and success of both roles (`by_role`); attempts at leaks are counted in `sampled_tokens` and never trained.
 

@@ -13,7 +13,8 @@ no scorer. So the choice is conditioned on the scorer, theta*(policy, scorer, bu
 
 On your own model, tasks and scorers:
 
-    longstride eval scorer_aware model=MODEL tasks.type=SOURCE evaluation.strategies.0.guides.1.guide.judge.run=JUDGE
+    longstride eval scorer_aware model=MODEL tasks.type=SOURCE evaluation.strategies.0.guides.1.guide.judge.run=JUDGE \\
+        evaluation.strategies.1.guides.1.guide.judge.run=JUDGE
 
 The row says which search each scorer wants (`search_GUIDE`) and what it comes to (`solved_GUIDE`).
 

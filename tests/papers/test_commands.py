@@ -1,4 +1,4 @@
-"""The commands on the pages of papers and studies: what they set is there, in recipes that there are. Nothing is run."""
+"""The commands on the pages of papers and studies: what they set is there, in recipes that there are. None is run."""
 
 import importlib
 import inspect

@@ -1,9 +1,10 @@
-"""The commands on the pages of papers and studies: what they set is there, in recipes that there are. None is run."""
+"""The commands and files of settings on the pages of papers and studies: what they set is there. Nothing is run."""
 
 import importlib
 import inspect
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,22 +44,45 @@ def words_of(command: str) -> tuple[str, list[str]]:
     return recipe, found
 
 
+def pages() -> Iterator[str]:
+    """The docstrings of papers, studies and their recipes."""
+    modules = {listed.module for listed in LISTED.values()}
+    for module in sorted(modules | {name.rpartition(".")[0] for name in modules}):
+        yield inspect.getdoc(importlib.import_module(module)) or ""
+
+
 def on_pages() -> Iterator[str]:
     """Each command once that names a recipe of ours and only what is here."""
-    modules = {listed.module for listed in LISTED.values()}
     seen: set[str] = set()
-    for module in sorted(modules | {name.rpartition(".")[0] for name in modules}):
-        for command in commands(inspect.getdoc(importlib.import_module(module)) or ""):
+    for page in pages():
+        for command in commands(page):
             ours = command.split()[2].strip("`") in LISTED
             if ours and not re.search(r"--strategy|=\.\.\.|my_module", command) and command not in seen:
                 seen.add(command)
                 yield command
 
 
+def write_files(text: str, folder: Path) -> None:
+    """The files of tasks that a text names."""
+    for name in re.findall(r"=\s?\"?([\w-]+\.jsonl)", text):
+        (folder / name).write_text('{"prompt": "one and one", "answer": "2"}\n' * 4, encoding="utf-8")
+
+
 @pytest.mark.parametrize("command", on_pages())
 def test_a_command_of_a_page_sets_what_is_there(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in re.findall(r"=(\w+\.jsonl)", command):
-        (tmp_path / name).write_text('{"prompt": "one and one", "answer": "2"}\n' * 4, encoding="utf-8")
+    write_files(command, tmp_path)
     recipe, overrides = words_of(command)
     resolve(Experiment, find_experiment(recipe), overrides)
+
+
+@pytest.mark.parametrize(
+    "text", [text for page in pages() for text in re.findall(r"^    base = .*(?:\n    .*)*", page, re.M)]
+)
+def test_a_file_of_settings_on_a_page_sets_what_is_there(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(text, tmp_path)
+    (tmp_path / "own.toml").write_text(inspect.cleandoc(text), encoding="utf-8")
+    assert find_experiment("own.toml").as_data() != find_experiment(tomllib.loads(text)["base"]).as_data()

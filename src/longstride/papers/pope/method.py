@@ -1,8 +1,10 @@
 """Episodes that begin inside a solution where none succeeds from the start (`OraclePrefix`)."""
 
+import warnings
+
 from pydantic import Field
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, LongstrideWarning
 from longstride.core.numbers import Count, Share
 from longstride.core.trajectory import Trajectory, by_group
 from longstride.envs.base import Solver
@@ -45,6 +47,12 @@ class OraclePrefix(Sampler):
             played += yield [plan for task in tasks for plan in planner.group(task)]
             tasks = [group[0].task for group in by_group(played) if not any(t.success for t in group)]
         unsolved = [(task, self.beginnings(planner.chat, source.demonstrate(task)[0])) for task in tasks]
+        if planner.iteration == 1 and unsolved and not any(shown for _, shown in unsolved):
+            text = (
+                f"no solution of the {len(unsolved)} tasks that are hard has {self.mark!r} in it, so nothing is guided; set "
+                "sampler.mark to what divides the steps of solutions"
+            )
+            warnings.warn(text, LongstrideWarning, stacklevel=2)
         for n in range(self.checkpoints):
             unsolved = [(task, shown) for task, shown in unsolved if n < len(shown)]
             groups = [planner.group(task, prefix=shown[n], role=GUIDED) for task, shown in unsolved]

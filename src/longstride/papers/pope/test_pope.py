@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from helpers import make_planner, played, run_stages, trajectories_of, word_chat
 
-from longstride.core.errors import ConfigError
+from longstride.core.errors import ConfigError, LongstrideWarning
 from longstride.core.task import Task
 from longstride.envs.puzzles import ModularChain
 from longstride.envs.sites.tasks import EmbeddedWeb
@@ -62,6 +62,12 @@ def test_all_tasks_are_guided_where_none_is_played_without():
 def test_the_search_ends_where_no_beginning_is_left():
     plans, _ = stages(OraclePrefix(share=0.1, checkpoints=4))
     assert len(plans) == 2  # one step is all that a tenth of eight can be
+
+
+def test_a_mark_that_no_solution_has_is_said():
+    with pytest.warns(LongstrideWarning, match="of the 2 tasks that are hard has '<step>' in it, so nothing is guided"):
+        plans, _ = stages(OraclePrefix(mark="<step>"))
+    assert len(plans) == 1
 
 
 def test_tasks_without_known_solutions_are_refused():

@@ -2,8 +2,8 @@
 tasks.tasks.data=FILE`.
 
 Of the walks of the file one in twenty lends its actions and rewards (`tasks.labelled`); of the others observations alone are read. Where walks without
-actions have a file of their own, `tasks.type=gym tasks.data=WALKS tasks.demonstrations=LABELLED` takes both (its actions are any numbers, and are not
-read).
+actions have a file of their own, `tasks.type=gym tasks.id=ID tasks.data=WALKS tasks.demonstrations=LABELLED` takes both (its actions are any numbers, and are
+not read).
 """
 
 from longstride.control import Conservative, GymnasiumTasks

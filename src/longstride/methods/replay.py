@@ -4,6 +4,8 @@ What always holds: an episode that infrastructure ended, or that only measures, 
 on what it is given, and on nothing else. No torch.
 """
 
+import heapq
+import math
 import random
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -16,6 +18,17 @@ from longstride.core.experience import Experience
 from longstride.core.trajectory import MEASURED, EpisodeRecord, Trajectory, by_group
 from longstride.methods.advantages import EQUAL
 from longstride.methods.base import Sample
+
+
+def without_replacement(weights: Sequence[float], most: int, rng: random.Random) -> list[int]:
+    """Places, ascending, of at most so many that are drawn one after the other in proportion to their weights, none
+    twice. A weight of 0 is drawn where nothing else is left.
+
+    Drawn as a race of exponential clocks with the weights as rates: the first to ring are distributed like successive
+    draws (Efraimidis and Spirakis, 2006).
+    """
+    rings = [(rng.expovariate(weight) if weight > 0 else math.inf, k) for k, weight in enumerate(weights)]
+    return sorted(k for _, k in heapq.nsmallest(most, rings))
 
 
 class Replay(Component):

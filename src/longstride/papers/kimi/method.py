@@ -2,7 +2,6 @@
 tasks that are solved seldom (`Prioritised`), groups of answers in pieces (`WholeGroups`), and what makes a long
 thinker a short one (`ShortestRight`, `ShorterPairs`; weights are merged by `models.merge`)."""
 
-import heapq
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from longstride.methods import Advantage, Credit, OnPolicy, Reinforce, Sample
 from longstride.methods.base import ADVANTAGES, BEHAVIOUR
 from longstride.methods.losses import LossTerms
 from longstride.methods.pairs import Pair, PairCredit
+from longstride.methods.replay import without_replacement
 from longstride.methods.tokens import Tokens, sequence_sums
 from longstride.rewards import TaskReward, Verdict
 
@@ -94,9 +94,7 @@ class Prioritised(TaskCurriculum):
                 solved[self._key(record.task)] += record.success
         candidates = source.sample(rng, n * self.pool)
         fails = [1 - solved[key] / max(played[key], 1) for key in map(self._key, candidates)]
-        # a race of exponential clocks draws without replacement (Efraimidis and Spirakis, 2006)
-        rings = [(rng.expovariate(p) if p > 0 else float("inf"), k) for k, p in enumerate(fails)]
-        return [candidates[k] for _, k in sorted(heapq.nsmallest(n, rings), key=lambda ring: ring[1])]
+        return [candidates[k] for k in without_replacement(fails, n, rng)]
 
     def _key(self, task: Task | TaskKey) -> object:
         of = {"task": task.id, "template": task.template_id, "difficulty": (task.source, task.difficulty)}

@@ -1,6 +1,5 @@
 """Replay of all successes so far that prefers new ones and rare classes (`TTIReplay`)."""
 
-import heapq
 import math
 import random
 from collections import Counter, defaultdict
@@ -11,6 +10,7 @@ from longstride.core.experience import Experience
 from longstride.core.numbers import Count, Share
 from longstride.core.trajectory import EpisodeRecord
 from longstride.methods import Replay
+from longstride.methods.replay import without_replacement
 
 
 class TTIReplay(Replay):
@@ -45,16 +45,11 @@ class TTIReplay(Replay):
     def draw(
         self, kept: Sequence[EpisodeRecord], fresh: int, rng: random.Random, experience: Experience
     ) -> list[EpisodeRecord]:
-        """`keep` of the short successes without replacement (`fresh` makes no difference: TTI replays all of history).
-
-        Drawn as a race of exponential clocks with rates p_k (Efraimidis and Spirakis, 2006): the first `keep` to ring
-        are distributed like successive draws without replacement.
-        """
+        """`keep` of the short successes without replacement (`fresh` makes no difference: TTI replays all of history)."""
         short = self._short(kept)
         if len(short) <= self.keep:
             return short
-        rings = [(rng.expovariate(p), k) for k, p in enumerate(self.weights(short))]
-        return [short[k] for k in sorted(k for _, k in heapq.nsmallest(self.keep, rings))]
+        return [short[k] for k in without_replacement(self.weights(short), self.keep, rng)]
 
     def _short(self, kept: Sequence[EpisodeRecord]) -> list[EpisodeRecord]:
         if self.top_p == 1:

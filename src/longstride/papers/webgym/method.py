@@ -1,6 +1,5 @@
 """Replay of the successes of the last iterations, newer ones more often (`RecentSuccesses`)."""
 
-import heapq
 import random
 from collections.abc import Sequence
 
@@ -8,6 +7,7 @@ from longstride.core.experience import Experience
 from longstride.core.numbers import Count
 from longstride.core.trajectory import EpisodeRecord
 from longstride.methods import Replay
+from longstride.methods.replay import without_replacement
 
 
 class RecentSuccesses(Replay):
@@ -25,8 +25,7 @@ class RecentSuccesses(Replay):
     def draw(
         self, kept: Sequence[EpisodeRecord], fresh: int, rng: random.Random, experience: Experience
     ) -> list[EpisodeRecord]:
-        """Drawn like `TTIReplay`, as a race of exponential clocks (Efraimidis and Spirakis, 2006)."""
         now = experience.records[-1].iteration if experience.records else 0
         recent = [r for r in kept if r.iteration > now - self.iterations]
-        rings = [(rng.expovariate((k + 1) ** 2), k) for k in range(len(recent))]
-        return [recent[k] for k in sorted(k for _, k in heapq.nsmallest(self.keep, rings))]
+        weights = [(k + 1) ** 2 for k in range(len(recent))]
+        return [recent[k] for k in without_replacement(weights, self.keep, rng)]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from guides import own_modules
 import longstride as ls
 from longstride.cli.main import main
 from longstride.core.content import Media
+from longstride.curriculum import Uniform
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.run.loop import compare
 
@@ -147,6 +149,36 @@ def test_numbers_and_flags_of_numpy_can_be_stored() -> None:
     played = play(world(step=returns(end), final_state=returns(state)), ls.EnvironmentReward())
     assert json.loads(played.to_json())["terms"] == {"style": 1.0}
     assert (played.reward, played.success, played.terms, played.turns[0].reward) == (2.5, True, {"style": 1.0}, 0.5)
+
+
+def test_an_environment_that_two_episodes_would_share_is_refused() -> None:
+    env = World()
+    with Pool(ScriptedPlayer(lambda episode: "go"), lambda: env, ls.TaskReward(), batch=1) as pool:
+        pool.submit([Plan(TASK, k, 0, ls.Budget()) for k in range(2)])
+        assert all(t.success for t in pool.collect([0, 1]))  # one after the other
+    with Pool(ScriptedPlayer(lambda episode: "go"), lambda: env, ls.TaskReward(), batch=2) as pool:
+        pool.submit([Plan(TASK, k, 0, ls.Budget()) for k in range(2)])
+        with pytest.raises(ls.OwnCodeError, match=r"env\(\) of the tasks gave a World in which another episode plays"):
+            pool.collect([0, 1])
+
+
+class Drawing(ls.TaskSource):
+    """Gives what it is told to give."""
+
+    tasks: Any
+
+    def sample(self, rng: random.Random, n: int) -> Any:
+        return self.tasks
+
+    def env(self) -> Any:
+        return World()
+
+
+@pytest.mark.parametrize("tasks", [[], [TASK], [TASK, TASK, TASK], ["t", "t"]])
+def test_a_source_that_does_not_draw_as_many_tasks_as_it_is_asked_for_is_refused(tasks: Any) -> None:
+    found = Drawing(tasks=tasks)
+    with pytest.raises(ls.OwnCodeError, match=r"Drawing.sample returned .*; expected 2 tasks"):
+        Uniform().draw(found, 2, random.Random(0), None)  # pyright: ignore[reportArgumentType]
 
 
 def test_images_whose_names_were_made_to_be_the_same_fail_the_episode(monkeypatch: pytest.MonkeyPatch) -> None:

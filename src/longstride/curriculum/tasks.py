@@ -9,6 +9,7 @@ from abc import abstractmethod
 from typing import ClassVar, Protocol
 
 from longstride.core.component import Component
+from longstride.core.errors import OwnCodeError, short
 from longstride.core.experience import Experience
 from longstride.core.task import Task
 
@@ -45,4 +46,9 @@ class Uniform(TaskCurriculum):
     adaptive: ClassVar[bool] = False
 
     def draw(self, source: Tasks, n: int, rng: random.Random, experience: Experience) -> list[Task]:
-        return source.sample(rng, n)
+        found = list(source.sample(rng, n))
+        if len(found) != n or not all(isinstance(task, Task) for task in found):
+            raise OwnCodeError(
+                f"{type(source).__name__}.sample returned {short(found)}, {len(found)} in all; expected {n} tasks"
+            )
+        return found

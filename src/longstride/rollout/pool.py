@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from longstride.core.budget import StopReason
-from longstride.core.errors import ConfigError, EngineFailure, RunError
+from longstride.core.errors import ConfigError, EngineFailure, OwnCodeError, RunError
 from longstride.core.foreign import raised
 from longstride.core.trajectory import Trajectory
 from longstride.envs.base import Env
@@ -78,6 +78,8 @@ class Pool(RolloutScheduler):
             [] for _ in range(self._parts)
         ]
         """Questions of each part that the player does not have yet."""
+        self._envs: list[Env] = []
+        """Those of the live episodes."""
         self._open: dict[Episode, asyncio.Future[Generation | EngineFailure]] = {}
         """Questions that the player has."""
         self._gone: list[list[Episode]] = [[] for _ in range(self._parts)]
@@ -301,7 +303,14 @@ class Pool(RolloutScheduler):
         return not self.config.together or self._parts > 1 or len(done) >= len(self._open) or self._closing
 
     async def _episode(self, plan: Plan, tries: int) -> None:
-        episode = Episode(plan, self.make_env())
+        env = self.make_env()
+        if any(env is other for other in self._envs):
+            raise OwnCodeError(
+                f"env() of the tasks gave a {type(env).__name__} in which another episode plays; expected a new one of "
+                "each call"
+            )
+        self._envs.append(env)
+        episode = Episode(plan, env)
         try:
             await self._bounded(episode, episode.start(self.reward))
             while not episode.ended:
@@ -328,7 +337,10 @@ class Pool(RolloutScheduler):
 
     async def _close(self, episode: Episode) -> None:
         self._gone[self._part(episode.plan)].append(episode)
-        await within(self.config.step_deadline, episode.close())
+        try:
+            await within(self.config.step_deadline, episode.close())
+        finally:
+            self._envs = [env for env in self._envs if env is not episode.env]
 
     async def _bounded(self, episode: Episode, coroutine: Coroutine[Any, Any, None]) -> None:
         deadline = self.config.step_deadline

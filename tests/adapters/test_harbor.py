@@ -136,6 +136,13 @@ def test_whatever_the_agent_makes_of_the_tests_folders_they_run(tmp_path, makes:
     assert state["reward"] == 0.5, state["tests"]
 
 
+@needs_bwrap
+def test_variables_of_a_dockerfile_are_made_of_others_and_of_the_path_of_this_machine(tmp_path) -> None:
+    docker = "FROM a\nENV TOOLS=/app/bin\nENV PATH=${TOOLS}:$PATH NAME=$TOOLS/x\n"
+    (step, _), _ = played(folder(tmp_path, docker=docker), "Action: sh echo $NAME $PATH", PASS)
+    assert step.observation.text.startswith("/app/bin/x /app/bin:/") and step.observation.text.endswith("/usr/bin:/bin")
+
+
 @pytest.mark.parametrize(
     ("docker", "settings", "problem"),
     [
@@ -145,6 +152,10 @@ def test_whatever_the_agent_makes_of_the_tests_folders_they_run(tmp_path, makes:
         ("FROM a\nCOPY ../secret /app\n", "", "line 2, COPY ../secret"),
         ("FROM a\nCOPY data /usr/share\n", "", "'/usr/share' is no folder that a task may have here"),
         ("FROM a\nWORKDIR /\n", "", "'/' is no folder that a task may have here"),
+        ("FROM a\nENV\n", "", "line 2, ENV"),
+        ("FROM a\nCOPY [1, 2]\n", "", r"line 2, COPY \[1, 2\]"),
+        ("FROM a\n", "[verifier]\ntimeout_sec = -1", "verifier.timeout_sec: expected a number of seconds above 0"),
+        ("FROM a\n", "[verifier]\ntimeout_sec = 'an hour'", "verifier.timeout_sec: expected a number of seconds"),
         ("FROM a\n", "[[steps]]\nname = 'a'", "has several steps"),
         ("FROM a\n", "[environment]\ngpus = 1", "asks for accelerators"),
         ("FROM a\n", "[environment]\ndocker_image = 'x/y'", "the task is in the image 'x/y'"),

@@ -17,6 +17,7 @@ time give 0, for it is the agent's program that they run; a reward that is no nu
 """
 
 import json
+import math
 import re
 import shlex
 import shutil
@@ -32,10 +33,11 @@ from pydantic import field_validator
 from longstride.adapters.kept import KeptTasks
 from longstride.adapters.seeded import REWARD, SUCCESS, TERMS
 from longstride.core.errors import EnvFailure, TaskError, short
-from longstride.core.foreign import UnreadableError, left_behind, number, read_json
+from longstride.core.foreign import UnreadableError, float_of, left_behind, number, read_json
 from longstride.core.numbers import Count, Share
 from longstride.core.processes import Limits, confines, remove
 from longstride.core.task import DIFFICULTIES, Task
+from longstride.envs.base import Observation
 from longstride.envs.terminal.shell import Shell
 from longstride.envs.text import MARK
 
@@ -46,10 +48,13 @@ WORKDIR = "/app"
 TAKEN = ("bin", "dev", "etc", "lib", "lib32", "lib64", "proc", "root", "sbin", "sys", "tmp", "usr")
 """Folders of a machine into which nothing is copied."""
 VERIFIER = "logs/verifier"
+SECONDS = 600.0
+"""For the tests, where `task.toml` does not say it."""
 MOST = 20_000
 """Characters of an instruction, and bytes of a reward's file."""
 PLAIN = ("ARG", "CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "LABEL", "MAINTAINER", "SHELL", "STOPSIGNAL", "USER")
 """Instructions of a Dockerfile that change no file."""
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 class Image(NamedTuple):
@@ -155,6 +160,12 @@ class HarborEnv(Shell):
         self.start = image.workdir
         return folders, ""
 
+    async def reset(self, task: Task, seed: int) -> Observation:
+        first = await super().reset(task, seed)
+        machine = self.sandbox.environment(self.start)  # of which a PATH in the Dockerfile is made, as of an image's
+        self.variables = {name: filled(value, machine) for name, value in self.variables.items()}
+        return first
+
     async def final_state(self) -> dict[str, Any]:
         """`{"reward": ..., "success": ..., "terms": ..., "tests": what they printed}`: runs the tests, once.
 
@@ -177,7 +188,7 @@ class HarborEnv(Shell):
             sandbox.own()
         except OSError as e:
             raise EnvFailure(f"the tests of {self._folder} cannot be put in their place: {e}") from e
-        seconds = float(verifier.get("timeout_sec") or 600.0)
+        seconds = float(verifier.get("timeout_sec", SECONDS))
         variables = self.variables | {k: str(v) for k, v in _part(verifier, "env").items()}
         found = await sandbox.run(("bash", "/tests/test.sh"), self.start, seconds, self._shown, variables)
         terms = {} if found.late else _rewards(logs, self._folder)
@@ -206,6 +217,9 @@ def settings_of(folder: Path) -> dict[str, Any]:
         if _part(settings, "verifier").get("environment_mode") == "separate"
         else ""
     )
+    seconds = float_of(_part(settings, "verifier").get("timeout_sec", SECONDS))
+    if not 0 < seconds < math.inf:
+        raise TaskError(f"{folder / SOURCE}: verifier.timeout_sec: expected a number of seconds above 0")
     if problem:
         raise TaskError(f"{folder / SOURCE}: the task {problem}, which is not offered here; play it with Harbor itself")
     return settings
@@ -246,10 +260,14 @@ def image_of(folder: Path, settings: dict[str, Any], ignore: bool) -> Image:
         elif word == "WORKDIR":
             workdir = str(PurePosixPath(workdir) / rest.strip().strip("\"'"))
         elif word == "ENV":
-            with suppress(ValueError):  # the older form: one name, one value
-                parts = shlex.split(rest)
-                pairs = [p.partition("=") for p in parts] if "=" in parts[0] else [(parts[0], "", " ".join(parts[1:]))]
-                env |= {name: value for name, _, value in pairs}
+            try:
+                first, *more = shlex.split(rest)
+            except ValueError:
+                refuse(path, place)
+                continue
+            # the older form: one name, one value
+            pairs = [p.partition("=") for p in (first, *more)] if "=" in first else [(first, "", " ".join(more))]
+            env |= {name: filled(value, env) for name, _, value in pairs}
         elif word in ("COPY", "ADD") and (found := _copied(folder / "environment", rest, workdir)):
             copies += found
         elif word not in PLAIN:
@@ -262,6 +280,11 @@ def image_of(folder: Path, settings: dict[str, Any], ignore: bool) -> Image:
                 f"{folder}: {place!r} is no folder that a task may have here; expected one such as {WORKDIR}"
             )
     return Image(workdir, env | {k: str(v) for k, v in _part(environment, "env").items()}, tuple(copies))
+
+
+def filled(value: str, known: Mapping[str, str]) -> str:
+    """A value of a variable with what it says of others (`$NAME`, `${NAME}`), as far as they are known."""
+    return _VARIABLE.sub(lambda found: known.get(found[1] or found[2], found[0]), value)
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
@@ -286,6 +309,8 @@ def _copied(context: Path, rest: str, workdir: str) -> list[tuple[Path, str]] | 
     try:
         parts = json.loads(rest) if rest.lstrip().startswith("[") else shlex.split(rest)
     except ValueError:
+        return None
+    if not all(isinstance(part, str) for part in parts):
         return None
     flags = [part for part in parts if part.startswith("--")]
     *sources, target = [part for part in parts if not part.startswith("--")] or [""]

@@ -3,6 +3,7 @@
 import datetime
 import json
 import random
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -57,6 +58,15 @@ def test_a_file_of_its_own_holds_the_evaluation_tasks(tmp_path) -> None:
     assert {t.id for t in data.held_out(3)} == {"test/1", "test/2", "test/3"}
     with pytest.raises(TaskError, match=r"test\.jsonl has 3 held-out rows.*set evaluation\.tasks=3"):
         data.held_out(4)
+
+
+def test_prompts_that_are_in_both_files_are_said(tmp_path) -> None:
+    train, test = write(tmp_path, ROWS), write(tmp_path, [*ROWS[:2], {"prompt": "new", "answer": "red"}], "test.jsonl")
+    with pytest.warns(LongstrideWarning, match=r"2 of the 3 rows of .*test\.jsonl are asked in .*rows\.jsonl too"):
+        source(train, test_path=str(test)).held_out(3)
+    with warnings.catch_warnings(action="error"):
+        source(train, test_path=str(train)).held_out(3)  # which says it itself
+        source(train, test_share=0.3).held_out(3)
 
 
 def test_parquet_holds_the_same_tasks(tmp_path) -> None:

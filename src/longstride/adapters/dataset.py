@@ -6,8 +6,9 @@
 | anything else | one JSON object a line |
 
 What always holds: a file loads whole, or raises with the file, the line and what was expected there; the split of a row
-goes by the hash of its prompt, so rows with one prompt are in one split, and a row stays there when others are added. A
-conversation is shown up to where the agent speaks; what an assistant says at its end is the reference.
+goes by the hash of its prompt, so rows with one prompt are in one split, and a row stays there when others are added
+(two files are two splits, and a warning says how much is in both). A conversation is shown up to where the agent
+speaks; what an assistant says at its end is the reference.
 """
 
 import json

@@ -2,11 +2,12 @@
 
 import functools
 import random
+import warnings
 from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from longstride.core.errors import TaskError
+from longstride.core.errors import LongstrideWarning, TaskError
 from longstride.core.numbers import Share
 from longstride.core.seeds import derive
 from longstride.core.task import Task, split_of
@@ -47,6 +48,10 @@ class KeptTasks(TaskSource):
         tasks = self._read(self.path)
         if self.test_path is not None:
             held = self._read(self.test_path)
+            trained = {task.goal for task in tasks}
+            if self.test_path != self.path and (both := sum(task.goal in trained for task in held)):
+                text = f"{both} of the {len(held)} {self.PARTS} of {self.test_path} are asked in {self.path} too"
+                warnings.warn(f"{text}: what is trained on is tested on", LongstrideWarning, stacklevel=2)
         else:
             splits = [split_of(task, self.test_share, 0) for task in tasks]
             held = [task for task, split in zip(tasks, splits, strict=True) if split == "test"]

@@ -14,10 +14,10 @@ import pytest
 from adapter_runs import few_words, play, run, small
 from helpers import SLOW
 
-from longstride.adapters import verifiers
+from longstride.adapters import verifiers, verifiers_worlds
 from longstride.adapters.seeded import EnvironmentReward
 from longstride.adapters.verifiers import Verifiers, VerifiersEnv
-from longstride.adapters.verifiers_worlds import Ask, Scores, VerifiersWorld
+from longstride.adapters.verifiers_worlds import Ask, RubricWorld, Scores, VerifiersWorld
 from longstride.core.budget import Budget, StopReason
 from longstride.core.component import build
 from longstride.core.errors import ConfigError, EnvFailure, MissingExtra
@@ -61,6 +61,34 @@ class Letters(VerifiersWorld):
                 return Scores(1.0, {"length": len(word) / 10, "words": words})
             said = f"no {letter} in {word}"
         return Scores(0.25, {"length": 0.0, "words": words})
+
+
+class Marking:
+    """An environment with a rubric that writes into the row that it is given."""
+
+    def build_eval_dataset(self) -> None:
+        return None
+
+    async def rollout(self, row: dict[str, Any], *_: Any) -> dict[str, Any]:
+        row["info"]["asked"] += 1
+        return {"reward": float(row["info"]["asked"]), "metrics": {}}
+
+    @property
+    def rubric(self) -> "Marking":
+        return self
+
+    async def score_rollout(self, state: Any) -> None: ...
+
+    async def cleanup(self, state: Any) -> None: ...
+
+
+def test_what_an_episode_writes_into_its_row_is_not_there_in_the_next(monkeypatch) -> None:
+    monkeypatch.setattr(verifiers_worlds, "_policy", lambda ask: None)
+    world = RubricWorld(Marking(), [{"prompt": "p", "info": {"asked": 0}}])
+
+    async def ask(said: str) -> str | None: ...
+
+    assert [asyncio.run(world.play(0, ask)).reward for _ in range(2)] == [1.0, 1.0]
 
 
 class Mute(VerifiersWorld):

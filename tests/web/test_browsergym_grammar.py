@@ -4,6 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longstride.core.component import build
+from longstride.core.errors import ConfigError
+from longstride.envs.base import TaskSource
 from longstride.envs.sites.actions import WebAction, parse
 from longstride.web.browsergym import from_browsergym, to_browsergym
 
@@ -122,3 +125,8 @@ class TestGrammar:
             except UnicodeEncodeError:
                 return  # half a character: no browser could type it
             assert from_browsergym(to_browsergym(action, BIDS), NUMBERS) == action
+
+
+def test_a_source_without_tasks_is_refused() -> None:
+    with pytest.raises(ConfigError, match="ids"):
+        build(TaskSource, {"type": "browser_gym", "ids": []})

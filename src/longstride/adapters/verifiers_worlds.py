@@ -5,6 +5,7 @@ it ends, and the episode is rewarded as it stands. What has to be executed, or s
 opened.
 """
 
+import copy
 import importlib
 import itertools
 import json
@@ -218,7 +219,8 @@ class RubricWorld(VerifiersWorld):
         return cls(env, env.get_dataset())
 
     async def play(self, row: int, ask: Ask) -> Scores:
-        state = await self._env.rollout(dict(self._rows[row]), _policy(ask), MODEL, {})
+        # an environment may write into what it is given, and the next episode has the same row
+        state = await self._env.rollout(copy.deepcopy(self._rows[row]), _policy(ask), MODEL, {})
         if (error := state.get("error")) is not None:
             raise EnvFailure(f"the library gave up: {raised(error)}") from error
         await self._env.rubric.score_rollout(state)

@@ -11,8 +11,10 @@ until the next observation. An answer always ends the episode. BrowserGym does n
 import random
 from contextlib import suppress
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
+
+from pydantic import Field
 
 from longstride.core.component import unknown
 from longstride.core.errors import ConfigError, EnvFailure
@@ -239,7 +241,7 @@ def _numbered(nodes: list[dict[str, Any]], clickable: set[str]) -> list[dict[str
 class BrowserGym(TaskSource):
     """Tasks of BrowserGym: any of its ids, with seeds."""
 
-    ids: tuple[str, ...]
+    ids: Annotated[tuple[str, ...], Field(min_length=1)]
     """Training tasks, such as browsergym/miniwob.click-test."""
     test_ids: tuple[str, ...] | None = None
     """Evaluation tasks; those of training if left out, which is right only where the seed makes the problem."""

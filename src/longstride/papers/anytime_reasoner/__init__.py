@@ -29,7 +29,8 @@ answer can be right BRPO's steps are a quarter of GRPO's, and it is slower: the 
 On your own model and tasks, of a single turn; say what ends a thought, and what asks for an answer:
 
     longstride train anytime_reasoner model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl tasks.match=number \\
-        sampler.ends='</think>' sampler.closing='</think> The answer is' budget.turn_tokens=2048 test_budget.turn_tokens=2048
+        sampler.ends='</think>' sampler.closing='</think> The answer is' learner.lr=1e-6 \\
+        budget.turn_tokens=2048 test_budget.turn_tokens=2048
     longstride eval runs/anytime_reasoner-1 --strategy anytime answers=4 within=[512,1024]
 
 `sampler.budgets` and `credit.prior` (uniform, linear, base) say at which budgets answers count, and how much.

@@ -20,7 +20,8 @@ of N says.
 
 On your own model and tasks, which need a verifier alone, trained for as many answers as you will draw:
 
-    longstride train bon_aware model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl credit.n=8 group_size=16
+    longstride train bon_aware model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl credit.n=8 group_size=16 \\
+        learner.lr=1e-6 budget.turn_tokens=1024 test_budget.turn_tokens=1024
     longstride eval runs/bon_aware-1 --strategy best_of attempts=8 by.type=verifier
 
 A group has N answers or more; twice as many weigh with less noise. `credit.n=1` is leave-one-out.

@@ -28,7 +28,8 @@ On your own model, from the last checkpoint of a run that has stopped rising:
 
     longstride train grpo iterations=200
     longstride train brorl model=runs/grpo-1/checkpoints/000200 iterations=8
-    longstride train brorl model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl group_size=512 learner.lr=6e-6 learner.batch_samples=1024
+    longstride train brorl model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl group_size=512 \\
+        learner.lr=6e-6 learner.batch_samples=1024 budget.turn_tokens=1024 test_budget.turn_tokens=1024
 
 From Python any recipe is broadened: `broadened(papers.load("grpo"), 64)`, of `longstride.papers.brorl.method`.
 """

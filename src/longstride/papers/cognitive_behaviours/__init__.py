@@ -17,7 +17,8 @@ many tokens that say nothing do not help.
 With traces of your own, as rows of `prompt` and `completion` (docs/guides/traces.md), and the words that show a behaviour there:
 
     longstride train cognitive_behaviours model=MODEL tasks.type=dataset tasks.path=tasks.jsonl \\
-        cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' \\
+        cloning.demonstrations='{type="file_successes",path="traces.jsonl",unjudged=true}' cloning.learner.lr=1e-5 \\
+        learner.lr=1e-6 budget.turn_tokens=1024 test_budget.turn_tokens=1024 \\
         evaluation.measures='[{type="longstride.papers.cognitive_behaviours.method:WordsSaid",words=["wait","try again"]}]'
 
 `demonstrators.behaviours=["verification","backtracking"]` shows some of them, none of them is a single attempt; `longstride

@@ -14,7 +14,8 @@ episode left. So the number of turns at the test is free, and training goes on m
 On your own model and tasks, whose environment lets an answer be improved on and ends where `Task.horizon` says (`rewards.Attempts` does it
 for tasks of one turn by asking again):
 
-    longstride train exit model=Qwen/Qwen3-0.6B tasks.type=my_module:MyTasks context.type=full_history learner.lr=1e-6 budget.turn_tokens=1024
+    longstride train exit model=Qwen/Qwen3-0.6B tasks.type=my_module:MyTasks context.type=full_history learner.lr=1e-6 \\
+        budget.turn_tokens=1024 test_budget.turn_tokens=1024
 
 The sampler alone is `sampler.type="longstride.papers.exit.method:PartialHistories"`, in any recipe of several turns.
 

@@ -28,7 +28,11 @@ On your own model, tasks and judge of pairs:
 
     longstride train inpo model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=questions.jsonl learner.lr=1e-6 \\
         credit.which=extremes reward.preference.type=asked_pair reward.preference.judge.type=http_judge \\
-        reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge
+        reward.preference.judge.judge.url=http://127.0.0.1:8000/v1 reward.preference.judge.judge.model=judge \\
+        budget.turn_tokens=1024 test_budget.turn_tokens=1024 'evaluation.strategies=[{type="direct"}]'
+
+Left out, the last setting measures `exploitability` by the circle of kinds, which says nothing of other preferences: a
+`duelled` with `preference` asks a judge at the test too.
 
 Earlier selves and other runs are played against one another in Python:
 

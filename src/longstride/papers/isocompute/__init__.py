@@ -17,7 +17,8 @@ alone, or that shares nothing, comes to the same with every n.
 
 On your own model and tasks, a sweep, a curve for each n, and what n a larger budget asks for:
 
-    longstride sweep isocompute runs/iso model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl --grid group_size=4,16,64
+    longstride sweep isocompute runs/iso model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl \\
+        learner.lr=1e-6 budget.turn_tokens=1024 test_budget.turn_tokens=1024 --grid group_size=4,16,64
     longstride fit runs/iso --by group_size --x episodes --out fit.json
     longstride allocate fit.json --budget 100000
 

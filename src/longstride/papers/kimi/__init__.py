@@ -24,8 +24,10 @@ arXiv 2602.05933, which calls it a mix of KL and chi-squared).
 
 On your own model and tasks, then from long to short, by pairs or by weights:
 
-    longstride train kimi model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl curriculum.by=task learner.lr=1e-6
-    longstride train kimi/shorter_pairs model=runs/kimi-1/checkpoints/000040 tasks.type=dataset tasks.path=sums.jsonl
+    longstride train kimi model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl curriculum.by=task \\
+        learner.lr=1e-6 budget.turn_tokens=1024 test_budget.turn_tokens=1024
+    longstride train kimi/shorter_pairs model=runs/kimi-1/checkpoints/000040 tasks.type=dataset tasks.path=sums.jsonl \\
+        learner.lr=1e-6 budget.turn_tokens=1024 test_budget.turn_tokens=1024
     python -c "from longstride.models.merge import merge_folders as m; m('runs/kimi-1/checkpoints/000040', 'Qwen/Qwen3-0.6B', 'merged')"
 
 `sampler.tokens` and `replay` of `kimi/partial` put answers in pieces into any recipe of single turns.

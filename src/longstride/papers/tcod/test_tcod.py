@@ -19,6 +19,7 @@ from longstride.methods import KL, Mean, OnPolicy, Reinforce, Start, Teacher
 from longstride.models.load import save_policy
 from longstride.models.tiny import TinyConfig
 from longstride.papers.tcod.method import BackToFront, NoAdvantage
+from longstride.papers.tcod.recipe import RECIPE
 from longstride.rewards import TaskReward
 from longstride.rollout import Plan, Pool, ScriptedPlayer
 from longstride.run.recipe import Recipe
@@ -122,3 +123,7 @@ def test_a_student_who_errs_has_what_is_left_of_the_budget() -> None:
 def test_tasks_that_know_no_solution_are_refused() -> None:
     with pytest.raises(ConfigError, match="EmbeddedWeb know none .*; take dial"):
         plans_of(EmbeddedWeb(), 1)
+
+
+def test_of_an_episode_elsewhere_measures_of_trails_say_nothing() -> None:
+    assert [measure(make_trajectory(2)) for measure in RECIPE.evaluation.measures] == [None, None]

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from longstride.core.errors import ConfigError
+from longstride.models.thoughts import THINK
 from longstride.rollout.episode import Plan
 
 
@@ -25,13 +26,16 @@ def cuts(chat: Codec, ids: Sequence[int], marks: Sequence[str]) -> list[int]:
     """How many ids stand before each place where the text says one of the marks. A mark may be a token, several, or a
     part of one, such as an empty line in `.\\n\\n`; then that token stands behind the cut."""
 
+    def text(part: Sequence[int]) -> str:
+        return chat.decode(part).removeprefix(THINK)  # the tag of a thought that the template began
+
     def says(k: int, token: str, mark: str) -> bool:
         begun = token.lstrip(" ")
         if mark in token or not begun or not mark.startswith(begun):
             return mark in token
-        return chat.decode(ids[k : k + len(mark)]).lstrip(" ").startswith(mark)
+        return text(ids[k : k + len(mark)]).lstrip(" ").startswith(mark)
 
-    tokens = [chat.decode([i]) for i in ids]
+    tokens = [text([i]) for i in ids]
     return [k for k, token in enumerate(tokens) if any(says(k, token, mark) for mark in marks)]
 
 

@@ -56,23 +56,23 @@ def test_a_thought_is_cut_before_its_marks():
 
 
 class Pieces:
-    """A codec whose token n is the n-th piece of a text, as tokenizers of large models cut it."""
+    """A codec whose token n is the n-th piece of a text, as tokenizers of large models cut it; `begun` is what its template
+    has said before."""
 
-    def __init__(self, *pieces: str) -> None:
-        self.pieces = pieces
+    def __init__(self, *pieces: str, begun: str) -> None:
+        self.pieces, self.begun = pieces, begun
 
     def encode(self, text: str) -> list[int]:
         raise AssertionError("a thought is ids already")
 
     def decode(self, ids: Sequence[int]) -> str:
-        return "".join(self.pieces[i] for i in ids)
+        return self.begun + "".join(self.pieces[i] for i in ids)
 
 
-def test_a_mark_may_be_several_tokens_or_a_part_of_one():
-    chat = Pieces(
-        "So", ".\n\n", " Act", "ing", ";", "\n", "Action", ":", " answer", "\n", "\n", " Action", ":", " Action"
-    )
-    ids = range(len(chat.pieces))
+@pytest.mark.parametrize("begun", ["", "<think>"])
+def test_a_mark_may_be_several_tokens_or_a_part_of_one(begun: str):
+    said = "So", ".\n\n", " Act", "ing", ";", "\n", "Action", ":", " answer", "\n", "\n", " Action", ":", " Action"
+    chat, ids = Pieces(*said, begun=begun), range(len(said))
     assert cuts(chat, ids, (";", "Action:")) == [4, 6, 11]
     assert cuts(chat, ids, ("\n\n",)) == [1, 9]
 

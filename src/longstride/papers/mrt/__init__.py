@@ -20,8 +20,8 @@ On your own model and tasks of one turn, with the words before which thoughts ar
 
     longstride train mrt model=Qwen/Qwen3-0.6B tasks.type=dataset tasks.path=sums.jsonl tasks.mark=Answer: learner.lr=1e-6 \\
         budget.turn_tokens=2048 budget.tokens=2048 test_budget.turn_tokens=2048 loss.aggregation.length=2048 \\
-        'sampler.marks=["\\n\\n","Answer:"]' 'sampler.closing="\\nAnswer:"' \\
-        'evaluation.strategies=[{type="anytime",marks=["\\n\\n","Answer:"],closing="\\nAnswer:"}]'
+        'sampler.marks=["\\n\\n","</think>"]' 'sampler.closing="</think>\\nAnswer:"' \\
+        'evaluation.strategies=[{type="anytime",marks=["\\n\\n","</think>"],closing="</think>\\nAnswer:"}]'
 
 Deviations: model and tasks are those of `grpo`; those that go on do so until they answer, not for one attempt more,
 so that progress is that of all that follows; its bonus is one number an episode, as in the paper (the later release

@@ -56,8 +56,8 @@ def test_a_thought_is_cut_before_its_marks():
 
 
 class Pieces:
-    """A codec whose token n is the n-th piece of a text, as tokenizers of large models cut it; `begun` is what a template
-    has said before."""
+    """A codec whose token n is the n-th piece of a text, as tokenizers of large models cut it. `begun` is what a
+    template has said before."""
 
     def __init__(self, *pieces: str, begun: str) -> None:
         self.pieces, self.begun = pieces, begun

@@ -106,7 +106,7 @@ class After(Measure):
     def of(self, attempts: Sequence[tuple[str | None, float]]) -> float:
         """The score of what counts, of answers (None where there was none) and their scores."""
         counted = attempts[: self.attempts]
-        votes = Counter(answer for answer, _ in counted if answer is not None)
+        votes = Counter[str | None](answer for answer, _ in counted if answer is not None)
         rank = {"last": lambda k: k, "majority": lambda k: (votes[counted[k][0]], k), "any": lambda k: counted[k][1]}
         return counted[max(range(len(counted)), key=rank[self.by])][1] if counted else 0.0
 
@@ -116,7 +116,7 @@ OUTCOMES = After(attempts=ATTEMPTS, by="majority"), After(attempts=ATTEMPTS, by=
 
 
 class ParallelAttempts(Strategy):
-    """First attempts alone, as many as `Direct` makes one after the other, and `OUTCOMES` of them. The first counts."""
+    """Five first attempts alone, where `Direct` makes them one after the other, and `OUTCOMES` of them. The first counts."""
 
     @property
     def name(self) -> str:

@@ -86,6 +86,14 @@ def test_predictions_of_twice_the_budget_mostly_hold_what_happens(known: bool) -
     assert np.mean(widths) < 0.25 and np.mean(moves) > 0.12
 
 
+@pytest.mark.parametrize("budget", [7, 15])
+def test_what_an_odd_budget_cut_counts_as_no_failure_after_it(budget: int) -> None:
+    chance = 1 - 0.5 ** (1 / budget)  # of a turn: half are done within the budget, and half of the rest within twice it
+    lengths = np.ceil(np.log1p(-(np.arange(400) + 0.5) / 400) / np.log1p(-chance))
+    said = forecast([Outcome(min(n, budget), n <= budget, n > budget) for n in lengths], budget, seed=0)
+    assert said.success == 0.5 and said.mean == pytest.approx(0.75, abs=0.045)
+
+
 def test_nothing_is_predicted_where_no_episode_was_cut() -> None:
     said = forecast([Outcome(3, True), Outcome(5, False)], 8, seed=0)
     assert said.empty and said.mean == said.lo == said.hi == 0.5

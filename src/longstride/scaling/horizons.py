@@ -135,7 +135,7 @@ def forecast(outcomes: Sequence[Outcome], budget: float, seed: int) -> Doubling:
 
     Args:
         outcomes: of episodes under `budget`.
-        budget: in their unit.
+        budget: in their unit, 2 or more.
         seed: of the resampling.
     """
     n, cut = len(outcomes), [o for o in outcomes if o.cut]
@@ -143,7 +143,7 @@ def forecast(outcomes: Sequence[Outcome], budget: float, seed: int) -> Doubling:
     if not cut:
         return Doubling(budget, 2 * budget, done / n, 0, n, done / n, done / n, done / n)
     kinds = all(o.distance is not None for o in outcomes)
-    halves = np.unique(np.geomspace(budget / 4, budget / 2, 9).round().clip(1))
+    halves = np.unique(np.geomspace(budget / 4, budget // 2, 9).round().clip(1))
     rows = [
         (k, *_features(b, budget, o, kinds), o.success and o.length <= 2 * b)
         for b in halves

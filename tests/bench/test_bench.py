@@ -1,5 +1,6 @@
 """Benchmarks: ratios and verdicts on made-up numbers, the command with a made-up benchmark, and the browser's parts."""
 
+import dataclasses
 import importlib.util
 import json
 import os
@@ -109,6 +110,9 @@ class TestKept:
             result["versions"]["peer"] == "1"
             and result["command"] == "longstride bench made-up --rounds 2 --peer PYTHON"
         )
+        short = dataclasses.replace(made_up(rows), name="made-up-short")
+        said = run_benchmark(short, tmp_path, None, 2, print)["command"]
+        assert said == "longstride bench made-up --short --rounds 2"
         text = (tmp_path / "out" / "made-up.md").read_text()
         assert table(result) in text
         line = next(x for x in text.splitlines() if x.startswith("| step (ms)"))

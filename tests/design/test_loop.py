@@ -52,6 +52,13 @@ def measured(folder: Path) -> list[dict[str, float]]:
     return [{name: found[0] for name, found in row["measures"].items()} for row in rows if row["kind"] == "eval"]
 
 
+def test_a_pool_of_two_designs_is_fitted_to_one_at_least(tmp_path: Path) -> None:
+    np.savez(tmp_path / "two.npz", x=np.eye(2), y=np.arange(2.0))
+    made = recipe(str(tmp_path / "two.npz"), oracle=Peak()).replace(fit={"held_out": 0.8}, proposals=1)
+    made.train(tmp_path / "run")
+    assert len(measured(tmp_path / "run")) == 4
+
+
 def test_designs_that_climb_are_better_than_all_that_are_shown_and_an_oracle_says_so(tmp_path: Path) -> None:
     made = recipe(numbers(tmp_path), oracle=Peak())
     made.train(tmp_path / "run")

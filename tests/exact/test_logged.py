@@ -58,3 +58,5 @@ def test_a_warm_up_collects_and_learns_nothing_and_a_dip_is_counted_from_where_i
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ConfigError, match="cannot hold 9"):
         RECIPE.replace(problem={"held": 9})
+    with pytest.raises(ConfigError, match="less than 1"):
+        RECIPE.replace(problem={"discount": 1})

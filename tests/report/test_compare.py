@@ -11,7 +11,9 @@ from guides import follow
 from helpers import begin_run
 
 import longstride as ls
+from longstride import papers
 from longstride.cli.main import main
+from longstride.core.sealed import place_of, seal
 from longstride.report.compare import as_text, compare, write_comparison
 from longstride.web.chromium.process import find_chromium
 
@@ -28,6 +30,19 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[ls.Run, ls.Run]:
     plain = ls.train("grpo", home / "plain", ls.Silent(), **SMALL)
     lora = {"lora": {"rank": 4}, "lr": 0.01}
     return plain, ls.train("grpo", home / "lora", ls.Silent(), **SMALL, learner=lora)
+
+
+def test_runs_of_control_are_paired_by_their_seed_and_shown_by_the_measure_that_is_asked_for(tmp_path: Path) -> None:
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        begin_run(tmp_path / name, papers.load("td3").replace(seed=seed))
+        returns = [-100.0 * (seed + 2) + k for k in range(5)]
+        row = {"kind": "eval", "iteration": 1, "policy": "agent", "strategy": "direct", "summary": {"success": 0.0}}
+        row["measures"] = {"success": [0.0] * 5, "return": returns if name == "a" else [x + 30 for x in returns]}
+        (tmp_path / name / "metrics.jsonl").write_text(seal(json.dumps(row), place_of(0)) + "\n")
+    same, other = compare([tmp_path / name for name in "abc"], "return")["differences"]
+    assert same["return"]["mean"] == 30 and "go by the seed" in other["note"] and "return" not in other
+    text = as_text(compare([tmp_path / "a", tmp_path / "b"], "return"))
+    assert re.search(r"b - a +return +\+30\.000", text)
 
 
 class TestCompare:

@@ -200,6 +200,14 @@ def test_certainty_is_paired_over_tasks_and_leaves_failed_ones_out(tmp_path: Pat
         assert "95% intervals 0.22 to 0.32 before and 0.53 to 0.63 after." in unpaired
 
 
+@pytest.mark.parametrize("after", [0.0, 1.0])
+def test_nothing_is_certain_because_all_tasks_changed_alike(after: float, tmp_path: Path) -> None:
+    first = {**evaluation(0, "warm_start", 0.27), "measures": {"success": [0.0] * 5}}
+    last = {**evaluation(15, "agent", 0.58), "measures": {"success": [after] * 5}}
+    text = write_report(write_run(tmp_path / "a", [first, last], [], [])).read_text()
+    assert "On the same" not in text and "95% intervals 0.22 to 0.32 before and 0.53 to 0.63 after." in text
+
+
 def test_certainty_is_of_successes_and_not_of_rewards(tmp_path: Path) -> None:
     half = {"outcomes": [0.5] * 20}
     first = {**evaluation(0, "warm_start", 0.0), **half, "measures": {"success": [0.0] * 20}}
@@ -280,6 +288,17 @@ def test_evidence_in_parts_shows_what_each_part_expected(tmp_path: Path) -> None
     shown = read_episodes(write_run(tmp_path / "run", [], [one], []))[0]["tasks"][0]["before"]
     assert (shown["expected"], shown["given"]) == ('["red", {"cart": 1}]', '["red", {}]')
     assert ("part 2", "state.cart: missing") in shown["evidence"]
+
+
+@pytest.mark.parametrize("solved", [False, True])
+def test_an_episode_that_failed_for_reasons_of_infrastructure_neither_gains_nor_loses(
+    solved: bool, tmp_path: Path
+) -> None:
+    failed = episode(0, False)
+    failed.stop = StopReason.INFRA_FAILURE
+    for name, sides in (("a", ([episode(0, solved)], [failed])), ("b", ([failed], [episode(0, solved)]))):
+        (task,) = read_episodes(write_run(tmp_path / name, [], *sides))[0]["tasks"]
+        assert task["outcome"] == ("solved" if solved else "unsolved")
 
 
 def test_the_viewer_takes_few_episodes_of_every_outcome_and_each_page_once(tmp_path: Path) -> None:

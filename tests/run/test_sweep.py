@@ -258,6 +258,9 @@ class TestAllocate:
         path.write_text(json.dumps(found | {"groups": found["groups"][:1]}))
         assert "nothing to choose between" in refused(capsys, "allocate", str(path), "--budget", "10")
         assert "a positive number, got 0" in refused(capsys, "allocate", str(kept), "--budget", "0")
+        for less_is_more, why in (({"y": "error"}, "fit --y success"), ({"reach": ["success", 0.5]}, "levels cost")):
+            path.write_text(json.dumps(found | less_is_more))
+            assert why in refused(capsys, "allocate", str(path), "--budget", "10")
         path.write_text("{}")
         assert "is no fit" in refused(capsys, "allocate", str(path), "--budget", "10")
 

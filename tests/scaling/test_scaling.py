@@ -85,6 +85,13 @@ def test_the_first_half_of_a_published_curve_gives_its_published_asymptote(model
     assert later.lo[0] <= Sigmoid()(np.array([1e5]), np.array([0.35, asymptote, midpoint, exponent]))[0] <= later.hi[0]
 
 
+def test_the_interval_of_a_chance_ends_at_1() -> None:
+    x = np.arange(1.0, 9.0)
+    y = 0.9 * (1 - 0.1**x) + 0.03 * np.random.default_rng(2).normal(size=8)
+    lo, hi = fit(Geometric(), x, y, seed=2, resamples=100).interval("chance")
+    assert 0 < lo < 0.9 < hi == 1
+
+
 def test_points_before_the_midpoint_do_not_settle_the_asymptote() -> None:
     hours = np.geomspace(100, 1500, 20)
     found = fit(Sigmoid(), hours, Sigmoid()(hours, np.array([0.2, 0.61, 2542, 1.92])), resamples=2)

@@ -15,7 +15,7 @@ class Hill(ExactProblem):
     """Success is 1 at the top."""
 
     top: float = 1.0
-    noise: float = 0.0
+    noise: float | None = 0.0
 
     def measures(self, solution):
         return {"success": 1 - abs(float(solution["x"]) - self.top), "samples": float(solution["samples"])}
@@ -32,7 +32,7 @@ class Climber(ExactMethod[Hill]):
         return {"x": np.zeros(()), "samples": np.zeros(())}
 
     def step(self, problem, state, rng):
-        x = state["x"] + self.rate * (problem.top - state["x"]) - self.slip + problem.noise * rng.normal()
+        x = state["x"] + self.rate * (problem.top - state["x"]) - self.slip + (problem.noise or 0.0) * rng.normal()
         return {"x": x, "samples": state["samples"] + self.samples}
 
 

@@ -159,7 +159,8 @@ def run_benchmark(
         "machine": f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}, {platform.system()}",
         "rounds": rounds,
         "commit": commit(),
-        "command": f"longstride bench {benchmark.name} --rounds {rounds}" + (" --peer PYTHON" if peer else ""),
+        "command": f"longstride bench {benchmark.name.replace('-short', ' --short')} --rounds {rounds}"
+        + (" --peer PYTHON" if peer else ""),
         "seconds": round(time.monotonic() - began, 1),
     }
     folder.mkdir(parents=True, exist_ok=True)

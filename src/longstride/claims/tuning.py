@@ -69,7 +69,8 @@ def tuning_run(claim: Claim, arm: str, changes: Mapping[str, Any], seed: int, wh
 def tuning_folder(claim: Claim, home: Path, arm: str, changes: Mapping[str, Any], seed: int, whole: bool) -> Path:
     """Where it stands: named by its settings, so that a grid that grows keeps what was run."""
     grid = axes(claim, arm)
-    shown = {key: of if isinstance(of, (int, float, str)) else grid[key].index(of) for key, of in changes.items()}
+    plain = (int, float, str, type(None))
+    shown = {key: of if isinstance(of, plain) else grid[key].index(of) for key, of in changes.items()}
     name = ",".join([arm, *(f"{key.rpartition('.')[2]}={of}" for key, of in shown.items()), f"seed={seed}"])
     return home / ("pilot" if whole and claim.tuning else "tuning") / re.sub(r"[^\w.,=+-]", "_", name)
 
@@ -126,5 +127,5 @@ def _best(tried: list[list[Any]], grid: Mapping[str, tuple[Any, ...]], sign: int
 
 
 def _at_an_end(chosen: Any, of: tuple[Any, ...]) -> bool:
-    numbers = isinstance(chosen, (int, float)) and not isinstance(chosen, bool)
-    return numbers and chosen in (min(of), max(of))
+    numbers = [value for value in of if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    return not isinstance(chosen, bool) and chosen in numbers and chosen in (min(numbers), max(numbers))

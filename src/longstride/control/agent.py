@@ -238,6 +238,8 @@ class ControlAgent(Component):
     def _fits(self) -> Self:
         if self.batch % self.slices:
             raise ValueError(f"batch ({self.batch}) must be a multiple of slices ({self.slices})")
+        if self.on_policy and self.batch < 2:
+            raise ValueError("what learns on-policy compares the advantages of a batch: set batch to 2 or more")
         for above in self.levels[:-1]:
             if above.data.action != "subgoal":
                 raise ValueError(f"a level above another decides subgoals, not {above.data.action!r}")

@@ -1,7 +1,8 @@
 """The loop of offline design: fit, climb, measure, write what was found.
 
-What always holds: a step of the climb depends on the model and the step before alone, so a resumed run gives the$
-of one that was not stopped; what is held out, and what designs are really worth, reaches no model that is climbed.
+What always holds: a step of the climb depends on the model and the step before alone, so a resumed run gives the
+numbers of one that was not stopped; what is held out, and what designs are really worth, reaches no model that is
+climbed.
 The folder has, beside what every run has, `designs.npz` or `designs.csv`: the proposals with `predicted` and `true`.
 """
 
@@ -211,7 +212,7 @@ def fitted(
         ConfigError: the loss is no number any more.
     """
     order = torch.randperm(len(x), generator=generator)
-    kept = order[round(how.held_out * len(x)) :]
+    kept = order[min(round(how.held_out * len(x)), len(x) - 1) :]
     out = order[: len(x) - len(kept)]
     adam = torch.optim.Adam(model.groups(nets))
     for epoch in range(1, how.epochs + 1):

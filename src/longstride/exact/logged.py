@@ -7,9 +7,11 @@ its expectation, the value of the policy that made the data.
 """
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from longstride.control.conservative import calibrate, gap
@@ -31,7 +33,7 @@ class LoggedWorld(ExactProblem):
     actions: Count = 5
     features: CountOrZero = 0
     """Numbers that a state and an action have, normal; values are linear in them. 0: a table."""
-    discount: Share = 0.9
+    discount: Annotated[float, Field(ge=0, lt=1)] = 0.9
     samples: Count = 400
     """Transitions of the data, from uniformly drawn states."""
     held: Count = 5

@@ -41,12 +41,14 @@ from longstride.stats.reliable import (
 )
 
 COMPARED = ("success", "reward", "length")
-"""Measures that are shown; all others are in the data."""
+"""Measures that are shown, beside the one that methods are compared by; all others are in the data."""
 SHOWN = 48
 """Characters of a value of a recipe."""
 PROFILE = 21
 """Thresholds of a performance profile."""
 SAME = "The recipes are the same."
+CONTROL = "control_recipe"
+"""Type of the recipes whose test episodes begin and aim as their seed says."""
 
 
 def compare(folders: Sequence[Path], by: str = "success") -> dict[str, Any]:
@@ -244,6 +246,8 @@ def _difference(reference: tuple[Path, Record], other: tuple[Path, Record]) -> d
         a, b = ({name: [of.get(task) for task in shared] for name, of in side.items()} for side in (a, b))
     elif records[0].recipe.get("tasks") != records[1].recipe.get("tasks"):
         return {"note": "other held-out tasks, so nothing can be paired"}
+    elif records[0].recipe.get("type") == CONTROL and records[0].recipe.get("seed") != records[1].recipe.get("seed"):
+        return {"note": "other starts and goals, which go by the seed, so nothing can be paired"}
     out: dict[str, Any] = {}
     for name in a:
         pairs = [(y, x) for x, y in zip(a[name], b.get(name, ()), strict=False) if None not in (x, y)]
@@ -347,7 +351,7 @@ def _difference_rows(found: dict[str, Any]) -> list[list[str]]:
     rows = [["difference", "measure", "mean", "95 %", "tasks higher", "lower", "of"]]
     for d in found["differences"]:
         pair = f"{d['run']} - {d['against']}"
-        for name in COMPARED:
+        for name in dict.fromkeys((*COMPARED, found["measure"])):
             if isinstance(e := d.get(name), Mapping):
                 ends = f"{e['lo']:+.3f} to {e['hi']:+.3f}"
                 rows.append(

@@ -78,10 +78,11 @@ def _pack(tasks: list[View], of: int) -> View:
 
 
 def _outcome(task: View) -> str:
-    if all(side in task for side in SIDES):
-        was, now = (task[side]["success"] for side in SIDES)
-        return {(0, 1): "gained", (1, 0): "lost", (1, 1): "solved", (0, 0): "unsolved"}[was, now]
-    return "solved" if any(task[side]["success"] for side in SIDES if side in task) else "unsolved"
+    """What became of a task, by the episodes that did not fail for reasons of infrastructure."""
+    played = [task[side]["success"] for side in SIDES if side in task and not task[side]["failed"]]
+    if len(played) == len(SIDES) and played[0] != played[1]:
+        return "gained" if played[1] else "lost"
+    return "solved" if any(played) else "unsolved"
 
 
 def _view(t: Trajectory) -> tuple[View, View]:

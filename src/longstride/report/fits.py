@@ -15,7 +15,17 @@ from longstride.core.errors import ConfigError, RunError
 from longstride.core.files import write_atomically
 from longstride.core.provenance import commit
 from longstride.core.sealed import dumps
-from longstride.report.curves import DISTANCE, Curve, by_setting, cheapest, cost_of, curve_of, run_folders, size_of
+from longstride.report.curves import (
+    DISTANCE,
+    ERROR,
+    Curve,
+    by_setting,
+    cheapest,
+    cost_of,
+    curve_of,
+    run_folders,
+    size_of,
+)
 from longstride.report.tables import table
 from longstride.scaling import Fit, FitError, Frontier, Geometric, Law, MixedGeometric, fit, plateau, split
 
@@ -265,11 +275,13 @@ def allocate(found: dict[str, Any], budget: float) -> dict[str, Any]:
         budget, with an interval (`scaling.Frontier.rule`).
 
     Raises:
-        ConfigError: one setting alone, no budget, or a fit of what distances cost.
+        ConfigError: one setting alone, no budget, or a fit of what distances or levels cost, or of errors.
         FitError: a budget of attempts that is too small for one at each task of any kind.
     """
-    if found["x"] == DISTANCE:
-        raise ConfigError("what distances cost says nothing of a budget; fit a measure by what is spent")
+    if found["x"] == DISTANCE or found.get("reach"):
+        raise ConfigError("what distances or levels cost says nothing of a budget; fit a measure by what is spent")
+    if found["y"] == ERROR:
+        raise ConfigError("a budget goes to what comes to most, and an error is to be small: fit --y success")
     if len({str(group["setting"]) for group in found["groups"]}) < 2:
         raise ConfigError(f"there is nothing to choose between: fit runs `--by` a setting, got {found['by'] or 'none'}")
     if any(_law(group).inputs > 1 for group in found["groups"]):

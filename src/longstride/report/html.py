@@ -181,7 +181,8 @@ def _certainty(record: Record) -> str:
     if len(pairs) > 1:
         effect = paired_difference([b for _, b in pairs], [a for a, _ in pairs], seed=0)
         low, high = (f"{round(100 * x):+d}" for x in (effect.lo, effect.hi))
-        return f"On the same {len(pairs)} tasks: {points(0, effect.mean)}, 95% interval {low} to {high}."
+        if effect.lo < effect.hi:  # where all tasks changed alike, resampling them says nothing
+            return f"On the same {len(pairs)} tasks: {points(0, effect.mean)}, 95% interval {low} to {high}."
     before, after = interval(first or {}), interval(last or {})
     if not before or not after:
         return ""

@@ -71,7 +71,8 @@ class Fit:
         """Of a parameter, within the bounds that the law sets."""
         k = self.law.names.index(name)
         lo, hi = self._spread(self.draws[:, k], self.values[name], level)
-        least, most = self.law.bounds[k] if k < len(self.law.weights) else (0.0, np.inf)
+        shapes = self.law.natural(np.full((2, len(self.law.shapes)), [[-np.inf], [np.inf]])).T
+        least, most = [*self.law.bounds, *shapes][k]
         return float(max(lo, least)), float(min(hi, most))
 
     def predict(self, x: ArrayLike, deviations: ArrayLike | None = None, level: float = 0.95) -> Band:

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from longstride.core.seeds import derive
+from longstride.studies.regimes.exact import at_the_end
 from longstride.studies.tti_map.exact import RECIPE, SCHEDULES
 
 FAVOURS = (0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.33)
@@ -27,11 +27,7 @@ OUT = Path("docs/tti_map_grid")
 def supported(schedule: str, favour: float, goes_on: float, seed: int) -> float:
     """Supported success at the end of a run."""
     start = {"favour": favour, "goes_on": goes_on, "begins": BEGINS * goes_on, "schedule": SCHEDULES[schedule]}
-    problem, method = RECIPE.problem, RECIPE.replace(method=start).method
-    state = method.start(problem, np.random.default_rng(derive(seed, "start")))
-    for i in range(1, RECIPE.iterations + 1):
-        state = method.step(problem, state, np.random.default_rng(derive(seed, "step", i)))
-    return problem.measures(method.solution(problem, state))["supported"]
+    return at_the_end(RECIPE.replace(method=start), seed)
 
 
 def main(seeds: int) -> None:

@@ -12,16 +12,19 @@ import pytest
 from climbing import CLAIM, RATES, RECIPE, SLIPS, claim
 from scipy.special import ndtri, stdtrit
 
+from longstride import papers
 from longstride.claims import frozen as freezing
 from longstride.claims.controls import rise, void
-from longstride.claims.curves import at_equal_cost, costs_differ
+from longstride.claims.curves import at_equal_cost, costs_differ, matched
 from longstride.claims.frozen import SUFFIX, freeze, frozen_at, hash_of, kept_beside
+from longstride.claims.kept import read_kept
 from longstride.claims.pilot import seeds_needed, told
 from longstride.claims.runner import prepare, run_claim
 from longstride.claims.tuning import arm_run, tune
 from longstride.claims.worlds import Among, Between, world
 from longstride.core.errors import ConfigError, RunError
 from longstride.core.provenance import came_after, committed
+from longstride.report.claims import page
 from longstride.run.listener import Silent
 from longstride.stats import Ordering, Relation, paired_difference_clustered
 
@@ -151,6 +154,19 @@ class TestCost:
         np.testing.assert_allclose([found["turns"], found["votes"]], [[[0.12]], [[0.12]]])
         with pytest.raises(ConfigError, match="dear cannot be read at 12 spent_tokens"):
             at_equal_cost(Relation.of("turns > dear"), "success", "spent_tokens", curves)
+
+    def test_ways_to_spend_at_the_test_are_not_matched_by_what_training_spent(self):
+        def ends(*by_cost: float) -> list[list[dict[str, Any]]]:
+            spent = {"env_steps": 100, "sampled_tokens": 900}
+            return [[spent | {"strategy": "", "values": {"success": [y]}} for y in by_cost]] * 2
+
+        start = {"env_steps": 0, "sampled_tokens": 0, "strategy": "", "values": {"success": [0.0]}}
+        curves = {"a": [[start, *points] for points in ends(0.5)], "a@turns": ends(0.5, 0.6), "a@votes": ends(0.5, 0.9)}
+        curves["b"] = curves["a"]
+        found = matched(["a@turns > a@votes", "a > b"], "success", curves)
+        assert [e["relation"] for e in found] == ["a > b", "a > b"]
+        kept = read_kept(Path(papers.__file__).parent / "tti" / "results" / "spent.json")
+        assert kept["matched"] and "at equal env steps" not in page(kept, drawn=False)
 
 
 class TestPilot:

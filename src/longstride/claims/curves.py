@@ -191,12 +191,14 @@ def at_equal_cost(relation: Relation, measure: str, cost: str, curves: Curves) -
 
 
 def matched(relations: Sequence[str], measure: str, curves: Curves) -> list[dict[str, Any]]:
-    """The two sides of each relation at equal amounts of everything that all sides have spent some of."""
+    """The two sides of each relation at equal amounts of everything that all sides have spent some of. Ways to spend
+    at the test are left out: all their points are of the end of training."""
     return [
         _matched(text, measure, spent, curves)
         for text in relations
         for spent in SPENT
         if all(curve[-1][spent] for by_seed in curves.values() for curve in by_seed)
+        and all(curve[0][spent] < curve[-1][spent] for side in Relation.of(text)[:2] for curve in curves[side])
     ]
 
 

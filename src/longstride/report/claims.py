@@ -162,8 +162,11 @@ def page(result: dict[str, Any], drawn: bool) -> str:
         lines.append(f"| {' | '.join([*cells, *(f'{sum(arm[s]) / len(arm[s]):,.0f}' for s in spent)])} |")
     lines += ["", "| relation | difference | 95 % | verdict |", "|---|---|---|---|"]
     reported = [(e["relation"], e, "reported only") for e in result.get("reported", [])]
+    ways = result.get("design", {}).get("ways", ())  # of which earlier results have matched the ends of training
     reported += [
-        (f"{e['relation']}, at equal {e['spent'].replace('_', ' ')}", e, "reported only") for e in result["matched"]
+        (f"{e['relation']}, at equal {e['spent'].replace('_', ' ')}", e, "reported only")
+        for e in result["matched"]
+        if not any(side.partition("@")[2] in ways for side in Relation.of(e["relation"])[:2])
     ]
     for relation, e, judgement in (*judged(result), *reported):
         lines.append(f"| {relation} | {e['mean']:+.3f} | {e['lo']:+.3f} to {e['hi']:+.3f} | {judgement} |")

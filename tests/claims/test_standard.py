@@ -3,6 +3,7 @@ seeds are run."""
 
 import json
 import subprocess
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -439,5 +440,12 @@ def test_the_command_tunes_freezes_and_says_how_many_seeds_are_needed(tmp_path, 
     assert main(["claim", path, "--freeze"]) == 0
     assert json.loads((tmp_path / "claims" / f"climbing{SUFFIX}").read_text())["hash"]
     assert "commit that, then run the claim" in capsys.readouterr().out
+    names = ["one", "two"]
+    monkeypatch.setattr(
+        "longstride.cli.claim.catalogue", lambda: dict.fromkeys(names, Namespace(claim=True, card=None))
+    )
+    monkeypatch.setattr("longstride.papers.naming.find_claim", lambda name: CLAIM.replace(name=name))
+    assert main(["claim", "--all", "--pilot", "--json"]) == 0
+    assert [found["name"] for found in json.loads(capsys.readouterr().out)["claims"]] == names
     assert main(["claim", path, "--pilot", "--judge"]) == 2
     assert "each of them is done alone" in capsys.readouterr().err

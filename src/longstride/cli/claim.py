@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
         try:
             if args.pilot or args.freeze:
-                _prepare(name, claim, watch, args)
+                results.append(_prepare(name, claim, watch, args))
                 continue
             if args.judge:
                 results.append(judge_kept(claim, _kept(name, claim), FOLDER))
@@ -86,10 +86,10 @@ def run(args: argparse.Namespace) -> int:
             jobs = "" if args.jobs == 1 else f" --jobs {args.jobs}"
             say(f"\nstopped; go on with:\n  {program()} claim {again}{count}{jobs}", file=sys.stderr)
             return 130
-    if args.pilot or args.freeze:
-        return 0
     if args.json:
         print_json({"claims": results} if args.all else results[0])
+        return 0
+    if args.pilot or args.freeze:
         return 0
     for result in results:
         say(f"{result['name']}: {result['verdict']}\n  {result['statement']}\n  {result['paper']}")
@@ -101,17 +101,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) -> None:
+def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) -> dict[str, Any]:
     """Tunes the arms of a claim and runs its pilot; writes what is frozen where that is asked for."""
     from longstride.claims.frozen import freeze
     from longstride.claims.pilot import told
     from longstride.claims.runner import prepare
 
     tuned, pilot = prepare(claim, FOLDER, watch, args.jobs)
-    found = freeze(claim, _place(name, claim), tuned, pilot) if args.freeze else {"tuned": tuned, "pilot": pilot}
+    found = {"name": claim.name, "tuned": tuned, "pilot": pilot}
+    if args.freeze:
+        found = freeze(claim, _place(name, claim), tuned, pilot)
     if args.json:
-        print_json(found)
-        return
+        return found
     say(f"{claim.name}: {told(pilot)}")
     for arm, of in tuned.items():
         chosen = ", ".join(f"{key}={value}" for key, value in of["chosen"].items()) or "not tuned"
@@ -119,6 +120,7 @@ def _prepare(name: str, claim: "Claim", watch: Any, args: argparse.Namespace) ->
         say(f"  {arm}: {chosen}{ends}")
     if args.freeze:
         say(f"  frozen in {_place(name, claim)}: commit that, then run the claim")
+    return found
 
 
 def _place(name: str, claim: "Claim") -> Path:

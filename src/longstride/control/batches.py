@@ -67,7 +67,7 @@ class Relabelled(Goals):
     shares that `current` and `future` leave go to any step of the data."""
 
     current: Share = 0.0
-    """Share of goals that are reached already."""
+    """Share of goals that are reached already; of single steps none but these earn anything."""
     future: Share = 1.0
     """Share of goals that the same episode reaches later."""
     geometric: Discount | None = None

@@ -144,6 +144,14 @@ class AcrossSegments(Credit):
     def advantages(self, played: Sequence[Trajectory]) -> Sequence[Sequence[Advantage]]:
         return [[a for segment in self._credited(t) for a in segment] for t in played]
 
+    def targets(self, trajectories: Sequence[Trajectory]) -> list[list[float]]:
+        """What was earned from each turn to the end of its segment, discounted token by token."""
+        earned = GAE(over="tokens", discount=self.discount)
+        return [
+            [] if t.stop.failed else [target for turns in earned.targets(segments(t)) for target in turns]
+            for t in trajectories
+        ]
+
     def _credited(self, trajectory: Trajectory) -> list[list[Advantage]]:
         """Of each segment the advantages of its turns."""
         found, later = [], 0

@@ -137,6 +137,16 @@ def test_a_segment_earns_the_episode_s_reward_less_for_what_comes_after_it() -> 
     assert found[0] == pytest.approx([(-0.25 + 0.75 * lam) * lam**2])
 
 
+def test_a_critic_learns_what_a_segment_earns_from_each_turn_on() -> None:
+    t = make_trajectory([turn(2, 0.0), turn(1, 0.0, True), turn(3, 0.0), turn(2, 0.0)], 1.0)
+    t.turns[0].reward, t.turns[2].reward = 0.25, 0.5
+    failed = make_trajectory([turn(1, 0.0)], stop=StopReason.INFRA_FAILURE)
+    assert AcrossSegments().targets([t, failed]) == [pytest.approx([1.0, 0.75, 1.0, 0.5]), []]
+    # the first token of a turn has all of its tokens to go
+    halved = [0.25 / 2 + 0.75 / 4, 0.75, 0.5 / 4 + 0.5 / 16, 0.5 / 2]
+    assert AcrossSegments(discount=0.5).targets([t]) == [pytest.approx(halved)]
+
+
 def test_an_episode_without_a_summary_has_the_estimates_of_tokens() -> None:
     t = make_trajectory([turn(3, 0.5), turn(2, 0.25)], 1.0)
     plain = GAE(over="tokens", lam=1 - 1 / (2 * 5), values="critic").advantages([t])

@@ -156,6 +156,10 @@ class RecordedPlaces(GymnasiumTasks):
             found += self._drawn(episodes, self.demonstrations, derive(seed, name), has, "demonstrations")
         return found
 
+    def demonstrated(self, seed: int) -> list[ControlEpisode]:
+        """None: `demonstrations` counts those of the data, and there are no others."""
+        return []
+
     @staticmethod
     def _drawn(among: Sequence[T], count: int | None, seed: int, has: str, field: str) -> list[T]:
         """So many of some, the same first ones for the same seed."""

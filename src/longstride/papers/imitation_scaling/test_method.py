@@ -104,7 +104,7 @@ def test_files_of_ones_own_are_drawn_by_places_and_walks(tmp_path: Path) -> None
     recipe = papers.load("imitation_scaling/recorded")
     assert isinstance(recipe, Experiment)
     mine = recipe.replace(
-        tasks={"id": "CartPole-v1", "data": tasks.data, "environments": 2},
+        tasks={"id": "CartPole-v1", "data": tasks.data, "environments": 2, "demonstrations": 3},
         agent={"levels": small().agent.levels, "batch": 16},
         phases=({"iterations": 1, "updates": 5},),
         test_horizon={"limit": 5},

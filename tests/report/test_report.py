@@ -260,10 +260,10 @@ def test_strategies_and_roles_have_lines_of_their_own_where_there_are_several() 
     assert "Success by strategy" not in titles and "Success by role" not in titles
 
 
-def test_a_long_run_is_thinned_and_keeps_its_newest_point() -> None:
+def test_a_long_run_is_thinned_and_keeps_its_start_and_its_newest_point() -> None:
     points = _figure([training(i) for i in range(1, 3 * MOST_POINTS)], "Loss")["series"][0]["points"]
     assert len(points) <= MOST_POINTS
-    assert points[-1]["x"] == [3 * MOST_POINTS - 1]
+    assert (points[0]["x"], points[-1]["x"]) == ([1], [3 * MOST_POINTS - 1])
 
 
 def _figure(rows: list[dict[str, Any]], title: str) -> dict[str, Any]:

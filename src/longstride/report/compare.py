@@ -25,7 +25,7 @@ from longstride.report.curves import flat, run_folders
 from longstride.report.figures import comparison
 from longstride.report.html import STATIC, hash_of
 from longstride.report.protocol import by_place, names_of
-from longstride.report.rows import Record, Row, embed, interval, measure, number, read_record, short
+from longstride.report.rows import Record, Row, embed, interval, measure, number, read_record, short, thinned
 from longstride.report.tables import table
 from longstride.rollout.formats import read_episodes
 from longstride.rollout.formats.reading import ENDS
@@ -44,6 +44,8 @@ COMPARED = ("success", "reward", "length")
 """Measures that are shown, beside the one that methods are compared by; all others are in the data."""
 SHOWN = 48
 """Characters of a value of a recipe."""
+ALONG = 8
+"""Evaluations that a row shows, at most."""
 PROFILE = 21
 """Thresholds of a performance profile."""
 SAME = "The recipes are the same."
@@ -332,7 +334,7 @@ def _rows(found: dict[str, Any]) -> list[list[str]]:
                 _share(run["before"]),
                 _share(run["after"]),
                 f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "-",
-                " ".join(_share(point["success"]) for point in _thinned(run["curve"])),
+                " ".join(_share(point["success"]) for point in thinned(run["curve"], ALONG)),
                 *[f"{run['cost'] or 0:.4g}"] * paid,
             ]
         )
@@ -407,12 +409,6 @@ def _summary(found: dict[str, Any]) -> str:
             text = f"{100 * e['mean']:+.0f} points of success on the same {e['tasks']} tasks, {ends}"
         said.append(f"{d['run']}: {text}")
     return f"Against {found['runs'][0]['name']}, " + "; ".join(said) + "."
-
-
-def _thinned(curve: Sequence[Any], most: int = 8) -> Sequence[Any]:
-    """Evenly spaced entries, the first and the last among them."""
-    n = len(curve)
-    return curve if n <= most else [curve[round(k * (n - 1) / (most - 1))] for k in range(most)]
 
 
 def _share(value: float | None) -> str:

@@ -27,6 +27,7 @@ from longstride.report.rows import (
     returns,
     short,
     successes,
+    thinned,
 )
 from longstride.stats import mean_interval
 
@@ -533,8 +534,7 @@ def _series(
             continue
         lo, hi = (band(row) if band else None) or (None, None)
         found.append({"x": x, "y": y, "lo": lo, "hi": hi})
-    every = -(-len(found) // MOST_POINTS) or 1
-    kept = found[::-1][::every][::-1]  # from the end: the newest point always stays
+    kept = thinned(found, MOST_POINTS)
     return {"name": name[:60], "hue": hue, "mark": mark, "dash": dash, "step": step, "points": kept}
 
 

@@ -8,16 +8,17 @@ not what was written. Nothing here writes.
 import math
 import tomllib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from longstride.core.errors import LongstrideWarning, RunError
 from longstride.core.sealed import DamagedError, cut, dumps, loads, place_of
 from longstride.run.experiment import RUN_FILE, check_run_folder, counted
 
 Row = Mapping[str, Any]
+T = TypeVar("T")
 DIFFICULTIES = ("easy", "medium", "hard")
 TRAINED = ("warm_start", "agent")
 BASELINES = ("answer_at_once", "first_result", "random_walk")
@@ -107,6 +108,12 @@ def returns(row: Any) -> list[float]:
     found = measures.get("return") if isinstance(measures, Mapping) else None
     values = [number({"x": x}, "x") for x in found] if isinstance(found, list) else []
     return [v for v in values if v is not None] if None not in values else []
+
+
+def thinned(curve: Sequence[T], most: int) -> Sequence[T]:
+    """So many entries at most, evenly spaced, the first and the last among them."""
+    n = len(curve)
+    return curve if n <= most else [curve[round(k * (n - 1) / (most - 1))] for k in range(most)]
 
 
 def points(before: float, after: float) -> str:

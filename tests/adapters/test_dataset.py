@@ -182,6 +182,21 @@ def test_a_judge_is_asked_about_the_reference(tmp_path) -> None:
     assert decide(task, "it is Lima", {}, {question.key: "correct"}).success
 
 
+def test_a_row_keeps_its_split_under_another_mark(tmp_path) -> None:
+    path = write(tmp_path, ROWS)
+    plain, marked = (source(path, mark=mark, test_share=0.3) for mark in ("", "Answer:"))
+    assert [t.id for t in plain.held_out(8)] == [t.id for t in marked.held_out(8)]
+
+
+def test_a_column_that_would_take_the_place_of_the_reference_is_refused(tmp_path) -> None:
+    path = write(tmp_path, [{"prompt": "p", "solution": "red", "answer": "blue"}])
+    with pytest.raises(ConfigError, match="keep has the column 'answer'"):
+        source(path, answer="solution", keep=["answer"])
+    assert (
+        source(path, keep=["answer", "solution"], test_share=0).sample(random.Random(0), 1)[0].meta["answer"] == "blue"
+    )
+
+
 def test_what_follows_the_mark_is_the_answer(tmp_path) -> None:
     data = source(write(tmp_path, ROWS), mark="Answer:")
     task = data.sample(random.Random(0), 1)[0]

@@ -96,6 +96,11 @@ def test_what_a_tool_says_is_shown_whatever_it_is(tmp_path) -> None:
     assert half.observation.text == "half ? a character"
 
 
+def test_an_answer_may_stand_on_a_line_of_its_own(tmp_path) -> None:
+    _, (step,), _ = played(tmp_path, "Action: answer\n474 pages,\n  or more ")
+    assert step.terminated and step.answer == "474 pages,\n  or more"
+
+
 def test_only_the_tools_that_are_named_may_be_used(tmp_path) -> None:
     first, (step,), _ = played(tmp_path, "env", tools=["add"])
     assert "shelf" not in str(first.manual) and "unknown tool 'env'" in (step.error or "")

@@ -72,6 +72,15 @@ class Dataset(KeptTasks):
                 raise ValueError(f"there is no file {path}; expected JSON lines, or a table *.parquet")
         return self
 
+    @model_validator(mode="after")
+    def _keeps_the_reference(self) -> "Dataset":
+        if "answer" in self.keep and self.answer != "answer":
+            raise ValueError(
+                f"keep has the column 'answer', and a task's meta has the reference ({self.answer!r}) under that name; "
+                "give the column another name"
+            )
+        return self
+
     def demonstrate(self, task: Task) -> list[str]:
         """The reference, as a reply.
 
@@ -111,6 +120,7 @@ class Dataset(KeptTasks):
         if self.match != "none" and not (isinstance(reference, str) and reference.strip()):
             raise TaskError(f"{place}: expected a text or a number as {self.answer!r}, got {short(reference)}")
         goal = bounded(goal, len(goal))
+        template = f"{derive(0, goal):016x}"  # of the prompt alone, so that a row keeps its split under another mark
         if self.mark:
             goal = f"{goal}\nEnd with {self.mark} and the answer."
         return Task(
@@ -118,7 +128,7 @@ class Dataset(KeptTasks):
             source=f"dataset/{path.stem}",
             goal=goal,
             start="reply",
-            template_id=f"{derive(0, goal):016x}",
+            template_id=template,
             evaluator=self._evaluator(reference, place),
             meta={"answer": reference, **{column: _data(row[column], f"{place}, {column}") for column in self.keep}},
         )

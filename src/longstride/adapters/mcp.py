@@ -137,9 +137,9 @@ class MCPEnv:
 
     async def step(self, text: str) -> Step:
         """Calls the tool in the policy's text, or ends with its answer. Raises: EnvFailure when the server fails."""
-        verb, _, words = said(text).partition(" ")
-        if verb == ANSWER.name and words.strip():
-            answer = words.strip()
+        verb, *words = said(text).split(None, 1) or [""]
+        if verb == ANSWER.name and words:
+            answer = words[0]
             return Step(Observation(""), terminated=True, action=f"answer {answer}", answer=answer)
         call = parse(text, self._tools | {ANSWER.name: ANSWER}) if verb != ANSWER.name else "answer takes words"
         if isinstance(call, str):

@@ -297,9 +297,11 @@ def evaluate(
     from longstride.models.load import Policy, load_policy
     from longstride.run.evaluation import evaluate_policy
     from longstride.run.experiment import counted
-    from longstride.run.folder import keep_evaluation
+    from longstride.run.folder import check_free, keep_evaluation
     from longstride.strategies import Direct
 
+    if folder is not None:
+        check_free(Path(folder))
     if isinstance(target, str | Path) and (Path(target) / RUN_FILE).is_file():
         target = Run(target)
     if recipe is None:

@@ -66,6 +66,13 @@ class TestRun:
         with pytest.raises(ls.RunError, match="holds a run already"):
             ls.train("grpo", run.folder, ls.Silent(), **SMALL)
 
+    def test_a_folder_of_a_run_is_refused_before_an_evaluation_that_is_to_be_kept_there(
+        self, run: ls.Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("longstride.run.evaluation.evaluate_policy", lambda *_: pytest.fail("it was played"))
+        with pytest.raises(ls.RunError, match="holds a run already"):
+            ls.evaluate(run, folder=run.folder)
+
     def test_a_table_becomes_a_data_frame_where_pandas_is(self, run: ls.Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "pandas", None)
         with pytest.raises(ls.MissingExtra, match=r"longstride\[pandas\]"):

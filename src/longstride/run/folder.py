@@ -410,21 +410,35 @@ def number_of(checkpoint: Checkpoint, name: str, kinds: tuple[type, ...] = (int,
     return value
 
 
+def check_free(folder: Path) -> None:
+    """Says why no run can begin in a folder, before anything is played for it.
+
+    Raises:
+        RunError: it holds a run already, or files that a run would overwrite.
+    """
+    if _begun(folder):
+        raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
+
+
+def _begun(folder: Path) -> bool:
+    """Whether a run was begun there that is more than its recipe. Raises: RunError where files are there without it."""
+    metrics = folder / "metrics.jsonl"
+    if (folder / RUN_FILE).exists():
+        return metrics.exists() and metrics.stat().st_size > 0 or bool(recent_checkpoints(folder))
+    for name in (metrics.name, TRAJECTORIES, "checkpoints"):
+        found = folder / name
+        if found.is_dir() and any(found.iterdir()) or found.is_file() and found.stat().st_size:
+            raise RunError(
+                f"{folder} holds {name} and no {RUN_FILE}, and a run would overwrite it; choose another folder"
+            )
+    return False
+
+
 def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
     """Makes the folder this recipe's, or says why it cannot be."""
-    path, metrics = folder / RUN_FILE, folder / "metrics.jsonl"
-    rows = metrics.exists() and metrics.stat().st_size > 0
-    begun = path.exists() and (rows or bool(recent_checkpoints(folder)))  # else nothing would be lost
-    if not path.exists():
-        for name in ("metrics.jsonl", TRAJECTORIES, "checkpoints"):
-            found = folder / name
-            if found.is_dir() and any(found.iterdir()) or found.is_file() and found.stat().st_size:
-                raise RunError(
-                    f"{folder} holds {name} and no {RUN_FILE}, and a run would overwrite it; choose another folder"
-                )
-    if begun and not resume:
-        raise RunError(f"{folder} holds a run already; resume it, or choose another folder")
-    if begun:
+    if not resume:
+        check_free(folder)
+    if _begun(folder):
         there, ours = load_run_experiment(folder).identity(), experiment.identity()
         differ = [k for k in ["type", *sorted(there | ours)] if there.get(k) != ours.get(k)]
         if differ:
@@ -434,4 +448,4 @@ def _take_folder(experiment: Experiment, folder: Path, resume: bool) -> None:
             )
     make_folder(folder)
     write_object(folder / FORMAT_FILE, format_of(experiment))
-    write_atomically(path, seal_toml(dump_toml(experiment)))
+    write_atomically(folder / RUN_FILE, seal_toml(dump_toml(experiment)))

@@ -40,6 +40,7 @@ def test_another_answer_does_not(said: str):
 
 def test_white_space_inside_is_collapsed_and_inner_marks_stay():
     assert normalise("The  Dogs' \n 3.5 kg") == "the dogs' 3.5 kg"
+    assert normalise("Cafe\u0301") == normalise("caf\u00e9")
 
 
 def test_evidence_says_what_was_expected_and_got():

@@ -15,6 +15,7 @@ What always holds: `judge` never executes anything and never guesses: a malforme
 of 0; the same episode gets the same verdict; evidence is JSON data that says what was expected and what was got.
 """
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,9 +59,9 @@ def judge(task: Task, answer: str | None, state: dict[str, Any]) -> Verdict:
 
 
 def normalise(text: str) -> str:
-    """WebArena's normal form of an exact match (lower case, one pair of quotes off), white space collapsed and
-    without a full stop at the end."""
-    text = " ".join(text.lower().split()).rstrip(". ")
+    """WebArena's normal form of an exact match (lower case, one pair of quotes off), white space collapsed, without a
+    full stop at the end, and with one spelling of accented letters (Unicode's NFC)."""
+    text = " ".join(unicodedata.normalize("NFC", text).lower().split()).rstrip(". ")
     for quote in "'\"":
         if len(text) > 1 and text[0] == text[-1] == quote:
             text = text[1:-1].strip().rstrip(". ")
